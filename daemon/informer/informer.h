@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Informer: a cache of one kind, kept by a watch, shared by all who read that kind. It holds the store's own snapshots, so
+// it costs pointers. Handlers are told that something changed; they name keys in queues and do no more.
+// A watch that ends is started again (with back-off) and the cache is brought level with what is there: a lost event heals.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "store/client/client.h"
+
+namespace coracle {
+
+class Informer {
+ public:
+  // `client` and `kind` must outlive it. Does nothing before start().
+  Informer(Client& client, const Kind& kind, WatchOptions scope = {});
+  ~Informer();
+
+  struct Change {
+    ObjectPtr before;  // null: it is new
+    ObjectPtr after;   // null: it is gone
+    const Object& any() const { return after ? *after : *before; }
+  };
+  using Handler = std::function<void(const Change&)>;
+
+  // Before start(). Called in order, after the cache has changed, from the watch's thread: short, no Client calls.
+  void on_change(Handler handler);
+  // Before start(). Makes by_index(name, value) answer; `values` gives an object's values (a pod's owner uid).
+  using Indexer = std::function<std::vector<std::string>(const Object&)>;
+  void add_index(std::string name, Indexer values);
+
+  Result<void> start();                          // begins the watch
+  bool wait_synced(std::stop_token stop) const;  // blocks until the initial state is in; false when stopped
+  bool synced() const;
+
+  // Reads: thread-safe, never block for long.
+  ObjectPtr get(const Key& key) const;                          // null when absent
+  std::vector<ObjectPtr> list(std::string_view ns = {}) const;  // "" = all, sorted
+  std::vector<ObjectPtr> by_index(std::string_view name, std::string_view value) const;
+  size_t size() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coracle

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkQueue: names of things to look at again. A key is worked on by one worker at a time; a key added while it is worked
+// on comes once more afterwards; a key added twice comes once. Delays and per-key exponential back-off included.
+// The lease tells the queue that its worker is done, on every path out. Source: client-go util/workqueue (semantics).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "runtime/base/result.h"
+#include "store/object/kind.h"
+
+namespace coracle {
+
+struct BackoffPolicy {
+  std::chrono::milliseconds first{5};
+  std::chrono::milliseconds longest{std::chrono::seconds(60)};
+};
+
+class WorkQueue {
+ public:
+  explicit WorkQueue(BackoffPolicy policy = {});
+  ~WorkQueue();
+
+  class Lease {  // holds one key until destroyed
+   public:
+    Lease(WorkQueue& queue, Key key) : queue_(&queue), key_(std::move(key)) {}
+    Lease(Lease&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)), key_(std::move(other.key_)) {}
+    Lease& operator=(Lease&&) = delete;
+    ~Lease();
+    const Key& key() const { return key_; }
+
+   private:
+    WorkQueue* queue_;
+    Key key_;
+  };
+
+  void add(Key key);                                               // does not block
+  void add_after(Key key, std::chrono::nanoseconds delay);         // the earliest of several delays counts
+  void add_backed_off(Key key);                                    // after first, 2*first, 4*first, … up to longest
+  void forget(const Key& key);                                     // the next back-off starts from first again
+  std::optional<Lease> take(std::stop_token stop);                 // blocks; nothing once stop is requested
+  size_t size() const;                                             // keys waiting, delayed ones not counted
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What a reconcile says when it did not fail: whether, and when, to look again.
+struct Outcome {
+  std::optional<std::chrono::nanoseconds> again;
+};
+using Reconcile = std::function<Result<Outcome>(const Key& key)>;
+
+// Calls reconcile once per key until stopped; failures are logged here, once, and come again with back-off.
+void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view room, const Reconcile& reconcile);
+
+}  // namespace coracle

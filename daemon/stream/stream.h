@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API asks of the node's pods beside objects: logs and exec. The API room knows only this; the node room
+// implements it; main wires them. A remote node would stand here as a client of its kubelet port.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+#include "store/object/kind.h"
+
+namespace coracle {
+
+struct LogRequest {
+  Key pod;
+  std::string container;
+  bool follow = false, previous = false, timestamps = false;
+  std::optional<int64_t> tail_lines, limit_bytes;
+  std::optional<WallTime> since;
+};
+
+struct ExecRequest {
+  Key pod;
+  std::string container;
+  std::vector<std::string> command;  // empty: attach to the container's own process
+  bool tty = false, use_stdin = false, use_stdout = true, use_stderr = true;
+};
+
+// The client's end of an exec, given by the API. Calls come from the node's threads; false: the client is gone.
+class ExecOutput {
+ public:
+  virtual ~ExecOutput() = default;
+  virtual bool write_stdout(std::string_view bytes) = 0;
+  virtual bool write_stderr(std::string_view bytes) = 0;
+};
+
+// A running exec, given by the node. Destroying it hangs up: the process is killed when it is still there.
+class ExecSession {
+ public:
+  virtual ~ExecSession() = default;
+  virtual Result<void> write_stdin(std::string_view bytes) = 0;  // blocks while the process does not read
+  virtual void close_stdin() = 0;
+  virtual void resize(uint16_t width, uint16_t height) = 0;  // cells
+  virtual Result<int> wait() = 0;                            // exit code once all output was delivered; 128+n for signals
+};
+
+class PodStreams {
+ public:
+  virtual ~PodStreams() = default;
+  // Writes log bytes to `out` until done, or with follow until the container has ended or `out` returns false. Blocks.
+  virtual Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) = 0;
+  // `out` must outlive the session.
+  virtual Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) = 0;
+};
+
+// The node's images, for `coraclectl image`: GET/POST/DELETE under /coracle/v1/images.
+class NodeImages {
+ public:
+  virtual ~NodeImages() = default;
+  virtual json::value list() = 0;  // [{id, references, digests, sizeBytes, created, config}]
+  // Calls `progress` with {done, total, layersDone, layersTotal} (bytes) as it goes. Returns the image.
+  virtual Result<json::value> pull(const std::string& reference,
+                                   const std::function<void(const json::value&)>& progress) = 0;
+  // `archive` is read to its end (a pipe will do). Returns the images it held.
+  virtual Result<json::value> import(const Fd& archive, const std::string& name) = 0;
+  virtual Result<void> remove(const std::string& reference) = 0;
+};
+
+}  // namespace coracle

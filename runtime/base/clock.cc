@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system's clocks and RFC 3339. See clock.h.
+#include "runtime/base/clock.h"
+
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+
+namespace coracle {
+namespace {
+
+class SystemClock : public Clock {
+ public:
+  WallTime now() const override { return std::chrono::system_clock::now(); }
+  SteadyTime steady() const override { return std::chrono::steady_clock::now(); }
+};
+
+std::string format(WallTime time, int digits) {
+  auto whole = std::chrono::floor<std::chrono::seconds>(time);
+  auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(time - whole).count();
+  std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[64];
+  size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  if (digits == 6) length += size_t(std::snprintf(text + length, sizeof text - length, ".%06ld", long(nanos / 1000)));
+  if (digits == 9) length += size_t(std::snprintf(text + length, sizeof text - length, ".%09ld", long(nanos)));
+  return std::string(text, length) + "Z";
+}
+
+// Reads exactly `width` digits at text[at].
+bool digits(std::string_view text, size_t at, size_t width, int& out) {
+  if (at + width > text.size()) return false;
+  auto [end, error] = std::from_chars(text.data() + at, text.data() + at + width, out);
+  return error == std::errc() && end == text.data() + at + width && text[at] != '-';
+}
+
+}  // namespace
+
+const Clock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+std::string format_time(WallTime time) { return format(time, 0); }
+std::string format_micro_time(WallTime time) { return format(time, 6); }
+std::string format_nano_time(WallTime time) { return format(time, 9); }
+
+Result<WallTime> parse_time(std::string_view text) {
+  auto invalid = [&] { return Error(Code::invalid, "not an RFC 3339 time: \"" + std::string(text) + "\""); };
+  int year, month, day, hour, minute, second;
+  if (text.size() < 20 || !digits(text, 0, 4, year) || text[4] != '-' || !digits(text, 5, 2, month) ||
+      text[7] != '-' || !digits(text, 8, 2, day) || (text[10] != 'T' && text[10] != 't') ||
+      !digits(text, 11, 2, hour) || text[13] != ':' || !digits(text, 14, 2, minute) || text[16] != ':' ||
+      !digits(text, 17, 2, second))
+    return invalid();
+  std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(unsigned(month)),
+                                   std::chrono::day(unsigned(day))};
+  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return invalid();
+  size_t at = 19;
+  int64_t nanos = 0;
+  if (text[at] == '.') {
+    int64_t scale = 100'000'000;
+    size_t first = ++at;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) nanos += (text[at] - '0') * scale;
+    if (at == first) return invalid();
+  }
+  if (at >= text.size()) return invalid();
+  int offset_minutes = 0;
+  if (text[at] == 'Z' || text[at] == 'z') {
+    ++at;
+  } else if (text[at] == '+' || text[at] == '-') {
+    int hours, minutes;
+    if (!digits(text, at + 1, 2, hours) || at + 3 >= text.size() || text[at + 3] != ':' ||
+        !digits(text, at + 4, 2, minutes))
+      return invalid();
+    offset_minutes = (hours * 60 + minutes) * (text[at] == '-' ? -1 : 1);
+    at += 6;
+  }
+  if (at != text.size()) return invalid();
+  auto time = std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute - offset_minutes) +
+              std::chrono::seconds(second);
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(time.time_since_epoch()) +
+                  std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanos)));
+}
+
+}  // namespace coracle

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clock: where time comes from, so that tests can turn it. Wall time may jump (boards without a clock battery); what
+// measures a span uses steady time. Timestamps are RFC 3339 in UTC.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+using WallTime = std::chrono::system_clock::time_point;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual WallTime now() const = 0;
+  virtual SteadyTime steady() const = 0;
+};
+
+const Clock& system_clock();
+
+class FakeClock : public Clock {  // for tests; not thread-safe
+ public:
+  explicit FakeClock(WallTime start = WallTime(std::chrono::seconds(1'700'000'000))) : wall_(start) {}
+  WallTime now() const override { return wall_; }
+  SteadyTime steady() const override { return steady_; }
+  void advance(std::chrono::nanoseconds span) {
+    wall_ += std::chrono::duration_cast<WallTime::duration>(span);
+    steady_ += std::chrono::duration_cast<SteadyTime::duration>(span);
+  }
+
+ private:
+  WallTime wall_;
+  SteadyTime steady_{};
+};
+
+std::string format_time(WallTime time);        // 2006-01-02T15:04:05Z        (metav1.Time)
+std::string format_micro_time(WallTime time);  // 2006-01-02T15:04:05.000000Z (metav1.MicroTime)
+std::string format_nano_time(WallTime time);   // 2006-01-02T15:04:05.000000000Z (CRI log lines)
+
+// Accepts RFC 3339 with an optional fraction and any offset. Errors: invalid.
+Result<WallTime> parse_time(std::string_view text);
+
+}  // namespace coracle

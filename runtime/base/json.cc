@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON wall. See json.h.
+#include "runtime/base/json.h"
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <set>
+
+namespace coracle {
+namespace {
+
+json::parse_options options() {
+  json::parse_options options;
+  options.max_depth = kJsonDepthMax;
+  return options;
+}
+
+// Walks the text once more, only to name keys that stand twice in one object: Boost's own parser keeps the last silently.
+struct DuplicateFinder {
+  static constexpr size_t max_object_size = size_t(-1);
+  static constexpr size_t max_array_size = size_t(-1);
+  static constexpr size_t max_key_size = size_t(-1);
+  static constexpr size_t max_string_size = size_t(-1);
+  using error_code = json::error_code;
+
+  struct Level {
+    std::set<std::string, std::less<>> keys;
+    std::string key;
+    int64_t index = -1;  // of an array's element; -1 for an object
+  };
+  std::vector<Level> levels;
+  std::string partial;
+  std::vector<std::string>* found = nullptr;
+
+  std::string path() const {
+    std::string out;
+    for (const Level& level : levels) {
+      if (level.index >= 0) out += "[" + std::to_string(level.index) + "]";
+      else out += (out.empty() ? "" : ".") + level.key;
+    }
+    return out;
+  }
+  void next() {
+    if (!levels.empty() && levels.back().index >= 0) ++levels.back().index;
+  }
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code&) { return levels.push_back({}), true; }
+  bool on_object_end(size_t, error_code&) { return levels.pop_back(), next(), true; }
+  bool on_array_begin(error_code&) { return levels.push_back({{}, {}, 0}), true; }
+  bool on_array_end(size_t, error_code&) { return levels.pop_back(), next(), true; }
+  bool on_key_part(json::string_view part, size_t, error_code&) { return partial.append(part), true; }
+  bool on_key(json::string_view part, size_t, error_code&) {
+    partial.append(part);
+    levels.back().key = partial;
+    if (!levels.back().keys.insert(std::move(partial)).second) found->push_back(path());
+    partial.clear();
+    return true;
+  }
+  bool on_string_part(json::string_view, size_t, error_code&) { return true; }
+  bool on_string(json::string_view, size_t, error_code&) { return next(), true; }
+  bool on_number_part(json::string_view, error_code&) { return true; }
+  bool on_int64(int64_t, json::string_view, error_code&) { return next(), true; }
+  bool on_uint64(uint64_t, json::string_view, error_code&) { return next(), true; }
+  bool on_double(double, json::string_view, error_code&) { return next(), true; }
+  bool on_bool(bool, error_code&) { return next(), true; }
+  bool on_null(error_code&) { return next(), true; }
+  bool on_comment_part(json::string_view, error_code&) { return true; }
+  bool on_comment(json::string_view, error_code&) { return true; }
+};
+
+std::string position(std::string_view text, size_t at) {
+  size_t line = 1, column = 1;
+  for (char c : text.substr(0, at)) {
+    if (c == '\n') ++line, column = 1;
+    else ++column;
+  }
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+const json::value* step(const json::value& at, std::string_view key) {
+  const json::object* object = at.if_object();
+  return object ? object->if_contains(key) : nullptr;
+}
+
+void pretty(const json::value& value, int indent, std::string& out, size_t depth) {
+  auto newline = [&](size_t to) { out.append("\n").append(to * size_t(indent), ' '); };
+  if (const auto* object = value.if_object(); object && !object->empty()) {
+    out += '{';
+    bool first = true;
+    for (const auto& [key, child] : *object) {
+      if (!std::exchange(first, false)) out += ',';
+      newline(depth + 1);
+      out.append(json::serialize(json::string(key))).append(": ");
+      pretty(child, indent, out, depth + 1);
+    }
+    newline(depth);
+    out += '}';
+  } else if (const auto* array = value.if_array(); array && !array->empty()) {
+    out += '[';
+    bool first = true;
+    for (const auto& child : *array) {
+      if (!std::exchange(first, false)) out += ',';
+      newline(depth + 1);
+      pretty(child, indent, out, depth + 1);
+    }
+    newline(depth);
+    out += ']';
+  } else {
+    out += json::serialize(value);
+  }
+}
+
+}  // namespace
+
+Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
+  json::stream_parser parser({}, options());
+  json::error_code failed;
+  size_t read = 0;
+  try {  // wall: allocation limits of the library are reported by exceptions
+    read = parser.write_some(text, failed);
+    if (!failed && read < text.size()) failed = json::error::extra_data;
+    if (!failed) parser.finish(failed);
+  } catch (const std::exception& thrown) {
+    return Error(Code::bad_request, std::string("invalid JSON: ") + thrown.what());
+  }
+  if (failed) {
+    std::string what = failed == json::error::too_deep ? "nested too deeply" : failed.message();
+    return Error(Code::bad_request, "invalid JSON: " + position(text, read) + ": " + what);
+  }
+  if (duplicates) {
+    json::basic_parser<DuplicateFinder> finder(options());
+    finder.handler().found = duplicates;
+    (void)finder.write_some(false, text.data(), text.size(), failed);  // the text is known to be good
+  }
+  return parser.release();
+}
+
+std::string to_text(const json::value& value) { return json::serialize(value); }
+std::string to_text(const json::object& value) { return json::serialize(value); }
+
+std::string to_pretty(const json::value& value, int indent) {
+  std::string out;
+  pretty(value, indent, out, 0);
+  return out;
+}
+
+const json::value* find(const json::value& root, std::string_view dotted) {
+  const json::value* at = &root;
+  while (at && !dotted.empty()) {
+    size_t dot = dotted.find('.');
+    at = step(*at, dotted.substr(0, dot));
+    dotted.remove_prefix(dot == dotted.npos ? dotted.size() : dot + 1);
+  }
+  return at;
+}
+
+const json::value* find(const json::object& root, std::string_view dotted) {
+  size_t dot = dotted.find('.');
+  const json::value* first = root.if_contains(dotted.substr(0, dot));
+  return first && dot != dotted.npos ? find(*first, dotted.substr(dot + 1)) : first;
+}
+
+const json::value* find_keys(const json::value& root, std::initializer_list<std::string_view> keys) {
+  const json::value* at = &root;
+  for (std::string_view key : keys) {
+    at = step(*at, key);
+    if (!at) return nullptr;
+  }
+  return at;
+}
+
+json::value& make(json::value& root, std::string_view dotted) {
+  json::value* at = &root;
+  while (!dotted.empty()) {
+    size_t dot = dotted.find('.');
+    if (!at->is_object()) at->emplace_object();
+    at = &at->get_object()[dotted.substr(0, dot)];
+    dotted.remove_prefix(dot == dotted.npos ? dotted.size() : dot + 1);
+  }
+  return *at;
+}
+
+std::string_view get_string(const json::value& root, std::string_view dotted) {
+  const json::value* found = find(root, dotted);
+  const json::string* text = found ? found->if_string() : nullptr;
+  return text ? std::string_view(text->data(), text->size()) : std::string_view();
+}
+
+int64_t get_int(const json::value& root, std::string_view dotted, int64_t absent) {
+  const json::value* found = find(root, dotted);
+  if (!found) return absent;
+  if (const int64_t* number = found->if_int64()) return *number;
+  if (const uint64_t* number = found->if_uint64()) return int64_t(*number);
+  return absent;
+}
+
+bool get_bool(const json::value& root, std::string_view dotted, bool absent) {
+  const json::value* found = find(root, dotted);
+  const bool* flag = found ? found->if_bool() : nullptr;
+  return flag ? *flag : absent;
+}
+
+const json::object& get_object(const json::value& root, std::string_view dotted) {
+  static const json::object empty;
+  const json::value* found = find(root, dotted);
+  const json::object* object = found ? found->if_object() : nullptr;
+  return object ? *object : empty;
+}
+
+const json::array& get_array(const json::value& root, std::string_view dotted) {
+  static const json::array empty;
+  const json::value* found = find(root, dotted);
+  const json::array* array = found ? found->if_array() : nullptr;
+  return array ? *array : empty;
+}
+
+}  // namespace coracle

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON wall: Boost.JSON throws, this house does not. Parsing with named limits, and total accessors: what is absent
+// or of another type reads as empty. Values are boost::json's; key order is kept, so text → value → text is stable.
+#pragma once
+
+#include <boost/json.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+namespace json = boost::json;
+
+constexpr size_t kJsonDepthMax = 100;  // nesting; deeper input is refused
+
+// Errors: bad_request, with line and column of what could not be read. Duplicate keys: the last one wins; their dotted
+// paths are added to `duplicates` where the caller asks for them.
+Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr);
+std::string to_text(const json::value& value);        // compact, one line
+std::string to_text(const json::object& value);
+std::string to_pretty(const json::value& value, int indent = 4);  // as Go's MarshalIndent
+
+// The value at a dotted path ("spec.template.metadata"), or nullptr. Keys with dots: use find_keys.
+const json::value* find(const json::value& root, std::string_view dotted);
+const json::value* find(const json::object& root, std::string_view dotted);
+const json::value* find_keys(const json::value& root, std::initializer_list<std::string_view> keys);
+// As find, but makes the objects on the way (replacing null and what is no object). Never null.
+json::value& make(json::value& root, std::string_view dotted);
+
+// Total readers: "" / 0 / false / an empty container where the path is absent or of another type.
+std::string_view get_string(const json::value& root, std::string_view dotted);
+int64_t get_int(const json::value& root, std::string_view dotted, int64_t absent = 0);
+bool get_bool(const json::value& root, std::string_view dotted, bool absent = false);
+const json::object& get_object(const json::value& root, std::string_view dotted);
+const json::array& get_array(const json::value& root, std::string_view dotted);
+
+}  // namespace coracle

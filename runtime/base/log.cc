@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log's sink: the house's one mutable global. See log.h.
+#include "runtime/base/log.h"
+
+#include <cstdio>
+
+namespace coracle {
+namespace {
+
+void to_stderr(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
+  std::string line = "<" + std::to_string(int(level)) + ">" + std::string(room) + ": " + std::string(text);
+  for (const auto& [name, value] : fields) line.append(" ").append(name).append("=").append(value);
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+LogSink g_sink = to_stderr;
+LogLevel g_level = LogLevel::info;
+
+}  // namespace
+
+void set_log_sink(LogSink sink, LogLevel level) {
+  g_sink = sink ? std::move(sink) : LogSink(to_stderr);
+  g_level = level;
+}
+
+void log(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
+  if (level <= g_level) g_sink(level, room, text, fields);
+}
+
+}  // namespace coracle

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logging: one line per event, structured fields, to a sink that main chooses (journald, or standard error with syslog
+// priorities). Log once, where an error stops travelling; library code logs nothing above debug.
+//   log_info("node", "pod started", {{"pod", "default/web"}, {"ms", "12"}});
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+enum class LogLevel { error = 3, warning = 4, notice = 5, info = 6, debug = 7 };  // syslog(3) priorities
+
+using LogField = std::pair<std::string_view, std::string_view>;
+using LogFields = std::initializer_list<LogField>;
+
+// Receives what is at or below the level. Must be thread-safe and must not block for long.
+using LogSink = std::function<void(LogLevel, std::string_view room, std::string_view text, LogFields fields)>;
+
+void set_log_sink(LogSink sink, LogLevel level);  // before any thread is started
+void log(LogLevel level, std::string_view room, std::string_view text, LogFields fields = {});
+
+inline void log_error(std::string_view room, std::string_view text, LogFields f = {}) { log(LogLevel::error, room, text, f); }
+inline void log_warning(std::string_view room, std::string_view text, LogFields f = {}) { log(LogLevel::warning, room, text, f); }
+inline void log_notice(std::string_view room, std::string_view text, LogFields f = {}) { log(LogLevel::notice, room, text, f); }
+inline void log_info(std::string_view room, std::string_view text, LogFields f = {}) { log(LogLevel::info, room, text, f); }
+inline void log_debug(std::string_view room, std::string_view text, LogFields f = {}) { log(LogLevel::debug, room, text, f); }
+
+}  // namespace coracle

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result<T>: a value or an Error, the one way a function of this house fails.
+//
+// Nothing throws (three walls aside: the JSON parser, thread set-up in main, the HTTP library's handler), so failure is
+// visible in every signature. An Error has a Code to act on, a text for people that grows outward as it travels
+// ("start pod web: pull nginx: GET manifest: timeout"), the errno where there was one, and, for errors that answer a
+// client, the details of a Kubernetes Status.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace coracle {
+
+// The whole error vocabulary. store/object/status.h maps it to HTTP status and Kubernetes reason, code_of_errno to it.
+enum class Code : uint8_t {
+  invalid,             // the value is not acceptable (422)
+  bad_request,         // the request itself is malformed (400)
+  unauthorized,        // who are you? (401)
+  forbidden,           // you may not (403)
+  not_found,           // (404)
+  method_not_allowed,  // (405)
+  not_acceptable,      // no representation the client accepts (406)
+  already_exists,      // (409)
+  conflict,            // somebody was faster, or a precondition fails (409)
+  gone,                // that revision is no longer held (410)
+  too_large,           // a named limit was exceeded (413)
+  unsupported,         // media type or feature (415)
+  too_many_requests,   // (429)
+  internal,            // (500)
+  unavailable,         // try again later (503)
+  timeout,             // (504)
+  cancelled,           // the caller asked to stop
+};
+
+const char* code_name(Code code);
+Code code_of_errno(int err);
+
+// One finding about one field. `reason` is Kubernetes' cause type: FieldValueRequired, FieldValueInvalid,
+// FieldValueNotSupported, FieldValueForbidden, FieldValueDuplicate, FieldValueNotFound, FieldValueTooLong, ...
+struct Cause {
+  std::string reason;
+  std::string message;
+  std::string field;
+  bool operator==(const Cause&) const = default;
+};
+
+// What a Kubernetes Status says beyond code and text. Source: apimachinery meta/v1 StatusDetails.
+struct ErrorDetails {
+  std::string group, kind, name, uid;
+  std::vector<Cause> causes;
+  int retry_after_seconds = 0;
+  std::string reason;          // overrides the reason that follows from the code, for example "Expired"
+  std::string continue_token;  // for an expired list: where an inconsistent continuation may go on
+};
+
+class [[nodiscard]] Error {
+ public:
+  Error(Code code, std::string text, std::source_location where = std::source_location::current())
+      : code_(code), text_(std::move(text)), where_(where) {}
+
+  // Reads errno. `doing` says what we were doing: "open cgroup control".
+  static Error from_errno(std::string_view doing, std::source_location where = std::source_location::current()) {
+    return from_errno(errno, doing, where);
+  }
+  // `err` is a positive errno.
+  static Error from_errno(int err, std::string_view doing,
+                          std::source_location where = std::source_location::current());
+
+  Code code() const { return code_; }
+  int err() const { return errno_; }  // positive errno, 0 where there was none
+  const std::string& text() const { return text_; }
+  const std::source_location& where() const { return where_; }
+  const ErrorDetails* details() const { return details_.get(); }
+
+  Error&& wrap(std::string_view doing) && {
+    text_.insert(0, ": ").insert(0, doing);
+    return std::move(*this);
+  }
+  Error&& with(ErrorDetails details) && {
+    details_ = std::make_shared<const ErrorDetails>(std::move(details));
+    return std::move(*this);
+  }
+  Error&& as(Code code) && {
+    code_ = code;
+    return std::move(*this);
+  }
+
+ private:
+  Code code_;
+  int errno_ = 0;
+  std::string text_;
+  std::source_location where_;
+  std::shared_ptr<const ErrorDetails> details_;
+};
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  template <typename U>
+    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, T>)
+  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  bool ok() const { return state_.index() == 0; }
+  T& operator*() & { return std::get<0>(state_); }
+  const T& operator*() const& { return std::get<0>(state_); }
+  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  T* operator->() { return &std::get<0>(state_); }
+  const T* operator->() const { return &std::get<0>(state_); }
+  const Error& error() const { return std::get<1>(state_); }
+  Error take_error() { return std::get<1>(std::move(state_)); }
+  Result wrap(std::string_view doing) && {
+    if (!ok()) return Result(std::get<1>(std::move(state_)).wrap(doing));
+    return std::move(*this);
+  }
+  T value_or(T other) && { return ok() ? std::get<0>(std::move(state_)) : std::move(other); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  using value_type = void;
+  Result() = default;
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  explicit operator bool() const { return !error_; }
+  bool ok() const { return !error_; }
+  void operator*() const {}
+  const Error& error() const { return *error_; }
+  Error take_error() { return std::move(*error_); }
+  Result wrap(std::string_view doing) && {
+    if (error_) return Result(std::move(*error_).wrap(doing));
+    return {};
+  }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
+[[noreturn]] void bug(const char* what, const char* text, std::source_location where);
+
+}  // namespace coracle
+
+// Returns the error from the enclosing function, or yields the value. A statement of its own, or the whole right side
+// of `=` or `return`: inside a larger expression g++ 12 leaks what was already built.
+#define TRY(expr)                                                    \
+  __extension__({                                                    \
+    auto try_result_ = (expr);                                       \
+    if (!try_result_) [[unlikely]] return try_result_.take_error();  \
+    *std::move(try_result_);                                         \
+  })
+
+// For what only a bug can make fail: ends the process with the error's text.
+#define MUST(expr)                                                                                          \
+  __extension__({                                                                                           \
+    auto must_result_ = (expr);                                                                             \
+    if (!must_result_) [[unlikely]]                                                                         \
+      ::coracle::bug(#expr, must_result_.error().text().c_str(), std::source_location::current());          \
+    *std::move(must_result_);                                                                               \
+  })

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// See text.h.
+#include "runtime/base/text.h"
+
+#include <array>
+#include <cstdint>
+
+namespace coracle {
+namespace {
+
+constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kBase64Url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+std::string encode64(std::string_view bytes, std::string_view alphabet, bool pad) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    size_t left = std::min<size_t>(3, bytes.size() - i);
+    uint32_t group = uint32_t(uint8_t(bytes[i])) << 16;
+    if (left > 1) group |= uint32_t(uint8_t(bytes[i + 1])) << 8;
+    if (left > 2) group |= uint8_t(bytes[i + 2]);
+    for (size_t j = 0; j <= left; ++j) out += alphabet[(group >> (18 - 6 * j)) & 63];
+    if (pad) out.append(3 - left, '=');
+  }
+  return out;
+}
+
+Result<std::string> decode64(std::string_view text, std::string_view alphabet, bool padded) {
+  std::array<int8_t, 256> value;
+  value.fill(-1);
+  for (size_t i = 0; i < alphabet.size(); ++i) value[uint8_t(alphabet[i])] = int8_t(i);
+  if (padded && text.size() % 4 != 0) return Error(Code::invalid, "base64 text has the wrong length");
+  for (int i = 0; i < 2 && !text.empty() && text.back() == '='; ++i) text.remove_suffix(1);
+  if (text.size() % 4 == 1) return Error(Code::invalid, "base64 text has the wrong length");
+  std::string out;
+  out.reserve(text.size() * 3 / 4);
+  uint32_t group = 0;
+  int bits = 0;
+  for (char c : text) {
+    if (value[uint8_t(c)] < 0) return Error(Code::invalid, "illegal character in base64 text");
+    group = group << 6 | uint32_t(value[uint8_t(c)]);
+    bits += 6;
+    if (bits >= 8) out += char(uint8_t(group >> (bits -= 8)));
+  }
+  return out;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0;;) {
+    size_t end = text.find(separator, at);
+    parts.push_back(text.substr(at, end == text.npos ? text.npos : end - at));
+    if (end == text.npos) return parts;
+    at = end + 1;
+  }
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i) out += separator;
+    out += parts[i];
+  }
+  return out;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  size_t first = text.find_first_not_of(kSpace);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::string to_lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = char(c + ('a' - 'A'));
+  return out;
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (char c : bytes) out.append(1, kDigits[uint8_t(c) >> 4]).append(1, kDigits[uint8_t(c) & 15]);
+  return out;
+}
+
+std::string base64_encode(std::string_view bytes) { return encode64(bytes, kBase64, true); }
+Result<std::string> base64_decode(std::string_view text) { return decode64(text, kBase64, true); }
+std::string base64url_encode(std::string_view bytes) { return encode64(bytes, kBase64Url, false); }
+Result<std::string> base64url_decode(std::string_view text) { return decode64(text, kBase64Url, false); }
+
+std::string percent_encode(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                 c == '_' || c == '~';
+    if (plain) out += c;
+    else out.append("%").append(hex(std::string_view(&c, 1)));
+  }
+  return out;
+}
+
+Result<std::string> percent_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return Error(Code::invalid, "invalid percent-encoding in " + quoted(text));
+    out += char(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      default:
+        if (uint8_t(c) < 0x20 || c == 0x7f) out.append("\\x").append(hex(std::string_view(&c, 1)));
+        else out += c;
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace coracle

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small, pure helpers on text: splitting, numbers that must consume all of their input, encodings.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+std::vector<std::string_view> split(std::string_view text, char separator);  // "a,,b" has three parts, "" has one
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+std::string_view trim(std::string_view text);  // drops spaces, tabs, CR and LF at both ends
+std::string to_lower(std::string_view text);   // ASCII
+
+// The whole of `text` as a decimal number, or nothing: no sign for unsigned types, no spaces, no trailing bytes.
+template <std::integral T>
+std::optional<T> parse_number(std::string_view text, int base = 10) {
+  T value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string hex(std::string_view bytes);
+std::string base64_encode(std::string_view bytes);               // RFC 4648 section 4, padded
+Result<std::string> base64_decode(std::string_view text);        // Errors: invalid
+std::string base64url_encode(std::string_view bytes);            // RFC 4648 section 5, no padding
+Result<std::string> base64url_decode(std::string_view text);     // padding optional. Errors: invalid
+std::string percent_encode(std::string_view text);               // everything but RFC 3986 unreserved
+Result<std::string> percent_decode(std::string_view text);       // Errors: invalid
+std::string quoted(std::string_view text);                       // Go's %q for ordinary text: quotes, \n, \t, \xNN
+
+}  // namespace coracle

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtime: THE SEAM between the node agent and Linux. Sandboxes (a pod's shared namespaces, cgroup and coracle-pause),
+// containers in them, their exits, and the images they are made of. Knows OCI and the kernel, not Kubernetes: what the agent
+// wants to find again after a restart it stores in `metadata`, which the runtime keeps and never reads.
+//
+// The daemon plans, pause launches (decision 4): a sandbox and its containers live on when the daemon is killed; a new
+// Runtime over the same state directory finds them, with every exit code and log line. All calls are thread-safe; those
+// on one sandbox are serialised inside. Two implementations pass one contract suite: the real one and the tests' fake.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/base/units.h"
+#include "runtime/oci/spec.h"
+
+namespace coracle::runtime {
+
+// ---- images ----
+
+struct ImageConfig {  // Source: opencontainers/image-spec config.md
+  std::vector<std::string> entrypoint, cmd, env;
+  std::string working_dir, user, stop_signal;
+  std::vector<std::string> volumes;
+};
+
+struct Image {
+  std::string id;                         // "sha256:…" of its config
+  std::vector<std::string> references;    // "docker.io/library/nginx:1.27", as tagged here
+  std::vector<std::string> digests;       // "docker.io/library/nginx@sha256:…" as pulled
+  Bytes size;                             // unpacked
+  WallTime created;
+  ImageConfig config;
+};
+
+struct Credentials {
+  std::string registry;  // host[:port][/path prefix]; as in a docker config.json
+  std::string username, password, identity_token;
+};
+
+struct PullProgress {
+  Bytes done, total;      // over all layers, as transferred; total is 0 until known
+  int layers_done = 0, layers_total = 0;
+};
+
+class ImageStore {
+ public:
+  virtual ~ImageStore() = default;
+  virtual std::vector<Image> list() = 0;
+  // By reference ("nginx", "nginx:1.27", "localhost/x@sha256:…", normalised as docker does) or by id. Errors: not_found;
+  // invalid when the reference is malformed.
+  virtual Result<Image> find(std::string_view reference) = 0;
+  // Blocks until the image is complete and on the disk; what was cut off leaves nothing half-made and goes on where it
+  // stopped. `progress` may be null. Errors: not_found, unauthorized, unavailable (network), invalid (digest or format).
+  virtual Result<Image> pull(std::string_view reference, const std::vector<Credentials>& credentials,
+                             const std::function<void(const PullProgress&)>& progress, std::stop_token stop) = 0;
+  // Reads an OCI or docker archive (plain, gzip or zstd) from `archive` to its end. `name`: for an image without a name
+  // of its own, or to override it. Returns what it held. Errors: invalid, too_large.
+  virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
+  // Removes a reference; the content goes with the last one that no container uses. Errors: not_found, conflict.
+  virtual Result<void> remove(std::string_view reference) = 0;
+  // uid, gid and groups of "user[:group]" (names or numbers) by the image's own /etc/passwd and /etc/group, which are read
+  // as hostile. Errors: invalid when a name is unknown or a number out of range.
+  virtual Result<oci::User> resolve_user(const Image& image, std::string_view user) = 0;
+};
+
+// ---- sandboxes and containers ----
+
+struct SandboxSpec {
+  std::string id;        // [a-z0-9-]{1,64}; a pod's uid
+  std::string metadata;  // the caller's own, returned as it is
+  std::string hostname;
+  bool host_network = false, host_ipc = false, host_pid = false, share_process_namespace = false;
+  std::map<std::string, std::string> sysctl;
+  oci::Resources resources;  // of the whole pod
+  std::string cgroup_class;  // "guaranteed", "burstable", "besteffort": the cgroup the pod's stands in
+};
+
+struct LogPolicy {  // CRI log lines: <time> <stream> <F|P> <content>. Source: KEP-1819, kubelet cri-api logging
+  std::string path;  // "" = none kept; its directory exists
+  Bytes rotate_at{10 << 20};
+  int files = 5;
+};
+
+struct ContainerSpec {
+  std::string id;        // unique in its sandbox, [a-zA-Z0-9_.-]{1,128}; the agent uses "<name>-<restart count>"
+  std::string metadata;  // the caller's own
+  std::string image_id;  // "sha256:…": the rootfs is an overlay over it; "" = spec.root.path
+  oci::Spec spec;        // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
+  LogPolicy log;
+  bool open_stdin = false;  // false: /dev/null
+  std::string stop_signal = "SIGTERM";
+};
+
+struct ExitStatus {
+  int exit_code = 0;  // 128 + signal when killed by one
+  int signal = 0;
+  bool oom_killed = false;
+  WallTime started, finished;
+};
+
+struct ContainerState {
+  std::string id, metadata;
+  bool running = false;
+  int pid = 0;  // 0 unless running
+  WallTime started;
+  std::optional<ExitStatus> exit;
+};
+
+struct SandboxState {
+  std::string id, metadata;
+  bool alive = false;  // pause is there; false: the machine was rebooted, or pause was killed. Only remove is left.
+  int pid = 0;
+  WallTime created;
+  std::vector<ContainerState> containers;
+};
+
+struct ExecSpec {
+  std::vector<std::string> args;
+  std::optional<std::vector<std::string>> env;  // absent: the container's own
+  bool terminal = false;
+  uint16_t width = 0, height = 0;
+  bool use_stdin = false;
+};
+
+// One process started beside a container's own. Its descriptors are the caller's to read and write. Destroying it kills
+// the process when it is still there.
+class Exec {
+ public:
+  virtual ~Exec() = default;
+  virtual Fd take_stdin() = 0;   // invalid when not asked for; with a terminal: its master, used for all three
+  virtual Fd take_stdout() = 0;
+  virtual Fd take_stderr() = 0;
+  virtual Result<void> resize(uint16_t width, uint16_t height) = 0;
+  virtual Result<int> wait(std::stop_token stop) = 0;  // blocks; exit code, 128 + signal. Errors: cancelled
+};
+
+struct Usage {
+  std::chrono::nanoseconds cpu{0};
+  Bytes memory, memory_working_set;  // 0 where the kernel does not count
+  int64_t processes = 0;
+};
+
+// Which limits this machine can hold. `missing` says in one sentence why not and what would help, "" when all is there.
+struct Enforcement {
+  bool memory = false, cpu = false, pids = false, io = false, cpuset = false;
+  std::string missing;
+};
+
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+  virtual ImageStore& images() = 0;
+  virtual Enforcement enforcement() const = 0;
+
+  // Names a sandbox whose state has changed by itself: an exit, an OOM kill, pause gone. May be called from any thread,
+  // also for changes that the caller caused; must not block. Set before the first sandbox is made.
+  virtual void on_change(std::function<void(const std::string& sandbox_id)> notify) = 0;
+
+  // Everything there is, found again after a restart too. Does not block for long.
+  virtual Result<std::vector<SandboxState>> sandboxes() = 0;
+  virtual Result<SandboxState> sandbox(const std::string& id) = 0;  // Errors: not_found
+
+  // Makes the namespaces, the cgroup and pause; the network namespace has only loopback, up. Errors: already_exists, and
+  // what the kernel said, with the step named; then nothing is left behind.
+  virtual Result<void> create_sandbox(const SandboxSpec& spec) = 0;
+  virtual Result<Fd> network_namespace(const std::string& id) = 0;
+  // Kills what is left (SIGKILL), and removes cgroup, mounts, records. Succeeds when there is nothing. The log files stay.
+  virtual Result<void> remove_sandbox(const std::string& id) = 0;
+
+  // Returns once the container's program was executed, or fails with the step that did not work, leaving nothing.
+  // Errors: invalid/not_found for what the spec asks (no such program: text as runc words it), conflict when the id is in use.
+  virtual Result<void> start_container(const std::string& sandbox_id, const ContainerSpec& spec) = 0;
+  virtual Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) = 0;
+  // SIGKILL to everything in the container's cgroup.
+  virtual Result<void> kill_container(const std::string& sandbox_id, const std::string& id) = 0;
+  // Forgets an exited container: its record and its writable layer. Errors: conflict while it runs.
+  virtual Result<void> remove_container(const std::string& sandbox_id, const std::string& id) = 0;
+  virtual Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
+                                             const ExecSpec& spec) = 0;
+  virtual Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) = 0;  // "" = whole sandbox
+  // The container's root as its processes see it, for probing files and copying; hostile. Errors: not_found.
+  virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
+};
+
+struct Config {
+  std::string state_dir;      // /var/lib/coracle/runtime: images, snapshots, records
+  std::string run_dir;        // /run/coracle: sockets
+  std::string pause_program;  // coracle-pause
+  std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found by looking at our own
+  std::vector<std::string> insecure_registries;  // hosts spoken to over http, or without verifying
+  std::map<std::string, std::vector<std::string>> mirrors;  // registry → base URLs tried first
+};
+
+// Opens the state, finds what runs, prepares the cgroup. Errors: with the step named.
+Result<std::unique_ptr<Runtime>> open(const Config& config);
+// The specification's defaults for a container: mounts, masked and read-only paths, Docker's 14 capabilities, devices.
+oci::Spec default_spec();
+// The RuntimeDefault seccomp profile, as the specification's object.
+const json::value& default_seccomp();
+
+}  // namespace coracle::runtime

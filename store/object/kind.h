@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kind and Key: what an object is called. Kind is a name only; its shape is store/schema's business.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+namespace coracle {
+
+// Kinds are made once (constants below, or interned by the schema's catalog) and live as long as the process: code holds
+// `const Kind&` or `const Kind*` freely. Two kinds are equal when group and resource are.
+struct Kind {
+  std::string_view group;    // "" for the core group, "apps"
+  std::string_view version;  // "v1"
+  std::string_view kind;     // "Deployment"
+  std::string_view resource; // plural, lower case: "deployments"
+  bool namespaced = true;
+
+  std::string api_version() const { return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version); }
+  // As errors name it: "pods", "deployments.apps".
+  std::string qualified_resource() const { return group.empty() ? std::string(resource) : std::string(resource) + "." + std::string(group); }
+  bool operator==(const Kind& other) const { return resource == other.resource && group == other.group; }
+};
+
+// The kinds that C++ code of ours acts on by name. A test holds them against the schema.
+inline constexpr Kind kNamespace{"", "v1", "Namespace", "namespaces", false};
+inline constexpr Kind kNode{"", "v1", "Node", "nodes", false};
+inline constexpr Kind kPod{"", "v1", "Pod", "pods"};
+inline constexpr Kind kService{"", "v1", "Service", "services"};
+inline constexpr Kind kEndpoints{"", "v1", "Endpoints", "endpoints"};
+inline constexpr Kind kConfigMap{"", "v1", "ConfigMap", "configmaps"};
+inline constexpr Kind kSecret{"", "v1", "Secret", "secrets"};
+inline constexpr Kind kServiceAccount{"", "v1", "ServiceAccount", "serviceaccounts"};
+inline constexpr Kind kEvent{"", "v1", "Event", "events"};
+inline constexpr Kind kEndpointSlice{"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"};
+inline constexpr Kind kLease{"coordination.k8s.io", "v1", "Lease", "leases"};
+inline constexpr Kind kReplicaSet{"apps", "v1", "ReplicaSet", "replicasets"};
+inline constexpr Kind kDeployment{"apps", "v1", "Deployment", "deployments"};
+
+struct Key {  // of an object within its kind
+  std::string ns;  // "" for what is cluster-scoped
+  std::string name;
+  auto operator<=>(const Key&) const = default;
+  std::string text() const { return ns.empty() ? name : ns + "/" + name; }
+};
+
+}  // namespace coracle

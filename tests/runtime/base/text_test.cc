@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviour of the text helpers.
+#include "runtime/base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle {
+namespace {
+
+TEST(Text, numbers_consume_everything) {
+  EXPECT_EQ(parse_number<int>("-12"), -12);
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "0x1", "99999999999"}) EXPECT_FALSE(parse_number<int>(text)) << text;
+  EXPECT_FALSE(parse_number<uint32_t>("-1"));
+}
+
+TEST(Text, base64_goes_and_comes) {
+  for (std::string text : {"", "f", "fo", "foo", "foob", "fooba", "foobar"}) {
+    EXPECT_EQ(*base64_decode(base64_encode(text)), text);
+    EXPECT_EQ(*base64url_decode(base64url_encode(text)), text);
+  }
+  EXPECT_EQ(base64_encode("fo"), "Zm8=");
+  for (const char* text : {"Zm8", "Zm8==", "Z", "Zm8*", "===="}) EXPECT_FALSE(base64_decode(text)) << text;
+}
+
+TEST(Text, percent_codes_go_and_come) {
+  EXPECT_EQ(percent_encode("a b/ü"), "a%20b%2f%c3%bc");
+  EXPECT_EQ(*percent_decode("a%20b%2F"), "a b/");
+  for (const char* text : {"%", "%4", "%zz", "a%"}) EXPECT_FALSE(percent_decode(text)) << text;
+}
+
+TEST(Text, splits_without_losing_parts) {
+  EXPECT_EQ(split("a,,b", ',').size(), 3u);
+  EXPECT_EQ(split("", ',').size(), 1u);
+  EXPECT_EQ(trim("\t a b \r\n"), "a b");
+}
+
+}  // namespace
+}  // namespace coracle
