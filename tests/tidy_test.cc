@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The house keeps itself: reads every source file and holds the table of layers and the few rules that a reader relies on
+// (README.md, "The rooms"). Run with the root of the source tree as CORACLE_SOURCE.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string path;  // from the root, "store/engine/engine.cc"
+  std::vector<std::string> lines;
+};
+
+std::vector<Source> read_sources() {
+  const char* root = std::getenv("CORACLE_SOURCE");
+  std::vector<Source> sources;
+  for (const char* room : {"runtime", "store", "daemon", "ctl", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root ? root : ".") / room)) {
+      std::string extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cc") continue;
+      Source source{fs::relative(entry.path(), root ? root : "."), {}};
+      std::ifstream file(entry.path());
+      for (std::string line; std::getline(file, line);) source.lines.push_back(line);
+      sources.push_back(std::move(source));
+    }
+  }
+  return sources;
+}
+
+const std::vector<Source>& sources() {
+  static const std::vector<Source> all = read_sources();
+  return all;
+}
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& prefixes) {
+  for (const auto& prefix : prefixes)
+    if (text.starts_with(prefix)) return true;
+  return false;
+}
+
+std::string code_of(const std::string& line) {  // without comment and string contents; good enough for one-line rules
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (in_string) {
+      if (line[i] == '\\') ++i;
+      else if (line[i] == '"') in_string = false, out += '"';
+      continue;
+    }
+    if (line[i] == '\'' && i + 2 < line.size() && (line[i + 2] == '\'' || (line[i + 1] == '\\' && i + 3 < line.size() && line[i + 3] == '\''))) {
+      i += line[i + 1] == '\\' ? 3 : 2;
+      continue;
+    }
+    if (line[i] == '"') in_string = true;
+    if (line[i] == '/' && i + 1 < line.size() && line[i + 1] == '/') break;
+    out += line[i];
+  }
+  return out;
+}
+
+// Who may include whom: the first row whose prefix fits a file counts; its own directory is always allowed.
+struct Layer {
+  std::string room;
+  std::vector<std::string> may_include;
+};
+
+const std::vector<Layer>& layers() {
+  static const std::vector<Layer> table = {
+      {"runtime/base/", {}},
+      {"runtime/sys/", {"runtime/base/"}},
+      {"runtime/oci/", {"runtime/base/", "runtime/sys/"}},
+      {"runtime/image/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/runtime.h"}},
+      {"runtime/pause/", {}},
+      {"runtime/container/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/image/", "runtime/pause/", "runtime/runtime.h"}},
+      {"runtime/cli/", {"runtime/"}},
+      {"runtime/runtime.h", {"runtime/base/", "runtime/oci/spec.h"}},
+      {"store/object/", {"runtime/base/"}},
+      {"store/schema/", {"runtime/base/", "store/object/"}},
+      {"store/engine/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/"}},
+      {"store/client/client.h", {"runtime/base/", "store/object/"}},
+      {"store/client/", {"runtime/base/", "store/object/"}},
+      {"daemon/queue/", {"runtime/base/", "store/object/"}},
+      {"daemon/informer/", {"runtime/base/", "store/object/", "store/client/client.h"}},
+      {"daemon/event/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h"}},
+      {"daemon/stream/", {"runtime/base/", "store/object/"}},
+      {"daemon/registry/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/", "store/client/client.h"}},
+      {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "daemon/registry/", "daemon/stream/"}},
+      {"daemon/controller/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
+      {"daemon/scheduler/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
+      {"daemon/network/", {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
+      {"daemon/node/", {"runtime/base/", "runtime/sys/file.h", "runtime/runtime.h", "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/stream/"}},
+      {"daemon/", {"runtime/", "store/", "daemon/"}},  // main.cc and what it is made of
+      {"ctl/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/client/"}},
+      {"tests/", {"runtime/", "store/", "daemon/", "ctl/", "tests/"}},
+  };
+  return table;
+}
+
+const Layer* layer_of(const std::string& path) {
+  for (const auto& layer : layers())
+    if (path.starts_with(layer.room)) return &layer;
+  return nullptr;
+}
+
+TEST(House, holds_the_table_of_layers) {
+  static const std::regex include(R"(^\s*#\s*include\s+"([^"]+)\")");
+  for (const auto& source : sources()) {
+    const Layer* layer = layer_of(source.path);
+    ASSERT_TRUE(layer) << source.path << " stands in no room";
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(source.lines[i], match, include)) continue;
+      std::string target = match[1];
+      EXPECT_TRUE(target.starts_with(layer->room) || starts_with_any(target, layer->may_include))
+          << source.path << ":" << i + 1 << ": " << layer->room << " may not include " << target;
+    }
+  }
+}
+
+TEST(House, every_file_says_what_it_is) {
+  for (const auto& source : sources()) {
+    ASSERT_GE(source.lines.size(), 3u) << source.path;
+    EXPECT_EQ(source.lines[0], "// SPDX-License-Identifier: Apache-2.0") << source.path;
+    EXPECT_TRUE(source.lines[1].starts_with("// ")) << source.path << " has no opening comment";
+  }
+}
+
+// Rules of one line: what may not stand where.
+struct Rule {
+  std::string name;
+  std::regex pattern;
+  std::vector<std::string> except;  // files and directories where it may
+};
+
+TEST(House, keeps_its_rules_of_one_line) {
+  const std::vector<Rule> rules = {
+      {"TRY stands alone", std::regex(R"(\S.*\bTRY\()"), {"runtime/base/result.h"}},
+      {"throw only at walls", std::regex(R"(\bthrow\b)"), {"tests/"}},
+      {"catch only at walls", std::regex(R"(\bcatch\s*\()"),
+       {"runtime/base/json.cc", "daemon/main.cc", "daemon/api/", "ctl/", "tests/", "store/schema/generate"}},
+      {"no using namespace in headers", std::regex(R"(^\s*using namespace)"), {}},
+      {"no dup(", std::regex(R"(\bdup2?\()"), {"runtime/sys/", "runtime/pause/", "runtime/base/fd.h", "tests/"}},
+      {"no system(", std::regex(R"((^|[^\w.:>_])(std::)?system\()"), {"tests/"}},
+      {"no sleeping for something to happen", std::regex(R"(\bsleep_for\b|\bsleep_until\b|\busleep\(|[^\w]sleep\(\d)"), {"tests/"}},
+      {"processes and mounts are made in sys and pause only",
+       std::regex(R"((^|[^\w.>])::(fork|vfork|clone|clone3|execve|execvp|unshare|setns|mount|umount2|pivot_root|chroot)\()"),
+       {"runtime/sys/", "runtime/pause/", "tests/"}},
+      {"no TODO without an issue number", std::regex(R"(\b(TODO|FIXME|XXX)\b(?!.*#\d))"), {"tests/tidy_test.cc"}},
+  };
+  static const std::regex lone_try(R"(^\s*(return |[A-Za-z_][^={}();]*= )?TRY\()");
+  for (const auto& source : sources()) {
+    bool header = source.path.ends_with(".h");
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      std::string code = code_of(source.lines[i]);
+      for (const auto& rule : rules) {
+        const std::string& text = rule.name.starts_with("no TODO") ? source.lines[i] : code;
+        if (rule.name == "no using namespace in headers" && !header) continue;
+        if (starts_with_any(source.path, rule.except) || !std::regex_search(text, rule.pattern)) continue;
+        if (rule.name == "TRY stands alone" && std::regex_search(text, lone_try)) continue;
+        ADD_FAILURE() << source.path << ":" << i + 1 << ": " << rule.name << ": " << source.lines[i];
+      }
+    }
+  }
+}
+
+TEST(House, top_level_holds_nothing_else) {
+  const std::vector<std::string> allowed = {"meson.build", "daemon", "runtime", "store", "ctl", "systemd", "tests", "README.md", "LICENSE"};
+  const char* root = std::getenv("CORACLE_SOURCE");
+  for (const auto& entry : fs::directory_iterator(root ? root : ".")) {
+    std::string name = entry.path().filename();
+    if (name.starts_with(".") || name.starts_with("build")) continue;
+    EXPECT_NE(std::find(allowed.begin(), allowed.end(), name), allowed.end()) << name << " does not belong at the top level";
+  }
+}
+
+}  // namespace
