@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviour of Object: what make() accepts, what is read from metadata, and the parsed form made once.
+#include "store/object/object.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace coracle {
+namespace {
+
+constexpr const char* kWeb = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default",
+  "uid":"u1","resourceVersion":"7","labels":{"app":"web","a.b/c":"d"},"annotations":{"note":"x"},
+  "ownerReferences":[{"apiVersion":"v1","kind":"A","name":"a","uid":"1"},
+                     {"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"2","controller":true}]},"spec":{}})";
+
+Result<ObjectPtr> made(const char* text, const Kind& kind = kPod) { return Object::make(kind, *parse_json(text)); }
+
+TEST(Object, reads_metadata) {
+  ObjectPtr pod = MUST(made(kWeb));
+  EXPECT_EQ(pod->key(), (Key{"default", "web"}));
+  EXPECT_EQ(pod->uid(), "u1");
+  EXPECT_EQ(pod->revision(), 7u);
+  EXPECT_EQ(pod->kind(), kPod);
+  EXPECT_EQ(pod->label("app"), "web");
+  EXPECT_EQ(pod->label("a.b/c"), "d");
+  EXPECT_EQ(pod->label("none"), "");
+  EXPECT_EQ(pod->annotation("note"), "x");
+  EXPECT_FALSE(pod->deleting());
+  ASSERT_EQ(pod->owners().size(), 2u);
+  EXPECT_EQ(pod->controller()->name, "rs");
+}
+
+TEST(Object, its_text_is_the_body_in_its_order) {
+  ObjectPtr pod = MUST(made(kWeb));
+  EXPECT_EQ(pod->text(), to_text(*parse_json(kWeb)));
+  EXPECT_EQ(pod->json(), *parse_json(kWeb));
+  EXPECT_EQ(&pod->json(), &pod->json());
+}
+
+TEST(Object, refuses_malformed_metadata_by_field) {
+  struct Row {
+    const char* text;
+    const char* field;
+  };
+  for (const Row& row : {
+           Row{R"([])", "Pod"},
+           Row{R"({})", "metadata"},
+           Row{R"({"metadata":[]})", "metadata"},
+           Row{R"({"metadata":{}})", "metadata.name"},
+           Row{R"({"metadata":{"name":1}})", "metadata.name"},
+           Row{R"({"metadata":{"name":"a"}})", "metadata.namespace"},
+           Row{R"({"metadata":{"name":"a","namespace":"b","resourceVersion":"x"}})", "metadata.resourceVersion"},
+           Row{R"({"metadata":{"name":"a","namespace":"b","labels":{"k":1}}})", "metadata.labels.k"},
+           Row{R"({"metadata":{"name":"a","namespace":"b","annotations":[]}})", "metadata.annotations"},
+           Row{R"({"metadata":{"name":"a","namespace":"b","finalizers":[1]}})", "metadata.finalizers[0]"},
+           Row{R"({"metadata":{"name":"a","namespace":"b","ownerReferences":{}}})", "metadata.ownerReferences"},
+       }) {
+    auto failed = made(row.text);
+    ASSERT_FALSE(failed) << row.text;
+    EXPECT_EQ(failed.error().code(), Code::invalid);
+    EXPECT_EQ(failed.error().details()->causes.at(0).field, row.field) << row.text;
+  }
+  EXPECT_FALSE(made(R"({"metadata":{"name":"a","namespace":"b"}})", kNode));
+}
+
+TEST(Object, from_text_refuses_damage) {
+  for (const char* text : {"", "[]", "{", "{} x", "nonsense"})
+    EXPECT_EQ(Object::from_text(kPod, {"a", "b"}, 1, "u", text).error().code(), Code::internal) << text;
+  ObjectPtr node = MUST(Object::from_text(kNode, {"", "n"}, 3, "u", R"({"metadata":{"name":"n"}})"));
+  EXPECT_EQ(node->revision(), 3u);
+  EXPECT_EQ(get_string(node->json(), "metadata.name"), "n");
+}
+
+TEST(Object, is_parsed_by_many_at_once) {
+  ObjectPtr pod = MUST(made(kWeb));
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 4; i++) readers.emplace_back([&] { EXPECT_EQ(pod->label("app"), "web"); });
+}
+
+}  // namespace
+}  // namespace coracle
