@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/result.h"
 #include "store/object/kind.h"
 
@@ -24,7 +25,7 @@ struct BackoffPolicy {
 
 class WorkQueue {
  public:
-  explicit WorkQueue(BackoffPolicy policy = {});
+  explicit WorkQueue(BackoffPolicy policy = {}, const Clock& clock = system_clock());
   ~WorkQueue();
 
   class Lease {  // holds one key until destroyed
@@ -45,6 +46,7 @@ class WorkQueue {
   void add_backed_off(Key key);                                    // after first, 2*first, 4*first, … up to longest
   void forget(const Key& key);                                     // the next back-off starts from first again
   std::optional<Lease> take(std::stop_token stop);                 // blocks; nothing once stop is requested
+  std::optional<Lease> try_take();                                 // nothing when no key is due now
   size_t size() const;                                             // keys waiting, delayed ones not counted
 
  private:
@@ -58,7 +60,10 @@ struct Outcome {
 };
 using Reconcile = std::function<Result<Outcome>(const Key& key)>;
 
-// Calls reconcile once per key until stopped; failures are logged here, once, and come again with back-off.
+// One turn: calls reconcile; what failed comes again with back-off, and is logged here, once.
+void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Reconcile& reconcile);
+
+// Calls reconcile once per key until stopped.
 void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view room, const Reconcile& reconcile);
 
 }  // namespace coracle

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue of names to look at again. See work_queue.h. No thread of its own: whoever takes waits for the next key that
+// becomes due, so an idle queue costs nothing.
+//   add ──▶ waiting (in order, each key once) ──take──▶ working ──lease ends──▶ gone, or waiting again when it was added
+//   add_after ──▶ delayed (by due time) ──due──▶ waiting
+#include "daemon/queue/work_queue.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/log.h"
+
+namespace coracle {
+namespace {
+
+using std::chrono::nanoseconds;
+
+struct Data {
+  std::deque<Key> waiting;
+  std::set<Key> queued;             // those in `waiting`
+  std::map<Key, bool> working;      // value: was added meanwhile
+  std::map<Key, SteadyTime> delayed;
+  std::set<std::pair<SteadyTime, Key>> due;  // `delayed`, by time
+  std::map<Key, unsigned> failures;
+
+  void add(Key key) {
+    undelay(key);
+    if (auto busy = working.find(key); busy != working.end()) {
+      busy->second = true;
+    } else if (queued.insert(key).second) {
+      waiting.push_back(std::move(key));
+    }
+  }
+  void undelay(const Key& key) {
+    auto found = delayed.find(key);
+    if (found == delayed.end()) return;
+    due.erase({found->second, key});
+    delayed.erase(found);
+  }
+  void add_at(Key key, SteadyTime when) {
+    auto [found, fresh] = delayed.try_emplace(key, when);
+    if (!fresh && found->second <= when) return;
+    if (!fresh) due.erase({found->second, key});
+    found->second = when;
+    due.emplace(when, std::move(key));
+  }
+  void promote(SteadyTime now) {
+    while (!due.empty() && due.begin()->first <= now) {
+      Key key = due.begin()->second;
+      add(std::move(key));  // drops it from `due`
+    }
+  }
+  std::optional<Key> pop(SteadyTime now) {
+    promote(now);
+    if (waiting.empty()) return std::nullopt;
+    Key key = std::move(waiting.front());
+    waiting.pop_front();
+    queued.erase(key);
+    working.emplace(key, false);
+    return key;
+  }
+};
+
+}  // namespace
+
+struct WorkQueue::State {
+  BackoffPolicy policy;
+  const Clock& clock;
+  Guarded<Data> data;
+};
+
+WorkQueue::WorkQueue(BackoffPolicy policy, const Clock& clock) : state_(new State{policy, clock, Guarded<Data>()}) {}
+WorkQueue::~WorkQueue() = default;
+
+WorkQueue::Lease::~Lease() {
+  if (!queue_) return;
+  Guarded<Data>& guarded = queue_->state_->data;
+  guarded.with([&](Data& data) {
+    auto found = data.working.find(key_);
+    bool again = found->second;
+    data.working.erase(found);
+    if (again) data.add(key_);
+  });
+  guarded.notify();
+}
+
+void WorkQueue::add(Key key) {
+  state_->data.with([&](Data& data) { data.add(std::move(key)); });
+  state_->data.notify();
+}
+
+void WorkQueue::add_after(Key key, nanoseconds delay) {
+  if (delay <= nanoseconds::zero()) return add(std::move(key));
+  SteadyTime when = state_->clock.steady() + delay;
+  state_->data.with([&](Data& data) { data.add_at(std::move(key), when); });
+  state_->data.notify();
+}
+
+void WorkQueue::add_backed_off(Key key) {
+  unsigned failures = state_->data.with([&](Data& data) { return data.failures[key]++; });
+  auto delay = state_->policy.first;
+  for (unsigned i = 0; i < failures && delay < state_->policy.longest; ++i) delay *= 2;
+  add_after(std::move(key), std::min(delay, state_->policy.longest));
+}
+
+void WorkQueue::forget(const Key& key) {
+  state_->data.with([&](Data& data) { data.failures.erase(key); });
+}
+
+std::optional<WorkQueue::Lease> WorkQueue::try_take() {
+  auto key = state_->data.with([&](Data& data) { return data.pop(state_->clock.steady()); });
+  if (!key) return std::nullopt;
+  return Lease(*this, std::move(*key));
+}
+
+std::optional<WorkQueue::Lease> WorkQueue::take(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    if (auto lease = try_take()) return lease;
+    auto next = state_->data.with([](Data& data) {
+      return data.due.empty() ? std::optional<SteadyTime>() : data.due.begin()->first;
+    });
+    auto changed = [&](const Data& data) {
+      return !data.waiting.empty() || (!data.due.empty() && (!next || data.due.begin()->first < *next));
+    };
+    auto nothing = [](Data&) {};
+    if (next) {
+      auto span = *next - state_->clock.steady();
+      state_->data.wait_until(stop, std::chrono::steady_clock::now() + span, changed, nothing);
+    } else {
+      state_->data.wait(stop, changed, nothing);
+    }
+  }
+  return std::nullopt;
+}
+
+size_t WorkQueue::size() const {
+  return state_->data.with([](const Data& data) { return data.waiting.size(); });
+}
+
+void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Reconcile& reconcile) {
+  auto outcome = reconcile(key);
+  if (outcome) {
+    queue.forget(key);
+    if (outcome->again) queue.add_after(key, *outcome->again);
+    return;
+  }
+  bool expected = outcome.error().code() == Code::conflict;  // somebody was faster: the next look will tell
+  log(expected ? LogLevel::debug : LogLevel::warning, room, outcome.error().text(), {{"key", key.text()}});
+  queue.add_backed_off(key);
+}
+
+void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view room, const Reconcile& reconcile) {
+  while (auto lease = queue.take(stop)) work_once(queue, lease->key(), room, reconcile);
+}
+
+}  // namespace coracle

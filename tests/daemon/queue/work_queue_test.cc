@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkQueue's promises, with time turned by hand; one test with real threads.
+#include "daemon/queue/work_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace coracle {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Key a{"ns", "a"}, b{"ns", "b"};
+
+std::string taken(WorkQueue& queue) {
+  auto lease = queue.try_take();
+  return lease ? lease->key().name : "";
+}
+
+TEST(WorkQueue, gives_keys_in_order_and_each_once) {
+  WorkQueue queue;
+  queue.add(b);
+  queue.add(a);
+  queue.add(b);
+  EXPECT_EQ(queue.size(), 2u);
+  EXPECT_EQ(taken(queue), "b");
+  EXPECT_EQ(taken(queue), "a");
+  EXPECT_EQ(taken(queue), "");
+}
+
+TEST(WorkQueue, a_key_added_while_worked_on_comes_once_more_afterwards) {
+  WorkQueue queue;
+  queue.add(a);
+  {
+    auto lease = queue.try_take();
+    queue.add(a);
+    queue.add(a);
+    EXPECT_EQ(taken(queue), "");  // never twice at once
+  }
+  EXPECT_EQ(taken(queue), "a");
+  EXPECT_EQ(taken(queue), "");
+}
+
+TEST(WorkQueue, the_earliest_of_several_delays_counts) {
+  FakeClock clock;
+  WorkQueue queue({}, clock);
+  queue.add_after(a, 10s);
+  queue.add_after(a, 5s);
+  queue.add_after(a, 20s);
+  clock.advance(4s);
+  EXPECT_EQ(taken(queue), "");
+  clock.advance(1s);
+  EXPECT_EQ(taken(queue), "a");
+  clock.advance(1h);
+  EXPECT_EQ(taken(queue), "");
+}
+
+TEST(WorkQueue, adding_now_makes_a_delay_moot) {
+  FakeClock clock;
+  WorkQueue queue({}, clock);
+  queue.add_after(a, 10s);
+  queue.add(a);
+  EXPECT_EQ(taken(queue), "a");
+  clock.advance(1h);
+  EXPECT_EQ(taken(queue), "");
+}
+
+TEST(WorkQueue, backs_off_exponentially_until_forgotten) {
+  FakeClock clock;
+  WorkQueue queue({10ms, 100ms}, clock);
+  for (auto delay : {10ms, 20ms, 40ms, 80ms, 100ms, 100ms}) {
+    queue.add_backed_off(a);
+    clock.advance(delay - 1ms);
+    EXPECT_EQ(taken(queue), "") << delay.count();
+    clock.advance(1ms);
+    EXPECT_EQ(taken(queue), "a") << delay.count();
+  }
+  queue.forget(a);
+  queue.add_backed_off(a);
+  clock.advance(10ms);
+  EXPECT_EQ(taken(queue), "a");
+}
+
+TEST(WorkQueue, a_failing_reconcile_comes_again_and_a_successful_one_when_it_asks) {
+  FakeClock clock;
+  WorkQueue queue({10ms, 1s}, clock);
+  int calls = 0;
+  Reconcile reconcile = [&](const Key&) -> Result<Outcome> {
+    if (++calls == 1) return Error(Code::conflict, "somebody was faster");
+    return Outcome{calls == 2 ? std::optional<std::chrono::nanoseconds>(5s) : std::nullopt};
+  };
+  auto turn = [&] {
+    if (auto lease = queue.try_take()) work_once(queue, lease->key(), "test", reconcile);
+  };
+  queue.add(a);
+  turn();
+  EXPECT_EQ(calls, 1);
+  clock.advance(10ms);
+  turn();
+  EXPECT_EQ(calls, 2);
+  clock.advance(4s);
+  turn();
+  EXPECT_EQ(calls, 2);
+  clock.advance(1s);
+  turn();
+  EXPECT_EQ(calls, 3);
+  clock.advance(1h);
+  turn();
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(WorkQueue, workers_never_share_a_key_and_stop_when_asked) {
+  WorkQueue queue;
+  std::atomic<int> at_once = 0, worst = 0, done = 0;
+  Reconcile reconcile = [&](const Key&) -> Result<Outcome> {
+    int now = ++at_once;
+    int seen = worst;
+    while (now > seen && !worst.compare_exchange_weak(seen, now)) {}
+    std::this_thread::yield();
+    --at_once;
+    ++done;
+    return Outcome{};
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < 4; ++i)
+      workers.emplace_back([&](std::stop_token stop) { run_worker(stop, queue, "test", reconcile); });
+    for (int i = 0; i < 500; ++i) queue.add(a);
+    while (queue.size() > 0) std::this_thread::yield();
+  }  // all four stop, though the queue stays
+  EXPECT_EQ(worst, 1);
+  EXPECT_GE(done, 1);
+}
+
+TEST(WorkQueue, a_delayed_key_wakes_a_waiting_worker) {
+  WorkQueue queue;
+  std::jthread later([&] { queue.add_after(a, 5ms); });
+  auto lease = queue.take({});
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->key(), a);
+}
+
+}  // namespace
+}  // namespace coracle
