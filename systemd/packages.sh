@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what Coracle needs, by Debian package name; asks apt only when something is missing.
+#   packages.sh build         what it is built with (and runs with)
+#   packages.sh build test    … and what its tests use beside that
+set -eu
+
+. /etc/os-release
+case "${VERSION_CODENAME:-}" in
+  bookworm) boost=libboost-json1.81-dev boost_headers=libboost1.81-dev ;;
+  *)        boost=libboost-json-dev boost_headers=libboost-dev ;;
+esac
+
+build="g++ meson ninja-build pkg-config python3 $boost $boost_headers libsqlite3-dev libcurl4-openssl-dev libcpp-httplib-dev
+  libssl-dev libseccomp-dev libcap-dev libyaml-dev libarchive-dev libzstd-dev zlib1g-dev libnl-route-3-dev libnftables-dev
+  libsystemd-dev libldns-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev ca-certificates"
+test="busybox-static curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
+  strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs debian-archive-keyring"
+hello="busybox-static"
+
+wanted=
+for set in "$@"; do
+  case $set in
+    build) wanted="$wanted $build" ;;
+    test)  wanted="$wanted $test" ;;
+    hello) wanted="$wanted $hello" ;;
+    *) echo "packages.sh: unknown set $set (build, test, hello)" >&2; exit 2 ;;
+  esac
+done
+
+missing=
+for package in $wanted; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "packages.sh: these are missing, and only root can install them: apt-get install$missing" >&2
+  exit 1
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+# shellcheck disable=SC2086  # a list of words
+apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1 ||
+  { apt-get update -q >>"$log" 2>&1 && apt-get install -y -q --no-install-recommends $missing >>"$log" 2>&1; } ||
+  { tail -n 15 "$log" >&2; echo "packages.sh: apt could not install what is missing (above)" >&2; rm -f "$log"; exit 1; }
+rm -f "$log"

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests: installs what they need from Debian by name, builds, runs, and ends with the line
+# "N passed, N failed, N skipped". What cannot run on this machine is skipped by name, with the reason.
+#
+#   sudo tests/run.sh            everything a CI machine can do, about 20 minutes on 2 cores, virtual machine included
+#   sudo tests/run.sh --long     adds soak, hundreds of power cuts, fuzzing time, benchmarks, thread sanitizer
+#        tests/run.sh --unit     unit tests only, seconds once built
+#        tests/run.sh --only P   only the parts whose name matches P: unit live e2e sanitize vm fuzz tsan bench
+set -uo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+
+long=0 only=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --long) long=1 ;;
+    --unit) only=unit ;;
+    --only) only=${2:?--only needs a name}; shift ;;
+    -h|--help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+export CORACLE_TEST_CACHE=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
+build=${CORACLE_BUILD:-$root/build}
+passed=0 failed=0 skipped=0
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+say() { printf '\n== %s\n' "$*"; }
+wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+
+# Adds up what a log says: GoogleTest summaries, and TAP lines ("ok", "not ok", "ok … # SKIP reason").
+count() {  # count NAME LOG EXIT_STATUS
+  local name=$1 log=$2 status=$3 ok bad skip
+  ok=$(awk '/^\[  PASSED  \] [0-9]+ tests?\./ {n += $4} /^ok / && !/# SKIP/ {n++} END {print n + 0}' "$log")
+  bad=$(awk '/^\[  FAILED  \] [0-9]+ tests?, listed below/ {n += $4} /^not ok / {n++} END {print n + 0}' "$log")
+  skip=$(awk '/^\[  SKIPPED \] [0-9]+ tests?, listed below/ {n += $4} /^ok .*# SKIP/ {n++} END {print n + 0}' "$log")
+  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] && [ "$bad" -eq 0 ]; then  # died without saying so
+    bad=1
+    echo "not ok $name: ended with status $status"
+  fi
+  [ "$status" -ne 77 ] || [ "$skip" -gt 0 ] || skip=1
+  if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ] && [ "$skip" -eq 0 ]; then bad=1; echo "not ok $name: ran no test"; fi
+  passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+  printf '%-32s %4d passed %3d failed %3d skipped\n' "$name" "$ok" "$bad" "$skip"
+}
+
+# Runs one test program or script; shows its output only when it fails or skips.
+run() {  # run NAME SECONDS COMMAND...
+  local name=$1 seconds=$2 log=$results/${1//\//_}.log status=0
+  shift 2
+  timeout --kill-after=20 "$seconds" "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "not ok $name: no end after $seconds s" >>"$log"; fi
+  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok' "$log"; then
+    if [ "$(wc -l <"$log")" -gt 400 ]; then  # of a long log, the failures and the end
+      grep -nE '^not ok|Failure$|^\[  FAILED|ERROR: |WARNING: ThreadSanitizer' "$log" | head -n 60
+      echo "…"; tail -n 150 "$log"
+    else
+      cat "$log"
+    fi
+  else
+    grep -E '# SKIP|^(Skipped|skipped):' "$log" || grep -A1 -E '\[  SKIPPED \] [A-Z]|: Skipped$' "$log" | grep -vE '^--$' | head -n 20 || true
+    grep -E '^(bench|measured):' "$log" || true
+  fi
+  count "$name" "$log" "$status"
+}
+
+meson_tests() {  # meson_tests BUILD_DIR SUITE: "name<TAB>program<TAB>environment..." of the suite's tests
+  meson introspect "$1" --tests | python3 -c '
+import json, sys
+for test in json.load(sys.stdin):
+    if any(s.split(":")[-1] == sys.argv[1] for s in test["suite"]):
+        env = ["%s=%s" % pair for pair in test["env"].items()]
+        print("\t".join([test["name"], str(int(test["timeout"] or 30)), *env, *test["cmd"]]))' "$2"
+}
+
+run_suite() {  # run_suite PREFIX BUILD_DIR SUITE [FACTOR]
+  local prefix=$1 dir=$2 suite=$3 factor=${4:-1} line
+  while IFS=$'\t' read -r -a line; do
+    run "$prefix/${line[0]}" $((line[1] * factor)) env "${line[@]:2}"
+  done < <(meson_tests "$dir" "$suite")
+}
+
+setup() {  # setup BUILD_DIR OPTIONS...
+  local dir=$1
+  shift
+  if [ -f "$dir/build.ninja" ]; then meson configure "$dir" "$@" >/dev/null
+  else CXX="${CXX:-g++}" meson setup "$dir" "$@" >"$results/meson.log" 2>&1 || { cat "$results/meson.log"; return 1; }
+  fi
+}
+
+compile() {  # compile BUILD_DIR [TARGETS]
+  local dir=$1
+  shift
+  ninja -C "$dir" "$@" >"$results/ninja.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Compiling|Linking)' "$results/ninja.log" | tail -n 80; return 1; }
+}
+
+finish() {
+  say "result"
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+say "packages"
+"$root/systemd/packages.sh" build test || { echo "not ok packages: could not be installed"; failed=1; finish; }
+
+say "build"
+started=$SECONDS
+if ! { setup "$build" && compile "$build"; }; then
+  echo "not ok build"
+  failed=1
+  finish
+fi
+echo "built in $((SECONDS - started)) s"
+
+if wants unit; then say "unit"; run_suite unit "$build" unit; fi
+if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live; fi
+if wants fuzz || { [ -z "$only" ] && [ "$long" = 0 ]; }; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
+if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e; fi
+
+if wants sanitize; then
+  say "sanitize: address and undefined behaviour"
+  if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true && compile "$build-asan"; then
+    export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    run_suite asan "$build-asan" unit 4
+    unset ASAN_OPTIONS UBSAN_OPTIONS
+  else
+    echo "not ok sanitize build"; failed=$((failed + 1))
+  fi
+fi
+
+if wants vm; then say "virtual machine: systemd, cgroup v2, power cuts"; run vm 2400 env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"; fi
+
+if [ "$only" = tsan ] || [ "$long" = 1 ] && wants tsan; then
+  say "sanitize: threads"
+  if setup "$build-tsan" -Db_sanitize=thread -Db_lundef=false -Doptimization=1 -Ddebug=true && compile "$build-tsan"; then
+    TSAN_OPTIONS=halt_on_error=1 run_suite tsan "$build-tsan" unit 6
+  else
+    echo "not ok tsan build"; failed=$((failed + 1))
+  fi
+fi
+if [ "$only" = bench ] || [ "$long" = 1 ] && wants bench; then say "benchmarks"; run_suite bench "$build" bench; fi
+
+finish
