@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache of one kind, kept by a watch. See informer.h.
+//   watch thread ── event ──▶ cache (locked) ──▶ handlers (unlocked, in order)
+//   the watch ends ──▶ reconnect thread (alive only while the watch is down) ──▶ a new watch from the beginning, whose
+//   initial events are compared with the cache: what was missed becomes a change, what has vanished a deletion.
+#include "daemon/informer/informer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/log.h"
+
+namespace coracle {
+namespace {
+
+constexpr std::chrono::milliseconds kRetryFirst{50};
+constexpr std::chrono::seconds kRetryLongest{30};
+constexpr std::chrono::seconds kHealthyAfter{10};  // a watch that lived this long resets the back-off
+
+struct ByKey {
+  using is_transparent = void;
+  using View = std::pair<std::string_view, std::string_view>;
+  static View view(const ObjectPtr& object) { return {object->ns(), object->name()}; }
+  static View view(const Key& key) { return {key.ns, key.name}; }
+  static View view(const View& view) { return view; }
+  bool operator()(const auto& a, const auto& b) const { return view(a) < view(b); }
+};
+using Objects = std::set<ObjectPtr, ByKey>;  // the key is in the object: no second copy of it
+
+struct Index {
+  Informer::Indexer values;
+  std::map<std::string, Objects, std::less<>> entries;
+
+  void remove(const ObjectPtr& object) {
+    for (const std::string& value : values(*object)) {
+      auto entry = entries.find(value);
+      if (entry == entries.end()) continue;
+      entry->second.erase(object);
+      if (entry->second.empty()) entries.erase(entry);
+    }
+  }
+  void add(const ObjectPtr& object) {
+    for (std::string& value : values(*object)) entries[std::move(value)].insert(object);
+  }
+};
+
+struct Cache {
+  Objects objects;
+  std::map<std::string, Index, std::less<>> indexes;
+  bool synced = false;
+
+  ObjectPtr find(const Key& key) const {
+    auto found = objects.find(key);
+    return found == objects.end() ? nullptr : *found;
+  }
+  void remove(const ObjectPtr& object) {
+    for (auto& [name, index] : indexes) index.remove(object);
+    objects.erase(object);
+  }
+  void put(const ObjectPtr& before, const ObjectPtr& after) {
+    if (before) remove(before);
+    for (auto& [name, index] : indexes) index.add(after);
+    objects.insert(after);
+  }
+};
+
+struct Connection {
+  bool down = false;          // the watch has ended, or never began
+  bool reconnecting = false;  // a reconnect thread is on its way
+};
+
+}  // namespace
+
+struct Informer::State : WatchSink {
+  State(Client& client, const Kind& kind, WatchOptions scope) : client(client), kind(kind), scope(std::move(scope)) {}
+
+  Client& client;
+  const Kind& kind;
+  const WatchOptions scope;
+  std::vector<Handler> handlers;
+  Guarded<Cache> cache;
+  Guarded<Connection> connection;
+  std::stop_source stopping;
+  bool resyncing = true;                           // watch thread only
+  std::set<std::pair<std::string, std::string>> seen;  // watch thread only: what the initial events of a new watch named
+  std::unique_ptr<Watch> watch;                    // start(), then the reconnect thread
+  std::jthread reconnect_thread;
+
+  void tell(const Change& change) {
+    for (const Handler& handler : handlers) handler(change);
+  }
+
+  void on_event(const WatchEvent& event) override {
+    switch (event.type) {
+      case EventType::added:
+      case EventType::modified: return put(event.object);
+      case EventType::deleted: return drop(event.object);
+      case EventType::synced: return finish_resync();
+      case EventType::bookmark: return;
+    }
+  }
+
+  void put(const ObjectPtr& object) {
+    if (resyncing) seen.emplace(object->ns(), object->name());
+    Change change = cache.with([&](Cache& cache) -> Change {
+      ObjectPtr before = cache.find(object->key());
+      bool known = before && before->uid() == object->uid() && before->revision() >= object->revision();
+      if (known) return {};
+      cache.put(before, object);
+      return {before, object};
+    });
+    if (!change.after) return;
+    if (change.before && change.before->uid() != change.after->uid()) {  // we missed that another took its name
+      tell({change.before, nullptr});
+      change.before = nullptr;
+    }
+    tell(change);
+  }
+
+  void drop(const ObjectPtr& object) {
+    bool held = cache.with([&](Cache& cache) {
+      ObjectPtr before = cache.find(object->key());
+      if (before) cache.remove(before);
+      return before != nullptr;
+    });
+    if (resyncing) seen.erase({object->ns(), object->name()});
+    if (held) tell({object, nullptr});
+  }
+
+  void finish_resync() {
+    std::vector<ObjectPtr> gone = cache.with([&](Cache& cache) {
+      std::vector<ObjectPtr> gone;
+      for (const ObjectPtr& object : cache.objects)
+        if (!seen.contains({object->ns(), object->name()})) gone.push_back(object);
+      for (const ObjectPtr& object : gone) cache.remove(object);
+      cache.synced = true;
+      return gone;
+    });
+    resyncing = false;
+    seen.clear();
+    for (const ObjectPtr& object : gone) tell({object, nullptr});
+    cache.notify();
+  }
+
+  void on_end(const Error& why) override {
+    log_debug("informer", "the watch ended: " + why.text(), {{"kind", kind.kind}});
+    reconnect_later();
+  }
+
+  void reconnect_later() {
+    bool begin = connection.with([](Connection& c) {
+      c.down = true;
+      return !std::exchange(c.reconnecting, true);
+    });
+    connection.notify();
+    // A former thread has said that it is done and only has to be joined.
+    if (begin) reconnect_thread = std::jthread([this] { reconnect(); });
+  }
+
+  void reconnect() {
+    const std::stop_token stop = stopping.get_token();
+    const auto is_down = [](const Connection& c) { return c.down; };
+    const auto finish_unless_down = [](Connection& c) { return c.reconnecting = c.down; };
+    const auto now = [] { return std::chrono::steady_clock::now(); };
+    std::chrono::nanoseconds pause = kRetryFirst;
+    while (!stop.stop_requested()) {
+      watch.reset();  // waits until its last call to us has returned
+      connection.with([](Connection& c) { c.down = false; });
+      if (auto opened = open(); !opened) {
+        log_debug("informer", "watch again: " + opened.error().text(), {{"kind", kind.kind}});
+        connection.with([](Connection& c) { c.down = true; });
+      }
+      // Stay until it has proved itself: a watch that ends at once must not be started again at once.
+      if (!connection.wait_until(stop, now() + kHealthyAfter, is_down, finish_unless_down)) return;
+      connection.wait_until(stop, now() + pause, [](const Connection&) { return false; }, [](Connection&) {});
+      pause = std::min<std::chrono::nanoseconds>(pause * 2, kRetryLongest);
+    }
+  }
+
+  Result<void> open() {
+    resyncing = true;
+    seen.clear();
+    watch = TRY(client.watch(kind, scope, *this));
+    return {};
+  }
+};
+
+Informer::Informer(Client& client, const Kind& kind, WatchOptions scope)
+    : state_(std::make_unique<State>(client, kind, std::move(scope))) {}
+
+Informer::~Informer() {
+  state_->stopping.request_stop();
+  // A watch that ends from here on starts no thread: it finds one "reconnecting".
+  state_->connection.with([](Connection& c) { c.reconnecting = true; });
+  state_->connection.notify();
+  if (state_->reconnect_thread.joinable()) state_->reconnect_thread.join();
+  state_->watch.reset();
+}
+
+void Informer::on_change(Handler handler) { state_->handlers.push_back(std::move(handler)); }
+
+void Informer::add_index(std::string name, Indexer values) {
+  state_->cache.with([&](Cache& cache) { cache.indexes.try_emplace(std::move(name), Index{std::move(values), {}}); });
+}
+
+Result<void> Informer::start() {
+  auto opened = state_->open();
+  if (opened) return {};
+  Code code = opened.error().code();
+  bool later = code == Code::unavailable || code == Code::timeout || code == Code::gone || code == Code::too_many_requests;
+  if (!later) return opened.take_error().wrap("watch " + state_->kind.qualified_resource());
+  state_->reconnect_later();
+  return {};
+}
+
+bool Informer::wait_synced(std::stop_token stop) const {
+  return state_->cache.wait(stop, [](const Cache& c) { return c.synced; }, [](Cache& c) { return c.synced; });
+}
+
+bool Informer::synced() const {
+  return state_->cache.with([](const Cache& cache) { return cache.synced; });
+}
+
+ObjectPtr Informer::get(const Key& key) const {
+  return state_->cache.with([&](const Cache& cache) { return cache.find(key); });
+}
+
+std::vector<ObjectPtr> Informer::list(std::string_view ns) const {
+  return state_->cache.with([&](const Cache& cache) {
+    if (ns.empty()) return std::vector<ObjectPtr>(cache.objects.begin(), cache.objects.end());
+    auto first = cache.objects.lower_bound(ByKey::View{ns, ""});
+    auto last = std::find_if(first, cache.objects.end(), [&](const ObjectPtr& object) { return object->ns() != ns; });
+    return std::vector<ObjectPtr>(first, last);
+  });
+}
+
+std::vector<ObjectPtr> Informer::by_index(std::string_view name, std::string_view value) const {
+  return state_->cache.with([&](const Cache& cache) -> std::vector<ObjectPtr> {
+    auto index = cache.indexes.find(name);
+    if (index == cache.indexes.end()) return {};
+    auto entry = index->second.entries.find(value);
+    if (entry == index->second.entries.end()) return {};
+    return {entry->second.begin(), entry->second.end()};
+  });
+}
+
+size_t Informer::size() const {
+  return state_->cache.with([](const Cache& cache) { return cache.objects.size(); });
+}
+
+}  // namespace coracle
