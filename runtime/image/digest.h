@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digest: the name of some bytes, "sha256:" and 64 lower-case hexadecimal digits, checked where it is made, so that the
+// text of one can be a file name. Sha256 computes them.
+// Source: opencontainers/image-spec descriptor.md, "Digests".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+
+namespace coracle::image {
+
+class Digest {
+ public:
+  // Errors: invalid for anything but sha256 in its canonical form.
+  static Result<Digest> parse(std::string_view text);
+
+  const std::string& hex() const { return hex_; }
+  std::string text() const { return "sha256:" + hex_; }
+  auto operator<=>(const Digest&) const = default;
+
+ private:
+  friend class Sha256;
+  explicit Digest(std::string hex) : hex_(std::move(hex)) {}
+  std::string hex_;
+};
+
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+  void update(std::string_view bytes);
+  Digest digest() const;  // of what was given so far
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+Digest digest_of(std::string_view bytes);
+
+}  // namespace coracle::image
