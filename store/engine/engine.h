@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine: where objects rest. It knows documents, revisions and disks; what a Kubernetes object may contain is the
+// registry's business.
+//
+//   write ──▶ queue ──▶ leader: check revisions ▸ stamp ▸ one SQLite transaction ▸ publish ──▶ memory ──▶ get, list
+//              (the first writer in line leads for all who wait)                    └──▶ window ──▶ hub ──▶ watchers
+//
+// Memory holds every object as one immutable snapshot, so no read ever waits for the disk. The disk holds, at every
+// moment, the whole state as it was at some revision:
+//   durable  on the disk (WAL, synchronous FULL, one transaction for all who wait) before it is acknowledged or seen;
+//   soft     seen at once, on the disk within Options::soft_delay or with the next durable write, whichever is first;
+//   lazy     as soft, within Options::lazy_delay: what a crash may forget (a lease's renewal).
+// So a crash forgets at most a tail of soft writes, and nothing that anybody was told is durable. Revisions come from one
+// counter and are never used twice: a mark is kept on the disk ahead of it, and a crash continues above the mark.
+//
+// Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-flush" brings soft writes to the disk and
+// sleeps while there are none. Expiry of old objects (events) is left to a controller: remove them softly.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/engine/event.h"
+#include "store/object/object.h"
+
+namespace coracle::engine {
+
+enum class Durability : uint8_t { durable, soft, lazy };
+
+struct Options {
+  // Finds the process-wide Kind of a stored one. Kinds it does not know keep what the disk says of them.
+  std::function<const Kind*(std::string_view group, std::string_view resource)> find_kind;
+  std::chrono::milliseconds soft_delay{std::chrono::seconds(10)};
+  std::chrono::milliseconds lazy_delay{std::chrono::minutes(10)};
+  // A damaged file is moved aside (path + ".damaged-<time>") and the engine starts empty, instead of refusing to open.
+  bool set_aside_damaged = false;
+  size_t window_events_max = 4096;        // recent events kept, for watches that go on from an older revision
+  size_t window_bytes_max = 4u << 20;     // and the text of superseded objects they keep alive
+  size_t watch_queue_max = 1024;          // events a watcher may be behind before it is ended with gone
+  const char* vfs = nullptr;              // SQLite VFS by name; for tests that break disks
+};
+
+// One change. `expected`: nothing = whatever is there; 0 = must not exist (already_exists); else exactly that revision
+// (not_found, conflict). The engine sets metadata.resourceVersion; name, namespace and uid must be in the body.
+struct Write {
+  const Kind* kind = nullptr;
+  Key key;
+  std::optional<json::value> body;  // nothing: remove the object
+  std::optional<Revision> expected;
+};
+
+struct ListOptions {
+  std::string ns;                                  // "" = all
+  std::function<bool(const Object&)> matches;      // empty: everything; called outside every lock
+  size_t limit = 0;                                // 0 = no limit
+  std::string continue_token;                      // of an earlier page: same snapshot, next items
+  Revision at = 0;                                 // exactly this snapshot; 0 = the latest
+};
+
+struct ListPage {
+  std::vector<ObjectPtr> items;        // sorted by namespace, then name
+  Revision revision = 0;               // of the snapshot
+  std::string continue_token;          // "" on the last page
+  std::optional<size_t> remaining;     // items after this page; only known without `matches`
+};
+
+// A watch that its owner reads: for a thread that serves one connection.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // Blocks until an event is there, the watch has ended, `deadline` passes or stop is requested. Nothing: no event came;
+  // everything up to progress() was delivered. Errors: gone (too slow, or the engine dropped its past: list again),
+  // unavailable (the engine stops). After an error nothing follows.
+  virtual Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline) = 0;
+  // After take() returned nothing: the revision up to which nothing is missing. For bookmarks.
+  virtual Revision progress() const = 0;
+};
+
+// A watch that the engine pushes, from its one hub thread: return soon, never call the engine. Destroying it ends the
+// watch; afterwards no callback runs (destroyed inside a callback: none but that one).
+class Subscription {
+ public:
+  virtual ~Subscription() = default;
+};
+
+struct Callbacks {
+  std::function<void(const Event&)> event;
+  std::function<void(const Error&)> end;  // as Watcher::take's errors; nothing follows
+};
+
+class Engine {
+ public:
+  // Opens or creates. Errors: internal, naming the file, when it is damaged or not ours; unavailable when another process
+  // holds it or the disk is full; errno's codes for the directory. Nothing is ever deleted.
+  static Result<std::unique_ptr<Engine>> open(const std::string& path, Options options);
+  ~Engine();  // brings everything to the disk; ends watches with unavailable
+
+  // Reads. Never wait for the disk.
+  Result<ObjectPtr> get(const Kind& kind, const Key& key) const;  // Errors: not_found
+  // Errors: gone with reason Expired (and, for an expired token, details().continue_token); bad_request for a token that is
+  // none; timeout for a revision that is yet to come.
+  Result<ListPage> list(const Kind& kind, const ListOptions& options) const;
+  size_t count(const Kind& kind) const;
+  Revision revision() const;       // of the latest change that is visible
+  Revision compacted() const;      // the oldest revision that a watch may go on from
+
+  // Writes. Return the object as stored; a removal returns the final state with the deletion's revision. A body that says
+  // what is stored already is no write: same object, same revision, no event.
+  Result<ObjectPtr> write(Write write, Durability durability);
+  // All or nothing, in this order, each with a revision of its own.
+  Result<std::vector<ObjectPtr>> write_all(std::vector<Write> writes, Durability durability);
+  Result<ObjectPtr> remove(const Kind& kind, const Key& key, std::optional<Revision> expected, Durability durability);
+  // Brings all soft writes to the disk. Blocks.
+  Result<void> flush();
+
+  // Watches one kind, in one namespace or all (""). `after` 0: first `added` for each object there is, then `synced`, then
+  // what happens; else what happened after that revision. Errors: gone with reason Expired when it is no longer held;
+  // timeout when it is yet to come.
+  Result<std::unique_ptr<Watcher>> watch(const Kind& kind, const std::string& ns, Revision after);
+  Result<std::unique_ptr<Subscription>> subscribe(const Kind& kind, const std::string& ns, Revision after,
+                                                  Callbacks callbacks);
+  // Forgets the events up to `revision`: watches and pages from before it are answered with gone.
+  void compact(Revision revision);
+
+ private:
+  struct State;
+  explicit Engine(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coracle::engine

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Event: one change of one object, as the engine tells it.
+#pragma once
+
+#include <cstdint>
+
+#include "store/object/object.h"
+
+namespace coracle::engine {
+
+enum class EventType : uint8_t {
+  added,     // `object` is new; `before` is null
+  modified,  // `object` replaces `before`
+  deleted,   // `object` is the last state with the deletion's revision; `before` the same with its old one
+  synced,    // no object: the initial events of a watch from 0 are complete; `revision` is the snapshot's
+};
+
+struct Event {
+  EventType type;
+  Revision revision = 0;
+  ObjectPtr object;
+  ObjectPtr before;
+};
+
+}  // namespace coracle::engine
