@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Catalog: which kinds there are, what they are called and of which Type they are. The one place to go from a URL, an
+// apiVersion and kind, or what a user typed, to a KindInfo. Built from the same text as the types (see type.h).
+//   const KindInfo* info = catalog().by_resource("apps", "v1", "deployments");
+// Thread-safe; nothing blocks or allocates unless said.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/object/kind.h"
+#include "store/schema/type.h"
+
+namespace coracle::schema {
+
+struct Subresource {
+  std::string_view name;     // "status", "scale", "log"
+  std::string_view group;    // of the body: differs from the kind's for scale, eviction, token
+  std::string_view version;
+  std::string_view kind;     // of the body: "Deployment", "Scale", "PodExecOptions"
+  std::string_view verbs;    // comma-separated
+  int type;                  // of the body, position in Catalog::types(); -1: no schema (options of a stream)
+  bool has_verb(std::string_view verb) const;
+};
+
+struct Column {  // of the table that `kubectl get` shows
+  std::string_view name;
+  std::string_view type;    // "string", "integer", "date"
+  std::string_view format;  // "name" or ""
+  std::string_view cell;    // the rule for the cell and its arguments, see table/cells.h
+  std::string_view doc;
+  int priority;             // 1: only with -o wide
+};
+
+struct KindInfo {
+  Kind kind;
+  std::string_view list_kind;    // "PodList", "" where there is no list
+  std::string_view singular;     // "pod"
+  std::string_view short_names;  // comma-separated
+  std::string_view categories;   // comma-separated
+  std::string_view verbs;        // comma-separated, sorted
+  uint16_t type_, list_type_;
+  uint16_t first_subresource, subresource_count;
+  uint16_t first_column, column_count;
+
+  const Type& type() const;
+  const Type* list_type() const;
+  std::span<const Subresource> subresources() const;
+  const Subresource* subresource(std::string_view name) const;
+  std::span<const Column> columns() const;
+  bool has_verb(std::string_view verb) const;  // "create" "get" "list" "watch" "update" "patch" "delete" "deletecollection"
+};
+
+class Catalog {
+ public:
+  std::span<const KindInfo> kinds() const;     // what is served, in the order of discovery
+  std::span<const Type> types() const;
+  std::span<const Package> packages() const;
+
+  // nullptr when there is none.
+  const KindInfo* by_resource(std::string_view group, std::string_view version, std::string_view resource) const;
+  const KindInfo* by_kind(std::string_view api_version, std::string_view kind) const;
+  // What a user types: "pods", "pod", "po", "Pod", "deployments.apps", "deployments.v1.apps"; case does not matter.
+  const KindInfo* by_name(std::string_view name) const;
+  std::vector<const KindInfo*> by_category(std::string_view category) const;  // "all"
+  // Of a kind that the catalog itself handed out, or of a constant in store/object/kind.h. A bug when it is neither.
+  const KindInfo& of(const Kind& kind) const;
+
+  // The shape of anything that carries apiVersion and kind: "v1" "Pod", "apps/v1" "DeploymentList", "v1" "Status". The
+  // types that belong to every group (DeleteOptions, Status, ...) are found under any apiVersion.
+  const Type* root(std::string_view api_version, std::string_view kind) const;
+  const Type* type(std::string_view openapi_name) const;  // "io.k8s.api.core.v1.PodSpec"
+};
+
+const Catalog& catalog();
+
+// Splits an apiVersion: "v1" → "", "v1"; "apps/v1" → "apps", "v1".
+struct GroupVersion {
+  std::string_view group, version;
+};
+GroupVersion split_api_version(std::string_view api_version);
+
+}  // namespace coracle::schema

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The generator's picture of the schema text: what parse.cc reads and tables.cc and views.cc write. Build-time only.
+//
+// The text, one line per fact; `#` starts a comment line, ` | ` the documentation, indentation belongs to the line above:
+//
+//   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it
+//   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
+//     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options
+//     periodSeconds int32           2  default=10 | How often.
+//   resource pods Pod                          a served kind: URL name and type
+//     cluster · short po · categories all · singular x · verbs all · sub status get,patch,update · sub scale pkg.Type verbs
+//     column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
+//
+// Types: string int32 int64 bool double bytes Time MicroTime Quantity IntOrString Any Fields Strings, a type of the package,
+// or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
+// Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs); `-` when it has none.
+// Options: required, default=<JSON>, enum=A,B (closed), known=A,B (open), keys=a,b (list merges by these), set (list is a
+// set), merge[=key] and retain (strategic merge patch), atomic (map or object is replaced as a whole).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace generate {
+
+struct Field {
+  std::string name, base, form, default_json, values, merge_key, keys, doc;
+  std::string where;  // file:line, for messages
+  int type = -1;      // position of the type for form "object"
+  std::string shape = "one", list = "atomic";
+  int number = 0, inlined = 0;
+  bool required = false, always = false, pointer = false, closed = false, merges = false, retains = false, atomic = false;
+};
+
+struct Type {
+  std::string name, doc, api_version, view, where;
+  int package = 0;
+  bool root = false, atomic = false;
+  std::vector<Field> fields;
+};
+
+struct Package {
+  std::string name, group, version, api_version, openapi;
+};
+
+struct Subresource {
+  std::string name, kind, verbs, where;
+  int type = -1;
+  std::string group, version;
+};
+
+struct Column {
+  std::string name, type, format, cell, doc;
+  int priority = 0;
+};
+
+struct Resource {
+  std::string plural, kind, singular, short_names, categories, verbs, where;
+  int package = 0, type = -1, list_type = -1;
+  bool cluster = false;
+  std::vector<Subresource> subresources;
+  std::vector<Column> columns;
+};
+
+struct Model {
+  std::vector<Package> packages;
+  std::vector<Type> types;
+  std::vector<Resource> resources;
+};
+
+Model parse(const std::vector<std::string>& files);  // ends the process with file:line and what is wrong
+std::string write_tables(const Model& model);
+std::string write_views(const Model& model);
+
+[[noreturn]] void fail(const std::string& where, const std::string& what);
+
+}  // namespace generate

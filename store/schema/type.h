@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Type and Field: the shape of one Kubernetes type as read-only data. The text under types/ is compiled by generate/ into
+// one pool of characters and arrays of these structs; they hold positions, not pointers, so that the tables need no
+// relocation, no heap and no start-up, and their pages are shared between processes.
+//
+//   types/*.v1 ──generate──▶ tables.inc ──tables.cc──▶ Type, Field ──▶ decode, default, validate, merge, protobuf, openapi,
+//                        └──▶ views.h                                   tables, explain
+//
+// Thread-safe: everything is constant.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coracle::schema {
+
+struct Text {  // a piece of the pool
+  uint32_t at = 0;
+  uint32_t size = 0;
+  std::string_view view() const;
+};
+
+enum class Form : uint8_t {  // of one value
+  string,
+  int32,
+  int64,
+  boolean,
+  number,         // a double
+  bytes,          // base64 in JSON
+  time,           // RFC 3339 to the second
+  micro_time,     // RFC 3339 with six digits
+  quantity,       // "100m", "1Gi"; a number is accepted
+  int_or_string,
+  any,            // any JSON (RawExtension)
+  fields,         // the field set of managedFields (FieldsV1): any JSON object
+  strings,        // a list of strings that is a message of its own in protobuf (ExtraValue, Verbs)
+  object,         // type() says which
+};
+
+enum class Shape : uint8_t { one, list, map };  // map: from string
+
+enum class ListKind : uint8_t { atomic, set, map };  // how lists of several writers merge; map: by list_keys()
+
+struct Type;
+
+struct Field {
+  Text name_, default_, values_, merge_key_, list_keys_, doc_;
+  uint16_t type_;
+  uint16_t number;   // in protobuf; 0: none
+  uint16_t inlined;  // number of the nested message that holds it in protobuf, 0 = the type's own
+  Form form;
+  Shape shape;
+  ListKind list;
+  bool required;      // must be given
+  bool always;        // is written even when empty or zero
+  bool pointer;       // unset differs from zero
+  bool closed;        // values() are all that is allowed; else they are the known ones
+  bool merges;        // strategic merge: list items merge, by merge_key() or, without one, by value
+  bool retains_keys;  // strategic merge: a patch drops keys it does not name ($retainKeys)
+  bool atomic;        // a map or object that is replaced as a whole by server-side apply
+
+  std::string_view name() const { return name_.view(); }  // in JSON
+  std::string_view doc() const { return doc_.view(); }    // one line, "" when there is none
+  std::string_view default_json() const { return default_.view(); }  // "" = none
+  std::string_view merge_key() const { return merge_key_.view(); }
+  std::vector<std::string_view> values() const;     // of an enumeration
+  std::vector<std::string_view> list_keys() const;  // ListKind::map
+  const Type& type() const;                         // Form::object only
+};
+
+struct Package {  // one group and version
+  Text name_, group_, version_, openapi_;
+  std::string_view name() const { return name_.view(); }        // "core", "apps"
+  std::string_view group() const { return group_.view(); }      // "", "apps", "discovery.k8s.io"
+  std::string_view version() const { return version_.view(); }  // "v1"
+  std::string_view openapi() const { return openapi_.view(); }  // "io.k8s.api.apps.v1"
+};
+
+struct Type {
+  Text name_, doc_, api_version_;
+  uint16_t first_field, field_count;
+  uint16_t package_;
+  bool root;    // carries apiVersion and kind: travels on its own
+  bool atomic;  // is replaced as a whole by server-side apply
+  std::string_view name() const { return name_.view(); }  // "PodSpec"
+  std::string_view doc() const { return doc_.view(); }
+  std::string_view api_version() const { return api_version_.view(); }  // root types: "v1", "apps/v1"
+  const Package& package() const;
+  std::string openapi_name() const;       // "io.k8s.api.core.v1.PodSpec"
+  std::span<const Field> fields() const;  // in canonical order
+  const Field* field(std::string_view json_name) const;
+  uint16_t index() const;                 // position in Catalog::types()
+};
+
+}  // namespace coracle::schema

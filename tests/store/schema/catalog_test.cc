@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled catalog: kinds agree with the constants that code uses, names are found, the text is well formed.
+#include "store/schema/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runtime/base/json.h"
+
+namespace coracle::schema {
+namespace {
+
+TEST(Catalog, holds_the_kinds_that_code_names) {
+  for (const Kind& kind : {kNamespace, kNode, kPod, kService, kEndpoints, kConfigMap, kSecret, kServiceAccount, kEvent,
+                           kEndpointSlice, kLease, kReplicaSet, kDeployment}) {
+    const KindInfo& info = catalog().of(kind);
+    EXPECT_EQ(info.kind.group, kind.group);
+    EXPECT_EQ(info.kind.version, kind.version);
+    EXPECT_EQ(info.kind.kind, kind.kind);
+    EXPECT_EQ(info.kind.resource, kind.resource);
+    EXPECT_EQ(info.kind.namespaced, kind.namespaced) << kind.kind;
+    EXPECT_EQ(info.type().name(), kind.kind);
+    ASSERT_NE(info.list_type(), nullptr);
+    EXPECT_EQ(info.list_type()->name(), std::string(kind.kind) + "List");
+    EXPECT_FALSE(info.columns().empty());
+    EXPECT_EQ(catalog().by_kind(kind.api_version(), kind.kind), &info);
+  }
+}
+
+TEST(Catalog, finds_what_a_user_types) {
+  struct Row {
+    const char* name;
+    const char* want;
+  };
+  for (const Row& row : {Row{"pods", "Pod"}, Row{"pod", "Pod"}, Row{"po", "Pod"}, Row{"Pod", "Pod"},
+                         Row{"deploy", "Deployment"}, Row{"deployments.apps", "Deployment"},
+                         Row{"deployment.v1.apps", "Deployment"}, Row{"deployments.extensions", ""}, Row{"ep", "Endpoints"},
+                         Row{"endpoints", "Endpoints"}, Row{"svc", "Service"}, Row{"nothing", ""}, Row{"", ""}}) {
+    const KindInfo* info = catalog().by_name(row.name);
+    EXPECT_EQ(info ? info->kind.kind : "", row.want) << row.name;
+  }
+}
+
+TEST(Catalog, knows_subresources_and_verbs) {
+  const KindInfo& deployment = catalog().of(kDeployment);
+  const Subresource* scale = deployment.subresource("scale");
+  ASSERT_NE(scale, nullptr);
+  EXPECT_EQ(scale->kind, "Scale");
+  EXPECT_EQ(scale->group, "autoscaling");
+  EXPECT_TRUE(scale->has_verb("patch"));
+  EXPECT_FALSE(scale->has_verb("create"));
+  EXPECT_EQ(deployment.subresource("log"), nullptr);
+  EXPECT_TRUE(deployment.has_verb("deletecollection"));
+  EXPECT_FALSE(catalog().of(kNamespace).has_verb("deletecollection"));
+}
+
+TEST(Catalog, finds_whatever_travels_on_its_own) {
+  for (auto [version, kind] : {std::pair{"v1", "Pod"}, {"apps/v1", "DeploymentList"}, {"v1", "Status"},
+                               {"policy/v1", "Eviction"}, {"apps/v1", "DeleteOptions"}, {"autoscaling/v1", "Scale"},
+                               {"authentication.k8s.io/v1", "TokenRequest"}, {"meta.k8s.io/v1", "PartialObjectMetadata"},
+                               {"v1", "Binding"}}) {
+    EXPECT_NE(catalog().root(version, kind), nullptr) << kind;
+  }
+  EXPECT_EQ(catalog().root("apps/v1", "Pod"), nullptr);
+  EXPECT_EQ(catalog().root("v1", "PodSpec"), nullptr);
+}
+
+TEST(Catalog, types_are_well_formed) {
+  std::set<std::string> names;
+  for (const Type& type : catalog().types()) {
+    EXPECT_TRUE(names.insert(type.openapi_name()).second) << type.openapi_name();
+    EXPECT_EQ(catalog().type(type.openapi_name()), &type);
+    EXPECT_EQ(&catalog().types()[type.index()], &type);
+    for (const Field& field : type.fields()) {
+      std::string where = type.openapi_name() + "." + std::string(field.name());
+      EXPECT_EQ(type.field(field.name()), &field) << where;
+      EXPECT_TRUE(field.default_json().empty() || parse_json(field.default_json())) << where;
+      for (std::string_view key : field.list_keys()) EXPECT_NE(field.type().field(key), nullptr) << where;
+      EXPECT_TRUE(field.merge_key().empty() || field.type().field(field.merge_key())) << where;
+    }
+  }
+}
+
+TEST(Catalog, every_verb_is_one_we_know) {
+  const std::set<std::string_view> verbs = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
+  for (const KindInfo& info : catalog().kinds()) {
+    for (std::string_view text = info.verbs; !text.empty();) {
+      std::string_view verb = text.substr(0, text.find(','));
+      EXPECT_TRUE(verbs.contains(verb)) << info.kind.kind << " " << verb;
+      text.remove_prefix(std::min(text.size(), verb.size() + 1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coracle::schema
