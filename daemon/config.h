@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's configuration: /etc/coracle/config.yaml over the vendor's /usr/lib/coracle/config.yaml over the defaults
+// written here. Every field has a default that works on one machine without a network; unknown fields are errors that
+// name the field, so that a typing mistake does not pass for a setting.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+struct Config {
+  // Who this node is.
+  std::string node_name;     // nodeName: "" = the host's name, lower case
+  std::string node_address;  // nodeAddress: "" = the address of the default route, else the first global one, else 127.0.0.1
+
+  // The API.
+  std::vector<std::string> listen;  // listen: addresses beside loopback; empty = the node's address
+  uint16_t port = 6443;             // port: 0 picks a free one
+  std::vector<std::string> tls_san; // tlsSANs: further names of the serving certificate
+
+  // Where things are.
+  std::string state_dir = "/var/lib/coracle";               // stateDir: 0700
+  std::string run_dir = "/run/coracle";                     // runDir
+  std::string config_dir = "/etc/coracle";                  // configDir: admin.kubeconfig is written here
+  std::string manifests_dir = "/etc/coracle/manifests";     // manifestsDir: static pods
+  std::string log_dir = "/var/log/pods";                    // logDir: the containers' logs
+  std::string pause_program = "/usr/libexec/coracle/coracle-pause";  // pauseProgram
+  std::string cgroup_root;                                  // cgroupRoot: "" = found
+
+  // The cluster of one.
+  std::string pod_cidr = "10.244.0.0/16";         // podCIDR
+  std::string service_cidr = "10.96.0.0/16";      // serviceCIDR
+  std::string cluster_dns = "10.96.0.10";         // clusterDNS: inside serviceCIDR
+  std::string cluster_domain = "cluster.local";   // clusterDomain
+  std::string bridge = "coracle0";                // bridge
+  uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
+  int max_pods = 110;                             // maxPods
+
+  // Images.
+  std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
+  std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs
+
+  LogLevel log_level = LogLevel::info;  // logLevel: error, warning, notice, info, debug
+};
+
+// Reads `path`, over the vendor preset where there is one. A missing file is the defaults.
+// Errors: invalid, naming file, line or field.
+Result<Config> read_config(const std::string& path, const std::string& vendor_path = "/usr/lib/coracle/config.yaml");
+
+// Lays the YAML text over `config`. Errors: invalid, naming the field.
+Result<void> apply_config(Config& config, std::string_view yaml_text);
+
+}  // namespace coracle

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Real pulls from a real registry: by tag and digest, with a password, from a private one by a pull secret; cut off; import.
+. "$(dirname "$0")/lib.sh"
+command -v docker-registry >/dev/null && command -v skopeo >/dev/null && command -v htpasswd >/dev/null || skip_all "docker-registry, skopeo or htpasswd is missing"
+REGISTRY_PORT=5999
+start_machine
+
+htpasswd -Bbn user secret > "$T/htpasswd"
+registry() {  # registry PORT AUTH
+  local auth=
+  [ -z "$2" ] || auth="auth: {htpasswd: {realm: test, path: $T/htpasswd}}"
+  printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: "127.0.0.1:%s"}\n%s\n' "$T/registry-$1" "$1" "$auth" > "$T/registry-$1.yml"
+  in_ns docker-registry serve "$T/registry-$1.yml" >"$T/registry-$1.log" 2>&1 &
+  eval "registry_$1=$!"
+}
+registry 5999 ""; registry 5998 auth
+trap 'kill $registry_5999 $registry_5998 2>/dev/null; cleanup' EXIT
+until_true 10 in_ns busybox nc -z 127.0.0.1 5999 && until_true 10 in_ns busybox nc -z 127.0.0.1 5998
+sed -i 's/^insecureRegistries:.*/insecureRegistries: ["127.0.0.1:5999", "127.0.0.1:5998"]/' "$T/etc/config.yaml"
+stop_daemon; start_daemon
+c image pack "$T/rootfs" localhost/app:1 --cmd sh --output "$T/app.tar" >/dev/null || not_ok "pack to a file"
+check "skopeo reads what we pack" skopeo inspect "oci-archive:$T/app.tar"
+check "push" in_ns skopeo copy -q --dest-tls-verify=false "oci-archive:$T/app.tar" docker://127.0.0.1:5999/app:1
+check "push to the private one" in_ns skopeo copy -q --dest-tls-verify=false --dest-creds user:secret "oci-archive:$T/app.tar" docker://127.0.0.1:5998/private/app:1
+
+check "pull by tag" c image pull 127.0.0.1:5999/app:1
+expect_match "it is listed" '127.0.0.1:5999/app' c image list
+digest=$(in_ns skopeo inspect --tls-verify=false docker://127.0.0.1:5999/app:1 | jq -r .Digest)
+check "pull by digest" c image pull "127.0.0.1:5999/app@$digest"
+expect_fail "a tag that is not there" 'not found|unknown' c image pull 127.0.0.1:5999/app:none
+expect_fail "without the password" 'unauthorized|401|authentication' c image pull 127.0.0.1:5998/private/app:1
+check "a pull secret" c create secret docker-registry creds --docker-server=127.0.0.1:5998 --docker-username=user --docker-password=secret
+k apply -f - >/dev/null <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: private}
+spec:
+  restartPolicy: Never
+  imagePullSecrets: [{name: creds}]
+  containers: [{name: main, image: "127.0.0.1:5998/private/app:1", command: [echo, pulled]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: refused}
+spec: {containers: [{name: main, image: "127.0.0.1:5998/private/app:1", imagePullPolicy: Always}]}
+Y
+check "a pod pulls with it" until_true 30 eval "[ \"\$(k logs private 2>/dev/null)\" = pulled ]"
+check "a pod without it says why" until_true 30 eval "k get pod refused | grep -qE 'ErrImagePull|ImagePullBackOff'"
+expect_match "… in an event" 'unauthorized|authentication|401' k describe pod refused
+check "import" c image import "$T/app.tar" --name localhost/imported:1
+expect_match "… is there" 'localhost/imported' c image list
+check "remove" c image remove localhost/imported:1
+expect "… is gone" "0" eval "c image list | grep -c localhost/imported"
+gzip -k "$T/app.tar"
+check "import compressed" c image import "$T/app.tar.gz" --name localhost/zipped:1

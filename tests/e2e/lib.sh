@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the end-to-end tests stand on: the real daemon in a network namespace of its own, with directories of its own, and
+# a few words to test with. Source it, call `start_machine`, then `check NAME COMMAND...`; output is TAP.
+# Nothing here sleeps for something to happen without a bound, and everything made is taken away on exit.
+set -uo pipefail
+
+bin=${CORACLE_BIN:?CORACLE_BIN names the build directory}
+coracled=$bin/daemon/coracled coraclectl=$bin/ctl/coraclectl pause=$bin/runtime/pause/coracle-pause
+cache=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+test_number=0 failures=0 daemon_pid=
+T=$(mktemp -d /tmp/coracle-e2e.XXXXXX)
+ns=ce2e-$$
+
+skip_all() { echo "ok 1 - $(basename "$0") # SKIP $*"; rm -rf "$T"; exit 77; }
+
+[ "$(id -u)" = 0 ] || skip_all "needs root"
+unshare -n true 2>/dev/null || skip_all "network namespaces are not allowed here"
+command -v busybox >/dev/null || skip_all "busybox-static is missing"
+
+in_ns() { nsenter --net="/run/netns/$ns" -- "$@"; }
+k() { in_ns "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
+c() { in_ns "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
+
+# until_true SECONDS COMMAND...: runs it every 50 ms until it succeeds; fails when time is up.
+until_true() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    read -r -t 0.05 <> <(:) || true
+  done
+}
+
+ok() { test_number=$((test_number + 1)); echo "ok $test_number - $*"; }
+not_ok() { test_number=$((test_number + 1)); failures=$((failures + 1)); echo "not ok $test_number - $*"; }
+check() {  # check NAME COMMAND...
+  local name=$1 out status
+  shift
+  out=$("$@" 2>&1); status=$?
+  if [ $status -eq 0 ]; then ok "$name"; else
+    not_ok "$name"; echo "$out" | sed 's/^/  | /' | tail -n 40; echo "  | (status $status) $*" | cut -c1-400
+  fi
+}
+expect() {  # expect NAME WANT COMMAND...: the command's output is exactly WANT
+  local name=$1 want=$2 out
+  shift 2
+  out=$("$@" 2>&1) || true
+  if [ "$out" = "$want" ]; then ok "$name"; else
+    not_ok "$name"; printf '  | want: %s\n  | got:  %s\n' "$want" "$out" | head -n 40
+  fi
+}
+expect_match() {  # expect_match NAME REGEX COMMAND...: the output has a line that matches
+  local name=$1 want=$2 out
+  shift 2
+  out=$("$@" 2>&1) || true
+  if grep -Eq -- "$want" <<<"$out"; then ok "$name"; else
+    not_ok "$name"; printf '  | want a line like: %s\n' "$want"; echo "$out" | sed 's/^/  | /' | head -n 40
+  fi
+}
+expect_fail() {  # expect_fail NAME REGEX COMMAND...: fails, and says so in words that match
+  local name=$1 want=$2 out status
+  shift 2
+  out=$("$@" 2>&1); status=$?
+  if [ $status -ne 0 ] && grep -Eq -- "$want" <<<"$out"; then ok "$name"; else
+    not_ok "$name"; printf '  | want failure like: %s\n  | status %s, got:\n' "$want" "$status"; echo "$out" | sed 's/^/  | /' | head -n 40
+  fi
+}
+
+write_config() {
+  mkdir -p "$T/etc/manifests" "$T/state" "$T/run" "$T/log"
+  cat > "$T/etc/config.yaml" <<EOF
+nodeName: edge
+nodeAddress: 10.55.0.2
+stateDir: $T/state
+runDir: $T/run
+configDir: $T/etc
+manifestsDir: $T/etc/manifests
+logDir: $T/log
+pauseProgram: $pause
+insecureRegistries: ["127.0.0.1:${REGISTRY_PORT:-5999}", "10.55.0.2:${REGISTRY_PORT:-5999}"]
+logLevel: ${CORACLE_LOG:-info}
+EOF
+}
+
+# The outside world in miniature: our namespace has one address and a default route to a neighbour.
+make_network() {
+  ip netns add "$ns" && ip netns add "$ns-out" || return 1
+  ip link add eth0 netns "$ns" type veth peer name eth0 netns "$ns-out"
+  ip -n "$ns" link set lo up; ip -n "$ns-out" link set lo up
+  ip -n "$ns" addr add 10.55.0.2/24 dev eth0; ip -n "$ns-out" addr add 10.55.0.1/24 dev eth0
+  ip -n "$ns" link set eth0 up; ip -n "$ns-out" link set eth0 up
+  ip -n "$ns" route add default via 10.55.0.1
+}
+
+launch() {  # starts the daemon over the present state, in the background
+  in_ns "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
+  daemon_pid=$!
+}
+ready() { [ -s "$T/etc/admin.kubeconfig" ] && c get --raw /readyz; }
+start_daemon() {
+  launch
+  until_true "${1:-20}" ready || { echo "Bail out! coracled is not ready:"; tail -n 40 "$T/coracled.log"; exit 1; }
+}
+kill_daemon() { kill -KILL "$daemon_pid" 2>/dev/null; wait "$daemon_pid" 2>/dev/null; daemon_pid=; }
+stop_daemon() { [ -z "$daemon_pid" ] || { kill -TERM "$daemon_pid" 2>/dev/null; wait "$daemon_pid" 2>/dev/null; daemon_pid=; }; }
+
+make_busybox() {  # an image out of Debian's busybox-static
+  local dir=$T/rootfs
+  mkdir -p "$dir"/{bin,etc,tmp,var,root,home}
+  cp "$(command -v busybox)" "$dir/bin/busybox"
+  for applet in $("$dir/bin/busybox" --list); do ln -sf busybox "$dir/bin/$applet"; done
+  echo 'root:x:0:0:root:/root:/bin/sh' > "$dir/etc/passwd"; echo 'nobody:x:65534:65534::/:/bin/sh' >> "$dir/etc/passwd"
+  echo 'root:x:0:' > "$dir/etc/group"
+  chmod 1777 "$dir/tmp"
+  c image pack "$dir" localhost/busybox:latest --cmd sh
+}
+
+start_machine() {
+  trap cleanup EXIT
+  make_network || skip_all "cannot make network namespaces with veth pairs"
+  write_config
+  start_daemon
+  make_busybox >"$T/pack.log" 2>&1 || { echo "Bail out! image pack:"; cat "$T/pack.log"; exit 1; }
+}
+
+cleanup() {
+  local status=$?
+  if [ -n "$daemon_pid" ]; then c delete pods --all -A --grace-period=1 --wait=true --timeout=20s >/dev/null 2>&1; fi
+  stop_daemon
+  in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >/dev/null 2>&1
+  [ "$failures" -eq 0 ] && [ "$status" -eq 0 ] || { echo "# daemon's log:"; tail -n "${LOG_LINES:-60}" "$T/coracled.log" | sed 's/^/# /'; }
+  ip netns del "$ns" 2>/dev/null; ip netns del "$ns-out" 2>/dev/null
+  [ -n "${KEEP:-}" ] || rm -rf "$T"
+  [ "$failures" -eq 0 ] || exit 1
+  exit "$status"
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The daemon is killed with SIGKILL, many times, while pods run, exit, crash and log: no container is disturbed, no exit
+# code and no log line is lost, no acknowledged object forgotten. Then it is stopped properly, and everything goes on.
+. "$(dirname "$0")/lib.sh"
+start_machine
+tries=${CORACLE_KILLS:-50}
+
+k apply -f - >/dev/null <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: steady}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: main, image: "localhost/busybox:latest", command: [sh, -c, "i=0; while :; do echo line \$i; i=\$((i+1)); usleep 20000; done"]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: quiet}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: main, image: "localhost/busybox:latest", command: [sleep, "100000"]}]
+Y
+check "the pods run" until_true 20 eval "[ \"\$(k get pods -o 'jsonpath={.items[*].status.phase}')\" = 'Running Running' ]"
+ids() { k get pods steady quiet -o 'jsonpath={.items[*].status.containerStatuses[0].containerID}'; }
+before=$(ids)
+
+acknowledged=0 runs=0
+for try in $(seq "$tries"); do
+  code=$((try % 200 + 1))
+  if k apply -f - >/dev/null 2>&1 <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: run-$try}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers: [{name: main, image: "localhost/busybox:latest", command: [sh, -c, "echo begin; usleep $((RANDOM % 300))000; echo end; exit $code"]}]
+Y
+  then runs=$((runs + 1)); touch "$T/run-$try"; fi
+  if k create configmap "ack-$try" --from-literal=n="$try" >/dev/null 2>&1; then acknowledged=$((acknowledged + 1)); touch "$T/ack-$try"; fi
+  read -r -t "0.$((RANDOM % 10))$((RANDOM % 10))" <> <(:) || true
+  kill_daemon
+  read -r -t "0.$((RANDOM % 3))$((RANDOM % 10))" <> <(:) || true
+  launch
+  until_true 20 ready || { not_ok "ready again after kill $try"; tail -n 20 "$T/coracled.log"; break; }
+done
+ok "killed $tries times; $runs pods and $acknowledged ConfigMaps were acknowledged in between"
+
+lost=0
+for file in "$T"/ack-*; do
+  try=${file##*-}
+  [ "$(k get configmap "ack-$try" -o 'jsonpath={.data.n}' 2>&1)" = "$try" ] || { lost=$((lost + 1)); echo "# lost: ack-$try"; }
+done
+expect "no acknowledged object is lost" 0 echo "$lost"
+all_ended() { ! k get pods --no-headers | grep -E '^run-' | grep -qvE 'Completed|Error'; }
+check "every short pod has ended" until_true 60 all_ended
+wrong=0
+for file in "$T"/run-*; do
+  try=${file##*-} code=$((${file##*-} % 200 + 1))
+  got=$(k get pod "run-$try" -o 'jsonpath={.status.containerStatuses[0].state.terminated.exitCode} {.status.containerStatuses[0].restartCount}' 2>&1)
+  [ "$got" = "$code 0" ] || { wrong=$((wrong + 1)); echo "# run-$try: want exit code and restarts '$code 0', got '$got'"; }
+  got=$(k logs "run-$try" 2>&1 | tr '\n' ' ')
+  [ "$got" = "begin end " ] || { wrong=$((wrong + 1)); echo "# run-$try: log is '$got'"; }
+done
+expect "no exit code, restart or log line is wrong" 0 echo "$wrong"
+expect "no running container was touched" "$before" ids
+k logs steady > "$T/steady.log"
+check "the log has every line, once, in order" awk -v bad=0 '{if ($2 != NR - 1) bad = 1} END {exit bad || NR < 50}' "$T/steady.log"
+
+stop_daemon
+expect "stopping the daemon stops no pod" "$before" eval "start_daemon >/dev/null; ids"
+daemon_pid=$(pgrep -f -- "--config $T/etc/config.yaml" | head -n 1)
