@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server-side apply and metadata.managedFields: who set which field. Field sets are Kubernetes' FieldsV1
+// (f:<field>, k:{"name":"a"}, v:<value>, "."); lists follow list kinds and keys of the tables. Pure; thread-safe.
+// Source: Kubernetes "Server-Side Apply"; structured-merge-diff (fieldpath).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/json.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::schema {
+
+struct Manager {
+  std::string name;         // fieldManager, or the User-Agent up to the first slash
+  std::string subresource;  // "", "status", "scale"
+  bool force = false;
+};
+
+// `live` (null: the object does not exist) with the applied configuration. Fields that this manager applied before and now
+// leaves out, and nobody else holds, go. Errors: conflict, with a FieldManagerConflict cause per field that another manager
+// holds with another value (unless forced); bad_request.
+Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& applied,
+                                      const Manager& manager, WallTime now);
+
+// After any other write: `object` gets the managedFields of `old` (null on create) with what changed moved to `manager` as
+// Update. A body that resets them ([] or [{}]) drops them.
+void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now);
+
+}  // namespace coracle::schema

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defaults: what Kubernetes fills in when a user left it out. Constant defaults stand in the schema text
+// (`default=`); those that depend on other fields are in defaults/, one file per kind. Runs on canonical values (decode.h),
+// after every create, update and patch; idempotent. Pure; thread-safe.
+// Source: Kubernetes 1.36 API reference, field documentation.
+#pragma once
+
+#include "runtime/base/json.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::schema {
+
+// `object` is canonical and stays so.
+void apply_defaults(const KindInfo& kind, json::value& object);
+// The constant defaults alone, for bodies that are no kind of their own (TokenRequest, Eviction, Scale).
+void apply_constant_defaults(const Type& type, json::value& object);
+
+}  // namespace coracle::schema

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenAPI documents written from the tables, on demand: what `kubectl explain` and `kubectl apply` ask the server for.
+// Version 3 has one document per group and version, version 2 one for everything, as JSON or as gnostic's protobuf.
+// Pure; thread-safe; the documents are large (hundreds of KB): callers decide what to keep.
+// Source: OpenAPI 3.0.0 and 2.0; Kubernetes' x-kubernetes extensions; github.com/google/gnostic-models openapiv2.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::schema {
+
+std::vector<std::string> openapi_v3_paths();               // "api/v1", "apis/apps/v1"
+std::string openapi_v3(std::string_view path);             // JSON text of that document; "" when there is none
+std::string openapi_v2();                                  // JSON text
+std::string openapi_v2_protobuf();                         // application/com.github.proto-openapi.spec.v2@v1.0+protobuf
+
+// Changes whenever a document may: for ETag and ?hash=. 64 hex digits, upper case.
+const std::string& openapi_hash();
+
+}  // namespace coracle::schema
