@@ -86,7 +86,8 @@ struct SandboxSpec {
   std::string cgroup_class;  // "guaranteed", "burstable", "besteffort": the cgroup the pod's stands in
 };
 
-struct LogPolicy {  // CRI log lines: <time> <stream> <F|P> <content>. Source: KEP-1819, kubelet cri-api logging
+// CRI log lines: <time> <stream> <F|P> <content>. A full file becomes <path>.1, that one <path>.2, up to <path>.<files - 1>.
+struct LogPolicy {   // Source: KEP-1819, kubelet cri-api logging
   std::string path;  // "" = none kept; its directory exists
   Bytes rotate_at{10 << 20};
   int files = 5;
@@ -99,6 +100,7 @@ struct ContainerSpec {
   oci::Spec spec;        // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
   LogPolicy log;
   bool open_stdin = false;  // false: /dev/null
+  bool stdin_once = false;  // the first attach that closes its input ends the container's
   std::string stop_signal = "SIGTERM";
 };
 
@@ -188,6 +190,9 @@ class Runtime {
   virtual Result<void> remove_container(const std::string& sandbox_id, const std::string& id) = 0;
   virtual Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
                                              const ExecSpec& spec) = 0;
+  // Follows the container's own output from now on, beside its log, and its input when it was opened and is asked for.
+  // wait() ends with the container; destroying it only lets go. Errors: not_found, conflict when it does not run.
+  virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) = 0;
   virtual Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) = 0;  // "" = whole sandbox
   // The container's root as its processes see it, for probing files and copying; hostile. Errors: not_found.
   virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
