@@ -133,6 +133,7 @@ Result<ObjectPtr> Object::make(const Kind& kind, json::value body) {
   TRY(check_array_of(metadata, "ownerReferences", json::kind::object));
 
   object->text_ = to_text(body);
+  if (!is_json_object(object->text_)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
   return ObjectPtr(std::move(object));
 }
 

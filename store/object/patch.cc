@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON patch and merge patch. See patch.h.
+//
+// A pointer is resolved to the place that holds its last step (an object or array); each operation then is one small
+// function on that place.
+#include "store/object/patch.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+
+namespace coracle {
+namespace {
+
+using Pointer = std::vector<std::string>;  // RFC 6901, unescaped
+
+Result<Pointer> parse_pointer(std::string_view text) {
+  Pointer pointer;
+  if (text.empty()) return pointer;
+  if (text[0] != '/') return Error(Code::bad_request, "path " + quoted(text) + " must begin with '/'");
+  for (std::string_view part : split(text.substr(1), '/')) {
+    std::string step;
+    for (size_t i = 0; i < part.size(); i++) {
+      if (part[i] != '~') step += part[i];
+      else if (part.substr(i, 2) == "~0") step += '~', i++;
+      else if (part.substr(i, 2) == "~1") step += '/', i++;
+      else return Error(Code::bad_request, "path " + quoted(text) + ": '~' must be followed by 0 or 1");
+    }
+    pointer.push_back(std::move(step));
+  }
+  return pointer;
+}
+
+std::string text_of(const Pointer& pointer) {
+  std::string out;
+  for (const std::string& step : pointer) out += "/" + step;
+  return out;
+}
+
+Error missing(const Pointer& pointer) { return Error(Code::invalid, "path " + quoted(text_of(pointer)) + " does not exist"); }
+
+std::optional<size_t> array_index(std::string_view step) {
+  if (step.size() > 1 && step[0] == '0') return std::nullopt;
+  return parse_number<uint32_t>(step);
+}
+
+json::value* child(json::value& at, const std::string& step) {
+  if (json::object* object = at.if_object()) return object->if_contains(step);
+  json::array* array = at.if_array();
+  auto index = array ? array_index(step) : std::nullopt;
+  return index && *index < array->size() ? &(*array)[*index] : nullptr;
+}
+
+json::value* resolve(json::value& root, const Pointer& pointer, size_t steps) {
+  json::value* at = &root;
+  for (size_t i = 0; i < steps && at; i++) at = child(*at, pointer[i]);
+  return at;
+}
+
+Result<void> add(json::value& root, const Pointer& path, json::value value) {
+  if (path.empty()) return root = std::move(value), Result<void>();
+  json::value* parent = resolve(root, path, path.size() - 1);
+  if (!parent) return missing(path);
+  if (json::object* object = parent->if_object()) return (*object)[path.back()] = std::move(value), Result<void>();
+  json::array* array = parent->if_array();
+  if (!array) return missing(path);
+  auto index = path.back() == "-" ? array->size() : array_index(path.back());
+  if (!index || *index > array->size()) return Error(Code::invalid, "path " + quoted(text_of(path)) + ": no such index");
+  array->insert(array->begin() + ptrdiff_t(*index), std::move(value));
+  return {};
+}
+
+Result<json::value> take(json::value& root, const Pointer& path) {
+  if (path.empty()) return Error(Code::invalid, "the whole document cannot be removed");
+  json::value* parent = resolve(root, path, path.size() - 1);
+  json::value* found = parent ? child(*parent, path.back()) : nullptr;
+  if (!found) return missing(path);
+  json::value taken = std::move(*found);
+  if (json::object* object = parent->if_object()) {
+    object->stable_erase(object->find(path.back()));
+  } else {
+    json::array& array = parent->get_array();
+    array.erase(array.begin() + ptrdiff_t(*array_index(path.back())));
+  }
+  return taken;
+}
+
+Result<void> replace(json::value& root, const Pointer& path, json::value value) {
+  json::value* found = resolve(root, path, path.size());
+  if (!found) return missing(path);
+  *found = std::move(value);
+  return {};
+}
+
+Result<void> test(json::value& root, const Pointer& path, const json::value& want) {
+  json::value* found = resolve(root, path, path.size());
+  if (!found) return missing(path);
+  if (!json_equal(*found, want)) return Error(Code::invalid, "testing path " + quoted(text_of(path)) + " failed");
+  return {};
+}
+
+Result<void> move(json::value& root, const Pointer& from, const Pointer& path) {
+  bool inside = from.size() < path.size() && std::equal(from.begin(), from.end(), path.begin());
+  if (inside) return Error(Code::invalid, "a value cannot be moved into itself");
+  json::value value = TRY(take(root, from));
+  return add(root, path, std::move(value));
+}
+
+Result<void> copy(json::value& root, const Pointer& from, const Pointer& path, size_t& copied_bytes) {
+  json::value* found = resolve(root, from, from.size());
+  if (!found) return missing(from);
+  copied_bytes += to_text(*found).size();
+  if (copied_bytes > kJsonPatchCopiedBytesMax) return Error(Code::too_large, "the patch copies more than 3 MiB");
+  json::value value = *found;
+  return add(root, path, std::move(value));
+}
+
+Result<Pointer> pointer_field(const json::value& operation, std::string_view name) {
+  const json::value* value = operation.get_object().if_contains(name);
+  if (!value || !value->is_string()) return Error(Code::bad_request, "missing " + quoted(name));
+  return parse_pointer(value->get_string());
+}
+
+Result<void> apply_operation(json::value& document, const json::value& operation, size_t& copied_bytes) {
+  if (!operation.is_object()) return Error(Code::bad_request, "must be an object");
+  std::string_view name = get_string(operation, "op");
+  Pointer path = TRY(pointer_field(operation, "path"));
+  if (name == "remove") {
+    TRY(take(document, path));
+    return {};
+  }
+  if (name == "move" || name == "copy") {
+    Pointer from = TRY(pointer_field(operation, "from"));
+    return name == "move" ? move(document, from, path) : copy(document, from, path, copied_bytes);
+  }
+  const json::value* value = operation.get_object().if_contains("value");
+  bool known = name == "add" || name == "replace" || name == "test";
+  if (!known) return Error(Code::bad_request, "unknown op " + quoted(name));
+  if (!value) return Error(Code::bad_request, "missing \"value\"");
+  if (name == "add") return add(document, path, *value);
+  if (name == "replace") return replace(document, path, *value);
+  return test(document, path, *value);
+}
+
+bool is_number(const json::value& value) { return value.is_int64() || value.is_uint64() || value.is_double(); }
+
+}  // namespace
+
+Result<void> apply_json_patch(json::value& document, const json::value& patch) {
+  if (!patch.is_array()) return Error(Code::bad_request, "a JSON patch must be an array of operations");
+  const json::array& operations = patch.get_array();
+  if (operations.size() > kJsonPatchOperationsMax) {
+    return Error(Code::too_large, "the allowed maximum operations in a JSON patch is " +
+                                      std::to_string(kJsonPatchOperationsMax) + ", got " +
+                                      std::to_string(operations.size()));
+  }
+  size_t copied_bytes = 0;
+  for (size_t i = 0; i < operations.size(); i++)
+    TRY(apply_operation(document, operations[i], copied_bytes).wrap("operation " + std::to_string(i)));
+  return {};
+}
+
+void apply_merge_patch(json::value& document, const json::value& patch) {
+  if (!patch.is_object()) {
+    document = patch;
+    return;
+  }
+  if (!document.is_object()) document.emplace_object();
+  json::object& target = document.get_object();
+  for (const auto& [key, change] : patch.get_object()) {
+    if (!change.is_null()) {
+      apply_merge_patch(target[key], change);
+    } else if (auto found = target.find(key); found != target.end()) {
+      target.stable_erase(found);
+    }
+  }
+}
+
+json::value make_merge_patch(const json::value& before, const json::value& after) {
+  if (!before.is_object() || !after.is_object()) return after;
+  json::object patch;
+  for (const auto& [key, value] : before.get_object())
+    if (!after.get_object().contains(key)) patch[key] = nullptr;
+  for (const auto& [key, value] : after.get_object()) {
+    const json::value* old = before.get_object().if_contains(key);
+    if (!old) patch[key] = value;
+    else if (!json_equal(*old, value)) patch[key] = make_merge_patch(*old, value);
+  }
+  return patch;
+}
+
+bool json_equal(const json::value& left, const json::value& right) {
+  if (is_number(left) && is_number(right)) {
+    if (left.is_double() || right.is_double()) return left.to_number<double>() == right.to_number<double>();
+    return left == right;
+  }
+  if (left.kind() != right.kind()) return false;
+  if (const json::object* object = left.if_object()) {
+    const json::object& other = right.get_object();
+    return object->size() == other.size() && std::ranges::all_of(*object, [&](const auto& member) {
+             const json::value* twin = other.if_contains(member.key());
+             return twin && json_equal(member.value(), *twin);
+           });
+  }
+  if (const json::array* array = left.if_array()) return std::ranges::equal(*array, right.get_array(), json_equal);
+  return left == right;
+}
+
+}  // namespace coracle

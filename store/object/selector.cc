@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Selectors. See selector.h.
+#include "store/object/selector.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "store/object/object.h"
+
+namespace coracle {
+namespace {
+
+constexpr size_t kLabelNameMax = 63;
+constexpr size_t kLabelPrefixMax = 253;
+
+bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+bool is_label_name(std::string_view text) {
+  if (text.empty() || text.size() > kLabelNameMax || !is_alnum(text.front()) || !is_alnum(text.back())) return false;
+  return std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool is_dns_label(std::string_view text) {
+  if (text.empty() || text.front() == '-' || text.back() == '-') return false;
+  return std::ranges::all_of(text, [](char c) { return (is_alnum(c) && !(c >= 'A' && c <= 'Z')) || c == '-'; });
+}
+
+bool is_dns_subdomain(std::string_view text) {
+  if (text.size() > kLabelPrefixMax) return false;
+  return std::ranges::all_of(split(text, '.'), is_dns_label);
+}
+
+std::optional<std::string_view> text_of(const json::object& labels, std::string_view key) {
+  const json::value* value = labels.if_contains(key);
+  const json::string* text = value ? value->if_string() : nullptr;
+  if (!text) return std::nullopt;
+  return std::string_view(text->data(), text->size());
+}
+
+Error malformed(std::string field, std::string message) {
+  ErrorDetails details;
+  details.causes.push_back({"FieldValueInvalid", message, field});
+  return Error(Code::invalid, field + ": " + message).with(std::move(details));
+}
+
+}  // namespace
+
+Result<void> check_label_key(std::string_view key) {
+  size_t slash = key.find('/');
+  bool good = slash == key.npos ? is_label_name(key)
+                                : is_dns_subdomain(key.substr(0, slash)) && is_label_name(key.substr(slash + 1));
+  if (good) return {};
+  return Error(Code::invalid, "invalid label key " + quoted(key) +
+                                  ": must be at most 63 letters, digits, '-', '_' and '.', beginning and ending with a "
+                                  "letter or digit, with an optional DNS name and '/' before it");
+}
+
+Result<void> check_label_value(std::string_view value) {
+  if (value.empty() || is_label_name(value)) return {};
+  return Error(Code::invalid, "invalid label value " + quoted(value) +
+                                  ": must be empty or at most 63 letters, digits, '-', '_' and '.', beginning and ending "
+                                  "with a letter or digit");
+}
+
+// Reads the text form, one term after the other.
+class LabelSelectorParser {
+ public:
+  using Operator = LabelSelector::Operator;
+  using Term = LabelSelector::Term;
+  explicit LabelSelectorParser(std::string_view text) : text_(text), rest_(text) {}
+
+  Result<LabelSelector> parse() {
+    LabelSelector selector;
+    if (text_.size() > kSelectorBytesMax) return Error(Code::too_large, "label selector is too long");
+    skip_spaces();
+    while (!rest_.empty()) {
+      if (selector.terms_.size() == kSelectorTermsMax) return Error(Code::too_large, "label selector has too many terms");
+      Term term = TRY(parse_term());
+      auto checked = LabelSelector::checked(std::move(term));
+      if (!checked) return fail(checked.error().text());
+      selector.terms_.push_back(*std::move(checked));
+      if (rest_.empty()) break;
+      if (!take(",")) return fail("found " + quoted(rest_) + ", expected ',' or the end");
+      if (rest_.empty()) return fail("expected a label key after ','");
+    }
+    return selector;
+  }
+
+ private:
+  Error fail(const std::string& why) const {
+    return Error(Code::bad_request, "unable to parse requirement: " + quoted(text_) + ": " + why);
+  }
+  void skip_spaces() {
+    while (!rest_.empty() && is_space(rest_.front())) rest_.remove_prefix(1);
+  }
+  bool take(std::string_view token) {
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    skip_spaces();
+    return true;
+  }
+  std::string_view take_word() {
+    size_t end = 0;
+    while (end < rest_.size() && !is_space(rest_[end]) && std::string_view("=!(),<>").find(rest_[end]) == std::string_view::npos) end++;
+    std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    skip_spaces();
+    return word;
+  }
+  Result<Term> parse_term() {
+    bool absent = take("!");
+    Term term{std::string(take_word()), absent ? Operator::absent : Operator::exists, {}};
+    if (term.key.empty()) return fail("expected a label key, found " + quoted(rest_));
+    if (absent || rest_.empty() || rest_.front() == ',') return term;
+    if (take("==") || take("=")) return one_value(std::move(term), Operator::in);
+    if (take("!=")) return one_value(std::move(term), Operator::not_in);
+    if (take(">")) return one_value(std::move(term), Operator::greater);
+    if (take("<")) return one_value(std::move(term), Operator::less);
+    std::string_view word = take_word();
+    if (word == "in") return many_values(std::move(term), Operator::in);
+    if (word == "notin") return many_values(std::move(term), Operator::not_in);
+    return fail("found " + quoted(word.empty() ? rest_ : word) + ", expected one of = == != in notin > <");
+  }
+  Result<Term> one_value(Term term, Operator op) {
+    term.op = op;
+    term.values.emplace_back(take_word());
+    return term;
+  }
+  Result<Term> many_values(Term term, Operator op) {
+    term.op = op;
+    if (!take("(")) return fail("expected '(' after in or notin");
+    do {
+      if (term.values.size() == kSelectorTermsMax) return Error(Code::too_large, "label selector has too many values");
+      term.values.emplace_back(take_word());
+    } while (take(","));
+    if (!take(")")) return fail("expected ',' or ')' in the list of values");
+    return term;
+  }
+
+  std::string_view text_, rest_;
+};
+
+Result<LabelSelector::Term> LabelSelector::checked(Term term) {
+  TRY(check_label_key(term.key));
+  for (const std::string& value : term.values) TRY(check_label_value(value));
+  bool number = term.op == Operator::greater || term.op == Operator::less;
+  if (number && (term.values.size() != 1 || !parse_number<int64_t>(term.values[0])))
+    return Error(Code::invalid, "for '>' and '<' the value must be one integer");
+  std::ranges::sort(term.values);
+  term.values.erase(std::ranges::unique(term.values).begin(), term.values.end());
+  return term;
+}
+
+bool LabelSelector::Term::holds(const json::object& labels) const {
+  std::optional<std::string_view> have = text_of(labels, key);
+  auto listed = [&] { return std::ranges::binary_search(values, *have, std::less<>()); };
+  switch (op) {
+    case Operator::in: return have && listed();
+    case Operator::not_in: return !have || !listed();
+    case Operator::exists: return have.has_value();
+    case Operator::absent: return !have;
+    case Operator::greater:
+    case Operator::less: {
+      auto number = have ? parse_number<int64_t>(*have) : std::nullopt;
+      if (!number) return false;
+      int64_t bound = *parse_number<int64_t>(values[0]);
+      return op == Operator::greater ? *number > bound : *number < bound;
+    }
+  }
+  return false;
+}
+
+std::string LabelSelector::Term::text() const {
+  switch (op) {
+    case Operator::in:
+      if (values.size() == 1) return key + "=" + values[0];
+      return key + " in (" + join(values, ",") + ")";
+    case Operator::not_in:
+      if (values.size() == 1) return key + "!=" + values[0];
+      return key + " notin (" + join(values, ",") + ")";
+    case Operator::exists: return key;
+    case Operator::absent: return "!" + key;
+    case Operator::greater: return key + ">" + values[0];
+    case Operator::less: return key + "<" + values[0];
+  }
+  return {};
+}
+
+LabelSelector LabelSelector::nothing() {
+  LabelSelector selector;
+  selector.nothing_ = true;
+  return selector;
+}
+
+Result<LabelSelector> LabelSelector::parse(std::string_view text) { return LabelSelectorParser(text).parse(); }
+
+Result<LabelSelector> LabelSelector::from_json(const json::value* value) {
+  if (!value || value->is_null()) return nothing();
+  LabelSelector selector;
+  for (const auto& [key, wanted] : get_object(*value, "matchLabels")) {
+    std::string field = "matchLabels." + std::string(key);
+    if (!wanted.is_string()) return malformed(field, "must be a string");
+    auto term = checked({std::string(key), Operator::in, {std::string(wanted.get_string())}});
+    if (!term) return malformed(field, term.error().text());
+    selector.terms_.push_back(*std::move(term));
+  }
+  const json::array& expressions = get_array(*value, "matchExpressions");
+  for (size_t i = 0; i < expressions.size(); i++) {
+    std::string field = "matchExpressions[" + std::to_string(i) + "]";
+    Term term{std::string(get_string(expressions[i], "key")), Operator::exists, {}};
+    std::string_view name = get_string(expressions[i], "operator");
+    for (const json::value& one : get_array(expressions[i], "values")) {
+      if (!one.is_string()) return malformed(field + ".values", "must be strings");
+      term.values.emplace_back(one.get_string());
+    }
+    if (name == "In") term.op = Operator::in;
+    else if (name == "NotIn") term.op = Operator::not_in;
+    else if (name == "Exists") term.op = Operator::exists;
+    else if (name == "DoesNotExist") term.op = Operator::absent;
+    else return malformed(field + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
+    bool listed = term.op == Operator::in || term.op == Operator::not_in;
+    if (listed && term.values.empty()) return malformed(field + ".values", "must be given for In and NotIn");
+    if (!listed && !term.values.empty()) return malformed(field + ".values", "may not be given for Exists and DoesNotExist");
+    auto good = checked(std::move(term));
+    if (!good) return malformed(field, good.error().text());
+    selector.terms_.push_back(*std::move(good));
+  }
+  if (selector.terms_.size() > kSelectorTermsMax) return Error(Code::too_large, "label selector has too many terms");
+  return selector;
+}
+
+LabelSelector LabelSelector::from_map(const json::object& labels) {
+  LabelSelector selector;
+  for (const auto& [key, wanted] : labels) {
+    if (!wanted.is_string()) return nothing();
+    selector.terms_.push_back({std::string(key), Operator::in, {std::string(wanted.get_string())}});
+  }
+  return selector;
+}
+
+bool LabelSelector::matches(const json::object& labels) const {
+  return !nothing_ && std::ranges::all_of(terms_, [&](const Term& term) { return term.holds(labels); });
+}
+
+bool LabelSelector::matches(const Object& object) const { return empty() || matches(object.labels()); }
+
+std::string LabelSelector::text() const {
+  std::vector<Term> sorted = terms_;
+  std::ranges::stable_sort(sorted, {}, &Term::key);
+  std::vector<std::string> parts;
+  for (const Term& term : sorted) parts.push_back(term.text());
+  return join(parts, ",");
+}
+
+namespace {
+
+// Splits at commas that no backslash protects.
+std::vector<std::string_view> split_terms(std::string_view text) {
+  std::vector<std::string_view> terms;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); i++) {
+    if (i < text.size() && text[i] == '\\') {
+      i++;
+    } else if (i >= text.size() || text[i] == ',') {
+      if (i > begin) terms.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  if (begin < text.size()) terms.push_back(text.substr(begin));  // it ended in a backslash
+  return terms;
+}
+
+Result<std::string> unescape(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] == '\\') {
+      if (i + 1 == text.size() || std::string_view("\\,=").find(text[i + 1]) == std::string_view::npos)
+        return Error(Code::bad_request, "invalid field selector: invalid escape sequence in " + quoted(text));
+      out += text[++i];
+    } else if (text[i] == '=') {
+      return Error(Code::bad_request, "invalid field selector: unescaped '=' in " + quoted(text));
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<FieldSelector> FieldSelector::parse(std::string_view text) {
+  if (text.size() > kSelectorBytesMax) return Error(Code::too_large, "field selector is too long");
+  FieldSelector selector;
+  for (std::string_view part : split_terms(text)) {
+    if (selector.terms_.size() == kSelectorTermsMax) return Error(Code::too_large, "field selector has too many terms");
+    size_t at = 0;
+    while (at < part.size() && part[at] != '=' && part.substr(at, 2) != "!=") at += part[at] == '\\' ? 2 : 1;
+    if (at == 0 || at >= part.size())
+      return Error(Code::bad_request, "invalid selector: " + quoted(text) + "; can't understand " + quoted(part));
+    bool equal = part[at] == '=';
+    size_t length = equal && part.substr(at, 2) != "==" ? 1 : 2;
+    std::string value = TRY(unescape(part.substr(at + length)));
+    selector.terms_.push_back({std::string(trim(part.substr(0, at))), equal, std::move(value)});
+  }
+  return selector;
+}
+
+std::optional<std::string_view> FieldSelector::required(std::string_view field) const {
+  for (const Term& term : terms_)
+    if (term.equal && term.field == field) return term.value;
+  return std::nullopt;
+}
+
+bool FieldSelector::matches(const std::function<std::string(std::string_view)>& lookup) const {
+  return std::ranges::all_of(terms_, [&](const Term& term) { return (lookup(term.field) == term.value) == term.equal; });
+}
+
+}  // namespace coracle

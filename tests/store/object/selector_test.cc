@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviour of label and field selectors.
+#include "store/object/selector.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle {
+namespace {
+
+bool matches(const char* selector, const char* labels) {
+  auto parsed = LabelSelector::parse(selector);
+  EXPECT_TRUE(parsed) << selector << ": " << (parsed ? "" : parsed.error().text());
+  return parsed && parsed->matches(parse_json(labels)->get_object());
+}
+
+TEST(LabelSelector, matches_as_kubernetes_says) {
+  struct Row {
+    const char *selector, *labels;
+    bool want;
+  };
+  for (const Row& row : {
+           Row{"", R"({})", true},
+           Row{"a=b", R"({"a":"b"})", true},
+           Row{"a==b", R"({"a":"b"})", true},
+           Row{"a = b , c", R"({"a":"b","c":""})", true},
+           Row{"a=", R"({"a":""})", true},
+           Row{"a=b", R"({})", false},
+           Row{"a!=b", R"({})", true},
+           Row{"a!=b", R"({"a":"b"})", false},
+           Row{"a in (b,c)", R"({"a":"c"})", true},
+           Row{"a in (b, c)", R"({})", false},
+           Row{"a in ()", R"({"a":""})", true},
+           Row{"a notin (b,c)", R"({})", true},
+           Row{"a notin(b,c)", R"({"a":"b"})", false},
+           Row{"in in (in)", R"({"in":"in"})", true},
+           Row{"a", R"({"a":"x"})", true},
+           Row{"!a", R"({"a":"x"})", false},
+           Row{"! a", R"({})", true},
+           Row{"n>3", R"({"n":"4"})", true},
+           Row{"n>3", R"({"n":"x"})", false},
+           Row{"n<3", R"({"n":"-4"})", true},
+           Row{"n<3", R"({})", false},
+           Row{"example.com/x=y,z", R"({"example.com/x":"y","z":"1"})", true},
+       })
+    EXPECT_EQ(matches(row.selector, row.labels), row.want) << row.selector << " on " << row.labels;
+}
+
+TEST(LabelSelector, refuses_what_it_does_not_understand) {
+  for (const char* text : {"=", "a=b,", ",a", "a b", "a in b", "a in (b", "a in (b))", "a=b=c", "a>x", "a in", "!a=b", "-a=b",
+                           "a=-b", "UP.com/x/y=z", "a=b c", "(a)", "a!b"}) {
+    auto failed = LabelSelector::parse(text);
+    EXPECT_FALSE(failed) << text;
+    if (!failed) {
+      EXPECT_EQ(failed.error().code(), Code::bad_request) << text;
+    }
+  }
+  EXPECT_EQ(LabelSelector::parse(std::string(100'000, 'a')).error().code(), Code::too_large);
+}
+
+TEST(LabelSelector, reads_the_object_form) {
+  json::value selector = *parse_json(R"({"matchLabels":{"app":"web"},"matchExpressions":[
+      {"key":"tier","operator":"NotIn","values":["db"]},{"key":"old","operator":"DoesNotExist"}]})");
+  LabelSelector parsed = MUST(LabelSelector::from_json(&selector));
+  EXPECT_TRUE(parsed.matches(parse_json(R"({"app":"web"})")->get_object()));
+  EXPECT_FALSE(parsed.matches(parse_json(R"({"app":"web","tier":"db"})")->get_object()));
+  EXPECT_EQ(parsed.text(), "app=web,!old,tier!=db");
+  json::value empty = json::object();
+  EXPECT_TRUE(LabelSelector::from_json(&empty)->empty());
+  EXPECT_FALSE(LabelSelector::from_json(nullptr)->matches(json::object()));
+  for (const char* bad : {R"({"matchLabels":{"a":1}})", R"({"matchExpressions":[{"key":"a","operator":"Is"}]})",
+                          R"({"matchExpressions":[{"key":"a","operator":"In"}]})", R"({"matchLabels":{"a":"b c"}})",
+                          R"({"matchExpressions":[{"key":"a","operator":"Exists","values":["x"]}]})"}) {
+    json::value value = *parse_json(bad);
+    EXPECT_EQ(LabelSelector::from_json(&value).error().code(), Code::invalid) << bad;
+  }
+}
+
+TEST(LabelSelector, text_form_reads_back) {
+  for (const char* text : {"a=b", "a!=b", "a in (b,c)", "a notin (b,c)", "a", "!a", "a>1", "a<1", "a=b,c"})
+    EXPECT_EQ(LabelSelector::parse(text)->text(), text);
+  EXPECT_EQ(LabelSelector::from_map(parse_json(R"({"x":"y","a":"b"})")->get_object()).text(), "a=b,x=y");
+}
+
+TEST(FieldSelector, matches_through_the_lookup) {
+  auto lookup = [](std::string_view field) { return field == "metadata.name" ? std::string("web") : std::string(); };
+  struct Row {
+    const char* selector;
+    bool want;
+  };
+  for (const Row& row : {Row{"", true}, Row{"metadata.name=web", true}, Row{"metadata.name==web", true},
+                         Row{"metadata.name!=web", false}, Row{"spec.nodeName=", true}, Row{"spec.nodeName!=", false},
+                         Row{"metadata.name=web,spec.nodeName=n", false}})
+    EXPECT_EQ(FieldSelector::parse(row.selector)->matches(lookup), row.want) << row.selector;
+  FieldSelector escaped = MUST(FieldSelector::parse(R"(a=b\,c\=d\\)"));
+  EXPECT_EQ(escaped.required("a"), R"(b,c=d\)");
+  EXPECT_EQ(escaped.required("b"), std::nullopt);
+  for (const char* bad : {"a", "=b", "a=b=c", "a=\\x", "a=\\", "a,b=c"})
+    EXPECT_EQ(FieldSelector::parse(bad).error().code(), Code::bad_request) << bad;
+}
+
+}  // namespace
+}  // namespace coracle
