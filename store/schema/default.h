@@ -5,6 +5,8 @@
 // Source: Kubernetes 1.36 API reference, field documentation.
 #pragma once
 
+#include <string_view>
+
 #include "runtime/base/json.h"
 #include "store/schema/catalog.h"
 
@@ -14,5 +16,11 @@ namespace coracle::schema {
 void apply_defaults(const KindInfo& kind, json::value& object);
 // The constant defaults alone, for bodies that are no kind of their own (TokenRequest, Eviction, Scale).
 void apply_constant_defaults(const Type& type, json::value& object);
+
+// On create, before defaults: what the server decides. Kinds with a status subresource begin with an empty status (a Node
+// keeps its own), a pod as Pending with its QoS class, a namespace as Active with its finalizer.
+void begin_life(const KindInfo& kind, json::value& object);
+// "Guaranteed", "Burstable" or "BestEffort", from the containers' requests and limits.
+std::string_view qos_class(const json::value& pod);
 
 }  // namespace coracle::schema

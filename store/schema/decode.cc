@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// See decode.h. One walk over value and type together; values are moved, not copied.
+#include "store/schema/decode.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/text.h"
+#include "store/object/quantity.h"
+#include "store/schema/path.h"
+
+namespace coracle::schema {
+namespace {
+
+std::string described(const json::value& value) {
+  if (value.is_null()) return "null";
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
+  if (const json::string* text = value.if_string()) return "the string " + quoted(std::string_view(*text).substr(0, 60));
+  return (value.is_bool() ? "the boolean " : "the number ") + to_text(value);
+}
+
+Error mismatch(const Path& path, std::string_view expected, const json::value& value) {
+  std::string where = path.text();
+  std::string text = (where.empty() ? "the body" : where) + ": expected " + std::string(expected) + ", found " + described(value);
+  if (expected == "a string" && !value.is_structured()) text += " (put it in quotes)";
+  return Error(Code::bad_request, std::move(text));
+}
+
+Error malformed(const Path& path, std::string_view what) {
+  return Error(Code::bad_request, path.text() + ": " + std::string(what));
+}
+
+// What Go writes for a field that was never set and has no omitempty.
+json::value zero(const Field& field, json::storage_ptr storage);
+
+json::value zero_object(const Type& type, json::storage_ptr storage) {
+  json::object out(storage);
+  for (const Field& field : type.fields()) {
+    if (field.always) out.emplace(field.name(), zero(field, storage));
+  }
+  return out;
+}
+
+json::value zero(const Field& field, json::storage_ptr storage) {
+  if (field.pointer || field.shape != Shape::one) return json::value(nullptr, storage);
+  switch (field.form) {
+    case Form::string: return json::value("", storage);
+    case Form::int32:
+    case Form::int64:
+    case Form::number:
+    case Form::int_or_string: return json::value(int64_t(0), storage);
+    case Form::boolean: return json::value(false, storage);
+    case Form::quantity: return json::value("0", storage);
+    case Form::object: return zero_object(field.type(), storage);
+    default: return json::value(nullptr, storage);
+  }
+}
+
+bool is_zero(const json::value& value) {
+  if (const json::string* text = value.if_string()) return text->empty();
+  if (const bool* flag = value.if_bool()) return !*flag;
+  if (const json::array* list = value.if_array()) return list->empty();
+  if (const json::object* object = value.if_object()) return object->empty();
+  if (const double* number = value.if_double()) return *number == 0;
+  if (const int64_t* number = value.if_int64()) return *number == 0;
+  return value.is_null();
+}
+
+// Base64 as Go reads it: line breaks are ignored.
+Result<json::value> canonical_bytes(json::value value, const Path& path) {
+  json::string& text = value.get_string();
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; })) {
+    std::string joined;
+    for (char c : text) {
+      if (c != '\n' && c != '\r') joined += c;
+    }
+    text = joined;
+  }
+  auto bytes = base64_decode(text);
+  if (!bytes) return malformed(path, bytes.error().text());
+  text = base64_encode(*bytes);
+  return value;
+}
+
+Result<json::value> canonical_time(json::value value, bool micro, const Path& path) {
+  json::string& text = value.get_string();
+  auto time = parse_time(text);
+  if (!time) return malformed(path, "expected a time like 2006-01-02T15:04:05Z, found " + quoted(text));
+  text = micro ? format_micro_time(*time) : format_time(*time);
+  return value;
+}
+
+Result<json::value> checked_integer(json::value value, bool narrow, const Path& path) {
+  const int64_t* number = value.if_int64();
+  std::string_view expected = narrow ? "an integer of 32 bits" : "an integer";
+  if (!number) return mismatch(path, expected, value);
+  bool fits = !narrow || (*number >= std::numeric_limits<int32_t>::min() && *number <= std::numeric_limits<int32_t>::max());
+  if (!fits) return mismatch(path, expected, value);
+  return value;
+}
+
+void sort_keys(json::object& map) {
+  if (std::is_sorted(map.begin(), map.end(), [](auto& a, auto& b) { return a.key() < b.key(); })) return;
+  std::vector<std::pair<std::string, json::value>> pairs;
+  for (auto& pair : map) pairs.emplace_back(pair.key(), std::move(pair.value()));
+  std::sort(pairs.begin(), pairs.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  map.clear();
+  for (auto& [key, value] : pairs) map.emplace(key, std::move(value));
+}
+
+class Decoder {
+ public:
+  Result<json::value> object(const Type& type, json::value value, const Path& path) {
+    json::object* given = value.if_object();
+    if (!given) return mismatch(path, "an object", value);
+    json::object out(given->storage());
+    out.reserve(given->size());
+    size_t known = 0;
+    for (const Field& field : type.fields()) {
+      json::value* found = given->if_contains(field.name());
+      if (found) ++known;
+      json::value kept(nullptr, given->storage());
+      if (found && !found->is_null()) kept = TRY(of_field(field, std::move(*found), Path(path, field.name())));
+      if (!kept.is_null()) out.emplace(field.name(), std::move(kept));
+      else if (field.always) out.emplace(field.name(), zero(field, given->storage()));
+    }
+    if (known < given->size()) note_unknown(type, *given, path);
+    return json::value(std::move(out));
+  }
+
+  std::vector<std::string> warnings;
+
+ private:
+  void note_unknown(const Type& type, const json::object& given, const Path& path) {
+    for (const auto& pair : given) {
+      if (type.field(pair.key()) || warnings.size() >= kFieldWarningsMax) continue;
+      warnings.push_back("unknown field " + quoted(Path(path, pair.key()).text()));
+    }
+  }
+
+  // Null: nothing worth writing.
+  Result<json::value> of_field(const Field& field, json::value value, const Path& path) {
+    if (field.shape == Shape::list) value = TRY(list(field, std::move(value), path));
+    else if (field.shape == Shape::map) value = TRY(map(field, std::move(value), path));
+    else value = TRY(one(field, std::move(value), path));
+    if (!field.always && !field.pointer && is_zero(value)) return json::value();
+    return value;
+  }
+
+  Result<json::value> list(const Field& field, json::value value, const Path& path) {
+    json::array* items = value.if_array();
+    if (!items) return mismatch(path, "a list", value);
+    for (size_t i = 0; i < items->size(); ++i) {
+      json::value& item = (*items)[i];
+      item = TRY(one(field, std::move(item), Path(path, i)));
+    }
+    return value;
+  }
+
+  Result<json::value> map(const Field& field, json::value value, const Path& path) {
+    json::object* entries = value.if_object();
+    if (!entries) return mismatch(path, "an object", value);
+    for (auto& pair : *entries) {
+      json::value& entry = pair.value();
+      entry = TRY(one(field, std::move(entry), Path::key(path, pair.key())));
+    }
+    sort_keys(*entries);
+    return value;
+  }
+
+  // A null here is an item of a list or map: Go makes it the zero value.
+  Result<json::value> one(const Field& field, json::value value, const Path& path) {
+    if (value.is_null() && field.form != Form::any) value = zero_item(field, value.storage());
+    switch (field.form) {
+      case Form::string:
+        if (!value.is_string()) return mismatch(path, "a string", value);
+        return value;
+      case Form::int32: return checked_integer(std::move(value), true, path);
+      case Form::int64: return checked_integer(std::move(value), false, path);
+      case Form::boolean:
+        if (!value.is_bool()) return mismatch(path, "true or false", value);
+        return value;
+      case Form::number:
+        if (!value.is_number()) return mismatch(path, "a number", value);
+        return value;
+      case Form::bytes:
+        if (!value.is_string()) return mismatch(path, "base64 text", value);
+        return canonical_bytes(std::move(value), path);
+      case Form::time:
+      case Form::micro_time:
+        if (!value.is_string()) return mismatch(path, "a time", value);
+        return canonical_time(std::move(value), field.form == Form::micro_time, path);
+      case Form::quantity: return quantity(std::move(value), path);
+      case Form::int_or_string:
+        if (value.is_string()) return value;
+        if (!value.is_int64()) return mismatch(path, "an integer or a string", value);
+        return checked_integer(std::move(value), true, path);
+      case Form::any: return value;
+      case Form::fields:
+        if (!value.is_object()) return mismatch(path, "an object", value);
+        return value;
+      case Form::strings: return strings(std::move(value), path);
+      case Form::object: return object(field.type(), std::move(value), path);
+    }
+    return value;
+  }
+
+  static json::value zero_item(const Field& field, json::storage_ptr storage) {
+    if (field.form == Form::object) return json::value(json::object_kind, storage);
+    if (field.form == Form::strings) return json::value(json::array_kind, storage);
+    if (field.form == Form::bytes) return json::value("", storage);
+    Field single = field;
+    single.shape = Shape::one;
+    single.pointer = false;
+    return zero(single, storage);
+  }
+
+  static Result<json::value> quantity(json::value value, const Path& path) {
+    if (!value.is_string() && !value.is_number()) return mismatch(path, "a quantity", value);
+    auto quantity = Quantity::from_json(value);
+    if (!quantity) return malformed(path, quantity.error().text());
+    std::string text = quantity->text();
+    if (!value.is_string() || std::string_view(value.get_string()) != text) value = text;
+    return value;
+  }
+
+  static Result<json::value> strings(json::value value, const Path& path) {
+    json::array* items = value.if_array();
+    if (!items) return mismatch(path, "a list", value);
+    for (size_t i = 0; i < items->size(); ++i) {
+      if (!(*items)[i].is_string()) return mismatch(Path(path, i), "a string", (*items)[i]);
+    }
+    return value;
+  }
+};
+
+std::string cannot_be_handled(const Type& type) {
+  std::string name(type.name());
+  return name + " in version " + quoted(split_api_version(type.api_version()).version) + " cannot be handled as a " + name;
+}
+
+}  // namespace
+
+Result<Decoded> decode(const Type& type, json::value value) {
+  Decoder decoder;
+  if (json::object* given = value.if_object(); given && type.root) {
+    for (auto [name, text] : {std::pair{"apiVersion", type.api_version()}, std::pair{"kind", type.name()}}) {
+      json::value& at = (*given)[name];
+      if (is_zero(at)) at = text;
+    }
+  }
+  auto decoded = decoder.object(type, std::move(value), Path());
+  if (!decoded) return decoded.take_error().wrap(cannot_be_handled(type));
+  return Decoded{std::move(*decoded), std::move(decoder.warnings)};
+}
+
+std::string duplicate_warning(std::string_view path) { return "duplicate field " + quoted(path); }
+
+Error strict_error(const Type& type, const std::vector<std::string>& unknown, const std::vector<std::string>& duplicates) {
+  std::vector<std::string> found = unknown;
+  for (const std::string& path : duplicates) found.push_back(duplicate_warning(path));
+  return Error(Code::bad_request, cannot_be_handled(type) + ": strict decoding error: " + join(found, ", "));
+}
+
+}  // namespace coracle::schema

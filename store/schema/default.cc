@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// See default.h. One walk, from the outside in: an object's constants, then its type's rule, then its children.
+#include "store/schema/default.h"
+
+#include <algorithm>
+#include <array>
+
+#include "store/schema/defaults/rules.h"
+
+namespace coracle::schema {
+namespace {
+
+using Rules = std::vector<DefaultRule>;  // by position of the type; nullptr: none
+
+Rules collect() {
+  Rules rules(catalog().types().size(), nullptr);
+  for (auto listed : {pod_defaults(), service_defaults(), deployment_defaults(), node_defaults(), namespace_defaults(),
+                      secret_defaults()}) {
+    for (const NamedDefaultRule& named : listed) rules[catalog().type(named.type)->index()] = named.rule;
+  }
+  return rules;
+}
+
+const Rules& rules() {
+  static const Rules collected = collect();
+  return collected;
+}
+
+// Puts the keys in the order of the type's fields: defaults were added at the end.
+void restore_order(const Type& type, json::object& object) {
+  std::span<const Field> fields = type.fields();
+  auto rank = [&](std::string_view key) { return size_t(type.field(key) - fields.data()); };
+  size_t last = 0;
+  bool ordered = true;
+  for (const auto& pair : object) {
+    size_t at = rank(pair.key());
+    ordered = ordered && at >= last;
+    last = at;
+  }
+  if (ordered) return;
+  json::object sorted(object.storage());
+  sorted.reserve(object.size());
+  for (const Field& field : fields) {
+    if (json::value* value = object.if_contains(field.name())) sorted.emplace(field.name(), std::move(*value));
+  }
+  object = std::move(sorted);
+}
+
+void fill(const Type& type, json::value& value, bool with_rules);
+
+void fill_children(const Field& field, json::value& value, bool with_rules) {
+  if (field.shape == Shape::one) {
+    fill(field.type(), value, with_rules);
+  } else if (json::array* items = value.if_array()) {
+    for (json::value& item : *items) fill(field.type(), item, with_rules);
+  } else if (json::object* entries = value.if_object()) {
+    for (auto& pair : *entries) fill(field.type(), pair.value(), with_rules);
+  }
+}
+
+void fill(const Type& type, json::value& value, bool with_rules) {
+  json::object* object = value.if_object();
+  if (!object) return;
+  for (const Field& field : type.fields()) {
+    if (field.default_json().empty() || !unset(*object, field.name(), field.pointer)) continue;
+    (*object)[field.name()] = *parse_json(field.default_json());  // a test reads every default of the text
+  }
+  if (DefaultRule rule = with_rules ? rules()[type.index()] : nullptr) rule(*object);
+  restore_order(type, *object);
+  for (const Field& field : type.fields()) {
+    if (field.form != Form::object) continue;
+    if (json::value* child = object->if_contains(field.name())) fill_children(field, *child, with_rules);
+  }
+}
+
+}  // namespace
+
+bool unset(const json::object& object, std::string_view name, bool pointer) {
+  const json::value* value = object.if_contains(name);
+  if (!value || value->is_null()) return true;
+  if (pointer) return false;
+  if (const json::string* text = value->if_string()) return text->empty();
+  if (const int64_t* number = value->if_int64()) return *number == 0;
+  if (const bool* flag = value->if_bool()) return !*flag;
+  return false;
+}
+
+void apply_defaults(const KindInfo& kind, json::value& object) { fill(kind.type(), object, true); }
+
+void apply_constant_defaults(const Type& type, json::value& object) { fill(type, object, false); }
+
+}  // namespace coracle::schema

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a new object begins with, whatever the client said of it: an empty status where status is written apart, a pod that
+// waits, a namespace that is active and has content to be removed. Source: Kubernetes API conventions, "Spec and Status";
+// "Pod Quality of Service Classes".
+#include "store/object/quantity.h"
+#include "store/schema/default.h"
+#include "store/schema/defaults/rules.h"
+
+namespace coracle::schema {
+namespace {
+
+struct Demand {
+  bool anything = false;   // some container asks for, or is limited in, cpu or memory
+  bool guaranteed = true;  // each is limited in both, and asks for just that
+};
+
+void add_container(const json::value& container, Demand& demand) {
+  for (std::string_view resource : {"cpu", "memory"}) {
+    const json::value* request = find_keys(container, {"resources", "requests", resource});
+    const json::value* limit = find_keys(container, {"resources", "limits", resource});
+    auto asked = request ? Quantity::from_json(*request) : Quantity();
+    auto allowed = limit ? Quantity::from_json(*limit) : Quantity();
+    bool asks = asked && !asked->is_zero(), limited = allowed && !allowed->is_zero();
+    demand.anything = demand.anything || asks || limited;
+    if (!limited || (request && !(asked && *asked == *allowed))) demand.guaranteed = false;
+  }
+}
+
+void begin_pod(json::value& pod) {
+  json::object status;
+  status["phase"] = "Pending";
+  status["qosClass"] = qos_class(pod);
+  pod.get_object()["status"] = std::move(status);
+}
+
+void begin_namespace(json::value& object) {
+  make(object, "spec.finalizers") = json::array{"kubernetes"};
+  json::value& status = make(object, "status");
+  status = json::object{{"phase", "Active"}};
+}
+
+}  // namespace
+
+std::string_view qos_class(const json::value& pod) {
+  Demand demand;
+  for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
+    for (const json::value& container : get_array(pod, list)) add_container(container, demand);
+  }
+  if (!demand.anything) return "BestEffort";
+  return demand.guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void begin_life(const KindInfo& kind, json::value& object) {
+  if (!object.is_object()) return;
+  if (kind.kind == kPod) return begin_pod(object);
+  if (kind.kind == kNamespace) return begin_namespace(object);
+  if (kind.kind == kNode || !kind.subresource("status")) return;  // a node registers itself with its status
+  if (const Field* status = kind.type().field("status"); status && status->always) {
+    object.get_object()["status"] = json::object();
+  }
+}
+
+}  // namespace coracle::schema

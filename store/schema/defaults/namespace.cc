@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defaults of Namespaces: each carries its name as a label, so that selectors can name it.
+// Source: Kubernetes "Namespaces", automatic labelling.
+#include <string>
+
+#include "store/schema/defaults/rules.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+
+void default_namespace(json::object& object) {
+  json::object* metadata = object_at(object, "metadata");
+  if (!metadata || unset(*metadata, "name")) return;
+  if (!object_at(*metadata, "labels")) (*metadata)["labels"].emplace_object();
+  json::object& labels = (*metadata)["labels"].get_object();
+  std::string name(text_at(*metadata, "name"));
+  if (text_at(labels, kNameLabel) == name) return;
+  json::object sorted;  // map keys are sorted
+  bool placed = false;
+  labels.erase(kNameLabel);
+  for (auto& pair : labels) {
+    if (!placed && pair.key() > kNameLabel) {
+      sorted.emplace(kNameLabel, name);
+      placed = true;
+    }
+    sorted.emplace(pair.key(), std::move(pair.value()));
+  }
+  if (!placed) sorted.emplace(kNameLabel, name);
+  labels = std::move(sorted);
+}
+
+constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.core.v1.Namespace", default_namespace}};
+
+}  // namespace
+
+std::span<const NamedDefaultRule> namespace_defaults() { return kRules; }
+
+}  // namespace coracle::schema

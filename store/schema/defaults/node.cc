@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defaults of Nodes: what is not held back can be allocated. Source: core/v1 API reference, NodeStatus.
+#include "store/schema/defaults/rules.h"
+
+namespace coracle::schema {
+namespace {
+
+void default_status(json::object& status) {
+  if (!unset(status, "allocatable", true) || unset(status, "capacity", true)) return;
+  json::value capacity = status["capacity"];
+  status["allocatable"] = std::move(capacity);
+}
+
+constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.core.v1.NodeStatus", default_status}};
+
+}  // namespace
+
+std::span<const NamedDefaultRule> node_defaults() { return kRules; }
+
+}  // namespace coracle::schema

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Default rules: what to fill in where a constant does not do. A rule belongs to a type, and so to every kind that holds
+// one: the rule for a Container serves pods and every template of pods. It may add fields anywhere in its object; order
+// is restored afterwards, and children are visited after their parent. Pure.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "runtime/base/json.h"
+
+namespace coracle::schema {
+
+using DefaultRule = void (*)(json::object& object);
+
+struct NamedDefaultRule {
+  std::string_view type;  // OpenAPI name
+  DefaultRule rule;
+};
+
+std::span<const NamedDefaultRule> pod_defaults();
+std::span<const NamedDefaultRule> service_defaults();
+std::span<const NamedDefaultRule> deployment_defaults();
+std::span<const NamedDefaultRule> node_defaults();
+std::span<const NamedDefaultRule> namespace_defaults();
+std::span<const NamedDefaultRule> secret_defaults();
+
+// Absent or null; with `pointer` false, also "", 0 and false.
+bool unset(const json::object& object, std::string_view name, bool pointer = false);
+
+// The JSON object at `name`, or nullptr.
+inline json::object* object_at(json::object& object, std::string_view name) {
+  json::value* found = object.if_contains(name);
+  return found ? found->if_object() : nullptr;
+}
+
+inline json::array* array_at(json::object& object, std::string_view name) {
+  json::value* found = object.if_contains(name);
+  return found ? found->if_array() : nullptr;
+}
+
+inline std::string_view text_at(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  const json::string* text = found ? found->if_string() : nullptr;
+  return text ? std::string_view(*text) : std::string_view();
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Path: where in an object we are, as a chain on the stack; it becomes text only when there is something to say.
+//   spec.containers[0].ports[1].hostPort      spec.selector[app]
+// A Path borrows its parent, so it is made as a named local or a function's argument, never chained from a temporary.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace coracle::schema {
+
+class Path {
+ public:
+  Path() = default;  // the object itself
+  Path(const Path& parent, std::string_view field) : parent_(&parent), name_(field) {}
+  Path(const Path& parent, size_t index) : parent_(&parent), index_(int64_t(index)) {}
+  static Path key(const Path& parent, std::string_view key) {
+    Path path(parent, key);
+    path.key_ = true;
+    return path;
+  }
+
+  std::string text() const {
+    if (!parent_) return {};
+    std::string out = parent_->text();
+    if (index_ >= 0) return out + "[" + std::to_string(index_) + "]";
+    if (key_) return out + "[" + std::string(name_) + "]";
+    return out.empty() ? std::string(name_) : out + "." + std::string(name_);
+  }
+
+ private:
+  const Path* parent_ = nullptr;
+  std::string_view name_;
+  int64_t index_ = -1;
+  bool key_ = false;
+};
+
+}  // namespace coracle::schema

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding: canonical form, what is unknown, what has the wrong type.
+#include "store/schema/decode.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::schema {
+namespace {
+
+struct Outcome {
+  std::string text, error;
+  std::vector<std::string> warnings;
+};
+
+Outcome decoded(const Kind& kind, const char* text) {
+  auto result = decode(catalog().of(kind).type(), *parse_json(text));
+  if (!result) return {"", result.error().text(), {}};
+  return {to_text(result->value), "", result->warnings};
+}
+
+TEST(Decode, puts_fields_in_order_and_writes_what_kubernetes_writes) {
+  Outcome pod = decoded(kPod, R"({"spec":{"containers":[{"image":"b","name":"a"}]},"metadata":{"name":"x"}})");
+  EXPECT_EQ(pod.text,
+            R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"a","image":"b",)"
+            R"("resources":{}}]},"status":{}})");
+  EXPECT_TRUE(pod.warnings.empty());
+}
+
+TEST(Decode, is_idempotent) {
+  Outcome once = decoded(kPod, R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1000m","memory":0.5}}}]}})");
+  EXPECT_EQ(decoded(kPod, once.text.c_str()).text, once.text);
+}
+
+TEST(Decode, drops_null_and_empty_but_keeps_what_was_meant) {
+  Outcome pod = decoded(kPod, R"({"metadata":{"creationTimestamp":null,"labels":{}},"spec":{"hostNetwork":false,
+    "terminationGracePeriodSeconds":0,"volumes":[{"name":"v","emptyDir":{}}],"containers":[],"tolerations":[]}})");
+  EXPECT_EQ(pod.text, R"({"apiVersion":"v1","kind":"Pod","metadata":{},"spec":{"volumes":[{"name":"v","emptyDir":{}}],)"
+                      R"("containers":[],"terminationGracePeriodSeconds":0},"status":{}})");
+}
+
+TEST(Decode, spells_quantities_times_bytes_and_maps_in_one_way) {
+  EXPECT_EQ(decoded(kNode, R"({"status":{"capacity":{"memory":"1024Ki","cpu":"1000m"}}})").text.find("1024Ki"),
+            std::string::npos);
+  EXPECT_NE(decoded(kNode, R"({"status":{"capacity":{"memory":"1024Ki","cpu":2}}})").text.find(
+                R"("capacity":{"cpu":"2","memory":"1Mi"})"),
+            std::string::npos);
+  EXPECT_NE(decoded(kPod, R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05.6+01:00"}})").text.find(
+                R"("deletionTimestamp":"2026-01-02T02:04:05Z")"),
+            std::string::npos);
+  EXPECT_NE(decoded(kLease, R"({"spec":{"renewTime":"2026-01-02T03:04:05Z"}})").text.find("2026-01-02T03:04:05.000000Z"),
+            std::string::npos);
+  EXPECT_NE(decoded(kSecret, R"({"data":{"a":"YWJj\nZGVm"}})").text.find("YWJjZGVm"), std::string::npos);
+}
+
+TEST(Decode, names_unknown_fields_by_path) {
+  Outcome pod = decoded(kPod, R"({"foo":1,"spec":{"bar":2,"containers":[{"name":"a","ports":[{"baz":{}}]}]}})");
+  EXPECT_EQ(pod.warnings, (std::vector<std::string>{R"(unknown field "spec.containers[0].ports[0].baz")",
+                                                    R"(unknown field "spec.bar")", R"(unknown field "foo")"}));
+  EXPECT_EQ(pod.text.find("baz"), std::string::npos);
+}
+
+TEST(Decode, limits_how_many_it_names) {
+  json::object many;
+  for (int i = 0; i < 5000; ++i) many["f" + std::to_string(i)] = 1;
+  auto result = decode(catalog().of(kPod).type(), json::value(std::move(many)));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->warnings.size(), kFieldWarningsMax);
+}
+
+TEST(Decode, words_strict_errors_as_kubernetes) {
+  Error error = strict_error(catalog().of(kDeployment).type(), {R"(unknown field "spec.foo")"}, {"spec.replicas"});
+  EXPECT_EQ(error.code(), Code::bad_request);
+  EXPECT_EQ(error.text(), R"(Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: )"
+                          R"(unknown field "spec.foo", duplicate field "spec.replicas")");
+}
+
+TEST(Decode, refuses_what_has_another_type_and_says_where) {
+  struct Row {
+    const Kind& kind;
+    const char* input;
+    const char* want;
+  };
+  for (const Row& row : {
+           Row{kPod, "[]", "the body: expected an object, found a list"},
+           Row{kPod, R"({"spec":{"containers":{}}})", "spec.containers: expected a list, found an object"},
+           Row{kPod, R"({"spec":{"containers":[{"env":[{"name":"A","value":1}]}]}})",
+               "spec.containers[0].env[0].value: expected a string, found the number 1 (put it in quotes)"},
+           Row{kPod, R"({"spec":{"containers":[{"ports":[{"containerPort":"80"}]}]}})",
+               R"(spec.containers[0].ports[0].containerPort: expected an integer of 32 bits, found the string "80")"},
+           Row{kPod, R"({"spec":{"terminationGracePeriodSeconds":1.5}})",
+               "spec.terminationGracePeriodSeconds: expected an integer, found the number 1.5E0"},
+           Row{kDeployment, R"({"spec":{"replicas":3000000000}})",
+               "spec.replicas: expected an integer of 32 bits, found the number 3000000000"},
+           Row{kPod, R"({"spec":{"hostNetwork":"yes"}})",
+               R"(spec.hostNetwork: expected true or false, found the string "yes")"},
+           Row{kPod, R"({"metadata":{"labels":{"a":true}}})",
+               "metadata.labels[a]: expected a string, found the boolean true (put it in quotes)"},
+           Row{kPod, R"({"metadata":{"creationTimestamp":"soon"}})",
+               R"(metadata.creationTimestamp: expected a time like 2006-01-02T15:04:05Z, found "soon")"},
+           Row{kSecret, R"({"data":{"a":"%%"}})", "data[a]: "},
+           Row{kNode, R"({"status":{"capacity":{"cpu":"many"}}})", "status.capacity[cpu]: "},
+           Row{kService, R"({"spec":{"ports":[{"targetPort":true}]}})",
+               "spec.ports[0].targetPort: expected an integer or a string, found the boolean true"},
+       }) {
+    Outcome outcome = decoded(row.kind, row.input);
+    EXPECT_NE(outcome.error.find(row.want), std::string::npos) << outcome.error << "\nwanted: " << row.want;
+    EXPECT_EQ(outcome.error.find(std::string(row.kind.kind) + " in version \"v1\" cannot be handled as a "), 0u);
+  }
+}
+
+TEST(Decode, null_items_become_empty_ones) {
+  EXPECT_NE(decoded(kPod, R"({"spec":{"containers":[null]}})").text.find(R"("containers":[{"name":"","resources":{}}])"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace coracle::schema

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defaults, as a user sees them when reading back what was written.
+#include "store/schema/default.h"
+
+#include <gtest/gtest.h>
+
+#include "store/schema/decode.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+json::value defaulted(const Kind& kind, const char* text) {
+  json::value value = MUST(decode(catalog().of(kind).type(), *parse_json(text))).value;
+  apply_defaults(catalog().of(kind), value);
+  return value;
+}
+
+TEST(Default, fills_a_minimal_pod) {
+  json::value pod = defaulted(kPod, R"({"metadata":{"name":"x"},"spec":{"containers":[{"name":"a","image":"busybox"}]}})");
+  EXPECT_EQ(to_text(*find(pod, "spec")),
+            R"({"containers":[{"name":"a","image":"busybox","resources":{},"terminationMessagePath":"/dev/termination-log",)"
+            R"("imagePullPolicy":"Always","terminationMessagePolicy":"File"}],"restartPolicy":"Always",)"
+            R"("terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},)"
+            R"("schedulerName":"default-scheduler","enableServiceLinks":true})");
+}
+
+TEST(Default, is_idempotent_and_keeps_canonical_order) {
+  for (auto [kind, text] : {
+           std::pair{&kPod, R"({"spec":{"volumes":[{"name":"v"}],"containers":[{"name":"a","image":"b:1","ports":[{"containerPort":1}],
+              "livenessProbe":{"httpGet":{"port":"http"}},"resources":{"limits":{"memory":"1Gi","cpu":"1"}}}]}})"},
+           std::pair{&kService, R"({"spec":{"type":"LoadBalancer","sessionAffinity":"ClientIP","ports":[{"port":80}]}})"},
+           std::pair{&kDeployment, R"({"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}})"},
+           std::pair{&kNamespace, R"({"metadata":{"name":"n","labels":{"a":"b","z":"y"}}})"},
+           std::pair{&kSecret, R"({"data":{"b":"Yg=="},"stringData":{"a":"x"}})"}}) {
+    json::value once = defaulted(*kind, text);
+    json::value twice = once;
+    apply_defaults(catalog().of(*kind), twice);
+    EXPECT_EQ(to_text(once), to_text(twice));
+    auto again = decode(catalog().of(*kind).type(), once);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(to_text(again->value), to_text(once));
+  }
+}
+
+TEST(Default, the_pull_policy_follows_the_tag) {
+  struct Row {
+    const char* image;
+    const char* want;
+  };
+  for (const Row& row : {Row{"a", "Always"}, Row{"a:latest", "Always"}, Row{"a:1", "IfNotPresent"},
+                         Row{"host:5000/a", "Always"}, Row{"host:5000/a:1", "IfNotPresent"},
+                         Row{"a@sha256:00", "IfNotPresent"}, Row{"a:latest@sha256:00", "IfNotPresent"}}) {
+    std::string text = std::string(R"({"spec":{"containers":[{"name":"a","image":")") + row.image + "\"}]}}";
+    json::value pod = defaulted(kPod, text.c_str());
+    EXPECT_EQ(view::Pod(pod).spec().containers()[0].image_pull_policy(), row.want) << row.image;
+  }
+}
+
+TEST(Default, fills_probes_ports_and_volumes) {
+  json::value pod = defaulted(kPod, R"({"spec":{"hostNetwork":true,"volumes":[{"name":"e"},{"name":"c","configMap":{"name":"x"}},
+    {"name":"h","hostPath":{"path":"/x"}},{"name":"p","projected":{"sources":[{"serviceAccountToken":{"path":"t"}},
+    {"downwardAPI":{"items":[{"path":"n","fieldRef":{"fieldPath":"metadata.name"}}]}}]}}],
+    "containers":[{"name":"a","ports":[{"containerPort":80}],"readinessProbe":{"httpGet":{"port":80}},
+    "env":[{"name":"N","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],
+    "resources":{"limits":{"cpu":"1"},"requests":{"memory":"1Mi"}}}]}})");
+  std::string text = to_text(pod);
+  for (const char* want : {
+           R"({"name":"e","emptyDir":{}})", R"("configMap":{"name":"x","defaultMode":420})", R"("hostPath":{"path":"/x","type":""})",
+           R"("serviceAccountToken":{"expirationSeconds":3600,"path":"t"})", R"("fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"})",
+           R"({"hostPort":80,"containerPort":80,"protocol":"TCP"})",
+           R"("readinessProbe":{"httpGet":{"path":"/","port":80,"scheme":"HTTP"},"timeoutSeconds":1,"periodSeconds":10,)"
+           R"("successThreshold":1,"failureThreshold":3})",
+           R"("requests":{"cpu":"1","memory":"1Mi"})", R"("resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"},)"}) {
+    EXPECT_NE(text.find(want), std::string::npos) << want << "\n" << text;
+  }
+}
+
+TEST(Default, leaves_templates_as_they_were_written_where_kubernetes_does) {
+  json::value set = defaulted(kReplicaSet, R"({"spec":{"template":{"spec":{"hostNetwork":true,"containers":[{"name":"a",
+    "ports":[{"containerPort":80}],"resources":{"limits":{"cpu":"1"}}}]}}}})");
+  std::string text = to_text(set);
+  EXPECT_EQ(text.find("enableServiceLinks"), std::string::npos);
+  EXPECT_EQ(text.find("hostPort"), std::string::npos);
+  EXPECT_EQ(text.find("requests"), std::string::npos);
+  EXPECT_NE(text.find(R"("dnsPolicy":"ClusterFirst")"), std::string::npos);
+  EXPECT_EQ(get_int(set, "spec.replicas"), 1);
+}
+
+TEST(Default, fills_deployments) {
+  json::value rolling = defaulted(kDeployment, R"({"spec":{}})");
+  EXPECT_EQ(to_text(*find(rolling, "spec.strategy")),
+            R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}})");
+  EXPECT_EQ(get_int(rolling, "spec.revisionHistoryLimit"), 10);
+  EXPECT_EQ(get_int(rolling, "spec.progressDeadlineSeconds"), 600);
+  json::value recreate = defaulted(kDeployment, R"({"spec":{"strategy":{"type":"Recreate"},"replicas":0}})");
+  EXPECT_EQ(to_text(*find(recreate, "spec.strategy")), R"({"type":"Recreate"})");
+  EXPECT_EQ(get_int(recreate, "spec.replicas", 7), 0);
+}
+
+TEST(Default, fills_services_by_type) {
+  json::value plain = defaulted(kService, R"({"spec":{"ports":[{"port":80},{"port":81,"targetPort":"web"}]}})");
+  EXPECT_EQ(to_text(*find(plain, "spec")),
+            R"({"ports":[{"protocol":"TCP","port":80,"targetPort":80},{"protocol":"TCP","port":81,"targetPort":"web"}],)"
+            R"("type":"ClusterIP","sessionAffinity":"None","internalTrafficPolicy":"Cluster"})");
+  json::value balanced = defaulted(kService, R"({"spec":{"type":"LoadBalancer","sessionAffinity":"ClientIP"}})");
+  EXPECT_EQ(get_string(balanced, "spec.externalTrafficPolicy"), "Cluster");
+  EXPECT_TRUE(get_bool(balanced, "spec.allocateLoadBalancerNodePorts"));
+  EXPECT_EQ(get_int(balanced, "spec.sessionAffinityConfig.clientIP.timeoutSeconds"), 10800);
+  json::value named = defaulted(kService, R"({"spec":{"type":"ExternalName","externalName":"x.example"}})");
+  EXPECT_EQ(find(named, "spec.internalTrafficPolicy"), nullptr);
+}
+
+TEST(Default, merges_string_data_and_labels_namespaces) {
+  json::value secret = defaulted(kSecret, R"({"data":{"a":"eA==","b":"Yg=="},"stringData":{"a":"new","c":"c"}})");
+  EXPECT_EQ(to_text(*find(secret, "data")), R"({"a":"bmV3","b":"Yg==","c":"Yw=="})");
+  EXPECT_EQ(find(secret, "stringData"), nullptr);
+  EXPECT_EQ(get_string(secret, "type"), "Opaque");
+  json::value space = defaulted(kNamespace, R"({"metadata":{"name":"n"}})");
+  EXPECT_EQ(find_keys(space, {"metadata", "labels", "kubernetes.io/metadata.name"})->as_string(), "n");
+}
+
+TEST(Default, a_new_object_begins_with_what_the_server_decides) {
+  struct Row {
+    const char* resources;
+    const char* want;
+  };
+  for (const Row& row :
+       {Row{"{}", "BestEffort"}, Row{R"({"requests":{"cpu":"1"}})", "Burstable"},
+        Row{R"({"limits":{"cpu":"1","memory":"1Gi"}})", "Guaranteed"},
+        Row{R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1Gi"}})", "Guaranteed"},
+        Row{R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}})", "Burstable"}}) {
+    std::string text = std::string(R"({"status":{"phase":"Running"},"spec":{"containers":[{"name":"a","resources":)") +
+                       row.resources + "}]}}";
+    json::value pod = MUST(decode(catalog().of(kPod).type(), *parse_json(text))).value;
+    begin_life(catalog().of(kPod), pod);
+    EXPECT_EQ(get_string(pod, "status.phase"), "Pending");
+    EXPECT_EQ(get_string(pod, "status.qosClass"), row.want) << row.resources;
+  }
+  json::value deployment = *parse_json(R"({"status":{"replicas":3}})");
+  begin_life(catalog().of(kDeployment), deployment);
+  EXPECT_EQ(to_text(deployment), R"({"status":{}})");
+  json::value node = *parse_json(R"({"status":{"phase":"Running"}})");
+  begin_life(catalog().of(kNode), node);
+  EXPECT_EQ(get_string(node, "status.phase"), "Running");
+}
+
+}  // namespace
+}  // namespace coracle::schema
