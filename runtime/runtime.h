@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runtime: THE SEAM between the node agent and Linux. Sandboxes (a pod's shared namespaces, cgroup and coracle-pause),
-// containers in them, their exits, and the images they are made of. Knows OCI and the kernel, not Kubernetes: what the agent
-// wants to find again after a restart it stores in `metadata`, which the runtime keeps and never reads.
+// containers in them, their exits, and the images they are made of. Knows OCI and the kernel, not Kubernetes: what the
+// agent wants to find again after a restart it stores in `metadata`, which the runtime keeps and never reads.
 //
 // The daemon plans, pause launches (decision 4): a sandbox and its containers live on when the daemon is killed; a new
 // Runtime over the same state directory finds them, with every exit code and log line. All calls are thread-safe; those
@@ -35,10 +35,10 @@ struct ImageConfig {  // Source: opencontainers/image-spec config.md
 };
 
 struct Image {
-  std::string id;                         // "sha256:…" of its config
-  std::vector<std::string> references;    // "docker.io/library/nginx:1.27", as tagged here
-  std::vector<std::string> digests;       // "docker.io/library/nginx@sha256:…" as pulled
-  Bytes size;                             // unpacked
+  std::string id;                       // "sha256:…" of its config
+  std::vector<std::string> references;  // "docker.io/library/nginx:1.27", as tagged here
+  std::vector<std::string> digests;     // "docker.io/library/nginx@sha256:…" as pulled
+  Bytes size;                           // unpacked
   WallTime created;
   ImageConfig config;
 };
@@ -49,7 +49,7 @@ struct Credentials {
 };
 
 struct PullProgress {
-  Bytes done, total;      // over all layers, as transferred; total is 0 until known
+  Bytes done, total;  // over all layers, as transferred; total is 0 until known
   int layers_done = 0, layers_total = 0;
 };
 
@@ -57,11 +57,12 @@ class ImageStore {
  public:
   virtual ~ImageStore() = default;
   virtual std::vector<Image> list() = 0;
-  // By reference ("nginx", "nginx:1.27", "localhost/x@sha256:…", normalised as docker does) or by id. Errors: not_found;
-  // invalid when the reference is malformed.
+  // By reference ("nginx", "nginx:1.27", "localhost/x@sha256:…", normalised as docker does) or by id. Errors:
+  // not_found; invalid when the reference is malformed.
   virtual Result<Image> find(std::string_view reference) = 0;
   // Blocks until the image is complete and on the disk; what was cut off leaves nothing half-made and goes on where it
-  // stopped. `progress` may be null. Errors: not_found, unauthorized, unavailable (network), invalid (digest or format).
+  // stopped. `progress` may be null. Errors: not_found, unauthorized, unavailable (network), invalid (digest or
+  // format).
   virtual Result<Image> pull(std::string_view reference, const std::vector<Credentials>& credentials,
                              const std::function<void(const PullProgress&)>& progress, std::stop_token stop) = 0;
   // Reads an OCI or docker archive (plain, gzip or zstd) from `archive` to its end. `name`: for an image without a name
@@ -69,8 +70,8 @@ class ImageStore {
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
   // Removes a reference; the content goes with the last one that no container uses. Errors: not_found, conflict.
   virtual Result<void> remove(std::string_view reference) = 0;
-  // uid, gid and groups of "user[:group]" (names or numbers) by the image's own /etc/passwd and /etc/group, which are read
-  // as hostile. Errors: invalid when a name is unknown or a number out of range.
+  // uid, gid and groups of "user[:group]" (names or numbers) by the image's own /etc/passwd and /etc/group, which are
+  // read as hostile. Errors: invalid when a name is unknown or a number out of range.
   virtual Result<oci::User> resolve_user(const Image& image, std::string_view user) = 0;
 };
 
@@ -86,7 +87,8 @@ struct SandboxSpec {
   std::string cgroup_class;  // "guaranteed", "burstable", "besteffort": the cgroup the pod's stands in
 };
 
-// CRI log lines: <time> <stream> <F|P> <content>. A full file becomes <path>.1, that one <path>.2, up to <path>.<files - 1>.
+// CRI log lines: <time> <stream> <F|P> <content>. A full file becomes <path>.1, that one <path>.2, up to <path>.<files
+// - 1>.
 struct LogPolicy {   // Source: KEP-1819, kubelet cri-api logging
   std::string path;  // "" = none kept; its directory exists
   Bytes rotate_at{10 << 20};
@@ -97,7 +99,7 @@ struct ContainerSpec {
   std::string id;        // unique in its sandbox, [a-zA-Z0-9_.-]{1,128}; the agent uses "<name>-<restart count>"
   std::string metadata;  // the caller's own
   std::string image_id;  // "sha256:…": the rootfs is an overlay over it; "" = spec.root.path
-  oci::Spec spec;        // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
+  oci::Spec spec;  // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
   LogPolicy log;
   bool open_stdin = false;  // false: /dev/null
   bool stdin_once = false;  // the first attach that closes its input ends the container's
@@ -140,7 +142,7 @@ struct ExecSpec {
 class Exec {
  public:
   virtual ~Exec() = default;
-  virtual Fd take_stdin() = 0;   // invalid when not asked for; with a terminal: its master, used for all three
+  virtual Fd take_stdin() = 0;  // invalid when not asked for; with a terminal: its master, used for all three
   virtual Fd take_stdout() = 0;
   virtual Fd take_stderr() = 0;
   virtual Result<void> resize(uint16_t width, uint16_t height) = 0;
@@ -173,15 +175,17 @@ class Runtime {
   virtual Result<std::vector<SandboxState>> sandboxes() = 0;
   virtual Result<SandboxState> sandbox(const std::string& id) = 0;  // Errors: not_found
 
-  // Makes the namespaces, the cgroup and pause; the network namespace has only loopback, up. Errors: already_exists, and
-  // what the kernel said, with the step named; then nothing is left behind.
+  // Makes the namespaces, the cgroup and pause; the network namespace has only loopback, up. Errors: already_exists,
+  // and what the kernel said, with the step named; then nothing is left behind.
   virtual Result<void> create_sandbox(const SandboxSpec& spec) = 0;
   virtual Result<Fd> network_namespace(const std::string& id) = 0;
-  // Kills what is left (SIGKILL), and removes cgroup, mounts, records. Succeeds when there is nothing. The log files stay.
+  // Kills what is left (SIGKILL), and removes cgroup, mounts, records. Succeeds when there is nothing. The log files
+  // stay.
   virtual Result<void> remove_sandbox(const std::string& id) = 0;
 
   // Returns once the container's program was executed, or fails with the step that did not work, leaving nothing.
-  // Errors: invalid/not_found for what the spec asks (no such program: text as runc words it), conflict when the id is in use.
+  // Errors: invalid/not_found for what the spec asks (no such program: text as runc words it), conflict when the id is
+  // in use.
   virtual Result<void> start_container(const std::string& sandbox_id, const ContainerSpec& spec) = 0;
   virtual Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) = 0;
   // SIGKILL to everything in the container's cgroup.
@@ -192,8 +196,10 @@ class Runtime {
                                              const ExecSpec& spec) = 0;
   // Follows the container's own output from now on, beside its log, and its input when it was opened and is asked for.
   // wait() ends with the container; destroying it only lets go. Errors: not_found, conflict when it does not run.
-  virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) = 0;
-  virtual Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) = 0;  // "" = whole sandbox
+  virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id,
+                                               bool use_stdin) = 0;
+  virtual Result<Usage> usage(const std::string& sandbox_id,
+                              const std::string& container_id) = 0;  // "" = whole sandbox
   // The container's root as its processes see it, for probing files and copying; hostile. Errors: not_found.
   virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
 };
@@ -203,7 +209,7 @@ struct Config {
   std::string run_dir;        // /run/coracle: sockets
   std::string pause_program;  // coracle-pause
   std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found by looking at our own
-  std::vector<std::string> insecure_registries;  // hosts spoken to over http, or without verifying
+  std::vector<std::string> insecure_registries;             // hosts spoken to over http, or without verifying
   std::map<std::string, std::vector<std::string>> mirrors;  // registry → base URLs tried first
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links, addresses and routes over rtnetlink, by libnl-route. A Netlink works in the namespace it was opened in for as long
-// as it lives, whichever thread calls: one for the host, one per pod while its interface is being made.
+// Links, addresses and routes over rtnetlink, by libnl-route. A Netlink works in the namespace it was opened in for as
+// long as it lives, whichever thread calls: one for the host, one per pod while its interface is being made.
 //
 //   auto host = TRY(Netlink::open());
 //   uint32_t bridge = TRY(host.add_bridge("coracle0"));
@@ -33,17 +33,17 @@ struct Link {
   std::string alias;       // free text kept by the kernel: how we mark what is ours
   std::string mac;         // "02:42:…"
   bool up = false, loopback = false;
-  uint32_t peer_index = 0;     // IFLA_LINK: of a veth, its other end, in that end's namespace
+  uint32_t peer_index = 0;  // IFLA_LINK: of a veth, its other end, in that end's namespace
 };
 
 struct VethSpec {
   std::string name, peer_name;
-  const Fd* peer_netns = nullptr;  // null: the peer stays here
-  uint32_t master = 0;             // the bridge of our end, 0 = none
-  uint32_t mtu = 0;                // of both ends, 0 = the kernel's default
-  std::string mac, peer_mac;       // "" = the kernel's choice
-  std::string alias;               // of our end
-  bool up = true;                  // our end is set up
+  const Fd* peer_netns = nullptr;          // null: the peer stays here
+  uint32_t master = 0;                     // the bridge of our end, 0 = none
+  uint32_t mtu = 0;                        // of both ends, 0 = the kernel's default
+  std::string mac, peer_mac;               // "" = the kernel's choice
+  std::string alias;                       // of our end
+  bool up = true;                          // our end is set up
   bool isolated = false, hairpin = false;  // bridge port flags of our end
 };
 
@@ -57,40 +57,40 @@ struct RouteSpec {
   std::string destination;  // "10.0.0.0/8", "0.0.0.0/0", "::/0"
   std::string gateway;      // "" = on link
   uint32_t link = 0;
-  std::string source;       // preferred source address, "" = the kernel's choice
+  std::string source;  // preferred source address, "" = the kernel's choice
   bool scope_link = false;
-  bool onlink = false;      // believe that the gateway is on the link
+  bool onlink = false;  // believe that the gateway is on the link
 };
 
 class Netlink {
  public:
-  static Result<Netlink> open();                  // in the calling thread's namespace
+  static Result<Netlink> open();  // in the calling thread's namespace
   static Result<Netlink> open_in(const Fd& netns);
   Netlink(Netlink&&) noexcept;
   Netlink& operator=(Netlink&&) noexcept;
   ~Netlink();
 
   Result<std::vector<Link>> links();
-  Result<Link> link(const std::string& name);        // Errors: not_found
+  Result<Link> link(const std::string& name);          // Errors: not_found
   Result<uint32_t> index_of(const std::string& name);  // Errors: not_found
   // Makers return the index. They fail with already_exists and then change nothing.
   Result<uint32_t> add_bridge(const std::string& name, const std::string& mac = "", const std::string& alias = "");
   Result<uint32_t> add_veth(const VethSpec& spec);
   Result<uint32_t> add_dummy(const std::string& name);
-  Result<void> remove_link(uint32_t index);          // blocks 10 to 40 ms for a veth; killing its namespace does not
+  Result<void> remove_link(uint32_t index);  // blocks 10 to 40 ms for a veth; killing its namespace does not
   Result<void> set_up(uint32_t index);
   Result<void> set_down(uint32_t index);
   Result<void> set_mtu(uint32_t index, uint32_t mtu);
   Result<void> set_alias(uint32_t index, const std::string& alias);
-  Result<void> set_master(uint32_t index, uint32_t bridge);  // bridge 0 = released
+  Result<void> set_master(uint32_t index, uint32_t bridge);            // bridge 0 = released
   Result<void> set_port(uint32_t index, bool hairpin, bool isolated);  // flags of a bridge's port
 
-  Result<std::vector<AddressInfo>> addresses(uint32_t link = 0);  // 0 = of all links
+  Result<std::vector<AddressInfo>> addresses(uint32_t link = 0);                            // 0 = of all links
   Result<void> add_address(uint32_t link, const std::string& address, bool no_dad = true);  // "10.42.0.7/24"
   Result<void> remove_address(uint32_t link, const std::string& address);
 
-  Result<std::vector<RouteSpec>> routes();               // of the main table, unicast
-  Result<void> add_route(const RouteSpec& route);        // replaces the same destination's
+  Result<std::vector<RouteSpec>> routes();         // of the main table, unicast
+  Result<void> add_route(const RouteSpec& route);  // replaces the same destination's
   Result<void> remove_route(const RouteSpec& route);
 
  private:

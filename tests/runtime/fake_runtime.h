@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeRuntime: the Runtime seam in memory, for tests of the node agent. Containers do what the test's script says: exit at
-// once, exit on a signal, ignore it, write log lines; any call can be made to fail the nth time; change notifications can be
-// lost. It passes the same contract suite as the real one (runtime_contract.h).
+// FakeRuntime: the Runtime seam in memory, for tests of the node agent. Containers do what the test's script says: exit
+// at once, exit on a signal, ignore it, write log lines; any call can be made to fail the nth time; change
+// notifications can be lost. It passes the same contract suite as the real one (runtime_contract.h).
 //
 //   FakeRuntime runtime;
 //   runtime.images_fake().add("docker.io/library/web:1");
@@ -66,7 +66,8 @@ class FakeImageStore : public ImageStore {
     std::lock_guard lock(mutex_);
     for (auto& [name, image] : present_)
       if (image.id == reference || name == reference || normal(name) == normal(reference)) return image;
-    if (reference.empty() || reference.find(' ') != reference.npos || to_lower(path_of(reference)) != path_of(reference))
+    if (reference.empty() || reference.find(' ') != reference.npos ||
+        to_lower(path_of(reference)) != path_of(reference))
       return Error(Code::invalid, "malformed image reference " + quoted(reference));
     return Error(Code::not_found, "no image " + quoted(reference));
   }
@@ -159,10 +160,10 @@ class FakeImageStore : public ImageStore {
 class FakeRuntime : public Runtime {
  public:
   struct Script {
-    std::optional<int> exits_at_once;            // the exit code of a container that ends as soon as it runs
-    bool ignores_signals = false;                // all but SIGKILL
-    std::vector<std::string> log;                // lines it writes to its log as it starts
-    std::optional<Error> start_error;            // start_container fails with it
+    std::optional<int> exits_at_once;  // the exit code of a container that ends as soon as it runs
+    bool ignores_signals = false;      // all but SIGKILL
+    std::vector<std::string> log;      // lines it writes to its log as it starts
+    std::optional<Error> start_error;  // start_container fails with it
   };
   struct ExecAnswer {
     int exit_code = 0;
@@ -313,8 +314,12 @@ class FakeRuntime : public Runtime {
       if (script && script->start_error) return *script->start_error;
       Box::Container container;
       container.spec = spec;
-      container.state = {.id = spec.id, .metadata = spec.metadata, .running = true, .pid = ++last_pid_,
-                         .started = clock_.now(), .exit = {}};
+      container.state = {.id = spec.id,
+                         .metadata = spec.metadata,
+                         .running = true,
+                         .pid = ++last_pid_,
+                         .started = clock_.now(),
+                         .exit = {}};
       if (script) {
         for (const std::string& line : script->log) write_log(container, "stdout", line);
         container.ignores_signals = script->ignores_signals;
@@ -361,7 +366,8 @@ class FakeRuntime : public Runtime {
     box->containers.erase(found);
     return {};
   }
-  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) override {
+  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
+                                     const ExecSpec& spec) override {
     ExecHandler handler;
     {
       std::lock_guard lock(mutex_);
@@ -418,7 +424,8 @@ class FakeRuntime : public Runtime {
   // An exec that has already said all it will say; it ends `after` later.
   class FakeExec : public Exec {
    public:
-    FakeExec(ExecAnswer answer, bool use_stdin) : answer_(std::move(answer)), ends_(SteadyClock::now() + answer_.after) {
+    FakeExec(ExecAnswer answer, bool use_stdin)
+        : answer_(std::move(answer)), ends_(SteadyClock::now() + answer_.after) {
       out_ = filled(answer_.out);
       err_ = filled(answer_.err);
       int ends[2];
@@ -470,8 +477,12 @@ class FakeRuntime : public Runtime {
     return nullptr;
   }
   static SandboxState state_of(const Box& box) {
-    SandboxState out{.id = box.spec.id, .metadata = box.spec.metadata, .alive = box.alive,
-                     .pid = box.alive ? box.pid : 0, .created = box.created, .containers = {}};
+    SandboxState out{.id = box.spec.id,
+                     .metadata = box.spec.metadata,
+                     .alive = box.alive,
+                     .pid = box.alive ? box.pid : 0,
+                     .created = box.created,
+                     .containers = {}};
     for (auto& [id, container] : box.containers) out.containers.push_back(container.state);
     return out;
   }
@@ -479,8 +490,11 @@ class FakeRuntime : public Runtime {
     if (!container.state.running) return;
     container.state.running = false;
     container.state.pid = 0;
-    container.state.exit = ExitStatus{.exit_code = code, .signal = signal, .oom_killed = oom_killed,
-                                      .started = container.state.started, .finished = clock_.now()};
+    container.state.exit = ExitStatus{.exit_code = code,
+                                      .signal = signal,
+                                      .oom_killed = oom_killed,
+                                      .started = container.state.started,
+                                      .finished = clock_.now()};
   }
   void write_log(const Box::Container& container, const std::string& stream, const std::string& line) {
     if (container.spec.log.path.empty()) return;

@@ -30,7 +30,9 @@ class FakeSubject : public RuntimeSubject {
     return container(id);
   }
   ContainerSpec has_no_program(const std::string& id) override {
-    runtime_.script(id, {.exits_at_once = {}, .ignores_signals = false, .log = {},
+    runtime_.script(id, {.exits_at_once = {},
+                         .ignores_signals = false,
+                         .log = {},
                          .start_error = Error(Code::not_found, "no such program")});
     return container(id);
   }
@@ -48,8 +50,7 @@ class FakeSubject : public RuntimeSubject {
   FakeRuntime runtime_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, RuntimeContract,
-                         ::testing::Values([]() -> std::unique_ptr<RuntimeSubject> {
+INSTANTIATE_TEST_SUITE_P(Fake, RuntimeContract, ::testing::Values([]() -> std::unique_ptr<RuntimeSubject> {
                            return std::make_unique<FakeSubject>();
                          }));
 

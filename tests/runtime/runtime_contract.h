@@ -23,11 +23,11 @@ class RuntimeSubject {
   virtual ~RuntimeSubject() = default;
   virtual Runtime& runtime() = 0;
   // Container specs that behave so, whatever that takes.
-  virtual ContainerSpec sleeps(const std::string& id) = 0;            // runs until signalled
-  virtual ContainerSpec ignores_signals(const std::string& id) = 0;   // only SIGKILL ends it
-  virtual ContainerSpec exits(const std::string& id, int code) = 0;   // at once
-  virtual ContainerSpec has_no_program(const std::string& id) = 0;    // start must fail
-  virtual ExecSpec prints(const std::string& text, int code) = 0;     // to stdout, then exits
+  virtual ContainerSpec sleeps(const std::string& id) = 0;           // runs until signalled
+  virtual ContainerSpec ignores_signals(const std::string& id) = 0;  // only SIGKILL ends it
+  virtual ContainerSpec exits(const std::string& id, int code) = 0;  // at once
+  virtual ContainerSpec has_no_program(const std::string& id) = 0;   // start must fail
+  virtual ExecSpec prints(const std::string& text, int code) = 0;    // to stdout, then exits
   virtual bool has_namespaces() { return true; }
 };
 
@@ -92,20 +92,19 @@ class RuntimeContract : public ::testing::TestWithParam<MakeSubject> {
   std::set<std::string> changed_;
 };
 
-#define ASSERT_OK(expr)                                                      \
-  do {                                                                       \
-    auto ok_result_ = (expr);                                                \
+#define ASSERT_OK(expr)                                                         \
+  do {                                                                          \
+    auto ok_result_ = (expr);                                                   \
     ASSERT_TRUE(ok_result_.ok()) << #expr << ": " << ok_result_.error().text(); \
   } while (false)
-#define EXPECT_CODE(expr, want)                                                             \
-  do {                                                                                      \
-    auto code_result_ = (expr);                                                             \
-    if (code_result_.ok()) {                                                                \
-      ADD_FAILURE() << #expr << " succeeded";                                               \
-    } else {                                                                                \
-      EXPECT_EQ(std::string(code_name(code_result_.error().code())), code_name(want))       \
-          << code_result_.error().text();                                                   \
-    }                                                                                       \
+#define EXPECT_CODE(expr, want)                                                                                       \
+  do {                                                                                                                \
+    auto code_result_ = (expr);                                                                                       \
+    if (code_result_.ok()) {                                                                                          \
+      ADD_FAILURE() << #expr << " succeeded";                                                                         \
+    } else {                                                                                                          \
+      EXPECT_EQ(std::string(code_name(code_result_.error().code())), code_name(want)) << code_result_.error().text(); \
+    }                                                                                                                 \
   } while (false)
 
 TEST_P(RuntimeContract, keeps_a_sandbox_with_its_metadata) {

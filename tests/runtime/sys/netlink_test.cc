@@ -26,9 +26,17 @@ TEST_F(NetlinkTest, connects_a_pod_to_a_bridge) {
   MUST(host.set_up(bridge));
   MUST(host.add_address(bridge, "10.42.0.1/24"));
   EXPECT_EQ(host.add_bridge("cor0").error().code(), Code::already_exists);
-  uint32_t veth = MUST(host.add_veth({.name = "corveth1", .peer_name = "eth0", .peer_netns = &pod_, .master = bridge,
-                                      .mtu = 1400, .mac = "", .peer_mac = "02:42:0a:2a:00:07", .alias = "coracle pod",
-                                      .up = true, .isolated = false, .hairpin = true}));
+  uint32_t veth = MUST(host.add_veth({.name = "corveth1",
+                                      .peer_name = "eth0",
+                                      .peer_netns = &pod_,
+                                      .master = bridge,
+                                      .mtu = 1400,
+                                      .mac = "",
+                                      .peer_mac = "02:42:0a:2a:00:07",
+                                      .alias = "coracle pod",
+                                      .up = true,
+                                      .isolated = false,
+                                      .hairpin = true}));
   Link link = MUST(host.link("corveth1"));
   EXPECT_EQ(link.index, veth);
   EXPECT_EQ(link.master, bridge);

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// See file.h: opening, whole files, directories.
+#include "runtime/sys/file.h"
+
+#include <dirent.h>
+#include <linux/openat2.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "runtime/base/scope.h"
+
+namespace coracle::sys {
+namespace {
+
+// openat2 gives EAGAIN when a rename or mount races with a ".." on the way: trying again is the kernel's own advice.
+constexpr int kResolveTriesMax = 64;
+constexpr int kTreeDepthMax = 512;
+
+Result<Fd> open_resolved(const Fd& root, const std::string& path, int flags, mode_t mode, uint64_t resolve) {
+  open_how how{};
+  how.flags = uint64_t(flags | O_CLOEXEC);
+  how.mode = (flags & (O_CREAT | O_TMPFILE)) ? mode : 0;
+  how.resolve = resolve;
+  for (int i = 0; i < kResolveTriesMax; ++i) {
+    Fd fd(int(::syscall(SYS_openat2, root.get(), path.empty() ? "." : path.c_str(), &how, sizeof how)));
+    if (fd) return fd;
+    if (errno != EAGAIN && errno != EINTR) break;
+  }
+  return Error::from_errno("open " + path);
+}
+
+Result<std::string> read_up_to(const Fd& fd, size_t max, std::string_view what) {
+  std::string out;
+  struct stat about;
+  if (::fstat(fd.get(), &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+    if (size_t(about.st_size) > max) return Error(Code::too_large, std::string(what) + " is too large");
+    out.reserve(size_t(about.st_size) + 1);
+  }
+  char buffer[16384];
+  while (true) {
+    ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Error::from_errno(std::string("read ") + std::string(what));
+    if (n == 0) return out;
+    if (out.size() + size_t(n) > max) return Error(Code::too_large, std::string(what) + " is too large");
+    out.append(buffer, size_t(n));
+  }
+}
+
+std::string temporary_name(const std::string& name) {
+  static std::atomic<uint64_t> counter{0};
+  return "." + name.substr(0, 200) + "." + std::to_string(::getpid()) + "." + std::to_string(++counter) + ".tmp";
+}
+
+Result<void> remove_contents(const Fd& dir, int depth) {
+  if (depth > kTreeDepthMax) return Error(Code::too_large, "directory tree is too deep");
+  auto entries = TRY(list(dir));
+  for (const DirEntry& entry : entries) {
+    if (entry.type != DT_DIR) {
+      if (::unlinkat(dir.get(), entry.name.c_str(), 0) < 0 && errno != ENOENT && errno != EISDIR)
+        return Error::from_errno("remove " + entry.name);
+      continue;
+    }
+    auto child = open_resolved(dir, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
+                               RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
+    if (!child) return child.take_error();
+    TRY(remove_contents(*child, depth + 1));
+    if (::unlinkat(dir.get(), entry.name.c_str(), AT_REMOVEDIR) < 0 && errno != ENOENT)
+      return Error::from_errno("remove directory " + entry.name);
+  }
+  return {};
+}
+
+std::pair<std::string, std::string> split_path(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == path.npos) return {".", path};
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+}  // namespace
+
+Result<Fd> open(const std::string& path, int flags, mode_t mode) {
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd) return Error::from_errno("open " + path);
+  return fd;
+}
+
+Result<Fd> open_at(const Fd& dir, const std::string& name, int flags, mode_t mode) {
+  Fd fd(::openat(dir.get(), name.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd) return Error::from_errno("open " + name);
+  return fd;
+}
+
+Result<Fd> open_in(const Fd& root, const std::string& path, int flags, mode_t mode) {
+  return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+Result<Fd> open_no_links(const Fd& root, const std::string& path, int flags, mode_t mode) {
+  return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+}
+
+Result<Fd> open_directory(const std::string& path) { return open(path, O_RDONLY | O_DIRECTORY); }
+
+Result<Fd> duplicate(const Fd& fd) {
+  Fd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy) return Error::from_errno("duplicate descriptor");
+  return copy;
+}
+
+std::string fd_path(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+
+Result<std::string> read_all(const Fd& fd, size_t max) { return read_up_to(fd, max, "input"); }
+
+Result<std::string> read_file(const std::string& path, size_t max) {
+  Fd fd = TRY(open(path, O_RDONLY));
+  return read_up_to(fd, max, path);
+}
+
+Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max) {
+  Fd fd = TRY(open_at(dir, name, O_RDONLY));
+  return read_up_to(fd, max, name);
+}
+
+Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max) {
+  Fd fd = TRY(open_in(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  struct stat about = TRY(stat(fd));
+  if (!S_ISREG(about.st_mode)) return Error(Code::invalid, path + " is not a regular file");
+  return read_up_to(fd, max, path);
+}
+
+Result<void> write_all(const Fd& fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Error::from_errno("write");
+    bytes.remove_prefix(size_t(n));
+  }
+  return {};
+}
+
+Result<void> write_control(const Fd& dir, const std::string& name, std::string_view text) {
+  Fd fd = TRY(open_at(dir, name, O_WRONLY));
+  ssize_t n = ::write(fd.get(), text.data(), text.size());
+  if (n != ssize_t(text.size())) return Error::from_errno("write " + std::string(text.substr(0, 64)) + " to " + name);
+  return {};
+}
+
+Result<void> replace_file_at(const Fd& dir, const std::string& name, std::string_view text, mode_t mode,
+                             Durability durability) {
+  std::string temporary = temporary_name(name);
+  Fd fd = TRY(open_at(dir, temporary, O_WRONLY | O_CREAT | O_EXCL, mode));
+  Scope undo([&] { (void)::unlinkat(dir.get(), temporary.c_str(), 0); });             // best effort
+  if (::fchmod(fd.get(), mode) < 0) return Error::from_errno("set mode of " + name);  // whatever the umask is
+  TRY(write_all(fd, text).wrap(name));
+  if (durability == Durability::durable) TRY(sync(fd).wrap(name));
+  if (::renameat(dir.get(), temporary.c_str(), dir.get(), name.c_str()) < 0)
+    return Error::from_errno("rename to " + name);
+  undo.dismiss();
+  if (durability == Durability::durable) TRY(sync(dir).wrap("directory of " + name));
+  return {};
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode, Durability durability) {
+  auto [directory, name] = split_path(path);
+  Fd dir = TRY(open_directory(directory));
+  return replace_file_at(dir, name, text, mode, durability);
+}
+
+Result<void> sync(const Fd& fd) {
+  if (::fsync(fd.get()) < 0) return Error::from_errno("fsync");
+  return {};
+}
+
+Result<void> sync_data(const Fd& fd) {
+  if (::fdatasync(fd.get()) < 0) return Error::from_errno("fdatasync");
+  return {};
+}
+
+Result<void> make_directories(const std::string& path, mode_t mode) {
+  for (size_t at = 1; at <= path.size(); ++at) {
+    if (at != path.size() && path[at] != '/') continue;
+    if (::mkdir(path.substr(0, at).c_str(), mode) < 0 && errno != EEXIST)
+      return Error::from_errno("make directory " + path.substr(0, at));
+  }
+  Fd made = TRY(open_directory(path));
+  return {};
+}
+
+Result<void> make_directory_at(const Fd& dir, const std::string& name, mode_t mode) {
+  if (::mkdirat(dir.get(), name.c_str(), mode) < 0) return Error::from_errno("make directory " + name);
+  return {};
+}
+
+Result<Fd> make_directories_in(const Fd& root, const std::string& path, mode_t mode) {
+  Fd at = TRY(open_in(root, "/", O_PATH | O_DIRECTORY));
+  std::string walked;
+  size_t begin = 0;
+  while (begin < path.size()) {
+    size_t end = std::min(path.find('/', begin), path.size());
+    std::string part = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty() || part == ".") continue;
+    walked += "/" + part;
+    auto next = open_in(root, walked, O_PATH | O_DIRECTORY);
+    if (!next && next.error().err() == ENOENT && part != "..") {
+      // Beneath what was just resolved; whoever makes it first, it is opened by the same rules.
+      if (::mkdirat(at.get(), part.c_str(), mode) < 0 && errno != EEXIST)
+        return Error::from_errno("make directory " + walked);
+      next = open_in(root, walked, O_PATH | O_DIRECTORY);
+    }
+    if (!next) return next.take_error();
+    at = std::move(*next);
+  }
+  return at;
+}
+
+Result<std::vector<DirEntry>> list(const Fd& dir) {
+  Fd own = TRY(open_at(dir, ".", O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> handle(::fdopendir(own.get()), ::closedir);
+  if (!handle) return Error::from_errno("read directory");
+  (void)own.release();  // the handle owns it now
+  std::vector<DirEntry> out;
+  errno = 0;
+  while (dirent* entry = ::readdir(handle.get())) {
+    if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
+    uint8_t type = entry->d_type;
+    if (type == DT_UNKNOWN) {  // some file systems do not say
+      struct stat about;
+      if (::fstatat(dir.get(), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0) type = uint8_t(IFTODT(about.st_mode));
+    }
+    out.push_back({entry->d_name, type, entry->d_ino});
+    errno = 0;
+  }
+  if (errno != 0) return Error::from_errno("read directory");
+  std::sort(out.begin(), out.end(), [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
+  return out;
+}
+
+Result<std::vector<DirEntry>> list(const std::string& path) {
+  Fd dir = TRY(open_directory(path));
+  return list(dir);
+}
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+Result<struct stat> stat(const Fd& fd) {
+  struct stat about;
+  if (::fstat(fd.get(), &about) < 0) return Error::from_errno("stat");
+  return about;
+}
+
+Result<struct stat> stat_at(const Fd& dir, const std::string& name) {
+  struct stat about;
+  if (::fstatat(dir.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) < 0) return Error::from_errno("stat " + name);
+  return about;
+}
+
+Result<void> rename_at(const Fd& from_dir, const std::string& from, const Fd& to_dir, const std::string& to) {
+  if (::renameat(from_dir.get(), from.c_str(), to_dir.get(), to.c_str()) < 0)
+    return Error::from_errno("rename " + from + " to " + to);
+  return {};
+}
+
+Result<void> unlink(const std::string& path) {
+  if (::unlink(path.c_str()) < 0) return Error::from_errno("remove " + path);
+  return {};
+}
+
+Result<void> unlink_at(const Fd& dir, const std::string& name) {
+  if (::unlinkat(dir.get(), name.c_str(), 0) < 0) return Error::from_errno("remove " + name);
+  return {};
+}
+
+Result<void> remove_directory_at(const Fd& dir, const std::string& name) {
+  if (::unlinkat(dir.get(), name.c_str(), AT_REMOVEDIR) < 0) return Error::from_errno("remove directory " + name);
+  return {};
+}
+
+Result<void> remove_tree(const Fd& dir, const std::string& name) {
+  struct stat about;
+  if (::fstatat(dir.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) < 0) {
+    if (errno == ENOENT) return {};
+    return Error::from_errno("stat " + name);
+  }
+  if (!S_ISDIR(about.st_mode)) return unlink_at(dir, name);
+  Fd tree = TRY(open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  TRY(remove_contents(tree, 0).wrap("remove " + name));
+  return remove_directory_at(dir, name);
+}
+
+Result<void> remove_tree(const std::string& path) {
+  auto [directory, name] = split_path(path);
+  auto dir = open_directory(directory);
+  if (!dir && dir.error().code() == Code::not_found) return {};
+  if (!dir) return dir.take_error();
+  return remove_tree(*dir, name);
+}
+
+Result<void> symlink_at(const std::string& target, const Fd& dir, const std::string& name) {
+  if (::symlinkat(target.c_str(), dir.get(), name.c_str()) < 0) return Error::from_errno("link " + name);
+  return {};
+}
+
+Result<std::string> read_link_at(const Fd& dir, const std::string& name) {
+  char target[PATH_MAX];
+  ssize_t n = ::readlinkat(dir.get(), name.c_str(), target, sizeof target);
+  if (n < 0) return Error::from_errno("read link " + name);
+  return std::string(target, size_t(n));
+}
+
+Result<void> change_mode(const Fd& fd, mode_t mode) {
+  if (::fchmod(fd.get(), mode) == 0) return {};
+  if (errno == EBADF && ::chmod(fd_path(fd).c_str(), mode) == 0) return {};  // an O_PATH descriptor
+  return Error::from_errno("set mode");
+}
+
+Result<void> change_owner(const Fd& fd, uint32_t uid, uint32_t gid) {
+  if (::fchownat(fd.get(), "", uid, gid, AT_EMPTY_PATH) < 0) return Error::from_errno("set owner");
+  return {};
+}
+
+Result<DiskUsage> disk_usage(const Fd& fd) {
+  struct statfs about;
+  if (::fstatfs(fd.get(), &about) < 0) return Error::from_errno("statfs");
+  DiskUsage out;
+  out.total = Bytes(int64_t(about.f_blocks) * about.f_bsize);
+  out.available = Bytes(int64_t(about.f_bavail) * about.f_bsize);
+  out.inodes = about.f_files;
+  out.inodes_free = about.f_ffree;
+  out.magic = about.f_type;
+  return out;
+}
+
+Result<Fd> lock_file(const std::string& path) {
+  Fd fd = TRY(open(path, O_RDWR | O_CREAT, 0600));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) < 0) {
+    if (errno == EWOULDBLOCK) return Error(Code::conflict, path + " is locked by another process");
+    return Error::from_errno("lock " + path);
+  }
+  return fd;
+}
+
+}  // namespace coracle::sys
