@@ -149,6 +149,18 @@ Result<ObjectPtr> Object::from_text(const Kind& kind, Key key, Revision revision
   return ObjectPtr(std::move(object));
 }
 
+ObjectPtr Object::with_revision(Revision revision) const {
+  json::value body = MUST(parse_json(text_));  // not json(): that would keep the parsed form of what is about to go
+  coracle::make(body, "metadata.resourceVersion") = std::to_string(revision);
+  std::shared_ptr<Object> object(new Object);
+  object->kind_ = kind_;
+  object->key_ = key_;
+  object->revision_ = revision;
+  object->uid_ = uid_;
+  object->text_ = to_text(body);
+  return object;
+}
+
 const json::value& Object::json() const {
   std::call_once(parse_once_, [this] {
     json::stream_parser parser({}, [] {

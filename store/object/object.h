@@ -34,6 +34,9 @@ class Object {
   // From canonical JSON text (what text() returned). Parses lazily. Errors: internal when the text is damaged.
   static Result<ObjectPtr> from_text(const Kind& kind, Key key, Revision revision, std::string uid, std::string text);
 
+  // The same object with another revision in metadata.resourceVersion: what a deletion leaves behind.
+  ObjectPtr with_revision(Revision revision) const;
+
   const Kind& kind() const { return *kind_; }
   const Key& key() const { return key_; }
   const std::string& name() const { return key_.name; }

@@ -143,7 +143,9 @@ class LabelSelectorParser {
 
 Result<LabelSelector::Term> LabelSelector::checked(Term term) {
   TRY(check_label_key(term.key));
-  for (const std::string& value : term.values) TRY(check_label_value(value));
+  for (const std::string& value : term.values) {
+    TRY(check_label_value(value));
+  }
   bool number = term.op == Operator::greater || term.op == Operator::less;
   if (number && (term.values.size() != 1 || !parse_number<int64_t>(term.values[0])))
     return Error(Code::invalid, "for '>' and '<' the value must be one integer");
