@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// See endpoints.h.
+#include "daemon/network/endpoints.h"
+
+#include <algorithm>
+
+namespace coracle::network {
+namespace {
+
+Ipv4 address_in(std::string_view text) { return Ipv4::parse(text).value_or(Ipv4{}); }
+
+// A pod's or a machine's own address. Loopback, link-local, multicast and "this network" are never an endpoint's: through
+// them one could make the machine speak to itself or to its cloud's metadata service (CVE-2021-25737).
+bool acceptable(Ipv4 address) {
+  uint32_t first = address.value >> 24, two = address.value >> 16;
+  return first != 0 && first != 127 && two != (169u << 8 | 254u) && first < 224;
+}
+
+// 0 when the slice has no such port.
+uint16_t port_in(const view::EndpointSlice& slice, std::string_view name, std::string_view protocol) {
+  for (view::DiscoveryEndpointPort port : slice.ports()) {
+    std::string_view says = port.protocol().empty() ? std::string_view("TCP") : port.protocol();
+    if (port.name() == name && says == protocol && port.port() > 0 && port.port() <= 65535)
+      return uint16_t(port.port());
+  }
+  return 0;
+}
+
+void add_backends(const view::EndpointSlice& slice, uint16_t port, bool wanted(const view::Endpoint&),
+                  std::vector<Backend>& out) {
+  for (view::Endpoint endpoint : slice.endpoints()) {
+    Ipv4 address = address_of(endpoint);
+    if (address && wanted(endpoint)) out.push_back({address, port});
+  }
+}
+
+bool serves_while_terminating(const view::Endpoint& endpoint) {
+  return endpoint.conditions().terminating() && endpoint.conditions().serving();
+}
+
+}  // namespace
+
+bool ready(const view::Endpoint& endpoint) {
+  view::EndpointConditions conditions = endpoint.conditions();
+  return !conditions.has_ready() || conditions.ready();
+}
+
+Ipv4 address_of(const view::Endpoint& endpoint) {
+  for (std::string_view text : endpoint.addresses())
+    if (Ipv4 address = address_in(text); address && acceptable(address)) return address;
+  return {};
+}
+
+bool headless(const view::Service& service) { return service.spec().cluster_ip() == "None"; }
+
+Ipv4 cluster_address(const view::Service& service) {
+  if (service.spec().type() == "ExternalName") return {};
+  if (Ipv4 address = address_in(service.spec().cluster_ip())) return address;
+  for (std::string_view text : service.spec().cluster_ips())
+    if (Ipv4 address = address_in(text)) return address;
+  return {};
+}
+
+std::string service_of(const Object& slice) {
+  std::string_view name = slice.label(kServiceNameLabel);
+  return name.empty() ? "" : slice.ns() + "/" + std::string(name);
+}
+
+std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name,
+                              std::string_view protocol) {
+  std::vector<Backend> out;
+  for (auto wanted : {ready, serves_while_terminating}) {
+    for (const ObjectPtr& object : slices) {
+      view::EndpointSlice slice(*object);
+      if (slice.address_type() != "IPv4") continue;
+      if (uint16_t port = port_in(slice, port_name, protocol)) add_backends(slice, port, wanted, out);
+    }
+    if (!out.empty()) break;
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace coracle::network

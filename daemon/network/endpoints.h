@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints, read: what proxy and DNS both need to know of a Service and its EndpointSlices. Pure.
+// Source: discovery/v1 EndpointSlice (conditions), KEP-1669 (terminating endpoints).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "daemon/network/address.h"
+#include "store/object/object.h"
+#include "store/schema/views.h"
+
+namespace coracle::network {
+
+inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
+
+bool ready(const view::Endpoint& endpoint);  // absent means ready
+
+// The IPv4 address in `addresses`, none where there is none. All addresses of an endpoint are the same endpoint's.
+Ipv4 address_of(const view::Endpoint& endpoint);
+
+bool headless(const view::Service& service);  // clusterIP: None
+// The Service's IPv4 cluster address; none for headless, ExternalName, and before it has got one.
+Ipv4 cluster_address(const view::Service& service);
+
+// "ns/name" of the Service that an EndpointSlice belongs to; the index "service" of an informer of slices.
+std::string service_of(const Object& slice);
+
+struct Backend {
+  Ipv4 address;
+  uint16_t port = 0;
+  auto operator<=>(const Backend&) const = default;
+};
+
+// Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve
+// while they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
+std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name,
+                              std::string_view protocol);
+
+}  // namespace coracle::network

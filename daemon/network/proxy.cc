@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// See proxy.h.
+#include "daemon/network/proxy.h"
+
+#include <algorithm>
+
+#include "daemon/network/endpoints.h"
+
+namespace coracle::network {
+namespace {
+
+constexpr const char* kProtocols = "meta l4proto { tcp, udp, sctp }";
+constexpr const char* kLocal = "ip daddr != 127.0.0.0/8 fib daddr type local";
+
+constexpr const char* kServices = "services";              // protocol . address . port → chain
+constexpr const char* kNodePorts = "node-ports";           // protocol . port → chain
+constexpr const char* kHostPorts = "host-ports";           // protocol . port → pod
+constexpr const char* kHostPortsAt = "host-ports-at";      // protocol . address . port → pod
+constexpr const char* kRefused = "refused";                // protocol . address . port without an endpoint
+constexpr const char* kRefusedNodePorts = "refused-node-ports";
+constexpr const char* kHairpin = "hairpin";                // endpoints, as source and destination of one packet
+
+std::string key(Protocol protocol, uint16_t port) {
+  return std::string(protocol_name(protocol)) + " . " + std::to_string(port);
+}
+
+std::string key(Protocol protocol, Ipv4 address, uint16_t port) {
+  return std::string(protocol_name(protocol)) + " . " + address.text() + " . " + std::to_string(port);
+}
+
+std::string target(Ipv4 address, uint16_t port) { return address.text() + " . " + std::to_string(port); }
+
+// Names go into a script: only what a DNS name is made of may pass.
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
+}
+
+// The table as it stands without any Service.
+Ruleset base_rules(const ProxyInput& input) {
+  const std::string bridge = std::string("\"") + kBridgeName + "\"";
+  const std::string dns = input.dns.text();
+  Ruleset rules;
+  rules.sets[kServices] = {true, "type inet_proto . ipv4_addr . inet_service : verdict;", {}};
+  rules.sets[kNodePorts] = {true, "type inet_proto . inet_service : verdict;", {}};
+  rules.sets[kHostPorts] = {true, "type inet_proto . inet_service : ipv4_addr . inet_service;", {}};
+  rules.sets[kHostPortsAt] = {true, "type inet_proto . ipv4_addr . inet_service : ipv4_addr . inet_service;", {}};
+  rules.sets[kRefused] = {false, "type inet_proto . ipv4_addr . inet_service;", {}};
+  rules.sets[kRefusedNodePorts] = {false, "type inet_proto . inet_service;", {}};
+  rules.sets[kHairpin] = {false, "type ipv4_addr . ipv4_addr;", {}};
+
+  rules.chains["prerouting"] = {"type nat hook prerouting priority -100; policy accept;", {"jump translate"}};
+  rules.chains["output"] = {"type nat hook output priority -100; policy accept;", {"jump translate"}};
+  rules.chains["translate"].rules = {
+      "meta l4proto . ip daddr . th dport vmap @services",
+      std::string(kProtocols) + " dnat ip to meta l4proto . ip daddr . th dport map @host-ports-at",
+      std::string(kLocal) + " meta l4proto . th dport vmap @node-ports",
+      std::string(kLocal) + " " + kProtocols + " dnat ip to meta l4proto . th dport map @host-ports",
+  };
+  rules.chains["postrouting"] = {
+      "type nat hook postrouting priority 100; policy accept;",
+      {
+          "ct status dnat ip saddr . ip daddr @hairpin masquerade",
+          "ct status dnat oifname != { \"lo\", " + bridge + " } masquerade",
+          "ip saddr " + input.pods.text() + " ip daddr != " + input.pods.text() + " oifname != { \"lo\", " + bridge +
+              " } masquerade",
+      }};
+
+  // A Service's address that is still there behind the translation has no endpoint (or is nobody's).
+  const std::string refuse_rest = "ip daddr " + input.services.text() + " ip daddr != " + dns + " goto refuse";
+  const std::string refuse_named = "meta l4proto . ip daddr . th dport @refused goto refuse";
+  rules.chains["filter-forward"] = {"type filter hook forward priority 0; policy accept;", {refuse_rest, refuse_named}};
+  rules.chains["filter-output"] = {"type filter hook output priority 0; policy accept;",
+                                   {
+                                       refuse_rest,
+                                       refuse_named,
+                                       // Pods reach each other through us on purpose: no "there is a shorter way".
+                                       "oifname " + bridge + " icmp type redirect drop",
+                                   }};
+  rules.chains["filter-input"] = {"type filter hook input priority 0; policy accept;",
+                                  {
+                                      // Our DNS server is the pods' and the machine's, not the neighbourhood's.
+                                      "ip daddr " + dns + " iifname != { \"lo\", " + bridge + " } drop",
+                                      "meta l4proto . th dport @refused-node-ports goto refuse",
+                                      refuse_named,
+                                  }};
+  rules.chains["refuse"].rules = {"meta l4proto tcp reject with tcp reset", "reject with icmp type port-unreachable"};
+  return rules;
+}
+
+// One port of one Service, ready to be written.
+struct Port {
+  std::string id;  // "<ns>/<service>/<port>/<protocol>": what its chains are called after
+  Protocol protocol;
+  uint16_t port, node_port;
+  std::vector<Backend> backends;
+};
+
+// Where a Service answers beside its node ports.
+struct Addresses {
+  std::vector<Ipv4> plain;     // cluster address, external addresses
+  std::vector<Ipv4> balancer;  // a load balancer's, perhaps for some sources only
+  std::vector<Ipv4Range> sources;  // empty: all
+  bool restricted = false;
+};
+
+class Writer {
+ public:
+  explicit Writer(const ProxyInput& input) : plan_{base_rules(input), {}} {}
+
+  void service(const view::Service& service, const std::string& name, const std::vector<ObjectPtr>& slices,
+               const ProxyInput& input) {
+    Addresses addresses = addresses_of(service);
+    int64_t affinity = 0;
+    if (service.spec().session_affinity() == "ClientIP") {
+      affinity = service.spec().session_affinity_config().client_ip().timeout_seconds();
+      if (affinity <= 0) affinity = 10800;
+    }
+    for (view::ServicePort port : service.spec().ports()) {
+      Result<Protocol> protocol = parse_protocol(port.protocol());
+      if (!protocol || port.port() <= 0 || port.port() > 65535) continue;
+      if (!port.name().empty() && !is_name(port.name())) continue;
+      Port one{name + "/" + (port.name().empty() ? std::to_string(port.port()) : std::string(port.name())) + "/" +
+                   protocol_name(*protocol),
+               *protocol, uint16_t(port.port()), uint16_t(port.node_port()),
+               backends(slices, port.name(), port.protocol().empty() ? "TCP" : port.protocol())};
+      if (one.backends.size() > kEndpointsPerPortMax) one.backends.resize(kEndpointsPerPortMax);
+      // Our own DNS server stands behind this address as long as nobody else does.
+      if (one.backends.empty() && cluster_address(service) == input.dns) continue;
+      write(one, addresses, affinity);
+    }
+  }
+
+  // Our DNS server could not have port 53 of its address: bring the packets to where it is.
+  void dns_elsewhere(Ipv4 dns, uint16_t port) {
+    for (Protocol protocol : {Protocol::tcp, Protocol::udp}) {
+      std::string chain = std::string("dns/") + protocol_name(protocol);
+      rules().chains[chain].rules = {translate(protocol, {dns, port})};
+      rules().sets[kServices].elements.try_emplace(key(protocol, dns, kDnsPort), "goto " + chain);
+    }
+  }
+
+  void host_port(const PodPort& one) {
+    const HostPort& port = one.port;
+    Set& set = rules().sets[port.host_ip ? kHostPortsAt : kHostPorts];
+    std::string where =
+        port.host_ip ? key(port.protocol, port.host_ip, port.host_port) : key(port.protocol, port.host_port);
+    if (!set.elements.try_emplace(where, target(one.pod, port.pod_port)).second) return;  // the first one has it
+    hairpin(one.pod);
+    if (port.protocol == Protocol::udp) plan_.udp.insert({port.host_ip, port.host_port, one.pod, port.pod_port});
+  }
+
+  ProxyPlan take() { return std::move(plan_); }
+
+ private:
+  Ruleset& rules() { return plan_.rules; }
+
+  static Addresses addresses_of(const view::Service& service) {
+    Addresses out;
+    if (Ipv4 address = cluster_address(service)) out.plain.push_back(address);
+    for (std::string_view text : service.spec().external_ips())
+      if (Ipv4 address = Ipv4::parse(text).value_or({}); address && !address.loopback()) out.plain.push_back(address);
+    if (service.spec().type() != "LoadBalancer") return out;
+    for (view::LoadBalancerIngress ingress : service.status().load_balancer().ingress()) {
+      if (ingress.ip_mode() == "Proxy") continue;
+      if (Ipv4 address = Ipv4::parse(ingress.ip()).value_or({}); address && !address.loopback())
+        out.balancer.push_back(address);
+    }
+    for (std::string_view text : service.spec().load_balancer_source_ranges()) {
+      out.restricted = true;  // also when the range is an IPv6 one: then no IPv4 source is welcome
+      if (Result<Ipv4Range> range = Ipv4Range::parse(text)) out.sources.push_back(*range);
+    }
+    return out;
+  }
+
+  static std::string translate(Protocol protocol, const Backend& to) {
+    return std::string("meta l4proto ") + protocol_name(protocol) + " dnat to " + to.address.text() + ":" +
+           std::to_string(to.port);
+  }
+
+  void hairpin(Ipv4 address) { rules().sets[kHairpin].elements.emplace(address.text() + " . " + address.text(), ""); }
+
+  void write(const Port& port, const Addresses& addresses, int64_t affinity_seconds) {
+    if (port.backends.empty()) return refuse(port, addresses);
+    std::string chain = "service/" + port.id;
+    rules().chains[chain].rules = affinity_seconds > 0 ? choose_remembered(port, affinity_seconds) : choose(port);
+    for (const Backend& backend : port.backends) hairpin(backend.address);
+    for (Ipv4 address : addresses.plain) publish(port, address, "goto " + chain);
+    std::string balancer = "goto " + chain;
+    if (addresses.restricted && !addresses.balancer.empty()) balancer = "goto " + admit(port, addresses, chain);
+    for (Ipv4 address : addresses.balancer) publish(port, address, balancer);
+    if (port.node_port == 0) return;
+    rules().sets[kNodePorts].elements.try_emplace(key(port.protocol, port.node_port), "goto " + chain);
+    remember_udp(port, {}, port.node_port);
+  }
+
+  void refuse(const Port& port, const Addresses& addresses) {
+    for (const auto& list : {addresses.plain, addresses.balancer})
+      for (Ipv4 address : list) rules().sets[kRefused].elements.emplace(key(port.protocol, address, port.port), "");
+    if (port.node_port > 0) rules().sets[kRefusedNodePorts].elements.emplace(key(port.protocol, port.node_port), "");
+  }
+
+  void publish(const Port& port, Ipv4 address, const std::string& verdict) {
+    // An address that two Services claim belongs to the first by name.
+    if (rules().sets[kServices].elements.try_emplace(key(port.protocol, address, port.port), verdict).second)
+      remember_udp(port, address, port.port);
+  }
+
+  void remember_udp(const Port& port, Ipv4 to, uint16_t at) {
+    if (port.protocol != Protocol::udp) return;
+    for (const Backend& backend : port.backends) plan_.udp.insert({to, at, backend.address, backend.port});
+  }
+
+  // One throw of the dice, one lookup.
+  std::vector<std::string> choose(const Port& port) {
+    if (port.backends.size() == 1) return {translate(port.protocol, port.backends[0])};
+    std::string map;
+    for (size_t i = 0; i < port.backends.size(); ++i)
+      map += (i == 0 ? "" : ", ") + std::to_string(i) + " : " + target(port.backends[i].address, port.backends[i].port);
+    return {std::string("meta l4proto ") + protocol_name(port.protocol) + " dnat ip to numgen random mod " +
+            std::to_string(port.backends.size()) + " map { " + map + " }"};
+  }
+
+  // Each endpoint remembers its clients; who is remembered goes there again, others are distributed.
+  std::vector<std::string> choose_remembered(const Port& port, int64_t seconds) {
+    std::vector<std::string> choice;
+    std::string map;
+    for (size_t i = 0; i < port.backends.size(); ++i) {
+      const Backend& backend = port.backends[i];
+      std::string id = port.id + "/" + backend.address.text() + "." + std::to_string(backend.port);
+      rules().sets["clients/" + id] = {
+          false, "type ipv4_addr; size " + std::to_string(kAffinityClientsMax) + "; flags dynamic, timeout;", {}};
+      rules().chains["endpoint/" + id].rules = {
+          "update @clients/" + id + " { ip saddr timeout " + std::to_string(seconds) + "s }",
+          translate(port.protocol, backend),
+      };
+      choice.push_back("ip saddr @clients/" + id + " goto endpoint/" + id);
+      map += (i == 0 ? "" : ", ") + std::to_string(i) + " : goto endpoint/" + id;
+    }
+    choice.push_back("numgen random mod " + std::to_string(port.backends.size()) + " vmap { " + map + " }");
+    return choice;
+  }
+
+  std::string admit(const Port& port, const Addresses& addresses, const std::string& chain) {
+    std::string name = "admit/" + port.id;
+    std::vector<std::string>& rules_of = rules().chains[name].rules;
+    rules_of.clear();
+    for (const Ipv4Range& range : addresses.sources) rules_of.push_back("ip saddr " + range.text() + " goto " + chain);
+    rules_of.push_back("drop");
+    return name;
+  }
+
+  ProxyPlan plan_;
+};
+
+}  // namespace
+
+const char* protocol_name(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::tcp: return "tcp";
+    case Protocol::udp: return "udp";
+    case Protocol::sctp: return "sctp";
+  }
+  return "";
+}
+
+Result<Protocol> parse_protocol(std::string_view text) {
+  if (text.empty() || text == "TCP") return Protocol::tcp;
+  if (text == "UDP") return Protocol::udp;
+  if (text == "SCTP") return Protocol::sctp;
+  return Error(Code::invalid, "protocol must be TCP, UDP or SCTP");
+}
+
+ProxyPlan plan_proxy(const ProxyInput& input) {
+  std::map<std::string, std::vector<ObjectPtr>> slices;
+  for (const ObjectPtr& slice : input.slices) slices[service_of(*slice)].push_back(slice);
+
+  Writer writer(input);
+  static const std::vector<ObjectPtr> none;
+  for (const ObjectPtr& object : input.service_objects) {
+    view::Service service(*object);
+    if (headless(service) || service.spec().type() == "ExternalName") continue;
+    if (!is_name(object->ns()) || !is_name(object->name())) continue;
+    auto found = slices.find(object->key().text());
+    writer.service(service, object->key().text(), found == slices.end() ? none : found->second, input);
+  }
+  if (input.dns_port != kDnsPort) writer.dns_elsewhere(input.dns, input.dns_port);
+  for (const PodPort& port : input.host_ports) writer.host_port(port);
+  return writer.take();
+}
+
+}  // namespace coracle::network

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proxy rules, planned: Services + EndpointSlices + host ports → the table `ip coracle`. Pure: value in, value out; what
+// applies it is firewall.h. Why a packet's cost does not grow with the number of Services: its protocol, address and port
+// are looked up in one hash map, which names the chain of the one port it belongs to.
+//
+//   prerouting (from pods, from outside) ─┐              ┌▶ service/<ns>/<name>/<port> ▶ dnat to a random ready endpoint
+//   output (from the machine itself) ─────┴▶ translate ──┤     (ClientIP affinity: ▶ endpoint/… remembered by source)
+//                                                        └▶ dnat to a pod's host port
+//   forward, input, output (filter) ▶ what still bears a Service's address has no endpoint, and is refused
+//   postrouting ▶ masquerade: hairpin, endpoints elsewhere, pods speaking to the world
+//
+// Both traffic policies "Local" hold by themselves: every endpoint is on this machine, and no source address is hidden.
+// Node and host ports answer on every address of this machine's but 127.0.0.0/8: reaching a pod from there would take
+// route_localnet, which opens what listens on loopback to the network (CVE-2020-8558). They answer on this machine's
+// addresses only (`fib daddr type local`, CVE-2025-67499).
+// Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/network/address.h"
+#include "daemon/network/ruleset.h"
+#include "store/object/object.h"
+
+namespace coracle::network {
+
+inline constexpr size_t kEndpointsPerPortMax = 1000;  // further ones get no traffic
+inline constexpr int64_t kAffinityClientsMax = 65536;   // sources remembered per endpoint
+inline constexpr const char* kBridgeName = "coracle0";
+inline constexpr uint16_t kDnsPort = 53;
+
+enum class Protocol : uint8_t { tcp, udp, sctp };
+const char* protocol_name(Protocol protocol);  // "tcp", as nft says it
+// "TCP", "UDP", "SCTP" as Kubernetes says it; "" is TCP. Errors: invalid.
+Result<Protocol> parse_protocol(std::string_view text);
+
+struct HostPort {  // a container's port on the machine's address
+  Protocol protocol = Protocol::tcp;
+  Ipv4 host_ip;  // none: every address
+  uint16_t host_port = 0;
+  uint16_t pod_port = 0;
+  auto operator<=>(const HostPort&) const = default;
+};
+
+struct PodPort {
+  HostPort port;
+  Ipv4 pod;
+  auto operator<=>(const PodPort&) const = default;
+};
+
+struct ProxyInput {
+  Ipv4Range pods, services;
+  Ipv4 dns;                      // answered on this machine, unless a Service with that address has endpoints
+  uint16_t dns_port = kDnsPort;  // where our server listens on it
+  std::vector<ObjectPtr> service_objects;
+  std::vector<ObjectPtr> slices;
+  std::vector<PodPort> host_ports;
+};
+
+// One way a UDP packet may be translated. When it goes away the kernel's memory of it must go too, or a client that
+// keeps its socket speaks to a dead pod for as long as it speaks.
+struct UdpPath {
+  Ipv4 to;  // none: an address of this machine's (node port, host port)
+  uint16_t port = 0;
+  Ipv4 endpoint;
+  uint16_t endpoint_port = 0;
+  auto operator<=>(const UdpPath&) const = default;
+};
+
+struct ProxyPlan {
+  Ruleset rules;
+  std::set<UdpPath> udp;
+};
+
+// What cannot be put into a rule (an address that is none, a name that is no DNS name) is left out.
+ProxyPlan plan_proxy(const ProxyInput& input);
+
+}  // namespace coracle::network

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// See ruleset.h.
+#include "daemon/network/ruleset.h"
+
+#include <vector>
+
+namespace coracle::network {
+namespace {
+
+std::string table() { return std::string("ip ") + kTableName; }
+
+std::string element(const std::string& key, const std::string& value) {
+  return value.empty() ? key : key + " : " + value;
+}
+
+std::string elements(const std::vector<std::string>& list, std::string_view separator) {
+  std::string out;
+  for (const std::string& one : list) out.append(out.empty() ? "" : separator).append(one);
+  return out;
+}
+
+std::string declare_set(const std::string& name, const Set& set) {
+  return std::string("add ") + (set.map ? "map " : "set ") + table() + " " + name + " { " + set.declaration + " }\n";
+}
+
+std::string declare_chain(const std::string& name, const Chain& chain) {
+  return "add chain " + table() + " " + name + (chain.hook.empty() ? "" : " { " + chain.hook + " }") + "\n";
+}
+
+std::string add_rules(const std::string& name, const Chain& chain) {
+  std::string out;
+  for (const std::string& rule : chain.rules) out += "add rule " + table() + " " + name + " " + rule + "\n";
+  return out;
+}
+
+std::string change_elements(const char* verb, const std::string& name, const std::vector<std::string>& list) {
+  if (list.empty()) return "";
+  return std::string(verb) + " element " + table() + " " + name + " { " + elements(list, ", ") + " }\n";
+}
+
+// Elements of `from` that `in` lacks or has with another value.
+std::vector<std::string> missing(const Set& from, const Set* in) {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : from.elements) {
+    if (in != nullptr) {
+      auto same = in->elements.find(key);
+      if (same != in->elements.end() && same->second == value) continue;
+    }
+    out.push_back(element(key, value));
+  }
+  return out;
+}
+
+template <typename T>
+const T* find(const std::map<std::string, T>& in, const std::string& name) {
+  auto found = in.find(name);
+  return found == in.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::string replace_script(const Ruleset& rules) {
+  // Adding first lets the deletion succeed where there is no table yet.
+  std::string out = "add table " + table() + "\ndelete table " + table() + "\ntable " + table() + " {\n";
+  for (const auto& [name, set] : rules.sets) {
+    out += std::string(set.map ? "\tmap " : "\tset ") + name + " {\n\t\t" + set.declaration + "\n";
+    std::vector<std::string> all = missing(set, nullptr);
+    if (!all.empty()) out += "\t\telements = { " + elements(all, ",\n\t\t             ") + " }\n";
+    out += "\t}\n";
+  }
+  for (const auto& [name, chain] : rules.chains) {
+    out += "\tchain " + name + " {\n";
+    if (!chain.hook.empty()) out += "\t\t" + chain.hook + "\n";
+    for (const std::string& rule : chain.rules) out += "\t\t" + rule + "\n";
+    out += "\t}\n";
+  }
+  return out + "}\n";
+}
+
+// The order matters, for every line must be valid where it stands: new names first, then what refers to them, and a name
+// goes only after the last reference to it.
+std::string change_script(const Ruleset& before, const Ruleset& after) {
+  std::string declare, empty, fill, drop;
+  for (const auto& [name, set] : after.sets) {
+    const Set* old = find(before.sets, name);
+    if (old == nullptr) declare += declare_set(name, set);
+    if (old != nullptr) empty += change_elements("delete", name, missing(*old, &set));
+    fill += change_elements("add", name, missing(set, old));
+  }
+  for (const auto& [name, chain] : after.chains) {
+    const Chain* old = find(before.chains, name);
+    if (old == nullptr) declare += declare_chain(name, chain);
+    if (old != nullptr && *old == chain) continue;
+    if (old != nullptr) empty += "flush chain " + table() + " " + name + "\n";
+    fill += add_rules(name, chain);
+  }
+  std::string drop_sets;
+  for (const auto& [name, chain] : before.chains) {
+    if (find(after.chains, name) != nullptr) continue;
+    empty += "flush chain " + table() + " " + name + "\n";
+    drop += "delete chain " + table() + " " + name + "\n";
+  }
+  for (const auto& [name, set] : before.sets)
+    if (find(after.sets, name) == nullptr)
+      drop_sets += std::string("delete ") + (set.map ? "map " : "set ") + table() + " " + name + "\n";
+  return declare + empty + fill + drop_sets + drop;
+}
+
+std::string remove_script() { return "add table " + table() + "\ndelete table " + table() + "\n"; }
+
+}  // namespace coracle::network

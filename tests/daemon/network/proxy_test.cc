@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// From Services and EndpointSlices to the text of the ruleset: golden files for what a reader should see, and checks for
+// what must never get into it.
+#include "daemon/network/proxy.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/daemon/network/golden.h"
+#include "tests/daemon/network/objects.h"
+
+namespace coracle::network {
+namespace {
+
+const char* const kHttp = R"([{"name":"http","port":8080,"protocol":"TCP"}])";
+
+ProxyInput input(std::vector<ObjectPtr> services, std::vector<ObjectPtr> slices) {
+  ProxyInput out;
+  out.pods = MUST(Ipv4Range::parse("10.244.0.0/24"));
+  out.services = MUST(Ipv4Range::parse("10.96.0.0/16"));
+  out.dns = MUST(Ipv4::parse("10.96.0.10"));
+  out.service_objects = std::move(services);
+  out.slices = std::move(slices);
+  return out;
+}
+
+ObjectPtr web(const std::string& more = "", const std::string& status = "") {
+  return service("web", R"({"type":"ClusterIP","clusterIP":"10.96.3.7",
+    "ports":[{"name":"http","port":80,"protocol":"TCP","targetPort":8080}])" + more + "}", status);
+}
+
+ObjectPtr web_slice() {
+  return slice("web", "[" + endpoint("10.244.0.5", kReady) + "," + endpoint("10.244.0.4", kReady) + "," +
+                          endpoint("10.244.0.6", kNotReady) + "]", kHttp);
+}
+
+std::string elements(const ProxyPlan& plan, const std::string& set) {
+  std::string out;
+  for (const auto& [key, value] : plan.rules.sets.at(set).elements) out += key + " : " + value + "\n";
+  return out;
+}
+
+TEST(Proxy, empty) { EXPECT_GOLDEN("empty.nft", replace_script(plan_proxy(input({}, {})).rules)); }
+
+TEST(Proxy, cluster_ip_goes_to_ready_endpoints) {
+  EXPECT_GOLDEN("cluster-ip.nft", replace_script(plan_proxy(input({web()}, {web_slice()})).rules));
+}
+
+TEST(Proxy, node_port_udp_affinity_and_host_ports) {
+  ObjectPtr dns = service("talk", R"({"type":"NodePort","clusterIP":"10.96.3.8","sessionAffinity":"ClientIP",
+    "sessionAffinityConfig":{"clientIP":{"timeoutSeconds":600}},
+    "ports":[{"port":53,"protocol":"UDP","nodePort":30053}]})");
+  ProxyInput in = input({dns}, {slice("talk", "[" + endpoint("10.244.0.5") + "," + endpoint("10.244.0.7") + "]",
+                                      R"([{"port":5353,"protocol":"UDP"}])")});
+  in.host_ports = {{{Protocol::tcp, {}, 8080, 80}, MUST(Ipv4::parse("10.244.0.9"))},
+                   {{Protocol::udp, MUST(Ipv4::parse("192.168.1.4")), 514, 1514}, MUST(Ipv4::parse("10.244.0.9"))}};
+  ProxyPlan plan = plan_proxy(in);
+  EXPECT_EQ(plan.udp.size(), 2u + 2u + 1u) << "cluster address, node port, host port";
+  EXPECT_GOLDEN("node-port.nft", replace_script(plan.rules));
+}
+
+TEST(Proxy, external_addresses_and_load_balancer_with_sources) {
+  ObjectPtr object = web(R"(,"type":"LoadBalancer","externalIPs":["192.0.2.7"],
+    "loadBalancerSourceRanges":["198.51.100.0/24","bad; flush ruleset"])",
+    R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4","ipMode":"VIP"},{"ip":"192.168.1.5","ipMode":"Proxy"}]}})");
+  EXPECT_GOLDEN("load-balancer.nft", replace_script(plan_proxy(input({object}, {web_slice()})).rules));
+}
+
+TEST(Proxy, without_endpoints_is_refused) {
+  ObjectPtr object = web(R"(,"type":"NodePort","externalIPs":["192.0.2.7"])");
+  ObjectPtr with_node_port = service("np", R"({"type":"NodePort","clusterIP":"10.96.3.9",
+    "ports":[{"port":80,"nodePort":30080}]})");
+  ProxyPlan plan = plan_proxy(input({object, with_node_port}, {}));
+  EXPECT_EQ(elements(plan, "refused"),
+            "tcp . 10.96.3.7 . 80 : \ntcp . 10.96.3.9 . 80 : \ntcp . 192.0.2.7 . 80 : \n");
+  EXPECT_EQ(elements(plan, "refused-node-ports"), "tcp . 30080 : \n");
+  EXPECT_EQ(elements(plan, "services"), "");
+}
+
+TEST(Proxy, terminating_endpoints_serve_when_nothing_else_does) {
+  auto chain = [](const std::string& endpoints) {
+    ProxyPlan plan = plan_proxy(input({web()}, {slice("web", endpoints, kHttp)}));
+    auto found = plan.rules.chains.find("service/default/web/http/tcp");
+    return found == plan.rules.chains.end() ? std::string() : found->second.rules.at(0);
+  };
+  std::string dying = endpoint("10.244.0.4", kTerminating), ready = endpoint("10.244.0.5", kReady);
+  EXPECT_EQ(chain("[" + dying + "," + ready + "]"), "meta l4proto tcp dnat to 10.244.0.5:8080");
+  EXPECT_EQ(chain("[" + dying + "]"), "meta l4proto tcp dnat to 10.244.0.4:8080");
+  EXPECT_EQ(chain("[" + endpoint("10.244.0.4", kNotReady) + "]"), "");
+}
+
+TEST(Proxy, endpoints_of_several_slices_count_once) {
+  ProxyPlan plan = plan_proxy(input({web()}, {web_slice(), slice("web", "[" + endpoint("10.244.0.4", kReady) + "," +
+                                                                            endpoint("10.244.0.9", kReady) + "]",
+                                                                 kHttp, "other")}));
+  EXPECT_EQ(plan.rules.chains.at("service/default/web/http/tcp").rules.at(0),
+            "meta l4proto tcp dnat ip to numgen random mod 3 map { 0 : 10.244.0.4 . 8080, 1 : 10.244.0.5 . 8080, "
+            "2 : 10.244.0.9 . 8080 }");
+}
+
+TEST(Proxy, headless_external_name_and_foreign_addresses_are_no_business_of_ours) {
+  std::vector<ObjectPtr> services = {
+      service("headless", R"({"clusterIP":"None","ports":[{"port":80}]})"),
+      service("external", R"({"type":"ExternalName","externalName":"example.com","ports":[{"port":80}]})"),
+      service("not-yet", R"({"ports":[{"name":"http","port":80}]})"),
+      service("six", R"({"clusterIP":"fd00::1","clusterIPs":["fd00::1"],"ports":[{"name":"http","port":80}]})"),
+  };
+  std::vector<ObjectPtr> slices = {slice("headless", "[" + endpoint("10.244.0.4") + "]", R"([{"port":80}])"),
+                                   slice("six", "[" + endpoint("fd00::2") + "]", kHttp, "abcde", "IPv6")};
+  ProxyPlan plan = plan_proxy(input(services, slices));
+  EXPECT_EQ(elements(plan, "services"), "");
+}
+
+TEST(Proxy, nothing_but_addresses_and_names_gets_into_the_script) {
+  std::vector<ObjectPtr> services = {
+      service("web", R"({"clusterIP":"10.96.3.7 ; flush ruleset","externalIPs":["127.0.0.1","1.2.3.4 accept"],
+        "ports":[{"name":"a b","port":80},{"name":"http","port":99999},{"name":"ok","port":81,"protocol":"tcp;"}]})"),
+      service("x } ; flush ruleset", R"({"clusterIP":"10.96.3.8","ports":[{"name":"http","port":80}]})"),
+  };
+  std::string endpoints = "[" + endpoint("127.0.0.1") + "," + endpoint("169.254.169.254") + "," +
+                          endpoint("224.0.0.1") + "," + endpoint("0.0.0.0") + "," + endpoint("10.244.0.4;") + "]";
+  ProxyPlan plan = plan_proxy(input(services, {slice("web", endpoints, kHttp)}));
+  EXPECT_EQ(replace_script(plan.rules), replace_script(plan_proxy(input({}, {})).rules));
+}
+
+TEST(Proxy, our_dns_server_stands_behind_its_service_until_somebody_else_does) {
+  ObjectPtr dns = service("kube-dns", R"({"clusterIP":"10.96.0.10","ports":[{"name":"dns","port":53,"protocol":"UDP"}]})");
+  ProxyInput in = input({dns}, {});
+  EXPECT_EQ(plan_proxy(in).rules, plan_proxy(input({}, {})).rules) << "no rule in the way, none refusing";
+  in.dns_port = 10053;
+  EXPECT_EQ(elements(plan_proxy(in), "services"),
+            "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto dns/udp\n");
+  in.slices = {slice("kube-dns", "[" + endpoint("10.244.0.4") + "]", R"([{"name":"dns","port":5353,"protocol":"UDP"}])")};
+  EXPECT_EQ(elements(plan_proxy(in), "services"),
+            "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto service/default/kube-dns/dns/udp\n");
+}
+
+TEST(Ruleset, a_change_touches_only_what_differs) {
+  Ruleset before = plan_proxy(input({web()}, {web_slice()})).rules;
+  EXPECT_EQ(change_script(before, before), "");
+  ObjectPtr two = slice("web", "[" + endpoint("10.244.0.5") + "," + endpoint("10.244.0.8") + "]", kHttp);
+  EXPECT_GOLDEN("change-endpoint.nft", change_script(before, plan_proxy(input({web()}, {two})).rules));
+}
+
+TEST(Ruleset, a_service_comes_and_goes) {
+  Ruleset none = plan_proxy(input({}, {})).rules;
+  Ruleset one = plan_proxy(input({web(R"(,"sessionAffinity":"ClientIP")")}, {web_slice()})).rules;
+  EXPECT_GOLDEN("service-comes-and-goes.nft", change_script(none, one) + "# and goes\n" + change_script(one, none));
+}
+
+}  // namespace
+}  // namespace coracle::network
