@@ -96,7 +96,7 @@ const std::vector<Layer>& layers() {
       {"daemon/event/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h"}},
       {"daemon/stream/", {"runtime/base/", "store/object/"}},
       {"daemon/registry/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/", "store/client/client.h"}},
-      {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "daemon/registry/", "daemon/stream/"}},
+      {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "daemon/registry/", "daemon/stream/"}},
       {"daemon/controller/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/scheduler/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/network/", {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// See certificates.h.
+#include "daemon/api/certificates.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <ctime>
+#include <memory>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::api {
+namespace {
+
+template <auto Free>
+struct Freer {
+  template <typename T>
+  void operator()(T* what) const { Free(what); }
+};
+using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
+using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+
+Error openssl_error(std::string_view doing) {
+  char text[256] = "unknown error";
+  if (unsigned long number = ERR_get_error()) ERR_error_string_n(number, text, sizeof text);
+  ERR_clear_error();
+  return Error(Code::internal, std::string(doing) + ": " + text);
+}
+
+std::string take_text(BIO* from) {
+  char* text = nullptr;
+  long size = BIO_get_mem_data(from, &text);
+  return std::string(text, size_t(size));
+}
+std::string to_pem(X509* certificate) {
+  Bio out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(out.get(), certificate);
+  return take_text(out.get());
+}
+std::string to_pem(EVP_PKEY* key) {
+  Bio out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_PKCS8PrivateKey(out.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
+  return take_text(out.get());
+}
+Bio memory(std::string_view text) { return Bio(BIO_new_mem_buf(text.data(), int(text.size()))); }
+Certificate parse_certificate(std::string_view pem) { return Certificate(PEM_read_bio_X509(memory(pem).get(), nullptr, nullptr, nullptr)); }
+Key parse_key(std::string_view pem) { return Key(PEM_read_bio_PrivateKey(memory(pem).get(), nullptr, nullptr, nullptr)); }
+
+Result<Key> generate_key() {
+  Key key(EVP_EC_gen("P-256"));
+  if (!key) return openssl_error("make a key");
+  return key;
+}
+
+std::string asn1_time(WallTime time) {
+  std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d%H%M%SZ", &parts);
+  return text;
+}
+
+WallTime wall_time(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
+  return std::chrono::system_clock::from_time_t(timegm(&parts));
+}
+
+bool add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(
+      X509V3_EXT_nconf_nid(nullptr, &context, nid, value.c_str()));
+  return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+void add_name(X509_NAME* name, const char* field, std::string_view value) {
+  X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()), int(value.size()), -1, 0);
+}
+
+Certificate blank(EVP_PKEY* key, const std::string& not_after) {
+  Certificate certificate(X509_new());
+  X509_set_version(certificate.get(), X509_VERSION_3);
+  unsigned char serial[16];
+  RAND_bytes(serial, sizeof serial);
+  serial[0] &= 0x7f;
+  std::unique_ptr<BIGNUM, Freer<BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
+  BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
+  ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate.get()), std::string(kNotBefore).c_str() );
+  ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate.get()), not_after.c_str());
+  X509_set_pubkey(certificate.get(), key);
+  return certificate;
+}
+
+std::string alternative_names(const CertificateRequest& request) {
+  std::vector<std::string> parts;
+  for (const auto& name : request.dns_names) parts.push_back("DNS:" + name);
+  for (const auto& address : request.addresses) parts.push_back("IP:" + address);
+  return join(parts, ",");
+}
+
+std::string canonical_address(const unsigned char* bytes, int size) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(size == 4 ? AF_INET : AF_INET6, bytes, text, sizeof text);
+  return text;
+}
+std::string canonical_address(const std::string& address) {
+  unsigned char bytes[16];
+  if (inet_pton(AF_INET, address.c_str(), bytes) == 1) return canonical_address(bytes, 4);
+  if (inet_pton(AF_INET6, address.c_str(), bytes) == 1) return canonical_address(bytes, 16);
+  return {};
+}
+
+std::vector<std::string> name_entries(X509_NAME* name, int nid) {
+  std::vector<std::string> out;
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;) {
+    unsigned char* text = nullptr;
+    int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
+    if (size < 0) continue;
+    out.emplace_back(reinterpret_cast<char*>(text), size_t(size));
+    OPENSSL_free(text);
+  }
+  return out;
+}
+
+bool names_all(std::vector<std::string> has, std::vector<std::string> wants) {
+  std::sort(has.begin(), has.end());
+  std::sort(wants.begin(), wants.end());
+  wants.erase(std::unique(wants.begin(), wants.end()), wants.end());
+  return std::includes(has.begin(), has.end(), wants.begin(), wants.end());
+}
+
+// Text of a file of ours, "" when there is none.
+Result<std::string> read_or_nothing(const std::string& path) {
+  auto text = sys::read_file(path);
+  if (!text && text.error().code() == Code::not_found) return std::string();
+  return text;
+}
+
+Result<void> store(const std::string& directory, const std::string& name, const KeyPair& pair) {
+  TRY(sys::replace_file(directory + "/" + name + ".key", pair.key, 0600));
+  TRY(sys::replace_file(directory + "/" + name + ".crt", pair.certificate, 0644));
+  return {};
+}
+
+Result<KeyPair> load(const std::string& directory, const std::string& name) {
+  KeyPair pair;
+  pair.certificate = TRY(read_or_nothing(directory + "/" + name + ".crt"));
+  pair.key = TRY(read_or_nothing(directory + "/" + name + ".key"));
+  return pair;
+}
+
+bool belongs_together(const KeyPair& pair) {
+  Certificate certificate = parse_certificate(pair.certificate);
+  Key key = parse_key(pair.key);
+  bool good = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  return good;
+}
+
+// Whether a stored pair can go on being used.
+bool good_until(const KeyPair& pair, const std::string& ca, WallTime until, const PkiNames& names) {
+  if (!belongs_together(pair) || !signed_by(pair.certificate, ca)) return false;
+  auto facts = read_facts(pair.certificate);
+  std::vector<std::string> addresses;
+  for (const auto& address : names.addresses) addresses.push_back(canonical_address(address));
+  return facts && facts->not_after > until && names_all(facts->dns_names, names.dns_names) && names_all(facts->addresses, addresses);
+}
+
+}  // namespace
+
+Result<std::string> make_key() {
+  Key key = TRY(generate_key());
+  return to_pem(key.get());
+}
+
+Result<KeyPair> make_ca(std::string_view common_name) {
+  Key key = TRY(generate_key());
+  Certificate certificate = blank(key.get(), std::string(kCaNotAfter));
+  X509_NAME* subject = X509_get_subject_name(certificate.get());
+  add_name(subject, "CN", common_name);
+  X509_set_issuer_name(certificate.get(), subject);
+  bool extended = add_extension(certificate.get(), certificate.get(), NID_basic_constraints, "critical,CA:TRUE") &&
+                  add_extension(certificate.get(), certificate.get(), NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") &&
+                  add_extension(certificate.get(), certificate.get(), NID_subject_key_identifier, "hash");
+  if (!extended || X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return openssl_error("sign the CA");
+  return KeyPair{to_pem(certificate.get()), to_pem(key.get())};
+}
+
+Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request) {
+  Certificate issuer = parse_certificate(ca.certificate);
+  Key issuer_key = parse_key(ca.key);
+  if (!issuer || !issuer_key) return openssl_error("read the CA");
+  Key key = TRY(generate_key());
+  Certificate certificate = blank(key.get(), asn1_time(request.not_after));
+  X509_NAME* subject = X509_get_subject_name(certificate.get());
+  for (const auto& organization : request.organizations) add_name(subject, "O", organization);
+  add_name(subject, "CN", request.common_name);
+  X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer.get()));
+  std::string names = alternative_names(request);
+  bool extended = add_extension(certificate.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
+                  add_extension(certificate.get(), issuer.get(), NID_key_usage, "critical,digitalSignature") &&
+                  add_extension(certificate.get(), issuer.get(), NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth") &&
+                  add_extension(certificate.get(), issuer.get(), NID_authority_key_identifier, "keyid") &&
+                  (names.empty() || add_extension(certificate.get(), issuer.get(), NID_subject_alt_name, names));
+  if (!extended || X509_sign(certificate.get(), issuer_key.get(), EVP_sha256()) == 0)
+    return openssl_error("sign a certificate for " + request.common_name);
+  return KeyPair{to_pem(certificate.get()), to_pem(key.get())};
+}
+
+Result<CertificateFacts> read_facts(std::string_view pem) {
+  Certificate certificate = parse_certificate(pem);
+  if (!certificate) return ERR_clear_error(), Error(Code::invalid, "not a certificate in PEM form");
+  CertificateFacts facts;
+  X509_NAME* subject = X509_get_subject_name(certificate.get());
+  auto names = name_entries(subject, NID_commonName);
+  if (!names.empty()) facts.common_name = names.front();
+  facts.organizations = name_entries(subject, NID_organizationName);
+  facts.not_before = wall_time(X509_get0_notBefore(certificate.get()));
+  facts.not_after = wall_time(X509_get0_notAfter(certificate.get()));
+  Names alternatives(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; alternatives && i < sk_GENERAL_NAME_num(alternatives.get()); i++) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives.get(), i);
+    const ASN1_STRING* value = name->type == GEN_DNS ? name->d.dNSName : name->type == GEN_IPADD ? name->d.iPAddress : nullptr;
+    if (!value) continue;
+    const unsigned char* bytes = ASN1_STRING_get0_data(value);
+    int size = ASN1_STRING_length(value);
+    if (name->type == GEN_DNS) facts.dns_names.emplace_back(reinterpret_cast<const char*>(bytes), size_t(size));
+    else facts.addresses.push_back(canonical_address(bytes, size));
+  }
+  std::sort(facts.dns_names.begin(), facts.dns_names.end());
+  std::sort(facts.addresses.begin(), facts.addresses.end());
+  return facts;
+}
+
+bool signed_by(std::string_view certificate, std::string_view ca) {
+  Certificate one = parse_certificate(certificate), issuer = parse_certificate(ca);
+  bool good = one && issuer && X509_verify(one.get(), X509_get0_pubkey(issuer.get())) == 1;
+  ERR_clear_error();
+  return good;
+}
+
+std::string sha256_fingerprint(std::string_view certificate) {
+  Certificate one = parse_certificate(certificate);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (!one || X509_digest(one.get(), EVP_sha256(), digest, &size) != 1) return {};
+  return hex({reinterpret_cast<char*>(digest), size});
+}
+
+Result<Pki> Pki::open(const std::string& directory, const PkiNames& names, const Clock& clock) {
+  TRY(sys::make_directories(directory, 0700).wrap("make the certificate directory"));
+  Pki pki;
+  pki.directory_ = directory;
+  pki.ca_ = TRY(load(directory, "ca"));
+  if (pki.ca_.certificate.empty() && pki.ca_.key.empty()) {
+    pki.ca_ = TRY(make_ca("coracle-ca"));
+    TRY(store(directory, "ca", pki.ca_));
+  }
+  if (!belongs_together(pki.ca_))
+    return Error(Code::invalid, directory + "/ca.crt and ca.key do not belong together; restore them, or remove both to start anew");
+  pki.token_key_ = TRY(read_or_nothing(directory + "/sa.key"));
+  if (pki.token_key_.empty()) {
+    pki.token_key_ = TRY(make_key());
+    TRY(sys::replace_file(directory + "/sa.key", pki.token_key_, 0600));
+  }
+  pki.serving_ = TRY(load(directory, "serving"));
+  pki.admin_ = TRY(load(directory, "admin"));
+  TRY(pki.renew(names, clock));
+  return pki;
+}
+
+Result<bool> Pki::renew(const PkiNames& names, const Clock& clock) {
+  bool changed = false;
+  if (!good_until(serving_, ca_.certificate, clock.now() + kServingRenewBefore, names)) {
+    CertificateRequest request;
+    request.common_name = "coracle";
+    request.dns_names = names.dns_names, request.addresses = names.addresses;
+    request.server = true;
+    request.not_after = clock.now() + kServingLifetime;
+    serving_ = TRY(issue(ca_, request));
+    TRY(store(directory_, "serving", serving_));
+    changed = true;
+  }
+  if (!good_until(admin_, ca_.certificate, clock.now() + kClientRenewBefore, {})) {
+    admin_ = TRY(client("kubernetes-admin", {"system:masters"}, clock));
+    TRY(store(directory_, "admin", admin_));
+    changed = true;
+  }
+  return changed;
+}
+
+Result<KeyPair> Pki::client(std::string_view common_name, const std::vector<std::string>& organizations, const Clock& clock) const {
+  CertificateRequest request;
+  request.common_name = common_name;
+  request.organizations = organizations;
+  request.not_after = clock.now() + kClientLifetime;
+  return issue(ca_, request);
+}
+
+std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client) {
+  std::string text = "apiVersion: v1\nkind: Config\ncurrent-context: coracle\nclusters:\n- name: coracle\n  cluster:\n";
+  text += "    server: " + std::string(server) + "\n    certificate-authority-data: " + base64_encode(ca) + "\n";
+  text += "contexts:\n- name: coracle\n  context:\n    cluster: coracle\n    user: admin\nusers:\n- name: admin\n  user:\n";
+  text += "    client-certificate-data: " + base64_encode(client.certificate) + "\n";
+  text += "    client-key-data: " + base64_encode(client.key) + "\n";
+  return text;
+}
+
+Result<void> write_kubeconfig(const std::string& path, std::string_view text) {
+  std::string there = TRY(read_or_nothing(path));
+  if (there == text) return {};
+  return sys::replace_file(path, text, 0600).wrap("write " + path);
+}
+
+}  // namespace coracle::api

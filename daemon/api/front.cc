@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+// See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) work on our streams. What it gets to
+// read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h).
+#include "daemon/api/front.h"
+
+#include <httplib.h>
+
+#include <csignal>
+#include <deque>
+#include <map>
+#include <system_error>
+#include <thread>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/log.h"
+#include "runtime/base/scope.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr std::chrono::seconds kCrewIdle{20};  // a thread without work leaves
+constexpr std::chrono::milliseconds kLinger{20};
+constexpr size_t kDrainBytesMax = 256 << 10;  // of a body that nobody wanted, so that the connection stays usable
+constexpr uint64_t kBellToken = 0;
+
+// One connection's requests as a cpp-httplib stream: first the tamed head, then the body from the wire.
+class RequestStream : public httplib::Stream {
+ public:
+  RequestStream(TlsConnection& connection, std::string head) : connection_(connection), head_(std::move(head)) {}
+  bool is_readable() const override { return true; }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* to, size_t size) override {
+    if (head_used_ < head_.size()) {
+      size_t count = head_.copy(to, size, head_used_);
+      head_used_ += count;
+      return ssize_t(count);
+    }
+    auto count = connection_.read(to, size);
+    return count ? ssize_t(*count) : -1;
+  }
+  ssize_t write(const char* from, size_t size) override {
+    if (muted_) return ssize_t(size);
+    return connection_.write({from, size}) ? ssize_t(size) : -1;
+  }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip = connection_.peer().address, port = connection_.peer().port;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override {
+    ip = connection_.local().address, port = connection_.local().port;
+  }
+  socket_t socket() const override { return 0; }  // only compared with FD_SETSIZE, which does not bind us: we poll
+#if defined(CPPHTTPLIB_VERSION_NUM)  // 0.19 and newer ask these as well
+  bool wait_readable() const { return true; }
+  bool wait_writable() const { return true; }
+  time_t duration() const { return 0; }
+#endif
+  void mute() { muted_ = true; }  // the answer was written by somebody else
+
+ private:
+  TlsConnection& connection_;
+  std::string head_;
+  size_t head_used_ = 0;
+  bool muted_ = false;
+};
+
+// The request that this thread serves: cpp-httplib's handlers are shared and get no context of their own.
+struct Current {
+  const Head* head;
+  TlsConnection* connection;
+  RequestStream* stream;
+  const Front::Handler* handler;
+  bool reusable = true;
+};
+thread_local Current* current = nullptr;
+
+void fill(httplib::Response& response, Answer& answer) {
+  response.status = answer.status;
+  for (auto& [name, value] : answer.headers) response.headers.emplace(name, std::move(value));
+  if (!answer.content_type.empty()) response.headers.emplace("Content-Type", answer.content_type);
+  response.body = std::move(answer.body);  // cpp-httplib adds Content-Length
+}
+
+void serve(httplib::Response& response, BodySource body) {
+  Exchange exchange(*current->head, *current->connection, std::move(body));
+  (*current->handler)(exchange);
+  if (exchange.taken()) {
+    current->stream->mute();
+    current->reusable = exchange.reusable;
+    response.status = 200;
+    return;
+  }
+  fill(response, exchange.answer);
+}
+
+void serve_without_body(const httplib::Request&, httplib::Response& response) {
+  serve(response, [](const auto&) { return Result<void>(); });
+}
+
+void serve_with_body(const httplib::Request&, httplib::Response& response, const httplib::ContentReader& reader) {
+  bool complete = false, asked = false;
+  serve(response, [&](const std::function<bool(std::string_view)>& take) -> Result<void> {
+    bool taken = asked = true;
+    complete = reader([&](const char* bytes, size_t size) { return taken = take({bytes, size}); });
+    if (complete) return {};
+    if (!taken) return Error(Code::cancelled, "the rest of the body was not wanted");
+    return Error(Code::bad_request, "the request body could not be read");
+  });
+  size_t drained = 0;
+  if (!asked && current->reusable)
+    complete = reader([&](const char*, size_t size) { return (drained += size) <= kDrainBytesMax; });
+  if (!complete) current->reusable = false;  // what is left of the body must not be read as a request
+}
+
+class Http : public httplib::Server {
+ public:
+  Http() {
+    Get("/", serve_without_body);
+    Options("/", serve_without_body);
+    Post("/", serve_with_body);
+    Put("/", serve_with_body);
+    Patch("/", serve_with_body);
+    Delete("/", serve_with_body);
+    set_keep_alive_max_count(100'000);  // what it says in the header Keep-Alive
+    set_keep_alive_timeout(300);
+    set_payload_max_length(size_t(-1));  // limits are the handlers': an image archive may be large
+  }
+  // One request. False: the connection cannot be used again. 0.15 and newer want the addresses as arguments.
+  bool process(RequestStream& stream, bool last) { return process_any(*this, stream, last); }
+
+ private:
+  template <typename Self>
+  static bool process_any(Self& self, RequestStream& stream, bool last) {
+    bool closed = false;
+    if constexpr (requires { self.process_request(stream, last, closed, nullptr); }) {
+      return self.process_request(stream, last, closed, nullptr) && !closed;
+    } else {
+      return self.process_request(stream, std::string(), 0, std::string(), 0, last, closed, nullptr) && !closed;
+    }
+  }
+};
+
+struct Connection {
+  explicit Connection(Fd socket, std::shared_ptr<SSL_CTX> context) : tls(std::move(socket), std::move(context)) {}
+  TlsConnection tls;
+  uint64_t token = 0;
+  bool greeted = false;       // the handshake is over
+  SteadyTime rests_until{};   // closed when nothing comes by then
+  bool in_set = false;        // known to the ReadySet
+};
+using ConnectionPtr = std::shared_ptr<Connection>;
+
+struct Book {  // everything that doorman and crew share
+  std::map<uint64_t, ConnectionPtr> resting;  // armed in the ready set
+  std::map<uint64_t, ConnectionPtr> serving;
+  std::deque<ConnectionPtr> waiting;          // readable, no thread yet
+  uint64_t next_token = 1000;                 // below: listeners and the bell
+  int threads = 0, idle_threads = 0, requests = 0, watches = 0;
+  bool stopping = false;
+  int connections() const { return int(resting.size() + serving.size() + waiting.size()); }
+};
+
+}  // namespace
+
+struct Front::State {
+  State(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)
+      : tls(tls), handler(std::move(handler)), is_long(std::move(is_long)), refuse(std::move(refuse)), limits(limits) {}
+
+  TlsSettings& tls;
+  Handler handler;
+  IsLong is_long;
+  Refuse refuse;
+  FrontLimits limits;
+  Http http;
+  std::vector<Fd> listeners;
+  sys::ReadySet ready;
+  sys::Bell bell;
+  Guarded<Book> book;
+  std::jthread doorman;
+
+  // ---- doorman ----
+  void keep_door(std::stop_token stop);
+  void let_in(const Fd& listener);
+  sys::Timeout close_the_overdue();
+  void rest(ConnectionPtr connection);  // back to the ready set
+  void hand_over(ConnectionPtr connection);
+
+  // ---- crew ----
+  void work();
+  ConnectionPtr next();
+  void attend(const ConnectionPtr& connection);
+  bool more_to_serve(TlsConnection& tls);
+  bool serve_one(Connection& connection);
+  bool refuse_one(Connection& connection, const Head& head, const Error& why);
+  bool process(Connection& connection, const Head& head, const Handler& with);
+};
+
+void Front::State::keep_door(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    for (uint64_t token : ready.wait(close_the_overdue())) {
+      if (token == kBellToken) {
+        bell.clear();
+      } else if (token <= listeners.size()) {
+        let_in(listeners[token - 1]);
+      } else {
+        auto readable = book.with([&](Book& b) {
+          auto found = b.resting.extract(token);
+          return found ? found.mapped() : nullptr;
+        });
+        if (readable) hand_over(std::move(readable));
+      }
+    }
+  }
+}
+
+void Front::State::let_in(const Fd& listener) {
+  for (;;) {
+    auto socket = sys::accept_tcp(listener);
+    if (!socket) {
+      if (socket.error().code() != Code::unavailable) log_warning("api", socket.error().text());
+      return;
+    }
+    auto connection = std::make_shared<Connection>(*std::move(socket), tls.current());
+    bool full = book.with([&](Book& b) {
+      connection->token = b.next_token++;
+      return b.connections() >= limits.connections;
+    });
+    if (full) continue;  // closed by leaving scope
+    connection->rests_until = std::chrono::steady_clock::now() + limits.handshake;
+    rest(std::move(connection));
+  }
+}
+
+// Closes who rested for too long. Returns how long the doorman may sleep.
+sys::Timeout Front::State::close_the_overdue() {
+  auto now = std::chrono::steady_clock::now();
+  std::vector<ConnectionPtr> overdue;
+  auto soonest = book.with([&](Book& b) {
+    auto at = SteadyTime::max();
+    for (auto it = b.resting.begin(); it != b.resting.end();) {
+      if (it->second->rests_until <= now) {
+        overdue.push_back(it->second);
+        it = b.resting.erase(it);
+      } else {
+        at = std::min(at, it->second->rests_until);
+        ++it;
+      }
+    }
+    return at;
+  });
+  for (auto& connection : overdue) connection->tls.close();
+  if (soonest == SteadyTime::max()) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(soonest - now);
+}
+
+void Front::State::rest(ConnectionPtr connection) {
+  int fd = connection->tls.socket().get();
+  uint64_t token = connection->token;
+  bool known = std::exchange(connection->in_set, true);
+  bool first_due = book.with([&](Book& b) {
+    b.serving.erase(token);
+    if (b.stopping) return false;
+    bool earlier = b.resting.empty();
+    b.resting.emplace(token, std::move(connection));
+    return earlier;
+  });
+  auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
+  if (!armed) book.with([&](Book& b) { b.resting.erase(token); });
+  if (first_due) bell.ring();  // the doorman may sleep without an end
+}
+
+void Front::State::hand_over(ConnectionPtr connection) {
+  bool hire = book.with([&](Book& b) {
+    b.waiting.push_back(std::move(connection));
+    bool enough = b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kCrewSpare;
+    if (!enough) b.threads++;
+    return !enough;
+  });
+  book.notify();
+  if (!hire) return;
+  try {
+    std::thread([this] { work(); }).detach();  // counted in `threads`: stop() waits for it
+  } catch (const std::system_error& why) {  // the machine has no more: who runs will come for it
+    log_warning("api", "no thread for a request", {{"why", why.what()}});
+    book.with([](Book& b) { b.threads--; });
+  }
+}
+
+ConnectionPtr Front::State::next() {
+  book.with([](Book& b) { b.idle_threads++; });
+  return book.wait_until(
+      std::stop_token(), std::chrono::steady_clock::now() + kCrewIdle,
+      [](const Book& b) { return b.stopping || !b.waiting.empty(); },
+      [this](Book& b) -> ConnectionPtr {
+        b.idle_threads--;
+        if (b.waiting.empty() || b.stopping) {
+          b.threads--;
+          book.notify();  // under the lock: once it is released, stop() may return and all this be gone
+          return nullptr;
+        }
+        auto connection = std::move(b.waiting.front());
+        b.waiting.pop_front();
+        b.serving.emplace(connection->token, connection);
+        return connection;
+      });
+}
+
+void Front::State::work() {
+  while (auto connection = next()) {
+    attend(connection);
+    bool stopping = book.with([&](Book& b) { return b.stopping; });
+    bool done = connection->tls.broken() || stopping;
+    if (done) {
+      connection->tls.close();
+      book.with([&](Book& b) { b.serving.erase(connection->token); });
+    } else {
+      connection->tls.release_buffers();
+      rest(std::move(connection));
+    }
+  }
+}
+
+// Serves what has arrived. Leaves the connection broken when it cannot be used again.
+void Front::State::attend(const ConnectionPtr& connection) {
+  if (!connection->greeted) {
+    if (!connection->tls.handshake(connection->rests_until)) return connection->tls.close();
+    connection->greeted = true;
+  }
+  while (more_to_serve(connection->tls))
+    if (!serve_one(*connection)) return connection->tls.close();
+  connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
+}
+
+// Lingers for a moment: the next request of a busy client is served without a detour by the doorman.
+bool Front::State::more_to_serve(TlsConnection& tls) {
+  if (tls.has_buffered_input()) return true;
+  bool busy = book.with([](const Book& b) { return !b.waiting.empty() || b.stopping; });
+  auto woken = sys::wait_ready(tls.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
+  if (!woken.first.readable) return false;
+  if (tls.peer_gone()) tls.close();
+  return tls.has_buffered_input();
+}
+
+bool Front::State::serve_one(Connection& connection) {
+  connection.tls.set_read_deadline(std::chrono::steady_clock::now() + limits.head);
+  auto bytes = connection.tls.read_until("\r\n\r\n", kHeadBytesMax);
+  if (!bytes) {
+    if (bytes.error().code() == Code::too_large) refuse_one(connection, {}, bytes.error());
+    return false;
+  }
+  auto head = vet_head(*bytes);
+  if (!head) return refuse_one(connection, {}, head.error()), false;
+
+  bool occupies = is_long(*head);
+  bool admitted = book.with([&](Book& b) {
+    int& running = occupies ? b.watches : b.requests;
+    if (running >= (occupies ? limits.watches : limits.requests)) return false;
+    return running++, true;
+  });
+  if (!admitted) {
+    ErrorDetails details;
+    details.retry_after_seconds = 1;
+    Error busy = Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
+    return refuse_one(connection, *head, busy) && !head->has_body();
+  }
+  Scope leave([&] { book.with([&](Book& b) { (occupies ? b.watches : b.requests)--; }); });
+  connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
+  return process(connection, *head, handler);
+}
+
+bool Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
+  Head as = head;
+  if (as.method.empty()) as.method = "GET", as.keep_alive = false;
+  as.chunked = false, as.content_length.reset();  // the body, if any, is not read
+  return process(connection, as, [&](Exchange& exchange) { refuse(exchange, why); });
+}
+
+bool Front::State::process(Connection& connection, const Head& head, const Handler& with) {
+  RequestStream stream(connection.tls, tame_head(head));
+  Current here{&head, &connection.tls, &stream, &with, head.keep_alive};
+  current = &here;
+  bool usable = http.process(stream, !head.keep_alive);
+  current = nullptr;
+  return connection.tls.flush() && usable && here.reusable && head.keep_alive;
+}
+
+Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)
+    : state_(std::make_unique<State>(tls, std::move(handler), std::move(is_long), std::move(refuse), limits)) {}
+
+Front::~Front() { stop(); }
+
+Result<std::vector<sys::Endpoint>> Front::start(const std::vector<sys::Endpoint>& listen_on) {
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a client that leaves is a failed write, not the end of the process
+  std::vector<sys::Endpoint> bound;
+  TRY(state_->ready.add(state_->bell.fd(), kBellToken));
+  for (const auto& endpoint : listen_on) {
+    auto listener = sys::listen_tcp(endpoint.address, endpoint.port);
+    if (!listener) return state_->listeners.clear(), listener.take_error();
+    bound.push_back(sys::local_endpoint(*listener));
+    state_->listeners.push_back(*std::move(listener));
+    TRY(state_->ready.add(state_->listeners.back().get(), state_->listeners.size()));
+  }
+  state_->doorman = std::jthread([state = state_.get()](std::stop_token stop) { state->keep_door(stop); });
+  return bound;
+}
+
+void Front::stop() {
+  state_->doorman.request_stop();
+  state_->bell.ring();
+  if (state_->doorman.joinable()) state_->doorman.join();
+  state_->listeners.clear();
+  auto open = state_->book.with([](Book& b) {
+    b.stopping = true;
+    auto all = std::move(b.resting);
+    all.insert(b.serving.begin(), b.serving.end());
+    for (auto& connection : b.waiting) all.emplace(connection->token, connection);
+    b.waiting.clear();
+    return all;
+  });
+  for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes who reads, writes or watches
+  state_->book.notify();
+  state_->book.wait(std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});
+}
+
+Front::Counts Front::counts() const {
+  return state_->book.with([](const Book& b) { return Counts{b.connections(), b.requests, b.watches, b.threads}; });
+}
+bool Front::stopping() const {
+  return state_->book.with([](const Book& b) { return b.stopping; });
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// See head.h: a small strict reader. What is ambiguous is refused, not guessed.
+#include "daemon/api/head.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; }
+
+bool is_token_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char); }
+bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
+bool is_target_char(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
+
+Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed request: " + std::string(what)); }
+
+Result<std::string> decode_component(std::string_view text) {
+  std::string spaced(text);
+  std::replace(spaced.begin(), spaced.end(), '+', ' ');
+  auto decoded = percent_decode(spaced);
+  if (!decoded) return malformed("broken percent-encoding in the query");
+  return decoded;
+}
+
+Result<void> read_request_line(std::string_view line, Head& head) {
+  auto parts = split(line, ' ');
+  if (parts.size() != 3 || !is_token(parts[0])) return malformed("request line");
+  head.method = parts[0];
+  if (std::find(std::begin(kMethods), std::end(kMethods), parts[0]) == std::end(kMethods))
+    return Error(Code::method_not_allowed, "no such method here");
+  std::string_view target = parts[1], version = parts[2];
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") return Error(Code::unsupported, "only HTTP/1.1 is spoken here");
+  head.keep_alive = version == "HTTP/1.1";
+  if (target.size() > kTargetBytesMax) return Error(Code::too_large, "the request target is too long");
+  if (target.empty() || target[0] != '/' || !std::all_of(target.begin(), target.end(), is_target_char))
+    return malformed("request target");
+  size_t mark = target.find('?');
+  head.path = target.substr(0, mark);
+  if (mark != std::string_view::npos) head.query_text = target.substr(mark + 1);
+  head.query = TRY(Query::parse(head.query_text));
+  return {};
+}
+
+Result<void> read_header(std::string_view line, Head& head) {
+  size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return malformed("header line");
+  std::string_view value = trim(line.substr(colon + 1));
+  if (std::any_of(value.begin(), value.end(), is_control)) return malformed("control character in a header");
+  head.headers.add(std::string(line.substr(0, colon)), std::string(value));
+  if (head.headers.items().size() > kHeadersMax) return Error(Code::too_large, "too many headers");
+  return {};
+}
+
+Result<void> frame_body(Head& head) {
+  auto lengths = head.headers.all("Content-Length");
+  auto codings = head.headers.all("Transfer-Encoding");
+  if (!codings.empty()) {
+    if (!lengths.empty()) return malformed("both Content-Length and Transfer-Encoding");
+    if (codings.size() != 1 || !equal_fold(codings[0], "chunked"))
+      return Error(Code::unsupported, "only the chunked transfer encoding is understood");
+    head.chunked = true;
+  }
+  for (std::string_view length : lengths) {
+    auto count = parse_number<uint64_t>(length);
+    if (!count || (head.content_length && *head.content_length != *count)) return malformed("Content-Length");
+    head.content_length = count;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool equal_fold(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool names_token(std::string_view field, std::string_view token) {
+  for (std::string_view part : split(field, ','))
+    if (equal_fold(trim(part), token)) return true;
+  return false;
+}
+
+std::string_view Headers::get(std::string_view name) const {
+  for (const auto& [key, value] : all_)
+    if (equal_fold(key, name)) return value;
+  return {};
+}
+std::vector<std::string_view> Headers::all(std::string_view name) const {
+  std::vector<std::string_view> found;
+  for (const auto& [key, value] : all_)
+    if (equal_fold(key, name)) found.push_back(value);
+  return found;
+}
+bool Headers::has(std::string_view name) const { return !all(name).empty(); }
+
+Result<Query> Query::parse(std::string_view text) {
+  Query query;
+  if (text.empty()) return query;
+  for (std::string_view pair : split(text, '&')) {
+    if (pair.empty()) continue;
+    size_t equals = pair.find('=');
+    std::string name = TRY(decode_component(pair.substr(0, equals)));
+    std::string value = TRY(decode_component(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1)));
+    query.all_.emplace_back(std::move(name), std::move(value));
+  }
+  return query;
+}
+std::string_view Query::get(std::string_view name) const {
+  for (const auto& [key, value] : all_)
+    if (key == name) return value;
+  return {};
+}
+std::vector<std::string_view> Query::all(std::string_view name) const {
+  std::vector<std::string_view> found;
+  for (const auto& [key, value] : all_)
+    if (key == name) found.push_back(value);
+  return found;
+}
+bool Query::has(std::string_view name) const { return !all(name).empty(); }
+bool Query::flag(std::string_view name) const {
+  auto values = all(name);
+  if (values.empty()) return false;
+  return values[0] == "1" || equal_fold(values[0], "true") || values[0] == "t" || values[0] == "T" || values[0].empty();
+}
+
+Result<Head> vet_head(std::string_view bytes) {
+  if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the request head is too large");
+  if (!bytes.ends_with("\r\n\r\n")) return malformed("unfinished head");
+  bytes.remove_suffix(2);
+  Head head;
+  bool first = true;
+  while (!bytes.empty()) {
+    size_t end = bytes.find("\r\n");
+    std::string_view line = bytes.substr(0, end);
+    bytes.remove_prefix(end + 2);
+    if (std::exchange(first, false))
+      TRY(read_request_line(line, head));
+    else
+      TRY(read_header(line, head));
+  }
+  TRY(frame_body(head));
+  std::string_view connection = head.headers.get("Connection");
+  if (names_token(connection, "close")) head.keep_alive = false;
+  else if (names_token(connection, "keep-alive")) head.keep_alive = true;
+  bool reads_no_body = head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS";
+  if (head.has_body() && reads_no_body) return malformed(head.method + " with a body");
+  return head;
+}
+
+std::string tame_head(const Head& head) {
+  std::string text = head.method + " / HTTP/1.1\r\n";
+  bool writes = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
+  if (head.chunked) text += "Transfer-Encoding: chunked\r\n";
+  else if (head.content_length || writes) text += "Content-Length: " + std::to_string(head.content_length.value_or(0)) + "\r\n";
+  if (head.chunked && head.method == "DELETE") text.replace(0, 6, "POST");  // cpp-httplib would leave its body unread
+  std::string_view coding = head.headers.get("Content-Encoding");
+  if (equal_fold(coding, "gzip")) text += "Content-Encoding: gzip\r\n";
+  if (equal_fold(head.headers.get("Expect"), "100-continue")) text += "Expect: 100-continue\r\n";
+  if (!head.keep_alive) text += "Connection: close\r\n";
+  return text + "\r\n";
+}
+
+}  // namespace coracle::api

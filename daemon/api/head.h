@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The head of an HTTP request, vetted before anything else reads it: before authentication, before cpp-httplib.
+//   bytes ──vet_head──▶ Head (what we route by) ──tame_head──▶ the few harmless lines that cpp-httplib gets to see
+// It exists because cpp-httplib matches targets, Range and multipart headers with std::regex, which recurses per byte and
+// overflows a stack; because two readings of one head are how requests are smuggled; and because limits belong in one place.
+// Pure. Source: RFC 9112 (message syntax), RFC 9110 (fields), RFC 3986 (targets).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace coracle::api {
+
+constexpr size_t kHeadBytesMax = 64 << 10;
+constexpr size_t kTargetBytesMax = 16 << 10;
+constexpr size_t kHeadersMax = 100;
+
+class Headers {  // names compare without case; several of one name are kept in order
+ public:
+  void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
+  std::string_view get(std::string_view name) const;  // the first, "" when absent
+  std::vector<std::string_view> all(std::string_view name) const;
+  bool has(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& items() const { return all_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> all_;
+};
+
+class Query {  // decoded; several of one name are kept in order
+ public:
+  static Result<Query> parse(std::string_view text);  // Errors: bad_request for broken percent-encoding
+  std::string_view get(std::string_view name) const;  // the first, "" when absent
+  std::vector<std::string_view> all(std::string_view name) const;
+  bool has(std::string_view name) const;
+  bool flag(std::string_view name) const;  // "true" or "1", as Kubernetes reads booleans in a query
+
+ private:
+  std::vector<std::pair<std::string, std::string>> all_;
+};
+
+struct Head {
+  std::string method, path;  // path as sent: still percent-encoded, starts with '/'
+  std::string query_text;
+  Query query;
+  Headers headers;
+  std::optional<uint64_t> content_length;
+  bool chunked = false;
+  bool keep_alive = true;
+  bool has_body() const { return chunked || content_length.value_or(0) > 0; }
+};
+
+// `bytes` ends with the empty line. Errors: bad_request (malformed, or ambiguous as to where the body ends), too_large,
+// unsupported (a transfer encoding or HTTP version that we do not speak).
+Result<Head> vet_head(std::string_view bytes);
+
+// The request as cpp-httplib shall see it: method, "/", and what it needs to read the body.
+std::string tame_head(const Head& head);
+
+bool equal_fold(std::string_view a, std::string_view b);  // ASCII
+// Whether a comma-separated field ("Connection: keep-alive, Upgrade") names `token`, without case.
+bool names_token(std::string_view field, std::string_view token);
+
+}  // namespace coracle::api

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTTP exchange as the handlers see it: what was asked, the answer to fill in, or the connection to take over. It keeps
+// cpp-httplib inside front.cc.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/api/head.h"
+#include "daemon/api/tls.h"
+#include "runtime/base/result.h"
+
+namespace coracle::api {
+
+constexpr size_t kBodyBytesMax = 3 << 20;  // of an ordinary request. Source: apiserver MaxRequestBodyBytes
+
+struct Answer {
+  int status = 200;
+  std::string content_type;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+// Hands over the request body piece by piece until `take` returns false or it ends. Errors: too_large, unavailable, ...
+using BodySource = std::function<Result<void>(const std::function<bool(std::string_view)>& take)>;
+
+class Exchange {
+ public:
+  Exchange(const Head& head, TlsConnection& connection, BodySource body)
+      : head(head), connection(connection), body_(std::move(body)) {}
+
+  const Head& head;
+  TlsConnection& connection;
+  Answer answer;
+
+  Result<std::string> read_body(size_t bytes_max = kBodyBytesMax);
+  Result<void> stream_body(const std::function<bool(std::string_view)>& take) { return body_(take); }
+
+  // From here on the handler writes to the connection itself, head included; `answer` is not sent.
+  TlsConnection& take_over() { return taken_ = true, connection; }
+  bool taken() const { return taken_; }
+  // After a take-over: whether the next request may follow on this connection (the answer was framed and is complete).
+  bool reusable = false;
+
+ private:
+  BodySource body_;
+  bool taken_ = false;
+};
+
+// An endless answer, taken over and chunked: head and chunks reach the client at once.
+class ChunkedAnswer {
+ public:
+  ChunkedAnswer(Exchange& exchange, std::string_view content_type, const std::vector<std::pair<std::string, std::string>>& headers);
+  bool write(std::string_view bytes);  // false: the client is gone
+  bool flush();
+  void end();  // the clean end: the connection may be used again
+
+ private:
+  Exchange& exchange_;
+  TlsConnection& connection_;
+};
+
+std::string_view status_text(int status);  // "Not Found"
+
+}  // namespace coracle::api

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON Web Tokens signed with ECDSA P-256 (ES256): what a ServiceAccount's pod carries. Nothing but ES256 is made or
+// believed, so the algorithm is not the token's to choose.
+// Source: RFC 7515, 7518 section 3.4, 7519; RFC 7638 (the key's name).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+
+namespace coracle::api {
+
+class TokenSigner {  // Thread-safe.
+ public:
+  static Result<TokenSigner> make(std::string_view private_key);  // PEM, P-256. Errors: invalid
+
+  Result<std::string> sign(const json::object& claims) const;
+  // The claims of a token with a good signature of ours; time and audience are the caller's to judge.
+  // Errors: unauthorized.
+  Result<json::value> verify(std::string_view token) const;
+
+  const std::string& key_id() const { return key_id_; }
+  json::object public_jwk() const;
+
+ private:
+  std::shared_ptr<void> key_;  // EVP_PKEY
+  std::string key_id_, x_, y_;  // coordinates, base64url
+};
+
+}  // namespace coracle::api

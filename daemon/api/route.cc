@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// See route.h.
+#include "daemon/api/route.h"
+
+#include "runtime/base/text.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr size_t kSegmentsMax = 64;
+
+Result<std::vector<std::string>> read_segments(std::string_view path) {
+  std::vector<std::string> segments;
+  for (std::string_view raw : split(path, '/')) {
+    if (raw.empty()) continue;  // "//" and a trailing slash
+    auto segment = percent_decode(raw);
+    if (!segment) return Error(Code::bad_request, "broken percent-encoding in the path");
+    if (segment->find('/') != std::string::npos || segment->find('\0') != std::string::npos)
+      return Error(Code::bad_request, "a path segment may hold neither a slash nor a NUL");
+    segments.push_back(*std::move(segment));
+    if (segments.size() > kSegmentsMax) return Error(Code::bad_request, "the path has too many segments");
+  }
+  return segments;
+}
+
+// What follows the version: [watch] [namespaces/<ns>] <resource> [<name> [<subresource> [rest]]]
+void read_resource(const std::vector<std::string>& segments, size_t at, Route& route) {
+  auto segment = [&](size_t i) { return i < segments.size() ? segments[i] : std::string(); };
+  if (segment(at) == "watch") route.watch_prefix = true, at++;
+  // namespaces/<ns>/<resource>: but namespaces/<ns>/status and finalize are the namespace's own.
+  bool own = segment(at + 2) == "status" || segment(at + 2) == "finalize";
+  if (segment(at) == "namespaces" && at + 2 < segments.size() && !own) route.ns = segment(at + 1), at += 2;
+  route.what = Route::What::resource;
+  route.resource = segment(at);
+  route.name = segment(at + 1);
+  route.subresource = segment(at + 2);
+  for (size_t i = at + 3; i < segments.size(); i++) route.rest += "/" + segments[i];
+}
+
+}  // namespace
+
+Result<Route> read_route(std::string_view path) {
+  std::vector<std::string> segments = TRY(read_segments(path));
+  Route route;
+  route.path = "/" + join(segments, "/");
+  if (segments.empty()) return route;
+  bool core = segments[0] == "api";
+  if (!core && segments[0] != "apis") return route;
+  size_t count = segments.size();
+  if (count == 1) return route.what = core ? Route::What::api_versions : Route::What::group_list, route;
+  if (!core) route.group = segments[1];
+  if (!core && count == 2) return route.what = Route::What::group, route;
+  size_t at = core ? 1 : 2;
+  route.version = segments[at];
+  if (count == at + 1) return route.what = Route::What::resource_list, route;
+  read_resource(segments, at + 1, route);
+  return route;
+}
+
+bool asks_for_watch(const Route& route, const Head& head) {
+  return route.what == Route::What::resource && head.method == "GET" && route.subresource.empty() &&
+         (route.watch_prefix || head.query.flag("watch"));
+}
+
+std::string Route::verb(const Head& head) const {
+  if (what != What::resource) {
+    std::string verb(to_lower(head.method));
+    return verb == "head" ? "get" : verb;
+  }
+  if (head.method == "POST") return "create";
+  if (head.method == "PUT") return "update";
+  if (head.method == "PATCH") return "patch";
+  if (head.method == "DELETE") return name.empty() ? "deletecollection" : "delete";
+  if (asks_for_watch(*this, head)) return "watch";
+  return name.empty() ? "list" : "get";
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a URL means, by hand and without regular expressions. Pure.
+//   /apis/apps/v1/namespaces/default/deployments/web/scale ──▶ resource apps/v1 deployments, default/web, scale
+// Whether such a resource exists is the catalog's to say; this reads positions only.
+// Source: Kubernetes API concepts ("Resource URIs"); apiserver endpoints/request/requestinfo.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "daemon/api/head.h"
+
+namespace coracle::api {
+
+struct Route {
+  enum class What {
+    other,          // health, version, openapi, ...: by `path`
+    api_versions,   // /api
+    group_list,     // /apis
+    group,          // /apis/<g>
+    resource_list,  // /api/v1, /apis/<g>/<v>
+    resource,
+  };
+  What what = What::other;
+  std::string path;  // decoded, without a trailing slash
+  std::string group, version, ns, resource, name, subresource;
+  std::string rest;          // behind a proxy subresource
+  bool watch_prefix = false;  // /api/v1/watch/..., the legacy way
+
+  // As authorization names it: get list watch create update patch delete deletecollection.
+  std::string verb(const Head& head) const;
+};
+
+// Errors: bad_request for broken percent-encoding, or an encoded slash or NUL in a segment.
+Result<Route> read_route(std::string_view path);
+
+// Whether the query or the URL asks for a watch.
+bool asks_for_watch(const Route& route, const Head& head);
+
+}  // namespace coracle::api

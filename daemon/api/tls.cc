@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// See tls.h. Every SSL call is made under a lock and never waits inside: what OpenSSL wants is waited for outside, so that
+// a thread that reads does not keep another from writing.
+#include "daemon/api/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <array>
+
+namespace coracle::api {
+namespace {
+
+constexpr size_t kReadChunk = 16 << 10;   // a TLS record
+constexpr size_t kWriteChunk = 16 << 10;
+
+Error ssl_error(Code code, std::string_view doing) {
+  char text[256] = "unknown error";
+  if (unsigned long number = ERR_get_error()) ERR_error_string_n(number, text, sizeof text);
+  ERR_clear_error();
+  return Error(code, std::string(doing) + ": " + text);
+}
+
+std::unique_ptr<BIO, decltype(&BIO_free)> memory_bio(std::string_view text) {
+  return {BIO_new_mem_buf(text.data(), int(text.size())), BIO_free};
+}
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+Certificate read_certificate(BIO* from) { return {PEM_read_bio_X509(from, nullptr, nullptr, nullptr), X509_free}; }
+
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
+                    unsigned int offered_size, void*) {
+  static constexpr unsigned char kHttp11[] = "\x08http/1.1";
+  unsigned char* out = nullptr;
+  int found = SSL_select_next_proto(&out, chosen_size, kHttp11, sizeof kHttp11 - 1, offered, offered_size);
+  *chosen = out;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+// A bad client certificate does not end the handshake: the request is answered 401 instead, which says more.
+int accept_for_now(int, X509_STORE_CTX*) { return 1; }
+
+Result<void> use_certificates(SSL_CTX* context, std::string_view chain, std::string_view key, std::string_view client_ca) {
+  auto chain_bio = memory_bio(chain);
+  Certificate leaf = read_certificate(chain_bio.get());
+  if (!leaf || SSL_CTX_use_certificate(context, leaf.get()) != 1) return ssl_error(Code::invalid, "read the serving certificate");
+  while (Certificate next = read_certificate(chain_bio.get()))
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return ssl_error(Code::invalid, "read the certificate chain");
+  ERR_clear_error();  // the end of the chain reads as an error
+  auto key_bio = memory_bio(key);
+  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> private_key(
+      PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  if (!private_key || SSL_CTX_use_PrivateKey(context, private_key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
+    return ssl_error(Code::invalid, "read the serving key");
+  auto ca_bio = memory_bio(client_ca);
+  Certificate ca = read_certificate(ca_bio.get());
+  if (!ca || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca.get()) != 1 || SSL_CTX_add_client_CA(context, ca.get()) != 1)
+    return ssl_error(Code::invalid, "read the client CA");
+  return {};
+}
+
+std::vector<std::string> name_entries(X509_NAME* name, int nid) {
+  std::vector<std::string> out;
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;) {
+    unsigned char* text = nullptr;
+    int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
+    if (size < 0) continue;
+    out.emplace_back(reinterpret_cast<char*>(text), size_t(size));
+    OPENSSL_free(text);
+  }
+  return out;
+}
+
+sys::Timeout until(SteadyTime deadline) {
+  if (deadline == SteadyTime::max()) return std::nullopt;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::max(left, std::chrono::milliseconds(0));
+}
+
+}  // namespace
+
+Result<void> TlsSettings::set(std::string_view chain, std::string_view key, std::string_view client_ca) {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_read_ahead(context.get(), 0);
+  SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, accept_for_now);
+  TRY(use_certificates(context.get(), chain, key, client_ca));
+  context_.with([&](auto& current) { current = std::move(context); });
+  return {};
+}
+
+std::shared_ptr<SSL_CTX> TlsSettings::current() const {
+  return context_.with([](const auto& current) { return current; });
+}
+
+TlsConnection::TlsConnection(Fd socket, std::shared_ptr<SSL_CTX> context)
+    : socket_(std::move(socket)), context_(std::move(context)), ssl_(SSL_new(context_.get()), SSL_free),
+      peer_(sys::peer_endpoint(socket_)), local_(sys::local_endpoint(socket_)) {
+  SSL_set_fd(ssl_.get(), socket_.get());
+  SSL_set_accept_state(ssl_.get());
+}
+
+Result<void> TlsConnection::handshake(Deadline deadline) {
+  for (;;) {
+    int done, why;
+    {
+      std::lock_guard lock(ssl_mutex_);
+      ERR_clear_error();
+      done = SSL_do_handshake(ssl_.get());
+      why = SSL_get_error(ssl_.get(), done);
+    }
+    if (done == 1) return {};
+    if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
+      broken_ = true;
+      return ssl_error(Code::bad_request, "TLS handshake");
+    }
+    auto woken = sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
+    if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline) {
+      broken_ = true;
+      return Error(Code::timeout, "TLS handshake");
+    }
+  }
+}
+
+PeerCertificate TlsConnection::peer_certificate() const {
+  PeerCertificate out;
+  Certificate certificate(SSL_get1_peer_certificate(ssl_.get()), X509_free);
+  if (!certificate) return out;
+  out.presented = true;
+  out.valid = SSL_get_verify_result(ssl_.get()) == X509_V_OK;
+  X509_NAME* subject = X509_get_subject_name(certificate.get());
+  auto names = name_entries(subject, NID_commonName);
+  if (!names.empty()) out.common_name = names.front();
+  out.organizations = name_entries(subject, NID_organizationName);
+  return out;
+}
+
+Result<size_t> TlsConnection::fill(Deadline deadline) {
+  std::array<char, kReadChunk> chunk;
+  for (;;) {
+    int count, why;
+    {
+      std::lock_guard lock(ssl_mutex_);
+      ERR_clear_error();
+      count = SSL_read(ssl_.get(), chunk.data(), int(chunk.size()));
+      why = count > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), count);
+    }
+    if (count > 0) {
+      in_.erase(0, std::exchange(in_used_, 0));
+      in_.append(chunk.data(), size_t(count));
+      return size_t(count);
+    }
+    if (why == SSL_ERROR_ZERO_RETURN) return size_t(0);
+    if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
+      broken_ = true;
+      return Error(Code::unavailable, "the peer went away");
+    }
+    if (deadline <= std::chrono::steady_clock::now()) return Error(Code::timeout, "nothing was received in time");
+    (void)sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
+  }
+}
+
+bool TlsConnection::has_buffered_input() const { return in_used_ < in_.size() || SSL_pending(ssl_.get()) > 0; }
+
+Result<size_t> TlsConnection::read(char* to, size_t size) {
+  if (in_used_ >= in_.size()) {
+    size_t count = TRY(fill(read_deadline_));
+    if (count == 0) return count;
+  }
+  size_t count = std::min(size, in_.size() - in_used_);
+  std::copy_n(in_.data() + in_used_, count, to);
+  in_used_ += count;
+  return count;
+}
+
+Result<std::string> TlsConnection::read_until(std::string_view end, size_t bytes_max) {
+  size_t searched = in_used_;
+  for (;;) {
+    size_t found = in_.find(end, searched);
+    if (found != std::string::npos) {
+      std::string taken = in_.substr(in_used_, found + end.size() - in_used_);
+      in_used_ = found + end.size();
+      return taken;
+    }
+    if (in_.size() - in_used_ > bytes_max) return Error(Code::too_large, "the request head is too large");
+    size_t tail = std::min(in_.size() - in_used_, end.size() - 1);
+    size_t count = TRY(fill(read_deadline_));
+    if (count == 0) return Error(Code::unavailable, "the peer has closed");
+    searched = in_.size() - count - tail;  // the end may lie across two reads
+  }
+}
+
+bool TlsConnection::write_through(std::string_view bytes) {
+  while (!bytes.empty()) {
+    int count, why;
+    {
+      std::lock_guard lock(ssl_mutex_);
+      ERR_clear_error();
+      count = SSL_write(ssl_.get(), bytes.data(), int(std::min(bytes.size(), kWriteChunk)));
+      why = count > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), count);
+    }
+    if (count > 0) {
+      bytes.remove_prefix(size_t(count));
+      continue;
+    }
+    bool wants = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
+    auto woken = wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, kWriteStall)
+                       : sys::Waited{};
+    if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
+  }
+  return true;
+}
+
+bool TlsConnection::write(std::string_view bytes) {
+  std::lock_guard lock(write_mutex_);
+  if (broken_) return false;
+  if (out_.size() + bytes.size() <= kWriteChunk) return out_.append(bytes), true;
+  std::string pending = std::exchange(out_, {});
+  return write_through(pending) && write_through(bytes);
+}
+
+bool TlsConnection::flush() {
+  std::lock_guard lock(write_mutex_);
+  if (broken_) return false;
+  std::string pending = std::exchange(out_, {});
+  return write_through(pending);
+}
+
+void TlsConnection::close() {
+  if (!broken_) {
+    std::lock_guard lock(ssl_mutex_);
+    ERR_clear_error();
+    (void)SSL_shutdown(ssl_.get());  // best effort: the socket is closed either way
+    ERR_clear_error();
+  }
+  broken_ = true;
+  sys::shut_down(socket_);
+}
+
+TlsConnection::Woken TlsConnection::wait(const sys::Bell& bell, sys::Timeout timeout) {
+  if (has_buffered_input()) return Woken::peer;
+  auto woken = sys::wait_ready(socket_.get(), true, false, bell.fd(), timeout);
+  if (woken.second_readable) return bell.clear(), Woken::bell;
+  return woken.first.readable ? Woken::peer : Woken::time;
+}
+
+bool TlsConnection::peer_gone() {
+  if (broken_) return true;
+  auto count = fill(std::chrono::steady_clock::now());
+  if (!count) return count.error().code() != Code::timeout;
+  return *count == 0;
+}
+
+void TlsConnection::release_buffers() {
+  if (in_used_ >= in_.size()) std::string().swap(in_), in_used_ = 0;
+  std::lock_guard lock(write_mutex_);
+  if (out_.empty()) std::string().swap(out_);
+}
+
+}  // namespace coracle::api
