@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// See bootstrap.h.
+#include "daemon/registry/bootstrap.h"
+
+#include "daemon/registry/kinds/address_range.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr std::string_view kPortName = "https";
+constexpr int kServicePort = 443;
+
+Writer house() {
+  Writer writer;
+  writer.internal = true;
+  return writer;
+}
+
+// Creates it, or brings what is there level with it.
+Result<void> ensure(Registry& registry, const Kind& kind, const Key& key, json::value body) {
+  if (!registry.get(kind, key)) {
+    auto created = registry.create(kind, {key.ns, ""}, body, house());
+    if (created || created.error().code() != Code::already_exists) return created ? Result<void>() : Result<void>(created.take_error());
+  }
+  TRY(registry.patch(kind, key, {}, PatchType::merge, body, false, house()));
+  return {};
+}
+
+json::object metadata(std::string_view name, std::string_view ns = {}) {
+  json::object out{{"name", name}};
+  if (!ns.empty()) out["namespace"] = ns;
+  return out;
+}
+
+json::value service(const std::string& address) {
+  json::object meta = metadata("kubernetes", "default");
+  meta["labels"] = json::object{{"component", "apiserver"}, {"provider", "kubernetes"}};
+  json::object port{{"name", kPortName}, {"protocol", "TCP"}, {"port", kServicePort}, {"targetPort", 6443}};
+  return json::object{{"metadata", std::move(meta)},
+                      {"spec", json::object{{"type", "ClusterIP"}, {"clusterIP", address}, {"ports", json::array{std::move(port)}}}}};
+}
+
+json::value endpoints(const Bootstrap& facts) {
+  json::object meta = metadata("kubernetes", "default");
+  meta["labels"] = json::object{{"endpointslice.kubernetes.io/skip-mirror", "true"}};
+  json::object subset{{"addresses", json::array{json::object{{"ip", facts.api_address}}}},
+                      {"ports", json::array{json::object{{"name", kPortName}, {"port", facts.api_port}, {"protocol", "TCP"}}}}};
+  return json::object{{"metadata", std::move(meta)}, {"subsets", json::array{std::move(subset)}}};
+}
+
+json::value slice(const Bootstrap& facts) {
+  json::object meta = metadata("kubernetes", "default");
+  meta["labels"] = json::object{{"kubernetes.io/service-name", "kubernetes"}};
+  bool v6 = facts.api_address.find(':') != std::string::npos;
+  json::object endpoint{{"addresses", json::array{json::string(facts.api_address)}}, {"conditions", json::object{{"ready", true}}}};
+  return json::object{{"metadata", std::move(meta)},
+                      {"addressType", v6 ? "IPv6" : "IPv4"},
+                      {"endpoints", json::array{std::move(endpoint)}},
+                      {"ports", json::array{json::object{{"name", kPortName}, {"port", facts.api_port}, {"protocol", "TCP"}}}}};
+}
+
+}  // namespace
+
+Result<std::string> api_service_address(const Ranges& ranges) {
+  AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
+  return address_text(range.first());
+}
+
+Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& facts) {
+  for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
+    if (!registry.get(kNamespace, {"", std::string(name)}))
+      TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));
+  std::string address = TRY(api_service_address(ranges));
+  Key key{"default", "kubernetes"};
+  json::value wanted = service(address);
+  wanted.at("spec").at("ports").at(0).at("targetPort") = facts.api_port;
+  TRY(ensure(registry, kService, key, std::move(wanted)).wrap("make the Service kubernetes"));
+  if (facts.api_address.empty()) return {};
+  TRY(ensure(registry, kEndpoints, key, endpoints(facts)).wrap("make the Endpoints kubernetes"));
+  TRY(ensure(registry, kEndpointSlice, key, slice(facts)).wrap("make the EndpointSlice kubernetes"));
+  return {};
+}
+
+}  // namespace coracle::registry

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is there from the first moment: the namespaces that everybody expects, and the `kubernetes` Service that leads pods
+// to the API. Run at every start: what is missing or has changed (the node's address) is put right.
+#pragma once
+
+#include <string>
+
+#include "daemon/registry/registry.h"
+
+namespace coracle::registry {
+
+struct Bootstrap {
+  std::string api_address;  // where pods reach the API: the node's address
+  uint16_t api_port = 6443;
+};
+
+// Errors: what the pipeline says.
+Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& facts);
+
+// The first address of the service range: the `kubernetes` Service. Errors: invalid
+Result<std::string> api_service_address(const Ranges& ranges);
+
+}  // namespace coracle::registry

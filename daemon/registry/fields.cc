@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// See fields.h: one table of what each kind can be selected by.
+#include "daemon/registry/fields.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "store/object/selector.h"
+#include "store/object/status.h"
+
+namespace coracle::registry {
+namespace {
+
+struct Row {
+  std::string_view resource;
+  std::vector<std::string_view> fields;  // path in the object; "name=path" where they differ
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = {
+      {"pods", {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+                "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"}},
+      {"nodes", {"spec.unschedulable"}},
+      {"events", {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+                  "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+                  "reportingComponent", "source=source.component", "type", "regarding.kind=involvedObject.kind",
+                  "regarding.namespace=involvedObject.namespace", "regarding.name=involvedObject.name",
+                  "regarding.uid=involvedObject.uid", "regarding.apiVersion=involvedObject.apiVersion",
+                  "regarding.resourceVersion=involvedObject.resourceVersion", "regarding.fieldPath=involvedObject.fieldPath",
+                  "reportingController=reportingComponent"}},
+      {"secrets", {"type"}},
+      {"namespaces", {"status.phase", "name=metadata.name"}},
+      {"services", {"spec.clusterIP", "spec.type"}},
+      {"replicasets", {"status.replicas"}},
+      {"replicationcontrollers", {"status.replicas"}},
+      {"jobs", {"status.successful=status.succeeded"}},
+  };
+  return table;
+}
+
+// The path that a field's name stands for; "" when the kind does not support it.
+std::string_view path_of(const Kind& kind, std::string_view field) {
+  if (field == "metadata.name" || field == "metadata.namespace") return field;
+  for (const Row& row : rows()) {
+    if (row.resource != kind.resource) continue;
+    for (std::string_view entry : row.fields) {
+      size_t equals = entry.find('=');
+      if (entry.substr(0, equals) == field) return equals == std::string_view::npos ? entry : entry.substr(equals + 1);
+    }
+  }
+  return {};
+}
+
+std::string text_of(const json::value* value) {
+  if (!value || value->is_null()) return {};
+  if (const json::string* text = value->if_string()) return {text->data(), text->size()};
+  if (const json::array* list = value->if_array()) {  // status.podIPs: the first counts
+    return list->empty() ? std::string() : std::string(get_string((*list)[0], "ip"));
+  }
+  return to_text(*value);
+}
+
+std::string look_up(const Object& object, std::string_view field) {
+  if (field == "metadata.name") return object.name();
+  if (field == "metadata.namespace") return object.ns();
+  std::string_view path = path_of(object.kind(), field);
+  std::string text = text_of(find(object.json(), path));
+  if (text.empty() && (field == "spec.unschedulable" || field == "spec.hostNetwork")) return "false";
+  if (text.empty() && field == "source") return text_of(find(object.json(), "reportingComponent"));
+  if (text.empty() && field == "status.replicas") return "0";
+  return text;
+}
+
+}  // namespace
+
+Result<Filter> make_filter(const Kind& kind, const std::string& labels, const std::string& fields) {
+  LabelSelector by_label = TRY(LabelSelector::parse(labels));
+  FieldSelector by_field = TRY(FieldSelector::parse(fields));
+  for (const auto& term : by_field.terms())
+    if (path_of(kind, term.field).empty()) return bad_request("field label not supported: " + term.field);
+  if (by_label.empty() && by_field.empty()) return Filter();
+  return Filter([by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
+    bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(object, field); });
+    return fits && (by_label.empty() || by_label.matches(object));
+  });
+}
+
+std::string name_demanded(const std::string& fields) {
+  auto selector = FieldSelector::parse(fields);
+  if (!selector) return {};
+  return std::string(selector->required("metadata.name").value_or(""));
+}
+
+}  // namespace coracle::registry

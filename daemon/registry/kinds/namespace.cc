@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Namespaces: begin Active, carry their name as a label, and stay Terminating until somebody has emptied them and taken
+// "kubernetes" out of spec.finalizers (PUT /finalize). Source: Kubernetes "Namespaces"; admission NamespaceLifecycle.
+#include <algorithm>
+
+#include "daemon/registry/kinds/kinds.h"
+#include "daemon/registry/metadata.h"
+#include "store/object/status.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+
+void label_with_name(json::value& object) {
+  json::value& labels = metadata_of(object)["labels"];
+  if (!labels.is_object()) labels.emplace_object();
+  labels.get_object()[kNameLabel] = get_string(object, "metadata.name");
+}
+
+void prepare_create(json::value& object) {
+  label_with_name(object);
+  make(object, "status.phase") = "Active";
+  json::value& finalizers = make(object, "spec.finalizers");
+  if (!finalizers.is_array()) finalizers.emplace_array();
+  json::array& all = finalizers.get_array();
+  if (std::find(all.begin(), all.end(), json::value("kubernetes")) == all.end()) all.push_back("kubernetes");
+}
+
+void prepare_update(json::value& object, const json::value& old) {
+  label_with_name(object);
+  if (const json::value* finalizers = find(old, "spec.finalizers")) make(object, "spec.finalizers") = *finalizers;  // only /finalize takes them
+}
+
+Result<void> admit_delete(const Object& object) {
+  for (std::string_view kept : {"default", "kube-system", "kube-public"})
+    if (object.name() == kept) return forbidden(kNamespace, object.name(), "this namespace may not be deleted");
+  return {};
+}
+
+}  // namespace
+
+const Strategy& namespace_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kNamespace;
+    s.deletion.awaits_finalize = true;
+    s.prepare_create = prepare_create;
+    s.prepare_update = prepare_update;
+    s.admit_delete = admit_delete;
+    return s;
+  }();
+  return strategy;
+}
+
+}  // namespace coracle::registry

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Services: cluster addresses and node ports are given from the configured ranges. Writes of services go one at a time, and
+// what is taken is read from the services that there are: nothing can leak, and nothing is given twice.
+//   wanted (spec) + taken (all other services) ──▶ clusterIP(s), nodePorts
+// Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range).
+#include <algorithm>
+#include <set>
+
+#include "daemon/registry/kinds/address_range.h"
+#include "daemon/registry/kinds/kinds.h"
+#include "store/object/status.h"
+
+namespace coracle::registry {
+namespace {
+
+struct Taken {
+  std::set<uint32_t> addresses;
+  std::set<std::pair<int64_t, std::string>> ports;  // node port and protocol
+};
+
+Taken taken_by_others(const engine::Engine& engine, const std::string& uid) {
+  Taken taken;
+  auto all = engine.list(kService, {});
+  if (!all) return taken;
+  for (const ObjectPtr& service : all->items) {
+    if (service->uid() == uid) continue;
+    for (const json::value& text : get_array(service->json(), "spec.clusterIPs"))
+      if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) taken.addresses.insert(*address);
+    for (const json::value& port : get_array(service->json(), "spec.ports"))
+      if (int64_t number = get_int(port, "nodePort")) taken.ports.emplace(number, get_string(port, "protocol"));
+  }
+  return taken;
+}
+
+// How much at the lower end is left to those who ask by number. Source: Kubernetes "avoiding collisions".
+uint32_t reserved_at_start(const AddressRange& range) {
+  uint32_t size = range.last() - range.base + 2;
+  return std::clamp(size / 16, uint32_t(16), uint32_t(256));
+}
+
+std::optional<uint32_t> free_address(const AddressRange& range, const Taken& taken) {
+  uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
+  for (uint32_t at = middle; at <= range.last(); at++)
+    if (!taken.addresses.contains(at)) return at;
+  for (uint32_t at = range.first() + 1; at < middle; at++)  // the first is the API's own
+    if (!taken.addresses.contains(at)) return at;
+  return std::nullopt;
+}
+
+Result<void> give_address(json::value& service, const Taken& taken, const Ranges& ranges) {
+  AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
+  std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
+  uint32_t address;
+  if (wanted.empty()) {
+    auto found = free_address(range, taken);
+    if (!found) return internal_error("failed to allocate a serviceIP: range is full");
+    address = *found;
+  } else {
+    auto asked = parse_address(wanted);
+    std::string value = "[\"" + wanted + "\"]";
+    if (!asked || !range.contains(*asked) || *asked < range.first() || *asked > range.last())
+      return invalid(kService, name, {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted +
+                                                    ": the provided IP (" + wanted + ") is not in the valid range. The range of valid IPs is " +
+                                                    ranges.service_cidr)});
+    if (taken.addresses.contains(*asked))
+      return invalid(kService, name, {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted + ": provided IP is already allocated")});
+    address = *asked;
+  }
+  make(service, "spec.clusterIP") = address_text(address);
+  make(service, "spec.clusterIPs") = json::array{json::string(address_text(address))};
+  return {};
+}
+
+Result<void> give_ports(json::value& service, Taken& taken, const Ranges& ranges) {
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return {};
+  std::string name(get_string(service, "metadata.name"));
+  int64_t next = ranges.node_port_min;
+  json::array& all = ports.get_array();
+  for (size_t i = 0; i < all.size(); i++) {
+    if (!all[i].is_object()) continue;
+    std::string protocol(get_string(all[i], "protocol")), field = "spec.ports[" + std::to_string(i) + "].nodePort";
+    int64_t wanted = get_int(all[i], "nodePort");
+    if (wanted == 0) {
+      while (next <= ranges.node_port_max && taken.ports.contains({next, protocol})) next++;
+      if (next > ranges.node_port_max) return internal_error("failed to allocate a nodePort: range is full");
+      wanted = next;
+    } else if (wanted < ranges.node_port_min || wanted > ranges.node_port_max) {
+      return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is not in the valid range. The range of valid ports is " +
+                                                    std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
+    } else if (taken.ports.contains({wanted, protocol})) {
+      return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is already allocated")});
+    }
+    taken.ports.emplace(wanted, protocol);
+    all[i].get_object()["nodePort"] = wanted;
+  }
+  return {};
+}
+
+bool has_address(std::string_view type) { return type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer" || type.empty(); }
+bool has_ports(std::string_view type) { return type == "NodePort" || type == "LoadBalancer"; }
+
+void name_families(json::value& service) {
+  if (get_array(service, "spec.ipFamilies").empty()) make(service, "spec.ipFamilies") = json::array{"IPv4"};
+  if (get_string(service, "spec.ipFamilyPolicy").empty()) make(service, "spec.ipFamilyPolicy") = "SingleStack";
+}
+
+void drop(json::value& service, std::initializer_list<std::string_view> fields) {
+  json::value& spec = make(service, "spec");
+  for (std::string_view field : fields) spec.get_object().erase(field);
+}
+
+Result<void> allocate(json::value& service, const Admission& admission) {
+  std::string type(get_string(service, "spec.type"));
+  Taken taken = taken_by_others(admission.engine, std::string(get_string(service, "metadata.uid")));
+  if (!has_address(type)) {
+    drop(service, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
+  } else if (get_string(service, "spec.clusterIP") == "None") {
+    make(service, "spec.clusterIPs") = json::array{"None"};
+    name_families(service);
+  } else {
+    TRY(give_address(service, taken, admission.ranges));
+    name_families(service);
+  }
+  bool balanced = type == "LoadBalancer";
+  bool wants_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
+  if (!wants_ports) return {};
+  return give_ports(service, taken, admission.ranges);
+}
+
+void prepare_create(json::value& service) {
+  service.get_object()["status"] = json::object{{"loadBalancer", json::object()}};
+  if (get_string(service, "spec.clusterIP").empty() && !get_array(service, "spec.clusterIPs").empty()) {
+    const json::value& first = get_array(service, "spec.clusterIPs")[0];
+    if (first.is_string()) make(service, "spec.clusterIP") = json::value(first.get_string());
+  }
+}
+
+// Back to a type without node ports: those that were given go, those that a client adds now are for validation to refuse.
+void drop_node_ports(json::value& service, const json::value& old) {
+  std::set<int64_t> given;
+  for (const json::value& port : get_array(old, "spec.ports")) given.insert(get_int(port, "nodePort"));
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return;
+  for (json::value& port : ports.get_array())
+    if (port.is_object() && given.contains(get_int(port, "nodePort"))) port.get_object().erase("nodePort");
+}
+
+// A client that does not mention what was given to it keeps it, as long as the type still has such a thing.
+void prepare_update(json::value& service, const json::value& old) {
+  std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
+  bool keeps_address = has_address(type) && has_address(old_type);
+  if (keeps_address && get_string(service, "spec.clusterIP").empty()) {
+    for (std::string_view field : {"clusterIP", "clusterIPs"})
+      if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
+  }
+  if (!has_ports(type)) return drop_node_ports(service, old);
+  if (!has_ports(old_type)) return;
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return;
+  for (json::value& port : ports.get_array()) {
+    if (!port.is_object() || get_int(port, "nodePort") != 0) continue;
+    for (const json::value& before : get_array(old, "spec.ports"))
+      if (get_int(before, "port") == get_int(port, "port") && get_string(before, "protocol") == get_string(port, "protocol") &&
+          get_int(before, "nodePort") != 0)
+        port.get_object()["nodePort"] = get_int(before, "nodePort");
+  }
+}
+
+Result<void> admit_update(json::value& service, const Object&, const Admission& admission) { return allocate(service, admission); }
+
+}  // namespace
+
+const Strategy& service_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kService;
+    s.one_at_a_time = true;
+    s.prepare_create = prepare_create;
+    s.prepare_update = prepare_update;
+    s.admit_create = allocate;
+    s.admit_update = admit_update;
+    return s;
+  }();
+  return strategy;
+}
+
+}  // namespace coracle::registry

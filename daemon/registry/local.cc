@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// See local.h.
+#include "daemon/registry/local.h"
+
+#include "daemon/registry/watch.h"
+
+namespace coracle::registry {
+namespace {
+
+// Who sets which field is recorded for people, who may disagree; our own components do not.
+Writer house(const UpdateOptions& options = {}) {
+  Writer writer;
+  writer.internal = true;
+  writer.field_manager = options.field_manager;
+  return writer;
+}
+
+class LocalWatch : public Watch {
+ public:
+  explicit LocalWatch(std::unique_ptr<engine::Subscription> subscription) : subscription_(std::move(subscription)) {}
+
+ private:
+  std::unique_ptr<engine::Subscription> subscription_;
+};
+
+Key key_of(const json::value& body) {
+  return {std::string(get_string(body, "metadata.namespace")), std::string(get_string(body, "metadata.name"))};
+}
+
+}  // namespace
+
+Result<ObjectPtr> LocalClient::get(const Kind& kind, const Key& key) { return registry_.get(kind, key); }
+
+Result<ObjectList> LocalClient::list(const Kind& kind, const ListOptions& options) {
+  engine::ListPage page = TRY(registry_.list(kind, {options, 0, 0}));
+  return ObjectList{std::move(page.items), page.revision, std::move(page.continue_token)};
+}
+
+Result<ObjectPtr> LocalClient::create(const Kind& kind, const json::value& body) {
+  Written written = TRY(registry_.create(kind, {key_of(body).ns, ""}, body, house()));
+  return std::move(written.object);
+}
+
+Result<ObjectPtr> LocalClient::update(const Kind& kind, const json::value& body, const UpdateOptions& options) {
+  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, body, house(options)));
+  return std::move(written.object);
+}
+
+Result<ObjectPtr> LocalClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, const UpdateOptions& options) {
+  Written written = TRY(registry_.patch(kind, key, options.subresource, type, patch, options.force, house(options)));
+  return std::move(written.object);
+}
+
+Result<void> LocalClient::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {
+  TRY(registry_.remove(kind, key, options, house()));
+  return {};
+}
+
+Result<json::value> LocalClient::act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
+  return registry_.act(kind, key, subresource, body, house());
+}
+
+Result<std::unique_ptr<Watch>> LocalClient::watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) {
+  Filter filter = TRY(make_filter(kind, options.label_selector, options.field_selector));
+  engine::Callbacks callbacks;
+  callbacks.event = [filter = std::move(filter), &sink](const engine::Event& event) {
+    if (auto seen = seen_through(filter, event)) sink.on_event(*seen);
+  };
+  callbacks.end = [&sink](const Error& why) { sink.on_end(why); };
+  auto subscription = TRY(registry_.engine().subscribe(kind, options.ns, options.after, std::move(callbacks)));
+  return std::unique_ptr<Watch>(std::make_unique<LocalWatch>(std::move(subscription)));
+}
+
+}  // namespace coracle::registry

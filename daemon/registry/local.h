@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// LocalClient: the Client of those who live in this process. The same pipeline as over HTTP, without HTTP: no text, no
+// authentication (it is the house itself), no thread per watch (the engine's hub calls the sinks).
+#pragma once
+
+#include "daemon/registry/registry.h"
+#include "store/client/client.h"
+
+namespace coracle::registry {
+
+class LocalClient : public Client {
+ public:
+  explicit LocalClient(Registry& registry) : registry_(registry) {}
+
+  Result<ObjectPtr> get(const Kind& kind, const Key& key) override;
+  Result<ObjectList> list(const Kind& kind, const ListOptions& options) override;
+  Result<ObjectPtr> create(const Kind& kind, const json::value& body) override;
+  Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options) override;
+  Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, const UpdateOptions& options) override;
+  Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options) override;
+  Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) override;
+  Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) override;
+
+ private:
+  Registry& registry_;
+};
+
+}  // namespace coracle::registry

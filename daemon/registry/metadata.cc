@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// See metadata.h.
+#include "daemon/registry/metadata.h"
+
+#include <algorithm>
+
+#include "daemon/registry/identity.h"
+#include "runtime/base/text.h"
+#include "store/object/patch.h"
+#include "store/object/status.h"
+
+namespace coracle::registry {
+namespace {
+
+std::string text_at(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  const json::string* text = value ? value->if_string() : nullptr;
+  return text ? std::string(text->data(), text->size()) : std::string();
+}
+
+Error wrong_version(std::string_view found, std::string_view expected) {
+  return bad_request("the API version in the data (" + std::string(found) + ") does not match the expected API version (" +
+                     std::string(expected) + ")");
+}
+
+}  // namespace
+
+json::object& metadata_of(json::value& object) {
+  json::value& metadata = make(object, "metadata");
+  if (!metadata.is_object()) metadata.emplace_object();
+  return metadata.get_object();
+}
+
+Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
+  if (!body.is_object()) return bad_request("the body must be a JSON object");
+  json::object& object = body.get_object();
+  std::string version = text_at(object, "apiVersion"), name_of_kind = text_at(object, "kind");
+  if (!version.empty() && version != kind.api_version()) return wrong_version(version, kind.api_version());
+  if (!name_of_kind.empty() && name_of_kind != kind.kind)
+    return bad_request("the kind in the data (" + name_of_kind + ") does not match the expected kind (" + std::string(kind.kind) + ")");
+  object["apiVersion"] = kind.api_version();
+  object["kind"] = kind.kind;
+
+  const json::value* given = object.if_contains("metadata");
+  if (given && !given->is_object() && !given->is_null())
+    return bad_request(std::string(kind.kind) + " in version \"" + std::string(kind.version) + "\" cannot be handled as a " +
+                       std::string(kind.kind) + ": metadata must be an object");
+  json::object& metadata = metadata_of(body);
+  std::string ns = text_at(metadata, "namespace"), name = text_at(metadata, "name");
+  if (kind.namespaced && !ns.empty() && ns != key.ns)
+    return bad_request("the namespace of the provided object does not match the namespace sent on the request");
+  if (kind.namespaced) metadata["namespace"] = key.ns;
+  if (!key.name.empty() && !name.empty() && name != key.name)
+    return bad_request("the name of the object (" + name + ") does not match the name on the URL (" + key.name + ")");
+  if (!key.name.empty()) metadata["name"] = key.name;
+  return {};
+}
+
+Result<void> begin_life(json::value& object, bool counts_generations, WallTime now) {
+  json::object& metadata = metadata_of(object);
+  if (!text_at(metadata, "resourceVersion").empty())
+    return bad_request("resourceVersion should not be set on objects to be created");
+  for (std::string_view own : {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"})
+    metadata.erase(own);
+  metadata["uid"] = make_uid();
+  metadata["creationTimestamp"] = format_time(now);
+  if (counts_generations) metadata["generation"] = 1;
+  return {};
+}
+
+Result<void> continue_life(const Kind& kind, json::value& object, const Object& old) {
+  json::object& metadata = metadata_of(object);
+  const json::object& before = get_object(old.json(), "metadata");
+  std::string uid = text_at(metadata, "uid");
+  if (!uid.empty() && uid != old.uid())
+    return conflict(kind, old.name(), "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + old.uid());
+  for (std::string_view own :
+       {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}) {
+    if (const json::value* kept = before.if_contains(own)) metadata[own] = *kept;
+    else metadata.erase(own);
+  }
+  metadata["resourceVersion"] = std::to_string(old.revision());
+  if (!metadata.contains("managedFields"))
+    if (const json::value* kept = before.if_contains("managedFields")) metadata["managedFields"] = *kept;
+  if (!old.deleting()) return {};
+  const json::array& had = get_array(old.json(), "metadata.finalizers");
+  std::vector<std::string> added;
+  for (const json::value& finalizer : get_array(object, "metadata.finalizers"))
+    if (std::find(had.begin(), had.end(), finalizer) == had.end() && finalizer.is_string())
+      added.push_back(quoted(finalizer.get_string()));
+  if (added.empty()) return {};
+  return invalid(kind, old.name(),
+                 {forbidden_field("metadata.finalizers",
+                                  "no new finalizers can be added if the object is being deleted, found new finalizers [" +
+                                      join(added, ", ") + "]")});
+}
+
+bool spec_changed(const json::value& object, const json::value& old) {
+  const json::object& now = object.get_object();
+  const json::object& before = old.get_object();
+  auto counts = [](std::string_view key) { return key != "metadata" && key != "status" && key != "apiVersion" && key != "kind"; };
+  for (const auto& [key, value] : now) {
+    const json::value* other = before.if_contains(key);
+    if (counts(key) && (!other || !json_equal(value, *other))) return true;
+  }
+  for (const auto& [key, value] : before)
+    if (counts(key) && !now.contains(key)) return true;
+  return false;
+}
+
+void count_generation(json::value& object, const json::value& old) {
+  metadata_of(object)["generation"] = get_int(old, "metadata.generation") + 1;
+}
+
+bool has_finalizers(const json::value& object) { return !get_array(object, "metadata.finalizers").empty(); }
+
+bool remove_finalizer(json::value& object, std::string_view name) {
+  json::object& metadata = metadata_of(object);
+  json::value* found = metadata.if_contains("finalizers");
+  if (!found || !found->is_array()) return false;
+  json::array& all = found->get_array();
+  auto at = std::find(all.begin(), all.end(), json::value(name));
+  if (at == all.end()) return false;
+  all.erase(at);
+  if (all.empty()) metadata.erase("finalizers");
+  return true;
+}
+
+void add_finalizer(json::value& object, std::string_view name) {
+  json::value& finalizers = metadata_of(object)["finalizers"];
+  if (!finalizers.is_array()) finalizers.emplace_array();
+  json::array& all = finalizers.get_array();
+  if (std::find(all.begin(), all.end(), json::value(name)) == all.end()) all.push_back(json::value(name));
+}
+
+}  // namespace coracle::registry

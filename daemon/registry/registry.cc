@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline. Each verb reads as its steps; what depends on the kind is asked of the catalog and the strategy.
+#include "daemon/registry/registry.h"
+
+#include <algorithm>
+
+#include "daemon/registry/identity.h"
+#include "daemon/registry/metadata.h"
+#include "daemon/registry/scale.h"
+#include "runtime/base/text.h"
+#include "store/object/patch.h"
+#include "store/object/status.h"
+#include "store/schema/apply.h"
+#include "store/schema/decode.h"
+#include "store/schema/default.h"
+#include "store/schema/merge.h"
+#include "store/schema/validate.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr int kNameAttempts = 8;      // Source: apiserver registry/store.go
+constexpr int kConflictAttempts = 16;
+constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
+
+bool has_status(const schema::KindInfo& info) { return info.subresource("status") != nullptr; }
+
+std::string given_revision(const json::value& body) { return std::string(get_string(body, "metadata.resourceVersion")); }
+
+// Decision 3: what the machine can observe again need not be on the disk before it is seen.
+engine::Durability durability_of(const Kind& kind, std::string_view subresource, const Writer& writer) {
+  if (kind == kLease) return engine::Durability::lazy;
+  if (kind == kEvent) return engine::Durability::soft;
+  bool observed = subresource == "status" && (writer.internal || kind == kPod || kind == kNode);
+  bool derived = writer.internal && (kind == kEndpoints || kind == kEndpointSlice);
+  return observed || derived ? engine::Durability::soft : engine::Durability::durable;
+}
+
+// The engine's refusals in Kubernetes' words.
+Error reworded(const Kind& kind, const Key& key, Error error) {
+  if (error.code() == Code::already_exists) return already_exists(kind, key.name);
+  if (error.code() == Code::conflict) return stale_conflict(kind, key.name);
+  if (error.code() == Code::not_found) return not_found(kind, key.name);
+  return error;
+}
+
+Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
+  if (causes.empty()) return {};
+  return invalid(info.kind, get_string(object, "metadata.name"), std::move(causes));
+}
+
+// A patch that makes no sense as JSON patch of this object answers 422 with the kind's name.
+Result<json::value> apply_any_patch(const schema::KindInfo& info, json::value document, PatchType type, const json::value& patch) {
+  switch (type) {
+    case PatchType::json:
+      TRY(apply_json_patch(document, patch));
+      return document;
+    case PatchType::merge:
+      apply_merge_patch(document, patch);
+      return document;
+    case PatchType::strategic:
+      return schema::strategic_merge(info, std::move(document), patch);
+    case PatchType::apply:
+      break;
+  }
+  return bad_request("this patch type cannot be used here");
+}
+
+schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
+  return {writer.field_manager, std::string(subresource), force};
+}
+
+}  // namespace
+
+struct Registry::Target {
+  const schema::KindInfo& info;
+  const Strategy& strategy;
+  Key key;
+  std::string_view subresource;
+  const Kind& kind() const { return info.kind; }
+};
+
+Registry::Registry(engine::Engine& engine, Ranges ranges, const Clock& clock)
+    : engine_(engine), ranges_(std::move(ranges)), clock_(clock) {}
+
+// ---- reads ----
+
+Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
+  auto found = engine_.get(kind, key);
+  if (!found && found.error().code() == Code::not_found) return not_found(kind, key.name);
+  return found;
+}
+
+Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {
+  engine::ListOptions options;
+  options.matches = TRY(make_filter(kind, request.options.label_selector, request.options.field_selector));
+  options.ns = request.options.ns;
+  options.limit = size_t(std::max<int64_t>(request.options.limit, 0));
+  options.continue_token = request.options.continue_token;
+  options.at = request.exactly;
+  return engine_.list(kind, options);
+}
+
+// ---- create ----
+
+std::unique_lock<std::mutex> Registry::turn_of(const Strategy& strategy) {
+  return strategy.one_at_a_time ? std::unique_lock(allocation_) : std::unique_lock<std::mutex>();
+}
+
+Result<json::value> Registry::decode(const schema::KindInfo& info, json::value body, const Writer& writer) const {
+  schema::Decoded decoded = TRY(schema::decode(info.type(), std::move(body)));
+  if (writer.validation == FieldValidation::strict && (!decoded.warnings.empty() || !writer.duplicates.empty()))
+    return schema::strict_error(info.type(), decoded.warnings, writer.duplicates);
+  if (writer.validation == FieldValidation::warn && writer.warnings) {
+    for (auto& warning : decoded.warnings) writer.warnings->push_back(std::move(warning));
+    for (const auto& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
+  }
+  return std::move(decoded.value);
+}
+
+Result<void> Registry::check_namespace(const Kind& kind, const std::string& ns) const {
+  if (!kind.namespaced) return {};
+  auto found = engine_.get(kNamespace, {"", ns});
+  if (!found) return not_found(kNamespace, ns);
+  if (!(*found)->deleting()) return {};
+  ErrorDetails details;
+  details.group = kind.group, details.kind = kind.resource;
+  details.causes.push_back({"NamespaceTerminating", "namespace " + ns + " is being terminated", "metadata.namespace"});
+  return Error(Code::forbidden, "unable to create new content in namespace " + ns + " because it is being terminated").with(std::move(details));
+}
+
+Result<Written> Registry::create(const Kind& kind, const Key& place, json::value body, const Writer& writer) {
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  TRY(settle_place(info.kind, body, place));
+  bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
+  json::value decoded = TRY(decode(info, std::move(body), writer));
+  TRY(check_namespace(info.kind, place.ns));
+  auto turn = turn_of(strategy_of(info.kind));
+  if (!generated) return create_once(info, place, decoded, writer);
+  for (int attempt = 1;; attempt++) {
+    metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
+    auto made = create_once(info, place, decoded, writer);
+    if (made || made.error().code() != Code::already_exists || attempt == kNameAttempts) return made;
+  }
+}
+
+Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer) {
+  const Strategy& strategy = strategy_of(info.kind);
+  json::value object = body;
+  WallTime now = clock_.now();
+  if (has_status(info)) object.get_object().erase("status");
+  TRY(begin_life(object, strategy.deletion.counts_generations, now));
+  if (strategy.prepare_create) strategy.prepare_create(object);
+  schema::apply_defaults(info, object);
+  if (strategy.admit_create)
+    TRY(strategy.admit_create(object, {engine_, ranges_, now}));
+  schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(object)));  // what was added is put in its place
+  object = std::move(canonical.value);
+  TRY(check(info, object, schema::validate_create(info, object)));
+  if (!writer.field_manager.empty()) schema::track_update(info, nullptr, object, manager_of(writer, {}, false), now);
+
+  Key key{place.ns, std::string(get_string(object, "metadata.name"))};
+  if (writer.dry_run) {
+    if (engine_.get(info.kind, key)) return already_exists(info.kind, key.name);
+    ObjectPtr imagined = TRY(Object::make(info.kind, std::move(object)));
+    return Written{std::move(imagined), true};
+  }
+  auto stored = engine_.write({&info.kind, key, std::move(object), Revision(0)}, durability_of(info.kind, {}, writer));
+  if (!stored) return reworded(info.kind, key, stored.take_error());
+  return Written{*std::move(stored), true};
+}
+
+// ---- update and patch ----
+
+Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer) {
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  Target target{info, strategy_of(info.kind), key, subresource};
+  if (subresource == "scale")
+    return modify(target, [&](const Object& old) { return apply_scale(old, body); }, given_revision(body).empty(), writer);
+
+  TRY(settle_place(info.kind, body, key));
+  std::string revision = given_revision(body);
+  json::value decoded = TRY(decode(info, std::move(body), writer));
+  auto changed = modify(
+      target,
+      [&](const Object& old) -> Result<json::value> {
+        if (!revision.empty() && revision != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
+        return keep_split(target, decoded, old);
+      },
+      revision.empty(), writer);
+  bool absent = !changed && changed.error().code() == Code::not_found;
+  if (!absent || !target.strategy.creates_on_update || !subresource.empty()) return changed;
+  metadata_of(decoded).erase("resourceVersion");
+  return create(kind, key, std::move(decoded), writer);
+}
+
+Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type, const json::value& patch,
+                                bool force, const Writer& writer) {
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  Target target{info, strategy_of(info.kind), key, subresource};
+  if (subresource == "scale")
+    return modify(target, [&](const Object& old) { return change_scale(target, old, &type, patch); }, true, writer);
+
+  bool applies = type == PatchType::apply;
+  std::string revision = given_revision(patch);
+  auto changed = modify(
+      target,
+      [&](const Object& old) -> Result<json::value> {
+        auto patched = applies ? schema::server_side_apply(info, old.json(), patch, manager_of(writer, subresource, force), clock_.now())
+                               : apply_any_patch(info, old.json(), type, patch);
+        if (!patched) {
+          bool unapplicable = patched.error().code() == Code::invalid && !patched.error().details();
+          if (!unapplicable) return patched.take_error();
+          return Error(Code::invalid, "the server rejected our request due to an error in our request: " + patched.error().text());
+        }
+        json::value body = *std::move(patched);
+        TRY(settle_place(info.kind, body, key));
+        std::string demanded = given_revision(body);
+        if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
+        json::value decoded = TRY(decode(info, std::move(body), writer));
+        return keep_split(target, std::move(decoded), old);
+      },
+      revision.empty(), writer);
+  bool absent = !changed && changed.error().code() == Code::not_found;
+  if (!absent || !applies || !subresource.empty()) return changed;
+  if (!get_string(patch, "metadata.uid").empty())
+    return conflict(info.kind, key.name, "uid mismatch: the provided object specified uid " +
+                                             std::string(get_string(patch, "metadata.uid")) + ", and no existing object was found");
+  json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
+  Writer applier = writer;
+  applier.field_manager.clear();  // what was applied is recorded already
+  return create(kind, key, std::move(fresh), applier);
+}
+
+Result<json::value> Registry::change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const {
+  json::value scale = scale_of(old);
+  if (*type == PatchType::json)
+    TRY(apply_json_patch(scale, patch));
+  else
+    apply_merge_patch(scale, patch);  // a Scale has no lists: strategic merge and apply come to the same
+  (void)target;
+  return apply_scale(old, scale);
+}
+
+// The spec and the status of one object are written by different hands: each keeps to its half.
+Result<json::value> Registry::keep_split(const Target& target, json::value body, const Object& old) const {
+  const json::value& before = old.json();
+  if (target.subresource == "status") {
+    json::value out = before;
+    if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
+    else out.get_object().erase("status");
+    if (const json::value* fields = find(body, "metadata.managedFields")) metadata_of(out)["managedFields"] = *fields;
+    return out;
+  }
+  if (target.subresource == "finalize") {
+    json::value out = before;
+    if (json::value* finalizers = const_cast<json::value*>(find(body, "spec.finalizers"))) make(out, "spec.finalizers") = std::move(*finalizers);
+    else if (out.get_object().contains("spec")) make(out, "spec").get_object().erase("finalizers");
+    return out;
+  }
+  if (has_status(target.info)) {
+    if (const json::value* status = before.get_object().if_contains("status")) body.get_object()["status"] = *status;
+    else body.get_object().erase("status");
+  }
+  if (target.strategy.prepare_update) target.strategy.prepare_update(body, before);
+  return body;
+}
+
+Result<Written> Registry::modify(const Target& target, const Change& change, bool retry, const Writer& writer) {
+  auto turn = turn_of(target.strategy);
+  for (int attempt = 1;; attempt++) {
+    ObjectPtr old = TRY(get(target.kind(), target.key));
+    auto written = modify_once(target, *old, change, writer);
+    bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
+    if (!again) return written;
+    auto now = engine_.get(target.kind(), target.key);
+    if (now && (*now)->revision() == old->revision()) return written;  // nobody was faster: the change itself is refused
+  }
+}
+
+Result<Written> Registry::modify_once(const Target& target, const Object& old, const Change& change, const Writer& writer) {
+  json::value object = TRY(change(old));
+  WallTime now = clock_.now();
+  bool main_resource = target.subresource.empty() || target.subresource == "scale";
+  TRY(continue_life(target.kind(), object, old));
+  schema::apply_defaults(target.info, object);
+  if (main_resource && target.strategy.admit_update)
+    TRY(target.strategy.admit_update(object, old, {engine_, ranges_, now}));
+  schema::Decoded canonical = TRY(schema::decode(target.info.type(), std::move(object)));
+  object = std::move(canonical.value);
+  bool counts = target.strategy.deletion.counts_generations && main_resource;
+  if (counts && spec_changed(object, old.json())) count_generation(object, old.json());
+  std::string_view looked_at = target.subresource == "scale" ? std::string_view() : target.subresource;
+  TRY(check(target.info, object, schema::validate_update(target.info, object, old.json(), looked_at)));
+  if (!writer.field_manager.empty())
+    schema::track_update(target.info, old.json(), object, manager_of(writer, target.subresource, false), now);
+
+  if (writer.dry_run) {
+    ObjectPtr imagined = TRY(Object::make(target.kind(), std::move(object)));
+    return Written{std::move(imagined), false};
+  }
+  auto durability = durability_of(target.kind(), target.subresource, writer);
+  auto stored = may_go(object, target.strategy.deletion)
+                    ? engine_.remove(target.kind(), target.key, old.revision(), durability)
+                    : engine_.write({&target.kind(), target.key, std::move(object), old.revision()}, durability);
+  if (!stored) return reworded(target.kind(), target.key, stored.take_error());
+  return Written{*std::move(stored), false};
+}
+
+// ---- remove ----
+
+Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer) {
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  const Strategy& strategy = strategy_of(info.kind);
+  for (int attempt = 1;; attempt++) {
+    ObjectPtr old = TRY(get(info.kind, key));
+    if (strategy.admit_delete)
+      TRY(strategy.admit_delete(*old));
+    DeletionPlan plan = TRY(plan_deletion(*old, options, strategy.deletion, clock_.now()));
+    if (plan.verb == DeletionPlan::Do::nothing) return Removed{old, false};
+    bool gone = plan.verb == DeletionPlan::Do::remove;
+    if (writer.dry_run) return Removed{old, gone};
+    if (!gone) {
+      schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(plan.body)));
+      plan.body = std::move(canonical.value);
+    }
+    auto durability = durability_of(info.kind, {}, writer);
+    auto done = gone ? engine_.remove(info.kind, key, old->revision(), durability)
+                     : engine_.write({&info.kind, key, std::move(plan.body), old->revision()}, durability);
+    if (done) return Removed{*std::move(done), gone};
+    if (done.error().code() != Code::conflict || attempt == kConflictAttempts) return reworded(info.kind, key, done.take_error());
+  }
+}
+
+Result<std::vector<ObjectPtr>> Registry::remove_all(const Kind& kind, const ListOptions& which, const DeleteOptions& options,
+                                                    const Writer& writer) {
+  engine::ListPage page = TRY(list(kind, {which, 0, 0}));
+  for (const ObjectPtr& object : page.items) {
+    DeleteOptions exactly = options;
+    if (exactly.uid.empty()) exactly.uid = object->uid();
+    auto removed = remove(kind, object->key(), exactly, writer);
+    bool gone_already = !removed && (removed.error().code() == Code::not_found || removed.error().code() == Code::conflict);
+    if (!removed && !gone_already) return removed.take_error();
+  }
+  return std::move(page.items);
+}
+
+// ---- actions ----
+
+Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer) {
+  if (kind == kPod && subresource == "binding") return bind(key, body, writer);
+  if (kind == kPod && subresource == "eviction") return evict(key, body, writer);
+  if (kind == kServiceAccount && subresource == "token") return issue_token(key, std::move(body), writer);
+  return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
+}
+
+Result<json::value> Registry::bind(const Key& key, const json::value& body, const Writer& writer) {
+  std::string node(get_string(body, "target.name")), uid(get_string(body, "metadata.uid"));
+  std::string_view target_kind = get_string(body, "target.kind");
+  if (node.empty()) return invalid({"", "v1", "Binding", "bindings"}, key.name, {required("target.name")});
+  if (!target_kind.empty() && target_kind != "Node" && target_kind != "Minion")
+    return invalid({"", "v1", "Binding", "bindings"}, key.name,
+                   {not_supported("target.kind", "\"" + std::string(target_kind) + "\"", {"Node", "<empty>"})});
+  const schema::KindInfo& info = schema::catalog().of(kPod);
+  auto bound = modify(
+      {info, strategy_of(kPod), key, "binding"},
+      [&](const Object& pod) -> Result<json::value> {
+        if (!uid.empty() && uid != pod.uid())
+          return conflict(kPod, key.name, "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + pod.uid());
+        if (pod.deleting()) return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
+        std::string has(get_string(pod.json(), "spec.nodeName"));
+        if (!has.empty()) return conflict(kPod, key.name, "pod " + key.name + " is already assigned to node \"" + has + "\"");
+        json::value out = pod.json();
+        make(out, "spec.nodeName") = node;
+        json::value& conditions = make(out, "status.conditions");
+        if (!conditions.is_array()) conditions.emplace_array();
+        json::object scheduled{{"type", "PodScheduled"}, {"status", "True"}, {"lastTransitionTime", format_time(clock_.now())},
+                               {"observedGeneration", get_int(out, "metadata.generation")}};
+        auto& all = conditions.get_array();
+        auto there = std::find_if(all.begin(), all.end(), [](const auto& c) { return get_string(c, "type") == "PodScheduled"; });
+        if (there == all.end()) all.push_back(std::move(scheduled));
+        else *there = std::move(scheduled);
+        for (const auto& [name, value] : get_object(body, "metadata.annotations")) {
+          json::value& annotations = metadata_of(out)["annotations"];
+          if (!annotations.is_object()) annotations.emplace_object();
+          annotations.get_object()[name] = value;
+        }
+        return out;
+      },
+      true, writer);
+  if (!bound) return bound.take_error();
+  json::value answer = success_status();
+  answer.get_object()["code"] = 201;
+  return answer;
+}
+
+Result<json::value> Registry::evict(const Key& key, const json::value& body, const Writer& writer) {
+  std::string_view name = get_string(body, "metadata.name");
+  if (!name.empty() && name != key.name)
+    return bad_request("name in URL does not match name in Eviction object: " + quoted(key.name) + " vs " + quoted(name));
+  DeleteOptions options;
+  if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64())
+    options.grace_period_seconds = grace->get_int64();
+  options.uid = get_string(body, "deleteOptions.preconditions.uid");
+  TRY(remove(kPod, key, options, writer));
+  json::value answer = success_status();
+  answer.get_object()["code"] = 201;
+  return answer;
+}
+
+Result<json::value> Registry::issue_token(const Key& key, json::value body, const Writer& writer) {
+  static constexpr Kind kTokenRequest{"authentication.k8s.io", "v1", "TokenRequest", "tokenrequests"};
+  if (!token_issuer_) return Error(Code::unavailable, "no token can be issued: there is no signing key");
+  ObjectPtr account = TRY(get(kServiceAccount, key));
+  const schema::Type* type = schema::catalog().root("authentication.k8s.io/v1", "TokenRequest");
+  if (!type) return internal_error("the schema lacks TokenRequest");
+  schema::Decoded decoded = TRY(schema::decode(*type, std::move(body)));
+  schema::apply_constant_defaults(*type, decoded.value);
+  if (find(decoded.value, "spec.expirationSeconds") == nullptr) make(decoded.value, "spec.expirationSeconds") = 3600;
+  int64_t seconds = get_int(decoded.value, "spec.expirationSeconds");
+  if (seconds < kTokenSecondsMin)
+    return invalid(kTokenRequest, key.name, {invalid_value("spec.expirationSeconds", std::to_string(seconds), "may not specify a duration less than 10 minutes")});
+  if (seconds > kTokenSecondsMax)
+    return invalid(kTokenRequest, key.name, {invalid_value("spec.expirationSeconds", std::to_string(seconds), "may not specify a duration larger than 2^32 seconds")});
+  (void)writer;
+  json::object& metadata = metadata_of(decoded.value);
+  metadata["name"] = key.name, metadata["namespace"] = key.ns;
+  metadata["creationTimestamp"] = format_time(clock_.now());
+  return token_issuer_->issue(*account, std::move(decoded.value));
+}
+
+}  // namespace coracle::registry

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registry: the one way to write. Every create, update, patch and deletion, of every kind, from HTTP and from inside the
+// house, goes through the same pipeline; what is special to a kind is a Strategy (strategy.h).
+//   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ hub ─▶ watches
+// Reads are the engine's: this room adds selectors only. Thread-safe; writes may block on the disk.
+// Source: Kubernetes API concepts; apiserver registry/generic.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/registry/fields.h"
+#include "daemon/registry/strategy.h"
+#include "runtime/base/clock.h"
+#include "store/client/client.h"
+#include "store/engine/engine.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::registry {
+
+enum class FieldValidation { ignore, warn, strict };
+
+// Who writes, and how.
+struct Writer {
+  std::string field_manager;                     // "": who set which field is not recorded
+  FieldValidation validation = FieldValidation::ignore;
+  std::vector<std::string> duplicates;           // keys that the parser met twice
+  std::vector<std::string>* warnings = nullptr;  // gets what the client should be told
+  bool dry_run = false;
+  bool internal = false;                         // our own component: what it observes is written softly
+};
+
+struct Written {
+  ObjectPtr object;
+  bool created = false;
+};
+
+struct Removed {
+  ObjectPtr object;   // as it is, or was
+  bool gone = false;  // else it lives on until its finalizers, or its grace, are over
+};
+
+struct ListRequest {
+  ListOptions options;
+  Revision at_least = 0;  // timeout when it is yet to come
+  Revision exactly = 0;
+};
+
+// Issues tokens for service accounts; implemented where the signing key is.
+class TokenIssuer {
+ public:
+  virtual ~TokenIssuer() = default;
+  // `request` is a defaulted TokenRequest. Returns it with its status.
+  virtual Result<json::value> issue(const Object& account, json::value request) = 0;
+};
+
+class Registry {
+ public:
+  Registry(engine::Engine& engine, Ranges ranges, const Clock& clock = system_clock());
+  void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
+
+  engine::Engine& engine() { return engine_; }
+  const Clock& clock() const { return clock_; }
+
+  // ---- reads ----
+  Result<ObjectPtr> get(const Kind& kind, const Key& key) const;
+  Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
+
+  // ---- writes. `body` need not be canonical. Errors carry Kubernetes' words and details. ----
+  Result<Written> create(const Kind& kind, const Key& place, json::value body, const Writer& writer);
+  // PUT. `subresource`: "", "status", "scale", "finalize".
+  Result<Written> update(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
+  Result<Written> patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type, const json::value& patch,
+                        bool force, const Writer& writer);
+  Result<Removed> remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer);
+  Result<std::vector<ObjectPtr>> remove_all(const Kind& kind, const ListOptions& which, const DeleteOptions& options, const Writer& writer);
+
+  // ---- actions: binding, eviction, token. Return the body of the answer. ----
+  Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
+
+ private:
+  // What an update makes of the object that is there. Called again when somebody was faster.
+  using Change = std::function<Result<json::value>(const Object& old)>;
+  struct Target;
+  Result<Written> modify(const Target& target, const Change& change, bool retry, const Writer& writer);
+  Result<Written> modify_once(const Target& target, const Object& old, const Change& change, const Writer& writer);
+  Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
+  Result<json::value> decode(const schema::KindInfo& info, json::value body, const Writer& writer) const;
+  Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;
+  Result<void> check_namespace(const Kind& kind, const std::string& ns) const;
+  Result<Written> create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer);
+  Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);
+  Result<json::value> evict(const Key& key, const json::value& body, const Writer& writer);
+  Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
+  std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
+
+  engine::Engine& engine_;
+  Ranges ranges_;
+  const Clock& clock_;
+  TokenIssuer* token_issuer_ = nullptr;
+  std::mutex allocation_;  // held over a write of a kind that allocates from a shared range
+};
+
+}  // namespace coracle::registry

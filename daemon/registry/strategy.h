@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategy: what the write pipeline does for one kind beyond what it does for all. One file per kind under kinds/; a kind
+// without one needs nothing special. The steps, in the order in which the pipeline takes them:
+//   decode ▸ [prepare] ▸ default ▸ [admit] ▸ validate ▸ commit
+// Source: Kubernetes API reference per kind; admission controllers reference (ServiceAccount, Priority, ...).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "daemon/registry/deletion.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+#include "store/engine/engine.h"
+#include "store/object/object.h"
+
+namespace coracle::registry {
+
+struct Ranges {  // from the configuration
+  std::string service_cidr = "10.43.0.0/16";
+  int node_port_min = 30000, node_port_max = 32767;
+};
+
+struct Admission {  // what a strategy may look at
+  engine::Engine& engine;
+  const Ranges& ranges;
+  WallTime now;
+};
+
+struct Strategy {
+  const Kind* kind = nullptr;
+  DeletionRules deletion;
+  bool creates_on_update = false;  // PUT makes what is not there
+  bool one_at_a_time = false;      // writes are serialised: they allocate from a shared range
+
+  // On create: the body is canonical, its status is gone already where the kind has a status subresource.
+  void (*prepare_create)(json::value& object) = nullptr;
+  // On update of the main resource: what a client left out but may not lose.
+  void (*prepare_update)(json::value& object, const json::value& old) = nullptr;
+  // Defaulted. Errors: forbidden, invalid: in Kubernetes' words.
+  Result<void> (*admit_create)(json::value& object, const Admission& admission) = nullptr;
+  Result<void> (*admit_update)(json::value& object, const Object& old, const Admission& admission) = nullptr;
+  // Errors: forbidden when it may not be deleted at all.
+  Result<void> (*admit_delete)(const Object& object) = nullptr;
+};
+
+const Strategy& strategy_of(const Kind& kind);
+
+}  // namespace coracle::registry
