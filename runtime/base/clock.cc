@@ -56,6 +56,7 @@ Result<WallTime> parse_time(std::string_view text) {
     return invalid();
   std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(unsigned(month)),
                                    std::chrono::day(unsigned(day))};
+  if (year < 1678 || year > 2261) return invalid();  // beyond what nanoseconds in 64 bits can say
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return invalid();
   size_t at = 19;
   int64_t nanos = 0;

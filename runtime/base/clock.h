@@ -42,7 +42,7 @@ std::string format_time(WallTime time);        // 2006-01-02T15:04:05Z        (m
 std::string format_micro_time(WallTime time);  // 2006-01-02T15:04:05.000000Z (metav1.MicroTime)
 std::string format_nano_time(WallTime time);   // 2006-01-02T15:04:05.000000000Z (CRI log lines)
 
-// Accepts RFC 3339 with an optional fraction and any offset. Errors: invalid.
+// Accepts RFC 3339 with an optional fraction and any offset, years 1678 to 2261. Errors: invalid.
 Result<WallTime> parse_time(std::string_view text);
 
 }  // namespace coracle
