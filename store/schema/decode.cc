@@ -13,6 +13,8 @@
 namespace coracle::schema {
 namespace {
 
+constexpr std::string_view kGoZeroTime = "0001-01-01T00:00:00Z";  // what Go clients may send for "unset"
+
 std::string described(const json::value& value) {
   if (value.is_null()) return "null";
   if (value.is_array()) return "a list";
@@ -86,6 +88,7 @@ Result<json::value> canonical_bytes(json::value value, const Path& path) {
 
 Result<json::value> canonical_time(json::value value, bool micro, const Path& path) {
   json::string& text = value.get_string();
+  if (std::string_view(text) == kGoZeroTime) return json::value();
   auto time = parse_time(text);
   if (!time) return malformed(path, "expected a time like 2006-01-02T15:04:05Z, found " + quoted(text));
   text = micro ? format_micro_time(*time) : format_time(*time);
@@ -115,6 +118,7 @@ class Decoder {
   Result<json::value> object(const Type& type, json::value value, const Path& path) {
     json::object* given = value.if_object();
     if (!given) return mismatch(path, "an object", value);
+    if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
     json::object out(given->storage());
     out.reserve(given->size());
     size_t known = 0;
@@ -133,6 +137,8 @@ class Decoder {
   std::vector<std::string> warnings;
 
  private:
+  size_t objects_ = 0;
+
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
     for (const auto& pair : given) {
       if (type.field(pair.key()) || warnings.size() >= kFieldWarningsMax) continue;

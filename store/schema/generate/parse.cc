@@ -270,11 +270,15 @@ class Reader {
   void resolve(Type& type) {
     std::set<std::string> seen;
     std::set<std::pair<int, int>> numbers;
+    std::pair<int, int> last;  // protobuf is written in this order, nested messages at once
     for (Field& field : type.fields) {
       if (!seen.insert(field.name).second) fail(field.where, field.name + " is described twice");
       if (field.number && !numbers.insert({field.inlined, field.number}).second) {
         fail(field.where, "number " + std::to_string(field.number) + " is used twice");
       }
+      std::pair<int, int> at = field.inlined ? std::pair(field.inlined, field.number) : std::pair(field.number, 0);
+      if (field.number && at < last) fail(field.where, "fields stand in the order of their numbers");
+      if (field.number) last = at;
       if (auto form = kForms.find(field.base); form != kForms.end()) {
         field.form = form->second;
         continue;

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+// See protobuf.h. Two straight walks: the reader turns tag after tag into JSON by the type's field numbers, the writer goes
+// through the type's fields, which stand in the order of their numbers. Go's writer emits every field that is no pointer,
+// zero or not, and so do we: the bytes are the same.
+#include "store/schema/protobuf.h"
+
+#include <bit>
+#include <limits>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/text.h"
+#include "store/schema/decode.h"
+#include "store/schema/wire.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr std::string_view kMagic{"k8s\0", 4};
+constexpr int64_t kSecondsMax = std::numeric_limits<int64_t>::max() / 1'000'000'000 - 1;  // of WallTime's nanoseconds
+constexpr int64_t kGoZeroTime = -62135596800;                                             // 0001-01-01, "unset"
+
+Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed protobuf: " + std::string(what)); }
+
+struct Envelope {  // runtime.Unknown
+  std::string_view api_version, kind, raw;
+};
+
+Result<Envelope> open_envelope(std::string_view bytes) {
+  if (!bytes.starts_with(kMagic)) return malformed("the body does not begin with k8s\\0");
+  Envelope envelope;
+  for (WireReader unknown(bytes.substr(kMagic.size())); !unknown.done();) {
+    WireField field = TRY(unknown.next());
+    if (field.number == 2) envelope.raw = field.bytes;
+    if (field.number != 1) continue;
+    for (WireReader type_meta(field.bytes); !type_meta.done();) {
+      WireField name = TRY(type_meta.next());
+      if (name.number == 1) envelope.api_version = name.bytes;
+      if (name.number == 2) envelope.kind = name.bytes;
+    }
+  }
+  if (!is_utf8(envelope.api_version) || !is_utf8(envelope.kind)) return malformed("a name is not UTF-8");
+  return envelope;
+}
+
+const Field* by_number(const Type& type, uint16_t inlined, uint32_t number) {
+  for (const Field& field : type.fields()) {
+    if (field.number == number && field.inlined == inlined && number != 0) return &field;
+  }
+  return nullptr;
+}
+
+bool is_inlined(const Type& type, uint32_t number) {
+  for (const Field& field : type.fields()) {
+    if (field.inlined == number) return true;
+  }
+  return false;
+}
+
+// ---- in ----
+
+class Reader {
+ public:
+  Result<json::value> message(const Type& type, std::string_view bytes, size_t depth) {
+    json::object out;
+    TRY(add_fields(type, 0, bytes, depth, out));
+    return json::value(std::move(out));
+  }
+
+  Result<json::value> enveloped(std::string_view bytes, const Type* expected, size_t depth) {
+    Envelope envelope = TRY(open_envelope(bytes));
+    const Type* type = envelope.kind.empty() ? expected : catalog().root(envelope.api_version, envelope.kind);
+    if (!type) {
+      return Error(Code::unsupported, "no kind " + quoted(envelope.kind) + " is known in version " + quoted(envelope.api_version));
+    }
+    json::value object = TRY(message(*type, envelope.raw, depth));
+    object.get_object()["apiVersion"] = envelope.kind.empty() ? type->api_version() : envelope.api_version;
+    object.get_object()["kind"] = type->name();
+    return object;
+  }
+
+ private:
+  // The fields of one message go into `out`. `inlined` tells which of the type's nested messages this is, 0 = its own.
+  Result<void> add_fields(const Type& type, uint16_t inlined, std::string_view bytes, size_t depth, json::object& out) {
+    if (depth > kProtobufDepthMax) return malformed("nested too deeply");
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (++values_ > kProtobufValuesMax) return Error(Code::too_large, "a protobuf message has too many values");
+      if (inlined == 0 && is_inlined(type, piece.number)) {
+        if (piece.wire != Wire::bytes) return malformed("a message without a length");
+        TRY(add_fields(type, uint16_t(piece.number), piece.bytes, depth + 1, out));
+      } else if (const Field* field = by_number(type, inlined, piece.number)) {
+        TRY(add(*field, piece, depth, out));
+      }
+    }
+    return {};
+  }
+
+  Result<void> add(const Field& field, const WireField& piece, size_t depth, json::object& out) {
+    json::value& slot = out[field.name()];
+    if (field.shape == Shape::one) {
+      slot = TRY(one(field, piece, depth));
+      return {};
+    }
+    if (field.shape == Shape::map) {
+      if (!slot.is_object()) slot.emplace_object();
+      return add_entry(field, piece, depth, slot.get_object());
+    }
+    if (!slot.is_array()) slot.emplace_array();
+    if (piece.wire == Wire::bytes && is_integer(field.form)) return add_packed(field, piece.bytes, slot.get_array());
+    json::value item = TRY(one(field, piece, depth));
+    slot.get_array().push_back(std::move(item));
+    return {};
+  }
+
+  Result<void> add_packed(const Field& field, std::string_view bytes, json::array& items) {
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece;
+      piece.integer = TRY(wire.varint());
+      if (++values_ > kProtobufValuesMax) return Error(Code::too_large, "a protobuf message has too many values");
+      json::value item = TRY(one(field, piece, 0));
+      items.push_back(std::move(item));
+    }
+    return {};
+  }
+
+  Result<void> add_entry(const Field& field, const WireField& piece, size_t depth, json::object& entries) {
+    if (piece.wire != Wire::bytes) return malformed("a map entry without a length");
+    std::string_view key;
+    json::value value;
+    for (WireReader wire(piece.bytes); !wire.done();) {
+      WireField part = TRY(wire.next());
+      if (part.number == 1 && part.wire == Wire::bytes) key = part.bytes;
+      if (part.number == 2) value = TRY(one(field, part, depth));
+    }
+    if (!is_utf8(key)) return malformed("a map key is not UTF-8");
+    entries[key] = std::move(value);  // null becomes the zero value when it is made canonical
+    return {};
+  }
+
+  static bool is_integer(Form form) { return form == Form::int32 || form == Form::int64 || form == Form::boolean; }
+
+  Result<json::value> one(const Field& field, const WireField& piece, size_t depth) {
+    Wire wanted = is_integer(field.form) ? Wire::varint : field.form == Form::number ? Wire::fixed64 : Wire::bytes;
+    if (piece.wire != wanted) return malformed("field " + std::string(field.name()) + " has another wire type");
+    switch (field.form) {
+      case Form::string: return string(piece.bytes);
+      case Form::int32: return json::value(int64_t(int32_t(uint32_t(piece.integer))));
+      case Form::int64: return json::value(int64_t(piece.integer));
+      case Form::boolean: return json::value(piece.integer != 0);
+      case Form::number: return json::value(std::bit_cast<double>(piece.integer));
+      case Form::bytes: return json::value(base64_encode(piece.bytes));
+      case Form::time:
+      case Form::micro_time: return time(piece.bytes, field.form == Form::micro_time);
+      case Form::quantity: return quantity(piece.bytes);
+      case Form::int_or_string: return int_or_string(piece.bytes);
+      case Form::any:
+      case Form::fields: return raw_json(piece.bytes, depth + 1);
+      case Form::strings: return strings(piece.bytes);
+      case Form::object: return message(field.type(), piece.bytes, depth + 1);
+    }
+    return json::value();
+  }
+
+  static Result<json::value> string(std::string_view bytes) {
+    if (!is_utf8(bytes)) return malformed("a string is not UTF-8");
+    return json::value(bytes);
+  }
+
+  // The first string of a message: what Quantity is.
+  static Result<json::value> quantity(std::string_view bytes) {
+    std::string_view text;
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (piece.number == 1) text = piece.bytes;
+    }
+    return string(text.empty() ? "0" : text);
+  }
+
+  static Result<json::value> time(std::string_view bytes, bool micro) {
+    int64_t seconds = 0, nanos = 0;
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (piece.number == 1) seconds = int64_t(piece.integer);
+      if (piece.number == 2) nanos = int64_t(piece.integer);
+    }
+    if (bytes.empty() || seconds == kGoZeroTime) return json::value();
+    if (seconds > kSecondsMax || seconds < -kSecondsMax || nanos < 0 || nanos >= 1'000'000'000) {
+      return malformed("a time is out of range");
+    }
+    WallTime when{std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos))};
+    return json::value(micro ? format_micro_time(when) : format_time(when));
+  }
+
+  static Result<json::value> int_or_string(std::string_view bytes) {
+    bool is_string = false;
+    int64_t number = 0;
+    std::string_view text;
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (piece.number == 1) is_string = piece.integer != 0;
+      if (piece.number == 2) number = int32_t(uint32_t(piece.integer));
+      if (piece.number == 3) text = piece.bytes;
+    }
+    if (is_string) return string(text);
+    return json::value(number);
+  }
+
+  static Result<json::value> strings(std::string_view bytes) {
+    json::array items;
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (piece.number != 1) continue;
+      json::value item = TRY(string(piece.bytes));
+      items.push_back(std::move(item));
+    }
+    return json::value(std::move(items));
+  }
+
+  // RawExtension and FieldsV1: JSON text, or one more envelope, in field 1.
+  Result<json::value> raw_json(std::string_view bytes, size_t depth) {
+    if (depth > kProtobufDepthMax) return malformed("nested too deeply");
+    std::string_view raw;
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (piece.number == 1) raw = piece.bytes;
+    }
+    if (raw.empty()) return json::value();
+    if (raw.starts_with(kMagic)) return enveloped(raw, nullptr, depth);
+    return parse_json(raw);
+  }
+
+  size_t values_ = 0;
+};
+
+// ---- out ----
+
+Error contradiction(const Field& field) {
+  return Error(Code::internal, "field " + std::string(field.name()) + " contradicts the schema");
+}
+
+class Writer {
+ public:
+  // `object` is canonical, or nullptr for a message that was never set.
+  Result<void> message(const Type& type, const json::object* object) {
+    size_t begun = 0;
+    uint16_t inlined = 0;  // fields of a nested message stand together
+    for (const Field& field : type.fields()) {
+      if (field.number == 0) continue;
+      if (field.inlined != inlined) {
+        if (inlined) wire_.end(begun);
+        inlined = field.inlined;
+        if (inlined) begun = wire_.begin(inlined);
+      }
+      const json::value* value = object ? object->if_contains(field.name()) : nullptr;
+      TRY(add(field, value && !value->is_null() ? value : nullptr));
+    }
+    if (inlined) wire_.end(begun);
+    return {};
+  }
+
+  std::string take() { return wire_.take(); }
+
+ private:
+  Result<void> add(const Field& field, const json::value* value) {
+    if (field.shape == Shape::list) {
+      if (!value) return {};
+      const json::array* items = value->if_array();
+      if (!items) return contradiction(field);
+      for (const json::value& item : *items) TRY(one(field, field.number, &item));
+      return {};
+    }
+    if (field.shape == Shape::map) {
+      if (!value) return {};
+      const json::object* entries = value->if_object();
+      if (!entries) return contradiction(field);
+      for (const auto& pair : *entries) {
+        size_t begun = wire_.begin(field.number);
+        wire_.bytes(1, pair.key());
+        TRY(one(field, 2, &pair.value()));
+        wire_.end(begun);
+      }
+      return {};
+    }
+    bool nothing_to_write = field.pointer || field.form == Form::bytes || field.form == Form::strings;
+    if (!value && nothing_to_write) return {};
+    return one(field, field.number, value);
+  }
+
+  Result<void> one(const Field& field, uint32_t number, const json::value* value) {
+    switch (field.form) {
+      case Form::string: {
+        if (value && !value->is_string()) return contradiction(field);
+        wire_.bytes(number, value ? std::string_view(value->get_string()) : std::string_view());
+        return {};
+      }
+      case Form::int32:
+      case Form::int64: {
+        if (value && !value->is_int64()) return contradiction(field);
+        wire_.varint(number, value ? uint64_t(value->get_int64()) : 0);
+        return {};
+      }
+      case Form::boolean: {
+        if (value && !value->is_bool()) return contradiction(field);
+        wire_.varint(number, value && value->get_bool());
+        return {};
+      }
+      case Form::number: {
+        if (value && !value->is_number()) return contradiction(field);
+        wire_.fixed64(number, std::bit_cast<uint64_t>(value ? value->to_number<double>() : 0.0));
+        return {};
+      }
+      case Form::bytes: {
+        auto bytes = base64_decode(value && value->is_string() ? std::string_view(value->get_string()) : std::string_view());
+        if (!bytes) return contradiction(field);
+        wire_.bytes(number, *bytes);
+        return {};
+      }
+      default: break;
+    }
+    size_t begun = wire_.begin(number);
+    TRY(body(field, value));
+    wire_.end(begun);
+    return {};
+  }
+
+  // Of the forms that are messages.
+  Result<void> body(const Field& field, const json::value* value) {
+    switch (field.form) {
+      case Form::time:
+      case Form::micro_time: return time(field, value);
+      case Form::quantity: {
+        if (value && !value->is_string()) return contradiction(field);
+        wire_.bytes(1, value ? std::string_view(value->get_string()) : "0");
+        return {};
+      }
+      case Form::int_or_string: {
+        bool is_string = value && value->is_string();
+        if (value && !is_string && !value->is_int64()) return contradiction(field);
+        wire_.varint(1, is_string);
+        wire_.varint(2, value && !is_string ? uint64_t(value->get_int64()) : 0);
+        wire_.bytes(3, is_string ? std::string_view(value->get_string()) : std::string_view());
+        return {};
+      }
+      case Form::any:
+      case Form::fields: {
+        if (value) wire_.bytes(1, to_text(*value));
+        return {};
+      }
+      case Form::strings: {
+        if (!value || !value->is_array()) return contradiction(field);
+        for (const json::value& item : value->get_array()) {
+          if (!item.is_string()) return contradiction(field);
+          wire_.bytes(1, item.get_string());
+        }
+        return {};
+      }
+      default: {
+        if (value && !value->is_object()) return contradiction(field);
+        return message(field.type(), value ? &value->get_object() : nullptr);
+      }
+    }
+  }
+
+  Result<void> time(const Field& field, const json::value* value) {
+    if (!value) return {};
+    if (!value->is_string()) return contradiction(field);
+    auto when = parse_time(value->get_string());
+    if (!when) return contradiction(field);
+    auto seconds = std::chrono::floor<std::chrono::seconds>(when->time_since_epoch());
+    auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(when->time_since_epoch() - seconds).count();
+    wire_.varint(1, uint64_t(seconds.count()));
+    wire_.varint(2, field.form == Form::micro_time ? uint64_t(nanos) : 0);
+    return {};
+  }
+
+  WireWriter wire_;
+};
+
+bool has_protobuf(const Type& type) {
+  for (const Field& field : type.fields()) {
+    if (field.number) return true;
+  }
+  return false;
+}
+
+Result<json::value> canonical(const Type& type, json::value value) {
+  Decoded decoded = TRY(decode(type, std::move(value)));
+  return std::move(decoded.value);
+}
+
+}  // namespace
+
+Result<json::value> from_protobuf(std::string_view bytes, const Type* expected) {
+  json::value object = TRY(Reader().enveloped(bytes, expected, 0));
+  const Type* type = catalog().root(get_string(object, "apiVersion"), get_string(object, "kind"));
+  return canonical(type ? *type : *expected, std::move(object));
+}
+
+Result<json::value> message_from_protobuf(const Type& type, std::string_view bytes) {
+  json::value value = TRY(Reader().message(type, bytes, 0));
+  return canonical(type, std::move(value));
+}
+
+Result<std::string> message_to_protobuf(const Type& type, const json::value& value) {
+  Writer writer;
+  if (!value.is_object()) return Error(Code::internal, "a message must be an object");
+  TRY(writer.message(type, &value.get_object()));
+  return writer.take();
+}
+
+Result<std::string> to_protobuf(const json::value& object) {
+  std::string_view api_version = get_string(object, "apiVersion"), kind = get_string(object, "kind");
+  const Type* type = catalog().root(api_version, kind);
+  if (!type || !has_protobuf(*type)) {
+    return Error(Code::not_acceptable, "there is no protobuf form of " + quoted(kind) + " in version " + quoted(api_version));
+  }
+  std::string raw = TRY(message_to_protobuf(*type, object));
+  WireWriter wire;
+  wire.append(kMagic);
+  size_t type_meta = wire.begin(1);
+  wire.bytes(1, api_version);
+  wire.bytes(2, kind);
+  wire.end(type_meta);
+  wire.bytes(2, raw);
+  wire.bytes(3, "");
+  wire.bytes(4, "");
+  return wire.take();
+}
+
+std::string watch_frame(std::string_view type, std::string_view object) {
+  WireWriter event;
+  event.bytes(1, type);
+  size_t extension = event.begin(2);
+  event.bytes(1, object);
+  event.end(extension);
+  std::string body = event.take();
+  std::string frame;
+  for (int shift : {24, 16, 8, 0}) frame += char(uint8_t(body.size() >> shift));
+  return frame + body;
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Protobuf: every field of every kind there and back, bytes as Go writes them, and input that lies.
+#include "store/schema/protobuf.h"
+
+#include <gtest/gtest.h>
+
+#include "store/schema/decode.h"
+#include "store/schema/wire.h"
+#include "tests/store/schema/sample.h"
+
+namespace coracle::schema {
+namespace {
+
+bool has_numbers(const Type& type) {
+  for (const Field& field : type.fields()) {
+    if (field.number) return true;
+  }
+  return false;
+}
+
+json::value canonical(const Type& type, json::value value) { return MUST(decode(type, std::move(value))).value; }
+
+std::string bytes(std::initializer_list<int> values) {
+  std::string out;
+  for (int value : values) out += char(uint8_t(value));
+  return out;
+}
+
+TEST(Protobuf, carries_every_field_of_every_type) {
+  for (const Type& type : catalog().types()) {
+    if (!has_numbers(type)) continue;
+    json::value sample = canonical(type, Sampler().object(type));
+    auto encoded = message_to_protobuf(type, sample);
+    ASSERT_TRUE(encoded) << type.openapi_name() << encoded.error().text();
+    auto back = message_from_protobuf(type, *encoded);
+    ASSERT_TRUE(back) << type.openapi_name() << back.error().text();
+    EXPECT_EQ(to_text(*back), to_text(sample)) << type.openapi_name();
+    EXPECT_EQ(*message_to_protobuf(type, *back), *encoded) << type.openapi_name();
+  }
+}
+
+TEST(Protobuf, carries_the_empty_object_of_every_kind) {
+  for (const KindInfo& info : catalog().kinds()) {
+    json::value empty = canonical(info.type(), json::object());
+    auto encoded = to_protobuf(empty);
+    ASSERT_TRUE(encoded) << info.kind.kind;
+    auto back = from_protobuf(*encoded);
+    ASSERT_TRUE(back) << info.kind.kind << back.error().text();
+    EXPECT_EQ(to_text(*back), to_text(empty));
+  }
+}
+
+TEST(Protobuf, writes_the_envelope) {
+  json::value map = canonical(catalog().of(kConfigMap).type(), *parse_json(R"({"metadata":{"name":"c"},"data":{"k":"v"}})"));
+  std::string metadata = bytes({0x0a, 1, 'c', 0x12, 0, 0x1a, 0, 0x22, 0, 0x2a, 0, 0x32, 0, 0x38, 0, 0x42, 0});
+  std::string raw = bytes({0x0a, int(metadata.size())}) + metadata + bytes({0x12, 6, 0x0a, 1, 'k', 0x12, 1, 'v'});
+  std::string want = std::string("k8s\0", 4) + bytes({0x0a, 15, 0x0a, 2, 'v', '1', 0x12, 9}) + "ConfigMap" +
+                     bytes({0x12, int(raw.size())}) + raw + bytes({0x1a, 0, 0x22, 0});
+  EXPECT_EQ(hex(*to_protobuf(map)), hex(want));
+}
+
+TEST(Protobuf, writes_what_go_writes) {
+  struct Row {
+    const char* type;
+    const char* json;
+    std::string want;
+  };
+  for (const Row& row : {
+           // IntOrString: kind, number, text, all written.
+           Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":80})",
+               bytes({0x0a, 6, 0x08, 0, 0x10, 80, 0x1a, 0, 0x12, 0})},
+           Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":"web","host":"h"})",
+               bytes({0x0a, 9, 0x08, 1, 0x10, 0, 0x1a, 3, 'w', 'e', 'b', 0x12, 1, 'h'})},
+           // An inlined struct is a message of its own, there even when it is empty.
+           Row{"io.k8s.api.core.v1.Volume", R"({"name":"v","emptyDir":{}})",
+               bytes({0x0a, 1, 'v', 0x12, 4, 0x12, 2, 0x0a, 0})},
+           Row{"io.k8s.api.core.v1.Volume", R"({"name":"v"})", bytes({0x0a, 1, 'v', 0x12, 0})},
+           // Pointers that are unset are left out, zero behind a pointer is not.
+           Row{"io.k8s.api.autoscaling.v1.ScaleStatus", R"({"replicas":3,"selector":"a=b"})",
+               bytes({0x08, 3, 0x12, 3, 'a', '=', 'b'})},
+           Row{"io.k8s.api.coordination.v1.LeaseSpec", R"({"leaseDurationSeconds":0})", bytes({0x10, 0})},
+           Row{"io.k8s.api.coordination.v1.LeaseSpec", R"({"renewTime":"1970-01-01T00:00:01.000002Z"})",
+               bytes({0x22, 5, 0x08, 1, 0x10, 0xd0, 0x0f})},
+           // A negative number takes ten bytes.
+           Row{"io.k8s.api.core.v1.ClientIPConfig", R"({"timeoutSeconds":-1})",
+               bytes({0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1})},
+           // Numbers in a list are not packed.
+           Row{"io.k8s.api.core.v1.LinuxContainerUser", R"({"uid":0,"gid":0,"supplementalGroups":[1,300]})",
+               bytes({0x08, 0, 0x10, 0, 0x18, 1, 0x18, 0xac, 2})},
+           Row{"io.k8s.api.core.v1.ResourceRequirements", R"({"limits":{"cpu":"1"}})",
+               bytes({0x0a, 10, 0x0a, 3, 'c', 'p', 'u', 0x12, 3, 0x0a, 1, '1'})},
+           Row{"io.k8s.api.core.v1.Secret", R"({"metadata":{},"data":{"k":"AA=="}})", ""},
+       }) {
+    const Type* type = catalog().type(row.type);
+    ASSERT_NE(type, nullptr) << row.type;
+    std::string got = *message_to_protobuf(*type, canonical(*type, *parse_json(row.json)));
+    if (row.want.empty()) EXPECT_NE(got.find(bytes({0x12, 6, 0x0a, 1, 'k', 0x12, 1, 0})), std::string::npos) << hex(got);
+    else EXPECT_EQ(hex(got), hex(row.want)) << row.type << row.json;
+  }
+}
+
+TEST(Protobuf, reads_packed_lists_unknown_fields_and_foreign_options) {
+  const Type* user = catalog().type("io.k8s.api.core.v1.LinuxContainerUser");
+  auto packed = message_from_protobuf(*user, bytes({0x1a, 3, 1, 0xac, 2, 0xfa, 0x3f, 1, 'x', 0xf9, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8}));
+  ASSERT_TRUE(packed) << packed.error().text();
+  EXPECT_EQ(to_text(*packed), R"({"uid":0,"gid":0,"supplementalGroups":[1,300]})");
+  json::value options = *parse_json(R"({"apiVersion":"apps/v1","kind":"DeleteOptions","gracePeriodSeconds":5})");
+  auto back = from_protobuf(*to_protobuf(options));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(get_int(*back, "gracePeriodSeconds"), 5);
+}
+
+TEST(Protobuf, times_that_were_never_set_are_absent) {
+  json::value meta = *message_from_protobuf(*catalog().type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+                                            bytes({0x42, 0, 0x0a, 1, 'x'}));
+  EXPECT_EQ(to_text(meta), R"({"name":"x"})");
+}
+
+TEST(Protobuf, refuses_what_is_no_message) {
+  const Type& pod = catalog().of(kPod).type();
+  for (const std::string& input :
+       {bytes({0x0a}), bytes({0x0a, 5, 'x'}), bytes({0x00, 0}), bytes({0x0b}), bytes({0x08}),
+        bytes({0x0a, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}), bytes({0x0d, 1, 2}), bytes({0x09, 1}),
+        bytes({0x0a, 3, 0x0a, 1, 0xff}), bytes({0x08, 1}), bytes({0x0a, 4, 0x42, 2, 0x08, 0xff})}) {
+    auto result = message_from_protobuf(pod, input);
+    ASSERT_FALSE(result) << hex(input);
+    EXPECT_EQ(result.error().code(), Code::bad_request) << hex(input);
+  }
+  EXPECT_EQ(from_protobuf("k8").error().code(), Code::bad_request);
+  EXPECT_EQ(from_protobuf(std::string("k8s\0", 4)).error().code(), Code::unsupported);
+  EXPECT_EQ(from_protobuf(std::string("k8s\0\x0a\x09\x0a\x02v1\x12\x03Nix", 15)).error().code(), Code::unsupported);
+}
+
+TEST(Protobuf, does_not_follow_envelopes_forever) {
+  std::string inner = *to_protobuf(*parse_json(R"({"apiVersion":"v1","kind":"List","metadata":{},"items":[]})"));
+  for (int i = 0; i < 200; ++i) {  // a List whose only item is a List …
+    WireWriter wire;
+    wire.append(std::string("k8s\0", 4));
+    size_t meta = wire.begin(1);
+    wire.bytes(1, "v1");
+    wire.bytes(2, "List");
+    wire.end(meta);
+    size_t raw = wire.begin(2), item = wire.begin(2);
+    wire.bytes(1, inner);
+    wire.end(item);
+    wire.end(raw);
+    inner = wire.take();
+  }
+  auto result = from_protobuf(inner);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Code::bad_request);
+}
+
+TEST(Protobuf, has_no_form_of_a_table) {
+  EXPECT_EQ(to_protobuf(*parse_json(R"({"apiVersion":"meta.k8s.io/v1","kind":"Table"})")).error().code(), Code::not_acceptable);
+  EXPECT_EQ(to_protobuf(*parse_json(R"({"apiVersion":"x/v1","kind":"Foo"})")).error().code(), Code::not_acceptable);
+}
+
+TEST(Protobuf, frames_watch_events) {
+  EXPECT_EQ(hex(watch_frame("ADDED", "xyz")), hex(bytes({0, 0, 0, 14, 0x0a, 5}) + "ADDED" + bytes({0x12, 5, 0x0a, 3}) + "xyz"));
+}
+
+}  // namespace
+}  // namespace coracle::schema
