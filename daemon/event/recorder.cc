@@ -94,8 +94,8 @@ Entry& EventAggregator::Recent<Entry>::use(const std::string& text) {
 }
 
 bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
-  Bucket& bucket = buckets_.use(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' +
-                                record.about.name);
+  Bucket& bucket =
+      buckets_.use(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name);
   if (bucket.last != WallTime{}) {
     double refilled = std::chrono::duration<double>(now - bucket.last) / std::chrono::duration<double>(kEventsRefill);
     bucket.tokens = std::clamp(bucket.tokens + refilled, 0.0, kEventsBurst);
@@ -173,7 +173,8 @@ void EventWriter::write(std::stop_token stop, const EventRecord& record) {
     if (code != Code::unavailable && code != Code::timeout && code != Code::too_many_requests) {
       return log_debug("event", "not written: " + done.error().text(), {{"about", record.about.name}});
     }
-    queue_.wait_until(stop, std::chrono::steady_clock::now() + kWriteRetry, [](const auto&) { return false; }, [](auto&) {});
+    queue_.wait_until(
+        stop, std::chrono::steady_clock::now() + kWriteRetry, [](const auto&) { return false; }, [](auto&) {});
   }
 }
 

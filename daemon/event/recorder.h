@@ -24,7 +24,7 @@ constexpr size_t kEventsQueuedMax = 1000;     // beyond that, new ones are dropp
 constexpr size_t kEventsRememberedMax = 512;  // for counting repetitions
 constexpr int kEventsSimilarMax = 10;         // different messages of one reason, within kEventsSimilarSpan
 constexpr std::chrono::minutes kEventsSimilarSpan{10};
-constexpr double kEventsBurst = 25;           // per source and object; then one per kEventsRefill
+constexpr double kEventsBurst = 25;  // per source and object; then one per kEventsRefill
 constexpr std::chrono::minutes kEventsRefill{5};
 
 struct EventRecord {
@@ -56,7 +56,8 @@ class EventRecorder {
   }
 
  private:
-  void post(bool warning, const Object& about, std::string_view reason, std::string message, std::string field_path) const;
+  void post(bool warning, const Object& about, std::string_view reason, std::string message,
+            std::string field_path) const;
   EventSink* sink_;
   std::string component_, host_;
 };
@@ -66,7 +67,7 @@ class EventAggregator {
  public:
   struct Write {
     Key key;
-    json::value body;   // a whole Event when `create`, else the merge patch for it
+    json::value body;  // a whole Event when `create`, else the merge patch for it
     bool create = false;
   };
   // Nothing when the source talks too much.

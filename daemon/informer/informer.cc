@@ -52,6 +52,7 @@ struct Cache {
   Objects objects;
   std::map<std::string, Index, std::less<>> indexes;
   bool synced = false;
+  Revision revision = 0;
 
   ObjectPtr find(const Key& key) const {
     auto found = objects.find(key);
@@ -85,9 +86,10 @@ struct Informer::State : WatchSink {
   Guarded<Cache> cache;
   Guarded<Connection> connection;
   std::stop_source stopping;
-  bool resyncing = true;                           // watch thread only
-  std::set<std::pair<std::string, std::string>> seen;  // watch thread only: what the initial events of a new watch named
-  std::unique_ptr<Watch> watch;                    // start(), then the reconnect thread
+  bool resyncing = true;  // watch thread only
+  std::set<std::pair<std::string, std::string>>
+      seen;                      // watch thread only: what the initial events of a new watch named
+  std::unique_ptr<Watch> watch;  // start(), then the reconnect thread
   std::jthread reconnect_thread;
 
   void tell(const Change& change) {
@@ -97,16 +99,31 @@ struct Informer::State : WatchSink {
   void on_event(const WatchEvent& event) override {
     switch (event.type) {
       case EventType::added:
-      case EventType::modified: return put(event.object);
-      case EventType::deleted: return drop(event.object);
-      case EventType::synced: return finish_resync();
-      case EventType::bookmark: return;
+      case EventType::modified:
+        put(event.object);
+        break;
+      case EventType::deleted:
+        drop(event.object);
+        break;
+      case EventType::synced:
+        finish_resync(event.revision);
+        break;
+      case EventType::bookmark:
+        reached(event.revision);
+        break;
     }
+  }
+
+  // Initial events come in any order; only their end says what was reached.
+  void reached(Revision revision) {
+    if (resyncing) return;
+    cache.with([&](Cache& cache) { cache.revision = std::max(cache.revision, revision); });
   }
 
   void put(const ObjectPtr& object) {
     if (resyncing) seen.emplace(object->ns(), object->name());
     Change change = cache.with([&](Cache& cache) -> Change {
+      if (!resyncing) cache.revision = std::max(cache.revision, object->revision());
       ObjectPtr before = cache.find(object->key());
       bool known = before && before->uid() == object->uid() && before->revision() >= object->revision();
       if (known) return {};
@@ -123,6 +140,7 @@ struct Informer::State : WatchSink {
 
   void drop(const ObjectPtr& object) {
     bool held = cache.with([&](Cache& cache) {
+      if (!resyncing) cache.revision = std::max(cache.revision, object->revision());
       ObjectPtr before = cache.find(object->key());
       if (before) cache.remove(before);
       return before != nullptr;
@@ -131,13 +149,14 @@ struct Informer::State : WatchSink {
     if (held) tell({object, nullptr});
   }
 
-  void finish_resync() {
+  void finish_resync(Revision revision) {
     std::vector<ObjectPtr> gone = cache.with([&](Cache& cache) {
       std::vector<ObjectPtr> gone;
       for (const ObjectPtr& object : cache.objects)
         if (!seen.contains({object->ns(), object->name()})) gone.push_back(object);
       for (const ObjectPtr& object : gone) cache.remove(object);
       cache.synced = true;
+      cache.revision = std::max(cache.revision, revision);
       return gone;
     });
     resyncing = false;
@@ -176,7 +195,8 @@ struct Informer::State : WatchSink {
       }
       // Stay until it has proved itself: a watch that ends at once must not be started again at once.
       if (!connection.wait_until(stop, now() + kHealthyAfter, is_down, finish_unless_down)) return;
-      connection.wait_until(stop, now() + pause, [](const Connection&) { return false; }, [](Connection&) {});
+      connection.wait_until(
+          stop, now() + pause, [](const Connection&) { return false; }, [](Connection&) {});
       pause = std::min<std::chrono::nanoseconds>(pause * 2, kRetryLongest);
     }
   }
@@ -211,14 +231,16 @@ Result<void> Informer::start() {
   auto opened = state_->open();
   if (opened) return {};
   Code code = opened.error().code();
-  bool later = code == Code::unavailable || code == Code::timeout || code == Code::gone || code == Code::too_many_requests;
+  bool later =
+      code == Code::unavailable || code == Code::timeout || code == Code::gone || code == Code::too_many_requests;
   if (!later) return opened.take_error().wrap("watch " + state_->kind.qualified_resource());
   state_->reconnect_later();
   return {};
 }
 
 bool Informer::wait_synced(std::stop_token stop) const {
-  return state_->cache.wait(stop, [](const Cache& c) { return c.synced; }, [](Cache& c) { return c.synced; });
+  return state_->cache.wait(
+      stop, [](const Cache& c) { return c.synced; }, [](Cache& c) { return c.synced; });
 }
 
 bool Informer::synced() const {
@@ -246,6 +268,10 @@ std::vector<ObjectPtr> Informer::by_index(std::string_view name, std::string_vie
     if (entry == index->second.entries.end()) return {};
     return {entry->second.begin(), entry->second.end()};
   });
+}
+
+Revision Informer::revision() const {
+  return state_->cache.with([](const Cache& cache) { return cache.revision; });
 }
 
 size_t Informer::size() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Informer: a cache of one kind, kept by a watch, shared by all who read that kind. It holds the store's own snapshots, so
-// it costs pointers. Handlers are told that something changed; they name keys in queues and do no more.
-// A watch that ends is started again (with back-off) and the cache is brought level with what is there: a lost event heals.
+// Informer: a cache of one kind, kept by a watch, shared by all who read that kind. It holds the store's own snapshots,
+// so it costs pointers. Handlers are told that something changed; they name keys in queues and do no more. A watch that
+// ends is started again (with back-off) and the cache is brought level with what is there: a lost event heals.
 #pragma once
 
 #include <functional>
@@ -42,6 +42,8 @@ class Informer {
   std::vector<ObjectPtr> list(std::string_view ns = {}) const;  // "" = all, sorted
   std::vector<ObjectPtr> by_index(std::string_view name, std::string_view value) const;
   size_t size() const;
+  // Every event of this kind up to this revision is in the cache: who wrote at r sees it here once revision() >= r.
+  Revision revision() const;
 
  private:
   struct State;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of names to look at again. See work_queue.h. No thread of its own: whoever takes waits for the next key that
-// becomes due, so an idle queue costs nothing.
-//   add ──▶ waiting (in order, each key once) ──take──▶ working ──lease ends──▶ gone, or waiting again when it was added
-//   add_after ──▶ delayed (by due time) ──due──▶ waiting
+// The queue of names to look at again. See work_queue.h. No thread of its own: whoever takes waits for the next key
+// that becomes due, so an idle queue costs nothing.
+//   add ──▶ waiting (in order, each key once) ──take──▶ working ──lease ends──▶ gone, or waiting again when it was
+//   added add_after ──▶ delayed (by due time) ──due──▶ waiting
 #include "daemon/queue/work_queue.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ using std::chrono::nanoseconds;
 
 struct Data {
   std::deque<Key> waiting;
-  std::set<Key> queued;             // those in `waiting`
-  std::map<Key, bool> working;      // value: was added meanwhile
+  std::set<Key> queued;         // those in `waiting`
+  std::map<Key, bool> working;  // value: was added meanwhile
   std::map<Key, SteadyTime> delayed;
   std::set<std::pair<SteadyTime, Key>> due;  // `delayed`, by time
   std::map<Key, unsigned> failures;
@@ -118,9 +118,8 @@ std::optional<WorkQueue::Lease> WorkQueue::try_take() {
 std::optional<WorkQueue::Lease> WorkQueue::take(std::stop_token stop) {
   while (!stop.stop_requested()) {
     if (auto lease = try_take()) return lease;
-    auto next = state_->data.with([](Data& data) {
-      return data.due.empty() ? std::optional<SteadyTime>() : data.due.begin()->first;
-    });
+    auto next = state_->data.with(
+        [](Data& data) { return data.due.empty() ? std::optional<SteadyTime>() : data.due.begin()->first; });
     auto changed = [&](const Data& data) {
       return !data.waiting.empty() || (!data.due.empty() && (!next || data.due.begin()->first < *next));
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkQueue: names of things to look at again. A key is worked on by one worker at a time; a key added while it is worked
-// on comes once more afterwards; a key added twice comes once. Delays and per-key exponential back-off included.
+// WorkQueue: names of things to look at again. A key is worked on by one worker at a time; a key added while it is
+// worked on comes once more afterwards; a key added twice comes once. Delays and per-key exponential back-off included.
 // The lease tells the queue that its worker is done, on every path out. Source: client-go util/workqueue (semantics).
 #pragma once
 
@@ -41,13 +41,13 @@ class WorkQueue {
     Key key_;
   };
 
-  void add(Key key);                                               // does not block
-  void add_after(Key key, std::chrono::nanoseconds delay);         // the earliest of several delays counts
-  void add_backed_off(Key key);                                    // after first, 2*first, 4*first, … up to longest
-  void forget(const Key& key);                                     // the next back-off starts from first again
-  std::optional<Lease> take(std::stop_token stop);                 // blocks; nothing once stop is requested
-  std::optional<Lease> try_take();                                 // nothing when no key is due now
-  size_t size() const;                                             // keys waiting, delayed ones not counted
+  void add(Key key);                                        // does not block
+  void add_after(Key key, std::chrono::nanoseconds delay);  // the earliest of several delays counts
+  void add_backed_off(Key key);                             // after first, 2*first, 4*first, … up to longest
+  void forget(const Key& key);                              // the next back-off starts from first again
+  std::optional<Lease> take(std::stop_token stop);          // blocks; nothing once stop is requested
+  std::optional<Lease> try_take();                          // nothing when no key is due now
+  size_t size() const;                                      // keys waiting, delayed ones not counted
 
  private:
   struct State;

@@ -39,7 +39,8 @@ class PlayedClient : public Client {  // only watches; the test holds the sink a
     return std::unique_ptr<Watch>(new Played(*this));
   }
   WatchSink& await_watch(int nth) {
-    state.wait({}, [&](const State& s) { return s.opened >= nth && s.sink; }, [](State&) {});
+    state.wait(
+        {}, [&](const State& s) { return s.opened >= nth && s.sink; }, [](State&) {});
     return *state.with([](State& s) { return s.sink; });
   }
 
@@ -115,6 +116,7 @@ TEST_F(InformerTest, follows_the_watch_and_tells_each_change) {
   sink.on_event({EventType::deleted, pod("a", "never", 5)});
   EXPECT_EQ(seen(), "~y -z");
   EXPECT_EQ(informer.get({"b", "y"})->revision(), 3u);
+  EXPECT_EQ(informer.revision(), 5u);
   EXPECT_EQ(informer.get({"a", "z"}), nullptr);
   EXPECT_EQ(informer.size(), 1u);
 }
@@ -142,7 +144,7 @@ TEST_F(InformerTest, a_broken_watch_is_started_again_and_what_was_missed_is_told
 
   client.state.with([](auto& s) { s.failures = 1; });
   sink->on_end(Error(Code::gone, "too old"));
-  sink = &client.await_watch(3);  // the second attempt fails
+  sink = &client.await_watch(3);   // the second attempt fails
   EXPECT_TRUE(informer.synced());  // what we know stays readable meanwhile
   EXPECT_EQ(informer.size(), 4u);
   sink->on_event({EventType::added, pod("a", "kept", 1)});

@@ -117,7 +117,8 @@ TEST(WorkQueue, workers_never_share_a_key_and_stop_when_asked) {
   Reconcile reconcile = [&](const Key&) -> Result<Outcome> {
     int now = ++at_once;
     int seen = worst;
-    while (now > seen && !worst.compare_exchange_weak(seen, now)) {}
+    while (now > seen && !worst.compare_exchange_weak(seen, now)) {
+    }
     std::this_thread::yield();
     --at_once;
     ++done;

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the controllers. See common.h.
+#include "daemon/controller/common.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "store/object/selector.h"
+
+namespace coracle::controller {
+
+json::value controller_reference(const Object& owner) {
+  return {{"apiVersion", owner.kind().api_version()},
+          {"kind", owner.kind().kind},
+          {"name", owner.name()},
+          {"uid", owner.uid()},
+          {"controller", true},
+          {"blockOwnerDeletion", true}};
+}
+
+std::optional<json::array> without_owner(const Object& object, std::string_view uid) {
+  json::array kept;
+  bool found = false;
+  for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences")) {
+    if (get_string(reference, "uid") == uid)
+      found = true;
+    else
+      kept.push_back(reference);
+  }
+  if (!found) return std::nullopt;
+  return kept;
+}
+
+void index_by_controller(Informer& informer) {
+  informer.add_index("controller", [](const Object& object) -> std::vector<std::string> {
+    auto owner = object.controller();
+    return {owner ? owner->uid : "orphan/" + object.ns()};
+  });
+}
+
+std::vector<ObjectPtr> controlled_by(const Informer& informer, const Object& owner) {
+  return informer.by_index("controller", owner.uid());
+}
+
+std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns) {
+  return informer.by_index("controller", "orphan/" + std::string(ns));
+}
+
+namespace {
+
+json::value owners_patch(const Object& object, json::array owners) {
+  return {{"metadata",
+           {{"uid", object.uid()},
+            {"resourceVersion", std::to_string(object.revision())},
+            {"ownerReferences", std::move(owners)}}}};
+}
+
+Result<ObjectPtr> adopt(Client& client, const Object& owner, const Object& orphan) {
+  json::array owners = get_array(orphan.json(), "metadata.ownerReferences");
+  owners.push_back(controller_reference(owner));
+  return client.patch(orphan.kind(), orphan.key(), PatchType::merge, owners_patch(orphan, std::move(owners)));
+}
+
+Result<void> release(Client& client, const Object& owner, const Object& object) {
+  auto owners = without_owner(object, owner.uid());
+  if (!owners) return {};
+  auto done = client.patch(object.kind(), object.key(), PatchType::merge, owners_patch(object, std::move(*owners)));
+  if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + object.name());
+  return {};
+}
+
+// A set that is on its way out, or was replaced, must not adopt.
+Result<bool> may_adopt(Client& client, const Object& owner) {
+  ObjectPtr live = TRY(client.get(owner.kind(), owner.key()));
+  return live->uid() == owner.uid() && !live->deleting();
+}
+
+}  // namespace
+
+Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
+                                     const json::value* selector_json, bool active_only) {
+  LabelSelector selector = TRY(LabelSelector::from_json(selector_json));
+  std::vector<ObjectPtr> claimed;
+  for (ObjectPtr& object : controlled_by(informer, owner)) {
+    if (active_only && !pod_active(*object)) continue;
+    if (selector.matches(*object)) {
+      claimed.push_back(std::move(object));
+    } else if (!owner.deleting()) {
+      TRY(release(client, owner, *object));
+    }
+  }
+  if (owner.deleting()) return claimed;
+  std::optional<bool> allowed;
+  for (const ObjectPtr& object : orphans(informer, owner.ns())) {
+    if (object->deleting() || !selector.matches(*object) || (active_only && !pod_active(*object))) continue;
+    if (!allowed) {
+      bool may = TRY(may_adopt(client, owner));
+      allowed = may;
+    }
+    if (!*allowed) break;
+    auto adopted = adopt(client, owner, *object);
+    if (adopted)
+      claimed.push_back(std::move(*adopted));
+    else if (adopted.error().code() != Code::not_found)
+      return adopted.take_error().wrap("adopt " + object->name());
+  }
+  return claimed;
+}
+
+bool pod_finished(view::Pod pod) {
+  std::string_view phase = pod.status().phase();
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+bool pod_active(const Object& pod) { return !pod.deleting() && !pod_finished(view::Pod(pod)); }
+
+std::optional<view::PodCondition> pod_condition(view::Pod pod, std::string_view type) {
+  for (view::PodCondition condition : pod.status().conditions())
+    if (condition.type() == type) return condition;
+  return std::nullopt;
+}
+
+bool pod_ready(view::Pod pod) {
+  auto ready = pod_condition(pod, "Ready");
+  return ready && ready->status() == "True";
+}
+
+std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min_ready) {
+  auto ready = pod_condition(pod, "Ready");
+  if (!ready || ready->status() != "True") return std::nullopt;
+  if (min_ready == min_ready.zero()) return WallTime{};
+  auto since = parse_time(ready->last_transition_time());
+  if (!since) return std::nullopt;
+  return *since + min_ready;
+}
+
+const json::value* find_condition(const json::array& conditions, std::string_view type) {
+  auto found = std::find_if(conditions.begin(), conditions.end(),
+                            [&](const json::value& condition) { return get_string(condition, "type") == type; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+void set_condition(json::array& conditions, const Condition& condition, WallTime now, bool with_update_time) {
+  std::string time = format_time(now);
+  json::object fresh{{"type", condition.type},
+                     {"status", condition.status},
+                     {"lastTransitionTime", time},
+                     {"reason", condition.reason},
+                     {"message", condition.message}};
+  if (with_update_time) fresh["lastUpdateTime"] = time;
+  auto* present = const_cast<json::value*>(find_condition(conditions, condition.type));
+  if (!present) {
+    conditions.push_back(std::move(fresh));
+    return;
+  }
+  if (get_string(*present, "status") == condition.status) {
+    if (const json::value* since = find(*present, "lastTransitionTime")) fresh["lastTransitionTime"] = *since;
+  }
+  *present = std::move(fresh);
+}
+
+void drop_condition(json::array& conditions, std::string_view type) {
+  if (const json::value* present = find_condition(conditions, type)) conditions.erase(present);
+}
+
+Result<void> write_status(Client& client, const Object& object, json::value status) {
+  json::value body = object.json();
+  json::value& present = make(body, "status");
+  if (present == status) return {};
+  present = std::move(status);
+  TRY(client.update(object.kind(), body, {.subresource = "status"}).wrap("write status"));
+  return {};
+}
+
+int64_t scaled(const json::value* value, int64_t total, bool round_up, int64_t otherwise) {
+  if (!value) return otherwise;
+  if (value->is_int64()) return value->get_int64();
+  if (value->is_uint64()) return int64_t(value->get_uint64());
+  const json::string* text = value->if_string();
+  if (!text || !text->ends_with('%')) return otherwise;
+  auto percent = parse_number<int64_t>(std::string_view(text->data(), text->size() - 1));
+  if (!percent) return otherwise;
+  return (*percent * total + (round_up ? 99 : 0)) / 100;
+}
+
+void OwnWrites::wrote(const Key& key, Revision revision) {
+  entries_.with([&](auto& entries) {
+    Entry& entry = entries[key];
+    entry.revision = std::max(entry.revision, revision);
+    entry.since = clock_.steady();
+  });
+}
+
+void OwnWrites::removed(const Key& key, const std::string& uid) {
+  entries_.with([&](auto& entries) {
+    Entry& entry = entries[key];
+    entry.removed.insert(uid);
+    entry.since = clock_.steady();
+  });
+}
+
+bool OwnWrites::shown(const Key& key, const Informer& cache) {
+  Revision reached = cache.revision();
+  return entries_.with([&](auto& entries) {
+    auto found = entries.find(key);
+    if (found == entries.end()) return true;
+    Entry& entry = found->second;
+    if (clock_.steady() - entry.since > kPatience) entry = {};
+    if (reached < entry.revision) return false;
+    if (entry.removed.empty()) entries.erase(found);
+    return true;
+  });
+}
+
+std::vector<ObjectPtr> OwnWrites::without_removed(const Key& key, std::vector<ObjectPtr> cached) {
+  entries_.with([&](auto& entries) {
+    auto found = entries.find(key);
+    if (found == entries.end()) return;
+    std::set<std::string> still_shown;
+    std::erase_if(cached, [&](const ObjectPtr& object) {
+      if (!found->second.removed.contains(object->uid())) return false;
+      still_shown.insert(object->uid());
+      return true;
+    });
+    found->second.removed = std::move(still_shown);
+  });
+  return cached;
+}
+
+void OwnWrites::forget(const Key& key) {
+  entries_.with([&](auto& entries) { entries.erase(key); });
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Controller: a name, the changes it listens to, and a reconcile that brings one key's world level with its spec.
+// Level-based: a change only names a key; reconcile reads the caches again, plans (pure) and applies through the
+// Client.
+//   informers ── change ──▶ keys ──▶ the manager's queue ──▶ reconcile(key) ── plan ──▶ Client
+// One file per controller; manager.h runs them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/event/recorder.h"
+#include "daemon/informer/informers.h"
+#include "daemon/queue/work_queue.h"
+#include "store/client/client.h"
+
+namespace coracle::controller {
+
+struct Config {
+  std::string root_ca;     // PEM, published in each namespace
+  std::string local_node;  // this machine: its life is not judged by a lease
+  std::chrono::seconds event_ttl{3600};
+  size_t terminated_pods_max = 500;     // beyond that the oldest are removed
+  std::chrono::seconds node_grace{40};  // a remote node silent for longer is not ready
+};
+
+// What every controller is made of. All must outlive it.
+struct Context {
+  Client& client;
+  Informers& informers;
+  EventSink& events;
+  const Clock& clock;
+  const Config& config;
+};
+
+// Names keys for the controller it was made for. Copyable, thread-safe, does not block.
+struct LookAt {
+  std::function<void(Key)> now;
+  std::function<void(Key, std::chrono::nanoseconds)> after;
+};
+
+class Controller {
+ public:
+  virtual ~Controller() = default;
+  virtual std::string_view name() const = 0;
+  // Once, before the informers start: asks for kinds and indexes, and registers which changes name which keys.
+  virtual void subscribe(const LookAt& look_at) = 0;
+  // Called by one worker at a time per key, once all caches are level.
+  virtual Result<Outcome> reconcile(const Key& key) = 0;
+};
+
+std::unique_ptr<Controller> make_deployment_controller(const Context& context);
+std::unique_ptr<Controller> make_replica_set_controller(const Context& context);
+std::unique_ptr<Controller> make_endpoints_controller(const Context& context);
+std::unique_ptr<Controller> make_endpoint_slice_controller(const Context& context);
+std::unique_ptr<Controller> make_endpoint_slice_mirror(const Context& context);
+std::unique_ptr<Controller> make_namespace_controller(const Context& context);
+std::unique_ptr<Controller> make_service_account_controller(const Context& context);
+std::unique_ptr<Controller> make_root_ca_publisher(const Context& context);
+std::unique_ptr<Controller> make_garbage_collector(const Context& context);
+std::unique_ptr<Controller> make_pod_collector(const Context& context);
+std::unique_ptr<Controller> make_node_lifecycle(const Context& context);
+std::unique_ptr<Controller> make_event_expiry(const Context& context);
+std::unique_ptr<Controller> make_load_balancer_controller(const Context& context);
+
+}  // namespace coracle::controller

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Deployment does next. See deployment.h. Everything here is a function of its arguments.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "daemon/controller/deployment.h"
+#include "runtime/base/text.h"
+
+namespace coracle::controller {
+namespace {
+
+// ---- reading sets ----
+
+int64_t spec_replicas(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
+int64_t status_count(const Object& set, const std::string& name) { return get_int(set.json(), "status." + name); }
+std::string_view created(const Object& object) { return view::ReplicaSet(object).metadata().creation_timestamp(); }
+int64_t revision_of(const Object& set) {
+  return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0);
+}
+std::optional<int64_t> number_annotation(const Object& set, std::string_view name) {
+  return parse_number<int64_t>(set.annotation(name));
+}
+bool older(const ObjectPtr& a, const ObjectPtr& b) {
+  return std::pair(created(*a), std::string_view(a->name())) < std::pair(created(*b), std::string_view(b->name()));
+}
+template <typename Count>
+int64_t sum(const std::vector<ObjectPtr>& sets, Count count) {
+  return std::accumulate(sets.begin(), sets.end(), int64_t(0),
+                         [&](int64_t all, const ObjectPtr& set) { return all + count(*set); });
+}
+int64_t sum_status(const std::vector<ObjectPtr>& sets, const std::string& name) {
+  return sum(sets, [&](const Object& set) { return status_count(set, name); });
+}
+
+// The new set's annotations: the Deployment's own, but for those that are about the Deployment itself.
+bool is_about_deployment(std::string_view annotation) {
+  for (std::string_view own : {std::string_view("kubectl.kubernetes.io/last-applied-configuration"),
+                               kRevisionAnnotation, kRevisionHistoryAnnotation, kDesiredAnnotation, kMaxAnnotation,
+                               std::string_view("deprecated.deployment.rollback.to")})
+    if (annotation == own) return true;
+  return false;
+}
+
+// ---- the plan ----
+
+class Planner {
+ public:
+  Planner(const DeploymentWorld& world, WallTime now)
+      : object_(*world.deployment), deployment_(object_), world_(world), now_(now), all_(world.sets) {
+    replicas_ = get_int(object_.json(), "spec.replicas", 1);
+    rolling_ = deployment_.spec().strategy().type() != "Recreate";
+    std::sort(all_.begin(), all_.end(), older);
+    for (const ObjectPtr& set : all_) {
+      bool is_new = !new_ && same_template(template_of(*set), template_of(object_));
+      if (is_new)
+        new_ = set;  // the oldest of several
+      else
+        old_.push_back(set);
+    }
+    resolve_fences();
+  }
+
+  DeploymentPlan plan() {
+    conditions_ = get_array(object_.json(), "status.conditions");
+    if (object_.deleting()) {
+      plan_.status = status(false);
+    } else if (pausing()) {
+      scale();
+      if (deployment_.spec().paused()) clean_up();
+      plan_.status = status(false);
+    } else {
+      bool done = rolling_ ? roll() : recreate();
+      if (done && complete(status_counts())) clean_up();
+      plan_.status = status(true);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  static const json::value& template_of(const Object& object) { return *find(object.json(), "spec.template"); }
+
+  void resolve_fences() {
+    if (!rolling_) return;
+    view::RollingUpdateDeployment rolling = deployment_.spec().strategy().rolling_update();
+    max_surge_ = scaled(rolling.max_surge(), replicas_, true, scaled_default(true));
+    max_unavailable_ = scaled(rolling.max_unavailable(), replicas_, false, scaled_default(false));
+    if (max_surge_ == 0 && max_unavailable_ == 0) max_unavailable_ = 1;  // else nothing could ever move
+    max_unavailable_ = std::min(max_unavailable_, replicas_);
+  }
+  int64_t scaled_default(bool up) const { return (25 * replicas_ + (up ? 99 : 0)) / 100; }
+  int64_t max_pods() const { return replicas_ + max_surge_; }
+
+  bool pausing() const {
+    if (deployment_.spec().paused()) return true;
+    return std::any_of(all_.begin(), all_.end(), [&](const ObjectPtr& set) {  // someone scaled the Deployment
+      auto desired = number_annotation(*set, kDesiredAnnotation);
+      return spec_replicas(*set) > 0 && desired && *desired != replicas_;
+    });
+  }
+
+  // ---- steps ----
+
+  json::object annotations_for(const ObjectPtr& set, bool with_own, const std::string& revision) const {
+    json::object out;
+    if (set) out = get_object(set->json(), "metadata.annotations");
+    if (with_own)
+      for (const auto& [key, value] : get_object(object_.json(), "metadata.annotations"))
+        if (!is_about_deployment(key)) out[key] = value;
+    if (!revision.empty()) {
+      std::string_view before = set ? set->annotation(kRevisionAnnotation) : "";
+      if (!before.empty() && before != revision) {  // an old template is back: remember what it was called
+        std::string history(set->annotation(kRevisionHistoryAnnotation));
+        out[kRevisionHistoryAnnotation] = history + (history.empty() ? "" : ",") + std::string(before);
+      }
+      out[kRevisionAnnotation] = revision;
+    }
+    out[kDesiredAnnotation] = std::to_string(replicas_);
+    out[kMaxAnnotation] = std::to_string(max_pods());
+    return out;
+  }
+
+  // Returns whether its size changes.
+  bool resize(const ObjectPtr& set, int64_t size) {
+    json::value body = set->json();
+    make(body, "spec.replicas") = size;
+    make(body, "metadata.annotations") = annotations_for(set, false, "");
+    return update(set, std::move(body));
+  }
+
+  bool update(const ObjectPtr& set, json::value body) {
+    int64_t from = spec_replicas(*set), to = get_int(body, "spec.replicas", 1);
+    if (body != set->json()) plan_.steps.push_back({DeploymentStep::What::update, set, std::move(body), from, to});
+    return from != to;
+  }
+
+  std::string new_revision() const {
+    int64_t latest = 0;
+    for (const ObjectPtr& set : old_) latest = std::max(latest, revision_of(*set));
+    if (new_ && revision_of(*new_) > latest) return std::to_string(revision_of(*new_));
+    return std::to_string(latest + 1);
+  }
+
+  // How large the new set may be now.
+  int64_t new_size() const {
+    int64_t current = new_ ? spec_replicas(*new_) : 0;
+    if (!rolling_) return replicas_;
+    int64_t pods = sum(all_, spec_replicas);
+    if (pods >= max_pods()) return current;
+    return current + std::min(max_pods() - pods, replicas_ - current);
+  }
+
+  void create_new() {
+    int64_t collisions = deployment_.status().collision_count();
+    std::string hash = template_hash(template_of(object_), collisions);
+    json::value pod_template = template_of(object_);
+    make(pod_template, "metadata.labels").as_object()[kHashLabel] = hash;
+    json::value selector = *find(object_.json(), "spec.selector");
+    if (!selector.as_object()["matchLabels"].is_object()) selector.as_object()["matchLabels"] = json::object{};
+    selector.as_object()["matchLabels"].as_object()[kHashLabel] = hash;
+    std::string revision = new_revision();
+    json::object spec{{"replicas", new_size()}, {"selector", std::move(selector)}};
+    if (int64_t min_ready = deployment_.spec().min_ready_seconds()) spec["minReadySeconds"] = min_ready;
+    spec["template"] = pod_template;
+    json::value body = {{"apiVersion", "apps/v1"},
+                        {"kind", "ReplicaSet"},
+                        {"metadata",
+                         {{"name", object_.name() + "-" + hash},
+                          {"namespace", object_.ns()},
+                          {"labels", *find(pod_template, "metadata.labels")},
+                          {"annotations", annotations_for(nullptr, true, revision)},
+                          {"ownerReferences", json::array{controller_reference(object_)}}}},
+                        {"spec", std::move(spec)}};
+    plan_.revision = revision;
+    created_name_ = object_.name() + "-" + hash;
+    plan_.steps.push_back({DeploymentStep::What::create, nullptr, std::move(body), 0, new_size()});
+  }
+
+  // The new set carries the Deployment's annotations, its revision and minReadySeconds; its size may change as well.
+  // Returns whether the size changes.
+  bool update_new(int64_t size) {
+    plan_.revision = new_revision();
+    json::value body = new_->json();
+    make(body, "spec.replicas") = size;
+    make(body, "metadata.annotations") = annotations_for(new_, true, plan_.revision);
+    int64_t min_ready = deployment_.spec().min_ready_seconds();
+    json::object& spec = body.as_object()["spec"].as_object();
+    if (min_ready)
+      spec["minReadySeconds"] = min_ready;
+    else
+      spec.erase("minReadySeconds");
+    return update(new_, std::move(body));
+  }
+
+  // ---- rolling update: up within maxSurge, then down within maxUnavailable. True: nothing to move now. ----
+
+  bool roll() {
+    if (!new_) return create_new(), false;
+    int64_t size = spec_replicas(*new_);
+    bool moved = update_new(size > replicas_ ? replicas_ : size < replicas_ ? new_size() : size);
+    return !moved && !roll_old_down();
+  }
+
+  bool roll_old_down() {
+    int64_t old_pods = sum(old_, spec_replicas);
+    if (old_pods == 0) return false;
+    int64_t minimum = replicas_ - max_unavailable_;
+    int64_t new_unavailable = spec_replicas(*new_) - status_count(*new_, "availableReplicas");
+    int64_t room = sum(all_, spec_replicas) - minimum - new_unavailable;
+    if (room <= 0) return false;
+    std::vector<int64_t> sizes;
+    for (const ObjectPtr& set : old_) sizes.push_back(spec_replicas(*set));
+    // First what does not work anyway: it costs no availability.
+    for (size_t i = 0; i < old_.size() && room > 0; ++i) {
+      int64_t broken = std::clamp<int64_t>(sizes[i] - status_count(*old_[i], "availableReplicas"), 0, room);
+      sizes[i] -= broken;
+      room -= broken;
+    }
+    int64_t healthy = sum_status(all_, "availableReplicas") - minimum;
+    for (size_t i = 0; i < old_.size() && healthy > 0; ++i) {
+      int64_t down = std::min(sizes[i], healthy);
+      sizes[i] -= down;
+      healthy -= down;
+    }
+    bool moved = false;
+    for (size_t i = 0; i < old_.size(); ++i)
+      if (sizes[i] != spec_replicas(*old_[i])) moved |= resize(old_[i], sizes[i]);
+    return moved;
+  }
+
+  // ---- recreate: all old pods gone, then the new ones ----
+
+  bool recreate() {
+    bool moved = false;
+    for (const ObjectPtr& set : old_)
+      if (spec_replicas(*set) > 0) moved |= resize(set, 0);
+    if (moved || world_.old_pods_run) return false;
+    if (!new_) return create_new(), false;
+    return !update_new(replicas_);
+  }
+
+  // ---- scaling while nothing rolls, and in proportion while something does ----
+
+  void scale() {
+    std::vector<ObjectPtr> active;
+    for (const ObjectPtr& set : all_)
+      if (spec_replicas(*set) > 0) active.push_back(set);
+    if (active.size() <= 1) {
+      ObjectPtr only = !active.empty() ? active[0] : new_ ? new_ : !old_.empty() ? latest() : nullptr;
+      if (only) resize(only, replicas_);
+    } else if (new_saturated()) {
+      for (const ObjectPtr& set : active)
+        if (set != new_) resize(set, 0);
+      resize(new_, spec_replicas(*new_));
+    } else if (rolling_) {
+      scale_in_proportion(active);
+    }
+  }
+
+  ObjectPtr latest() const {
+    return *std::max_element(old_.begin(), old_.end(),
+                             [](const ObjectPtr& a, const ObjectPtr& b) { return revision_of(*a) < revision_of(*b); });
+  }
+
+  bool new_saturated() const {
+    return new_ && spec_replicas(*new_) == replicas_ && number_annotation(*new_, kDesiredAnnotation) == replicas_ &&
+           status_count(*new_, "availableReplicas") == replicas_;
+  }
+
+  void scale_in_proportion(std::vector<ObjectPtr> active) {
+    int64_t allowed = replicas_ > 0 ? max_pods() : 0;
+    int64_t to_add = allowed - sum(active, spec_replicas);
+    bool up = to_add > 0;
+    // The largest first; of equals the newest first when growing, the oldest when shrinking.
+    std::stable_sort(active.begin(), active.end(), [&](const ObjectPtr& a, const ObjectPtr& b) {
+      if (spec_replicas(*a) != spec_replicas(*b)) return spec_replicas(*a) > spec_replicas(*b);
+      return up ? older(b, a) : older(a, b);
+    });
+    int64_t added = 0;
+    std::vector<int64_t> sizes;
+    for (const ObjectPtr& set : active) {
+      int64_t part = proportion(*set, to_add, added);
+      sizes.push_back(spec_replicas(*set) + part);
+      added += part;
+    }
+    sizes[0] = std::max<int64_t>(sizes[0] + to_add - added, 0);  // what rounding left over
+    for (size_t i = 0; i < active.size(); ++i) resize(active[i], sizes[i]);
+  }
+
+  int64_t proportion(const Object& set, int64_t to_add, int64_t added) const {
+    if (spec_replicas(set) == 0 || to_add == added) return 0;
+    int64_t wanted = -spec_replicas(set);
+    if (replicas_ > 0) {
+      int64_t former_max = number_annotation(set, kMaxAnnotation).value_or(deployment_.status().replicas());
+      if (former_max <= 0) return 0;
+      wanted = std::llround(double(spec_replicas(set) * max_pods()) / double(former_max)) - spec_replicas(set);
+    }
+    int64_t left = to_add - added;
+    return to_add > 0 ? std::min(wanted, left) : std::max(wanted, left);
+  }
+
+  void clean_up() {
+    const json::value* limit_json = find(object_.json(), "spec.revisionHistoryLimit");
+    int64_t limit = limit_json && limit_json->is_int64() ? limit_json->get_int64() : 10;
+    std::vector<ObjectPtr> history;
+    for (const ObjectPtr& set : old_)
+      if (!set->deleting()) history.push_back(set);
+    std::stable_sort(history.begin(), history.end(),
+                     [](const ObjectPtr& a, const ObjectPtr& b) { return revision_of(*a) < revision_of(*b); });
+    for (int64_t i = 0; i < int64_t(history.size()) - limit; ++i) {
+      const ObjectPtr& set = history[size_t(i)];
+      bool settled =
+          view::ReplicaSet(*set).metadata().generation() <= view::ReplicaSet(*set).status().observed_generation();
+      if (spec_replicas(*set) == 0 && status_count(*set, "replicas") == 0 && settled)
+        plan_.steps.push_back({DeploymentStep::What::remove, set, {}, 0, 0});
+    }
+  }
+
+  // ---- status ----
+
+  json::object status_counts() const {
+    json::object status;
+    if (const json::object* present = deployment_.status().raw().if_object()) status = *present;
+    auto put = [&](std::string_view name, int64_t count) {
+      if (count == 0)
+        status.erase(name);
+      else
+        status[name] = count;
+    };
+    int64_t available = sum_status(all_, "availableReplicas");
+    put("observedGeneration", deployment_.metadata().generation());
+    put("replicas", sum_status(all_, "replicas"));
+    put("updatedReplicas", new_ ? status_count(*new_, "replicas") : 0);
+    put("readyReplicas", sum_status(all_, "readyReplicas"));
+    put("availableReplicas", available);
+    put("unavailableReplicas", std::max<int64_t>(sum(all_, spec_replicas) - available, 0));
+    int64_t terminating = sum_status(all_, "terminatingReplicas");
+    if (terminating || status.contains("terminatingReplicas")) status["terminatingReplicas"] = terminating;
+    return status;
+  }
+
+  bool complete(const json::object& status) const {
+    return count_of(status, "updatedReplicas") == replicas_ && count_of(status, "replicas") == replicas_ &&
+           count_of(status, "availableReplicas") == replicas_;
+  }
+  static int64_t count_of(const json::object& status, std::string_view name) {
+    const json::value* found = status.if_contains(name);
+    return found && found->is_int64() ? found->get_int64() : 0;
+  }
+
+  void set(std::string_view type, std::string_view state, std::string_view reason, std::string message) {
+    const json::value* present = find_condition(conditions_, type);
+    if (present && get_string(*present, "status") == state && get_string(*present, "reason") == reason) return;
+    set_condition(conditions_, {std::string(type), std::string(state), std::string(reason), std::move(message)}, now_,
+                  true);
+  }
+
+  json::value status(bool rolling_out) {
+    json::object status = status_counts();
+    bool enough = count_of(status, "availableReplicas") >= replicas_ - max_unavailable_;
+    if (enough)
+      set("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.");
+    else
+      set("Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
+    if (!deadline())
+      drop_condition(conditions_, "Progressing");
+    else if (!object_.deleting())
+      progress(status, rolling_out);
+    copy_failure();
+    status["conditions"] = conditions_;
+    return status;
+  }
+
+  std::optional<std::chrono::seconds> deadline() const {
+    const json::value* seconds = find(object_.json(), "spec.progressDeadlineSeconds");
+    if (!seconds || !seconds->is_int64() || seconds->get_int64() >= 2147483647) return std::nullopt;
+    return std::chrono::seconds(seconds->get_int64());
+  }
+
+  std::string set_name() const {
+    if (new_) return "ReplicaSet " + quoted(new_->name());
+    if (!created_name_.empty()) return "ReplicaSet " + quoted(created_name_);
+    return "Deployment " + quoted(object_.name());
+  }
+
+  void progress(const json::object& status, bool rolling_out) {
+    const json::value* present = find_condition(conditions_, "Progressing");
+    std::string reason(present ? get_string(*present, "reason") : "");
+    if (deployment_.spec().paused()) return set("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused");
+    if (reason == "DeploymentPaused")
+      return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
+    if (!rolling_out) return;
+    if (!created_name_.empty())
+      return set("Progressing", "True", "NewReplicaSetCreated", "Created new replica set " + quoted(created_name_));
+    if (!present && new_)
+      set("Progressing", "True", "FoundNewReplicaSet", "Found new replica set " + quoted(new_->name()));
+    bool settled =
+        count_of(status, "replicas") == count_of(status, "updatedReplicas") && reason == "NewReplicaSetAvailable";
+    if (settled) return;
+    if (complete(status)) {
+      set("Progressing", "True", "NewReplicaSetAvailable", set_name() + " has successfully progressed.");
+    } else if (progressed(status)) {
+      // A sign of life restarts the deadline: lastUpdateTime moves, lastTransitionTime does not while it was True.
+      set_condition(conditions_, {"Progressing", "True", "ReplicaSetUpdated", set_name() + " is progressing."}, now_,
+                    true);
+      look_at_deadline();
+    } else if (timed_out()) {
+      set("Progressing", "False", "ProgressDeadlineExceeded", set_name() + " has timed out progressing.");
+    } else {
+      look_at_deadline();
+    }
+  }
+
+  bool progressed(const json::object& status) const {
+    json::object before;
+    if (const json::object* present = deployment_.status().raw().if_object()) before = *present;
+    auto rose = [&](std::string_view name) { return count_of(status, name) > count_of(before, name); };
+    int64_t old_now = count_of(status, "replicas") - count_of(status, "updatedReplicas");
+    int64_t old_before = count_of(before, "replicas") - count_of(before, "updatedReplicas");
+    return rose("updatedReplicas") || rose("readyReplicas") || rose("availableReplicas") || old_now < old_before;
+  }
+
+  std::optional<WallTime> deadline_at() const {
+    const json::value* present = find_condition(conditions_, "Progressing");
+    if (!present || !deadline()) return std::nullopt;
+    auto since = parse_time(get_string(*present, "lastUpdateTime"));
+    if (!since) return std::nullopt;
+    return *since + *deadline();
+  }
+
+  bool timed_out() const {
+    const json::value* present = find_condition(conditions_, "Progressing");
+    std::string_view reason = present ? get_string(*present, "reason") : "";
+    if (reason == "ProgressDeadlineExceeded") return true;
+    if (reason == "NewReplicaSetAvailable") return false;
+    auto at = deadline_at();
+    return at && *at < now_;
+  }
+
+  void look_at_deadline() {
+    auto at = deadline_at();
+    if (at)
+      plan_.again = std::max<std::chrono::nanoseconds>(*at - now_, std::chrono::seconds(0)) + std::chrono::seconds(1);
+  }
+
+  // What hinders a set hinders the Deployment.
+  void copy_failure() {
+    for (const ObjectPtr& set : all_) {
+      if (set != new_ && new_) continue;
+      const json::value* failure = find_condition(get_array(set->json(), "status.conditions"), "ReplicaFailure");
+      if (!failure) continue;
+      return this->set("ReplicaFailure", get_string(*failure, "status"), get_string(*failure, "reason"),
+                       std::string(get_string(*failure, "message")));
+    }
+    drop_condition(conditions_, "ReplicaFailure");
+  }
+
+  const Object& object_;
+  view::Deployment deployment_;
+  const DeploymentWorld& world_;
+  const WallTime now_;
+  std::vector<ObjectPtr> all_, old_;  // oldest first
+  ObjectPtr new_;
+  int64_t replicas_ = 1, max_surge_ = 0, max_unavailable_ = 0;
+  bool rolling_ = true;
+  std::string created_name_;
+  json::array conditions_;
+  DeploymentPlan plan_;
+};
+
+// FNV-1a, 32 bits.
+uint32_t fnv(std::string_view bytes) {
+  uint32_t hash = 2166136261u;
+  for (char byte : bytes) hash = (hash ^ uint8_t(byte)) * 16777619u;
+  return hash;
+}
+
+json::value without_hash(json::value pod_template) {
+  if (json::value* labels = const_cast<json::value*>(find(pod_template, "metadata.labels"));
+      labels && labels->is_object())
+    labels->get_object().erase(kHashLabel);
+  return pod_template;
+}
+
+}  // namespace
+
+std::string template_hash(const json::value& pod_template, int64_t collisions) {
+  // The alphabet of Kubernetes' generated names: no vowels, nothing that reads like another.
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+  std::string text = to_text(pod_template);
+  if (collisions) text += std::to_string(collisions);
+  std::string name;
+  for (char digit : std::to_string(fnv(text))) name += kAlphabet[size_t(uint8_t(digit)) % kAlphabet.size()];
+  return name;
+}
+
+bool same_template(const json::value& a, const json::value& b) { return without_hash(a) == without_hash(b); }
+
+DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now) { return Planner(world, now).plan(); }
+
+json::value status_after_collision(const Object& deployment) {
+  json::value body = deployment.json();
+  json::value& status = make(body, "status");
+  int64_t count = get_int(status, "collisionCount");
+  make(status, "collisionCount") = count + 1;
+  return status;
+}
+
+json::value status_after_refusal(const Object& deployment, const std::string& message, WallTime now) {
+  json::value body = deployment.json();
+  json::value& status = make(body, "status");
+  json::array conditions = get_array(status, "conditions");
+  const json::value* present = find_condition(conditions, "Progressing");
+  if (!present || get_string(*present, "reason") != "ReplicaSetCreateError" ||
+      get_string(*present, "message") != message)
+    set_condition(conditions, {"Progressing", "False", "ReplicaSetCreateError", message}, now, true);
+  make(status, "conditions") = std::move(conditions);
+  return status;
+}
+
+}  // namespace coracle::controller

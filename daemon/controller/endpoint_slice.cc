@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// EndpointSlices of Services with a selector: what proxy and DNS act on. A slice belongs to its Service by label and
+// owner reference; the garbage collector removes it with the Service.
+#include "daemon/controller/controller.h"
+#include "daemon/controller/endpoints.h"
+
+namespace coracle::controller {
+namespace {
+
+class EndpointSliceController : public Controller {
+ public:
+  explicit EndpointSliceController(const Context& context)
+      : client_(context.client),
+        services_(context.informers.of(kService)),
+        pods_(context.informers.of(kPod)),
+        nodes_(context.informers.of(kNode)),
+        slices_(context.informers.of(kEndpointSlice)),
+        own_(context.clock) {}
+
+  std::string_view name() const override { return "endpointslice"; }
+
+  void subscribe(const LookAt& look_at) override {
+    slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
+      return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
+    });
+    services_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after) own_.forget(change.before->key());
+      look_at.now(change.any().key());
+    });
+    slices_.on_change([=](const Informer::Change& change) {
+      const Object& slice = change.any();
+      if (slice.label(kManagedByLabel) == kSliceController)
+        look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
+    });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, change, look_at.now); });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr service = services_.get(key);
+    if (!service || service->deleting()) return Outcome{};
+    view::Service view(*service);
+    if (view.spec().selector().empty() || view.spec().type() == "ExternalName") return Outcome{};
+    if (!own_.shown(key, slices_)) return Outcome{OwnWrites::kLookAgain};
+    std::map<std::string, std::vector<Backend>> wanted;
+    std::vector<ObjectPtr> pods = selected_pods(pods_, *service);
+    for (const std::string& family : families(*service))
+      wanted[family] = backends(*service, pods, family, [this](std::string_view node) { return zone_of(node); });
+    SliceOwner owner{*service, service->name(), kSliceController, is_headless(*service)};
+    TRY(apply(client_, plan_slices(owner, wanted, present(key)), key, own_));
+    return Outcome{};
+  }
+
+ private:
+  std::vector<ObjectPtr> present(const Key& key) const {
+    std::vector<ObjectPtr> slices = slices_.by_index("service", key.text());
+    std::erase_if(slices, [](const ObjectPtr& slice) {
+      return slice->label(kManagedByLabel) != kSliceController || slice->deleting();
+    });
+    return slices;
+  }
+  std::string zone_of(std::string_view node) const {
+    ObjectPtr object = nodes_.get({"", std::string(node)});
+    return object ? std::string(object->label("topology.kubernetes.io/zone")) : "";
+  }
+
+  Client& client_;
+  Informer& services_;
+  Informer& pods_;
+  Informer& nodes_;
+  Informer& slices_;
+  OwnWrites own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_endpoint_slice_controller(const Context& context) {
+  return std::make_unique<EndpointSliceController>(context);
+}
+
+}  // namespace coracle::controller

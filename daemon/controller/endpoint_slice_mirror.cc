@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mirror: hand-written Endpoints of a Service without a selector become slices, so that the proxy reads one kind only.
+// What carries the label endpointslice.kubernetes.io/skip-mirror is left alone.
+#include "daemon/controller/controller.h"
+#include "daemon/controller/endpoints.h"
+
+namespace coracle::controller {
+namespace {
+
+class EndpointSliceMirror : public Controller {
+ public:
+  explicit EndpointSliceMirror(const Context& context)
+      : client_(context.client),
+        services_(context.informers.of(kService)),
+        endpoints_(context.informers.of(kEndpoints)),
+        slices_(context.informers.of(kEndpointSlice)),
+        own_(context.clock) {}
+
+  std::string_view name() const override { return "endpointslicemirror"; }
+
+  void subscribe(const LookAt& look_at) override {
+    slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
+      return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
+    });
+    services_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    slices_.on_change([=](const Informer::Change& change) {
+      const Object& slice = change.any();
+      if (slice.label(kManagedByLabel) == kSliceMirror)
+        look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    if (!own_.shown(key, slices_)) return Outcome{OwnWrites::kLookAgain};
+    SlicePlan plan;
+    ObjectPtr endpoints = mirrored(key);
+    if (endpoints)
+      plan = plan_slices({*endpoints, key.name, kSliceMirror}, wanted(*endpoints), present(key));
+    else
+      plan.remove = present(key);
+    TRY(apply(client_, plan, key, own_));
+    return Outcome{};
+  }
+
+ private:
+  ObjectPtr mirrored(const Key& key) const {
+    ObjectPtr service = services_.get(key);
+    ObjectPtr endpoints = endpoints_.get(key);
+    bool by_hand = service && endpoints && view::Service(*service).spec().selector().empty() &&
+                   endpoints->label(kSkipMirrorLabel) != "true" && !endpoints->deleting();
+    return by_hand ? endpoints : nullptr;
+  }
+  static std::map<std::string, std::vector<Backend>> wanted(const Object& endpoints) {
+    auto out = backends_of_endpoints(endpoints);
+    if (out.empty()) out["IPv4"];  // a placeholder
+    return out;
+  }
+  std::vector<ObjectPtr> present(const Key& key) const {
+    std::vector<ObjectPtr> slices = slices_.by_index("service", key.text());
+    std::erase_if(slices, [](const ObjectPtr& slice) { return slice->label(kManagedByLabel) != kSliceMirror; });
+    return slices;
+  }
+
+  Client& client_;
+  Informer& services_;
+  Informer& endpoints_;
+  Informer& slices_;
+  OwnWrites own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_endpoint_slice_mirror(const Context& context) {
+  return std::make_unique<EndpointSliceMirror>(context);
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints: for each Service with a selector, the object of the same name that lists its pods' addresses. Superseded
+// by EndpointSlice, still read by people and by old clients.
+#include "daemon/controller/endpoints.h"
+
+#include "daemon/controller/controller.h"
+
+namespace coracle::controller {
+namespace {
+
+class EndpointsController : public Controller {
+ public:
+  explicit EndpointsController(const Context& context)
+      : client_(context.client),
+        services_(context.informers.of(kService)),
+        pods_(context.informers.of(kPod)),
+        endpoints_(context.informers.of(kEndpoints)) {}
+
+  std::string_view name() const override { return "endpoints"; }
+
+  void subscribe(const LookAt& look_at) override {
+    services_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, change, look_at.now); });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr service = services_.get(key);
+    ObjectPtr present = endpoints_.get(key);
+    if (!service) {
+      if (!present) return Outcome{};
+      TRY(remove_ours(*present));
+      return Outcome{};
+    }
+    view::Service view(*service);
+    if (view.spec().selector().empty() || view.spec().type() == "ExternalName" || service->deleting()) return Outcome{};
+    std::vector<Backend> behind = backends(*service, selected_pods(pods_, *service), families(*service)[0], {});
+    json::value wanted = endpoints_object(*service, behind, present);
+    if (!present) {
+      TRY(client_.create(kEndpoints, wanted).wrap("create endpoints"));
+    } else if (wanted != present->json()) {
+      TRY(client_.update(kEndpoints, wanted).wrap("update endpoints"));
+    }
+    return Outcome{};
+  }
+
+ private:
+  // Endpoints outlive their Service only when a person wrote them.
+  Result<void> remove_ours(const Object& present) {
+    if (present.label("endpoints.kubernetes.io/managed-by") != "endpoint-controller") return {};
+    auto removed = client_.remove(kEndpoints, present.key(), {.uid = present.uid()});
+    if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove endpoints");
+    return {};
+  }
+
+  Client& client_;
+  Informer& services_;
+  Informer& pods_;
+  Informer& endpoints_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_endpoints_controller(const Context& context) {
+  return std::make_unique<EndpointsController>(context);
+}
+
+}  // namespace coracle::controller

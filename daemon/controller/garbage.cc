@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Garbage collector: what nobody owns any more goes; what is deleted in the foreground waits for what it owns; what is
+// orphaned stays. Every kind's cache is indexed by owner uid, so an event costs what it concerns.
+//   an object with owners appears or changes ──▶ its key: are its owners there?
+//   an object vanishes ──▶ the keys of its dependents, and of its owners (they may wait for it)
+//   an object begins to go with a finalizer of ours ──▶ its key: dependents first, or cut loose
+// A key names the kind too. Source: see garbage.h.
+#include "daemon/controller/garbage.h"
+
+#include <algorithm>
+
+#include "daemon/controller/common.h"
+#include "daemon/controller/controller.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::controller {
+
+bool has_finalizer(const Object& object, std::string_view finalizer) {
+  const json::array& finalizers = get_array(object.json(), "metadata.finalizers");
+  return std::any_of(finalizers.begin(), finalizers.end(),
+                     [&](const json::value& entry) { return entry.is_string() && entry.get_string() == finalizer; });
+}
+
+OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& owners,
+                     const std::vector<OwnerState>& states, bool has_dependents) {
+  OwnedPlan plan;
+  bool solid = false, waiting = false;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    if (states[i] == OwnerState::solid)
+      solid = true;
+    else
+      plan.drop.push_back(owners[i].uid);
+    waiting |= states[i] == OwnerState::waiting;
+  }
+  if (plan.drop.empty()) return plan;
+  if (solid) {
+    plan.what = OwnedPlan::What::drop_references;
+    return plan;
+  }
+  plan.what = OwnedPlan::What::remove;
+  if (waiting && has_dependents)
+    plan.propagation = "Foreground";
+  else if (has_finalizer(object, kOrphan))
+    plan.propagation = "Orphan";
+  else if (has_finalizer(object, kForeground))
+    plan.propagation = "Foreground";
+  else
+    plan.propagation = "Background";
+  return plan;
+}
+
+json::value without_finalizer_patch(const Object& object, std::string_view finalizer) {
+  json::array kept;
+  for (const json::value& entry : get_array(object.json(), "metadata.finalizers"))
+    if (!entry.is_string() || entry.get_string() != finalizer) kept.push_back(entry);
+  return {{"metadata",
+           {{"uid", object.uid()},
+            {"resourceVersion", std::to_string(object.revision())},
+            {"finalizers", std::move(kept)}}}};
+}
+
+namespace {
+
+constexpr std::string_view kByOwner = "owner";
+
+class GarbageCollector : public Controller {
+ public:
+  explicit GarbageCollector(const Context& context) : client_(context.client) {
+    for (const schema::KindInfo& info : schema::catalog().kinds()) {
+      bool kept = info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
+      if (!kept || info.kind.resource == kEvent.resource) continue;  // events own nothing, are owned by nobody
+      kinds_.emplace(info.kind.qualified_resource(), Held{&info.kind, &context.informers.of(info.kind)});
+    }
+  }
+
+  std::string_view name() const override { return "garbage"; }
+
+  void subscribe(const LookAt& look_at) override {
+    for (auto& [resource, held] : kinds_) {
+      held.cache->add_index(std::string(kByOwner), [](const Object& object) {
+        std::vector<std::string> uids;
+        if (!mentions_owners(object)) return uids;
+        for (OwnerReference& owner : object.owners()) uids.push_back(std::move(owner.uid));
+        return uids;
+      });
+      held.cache->on_change([=, this](const Informer::Change& change) { on_change(change, look_at); });
+    }
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    auto held = kinds_.find(key.ns.substr(0, key.ns.find('/')));
+    if (held == kinds_.end()) return Outcome{};
+    ObjectPtr object = held->second.cache->get({key.ns.substr(key.ns.find('/') + 1), key.name});
+    if (!object) return Outcome{};
+    if (object->deleting()) {
+      if (has_finalizer(*object, kOrphan)) {
+        TRY(cut_loose(*object));
+      } else if (has_finalizer(*object, kForeground)) {
+        TRY(remove_dependents_first(*object));
+      }
+      return Outcome{};
+    }
+    if (!mentions_owners(*object)) return Outcome{};
+    TRY(check_owners(*object));
+    return Outcome{};
+  }
+
+ private:
+  struct Held {
+    const Kind* kind;
+    Informer* cache;
+  };
+
+  // Without parsing: most objects have no owner.
+  static bool mentions_owners(const Object& object) {
+    return object.text().find("\"ownerReferences\"") != std::string::npos;
+  }
+  static Key key_of(const Object& object) {
+    return {object.kind().qualified_resource() + "/" + object.ns(), object.name()};
+  }
+
+  void on_change(const Informer::Change& change, const LookAt& look_at) const {
+    const Object& object = change.any();
+    if (!change.after) {
+      for (const ObjectPtr& dependent : dependents(object.uid())) look_at.now(key_of(*dependent));
+    }
+    if (!mentions_owners(object)) {
+      if (change.after && object.text().find("\"finalizers\"") != std::string::npos && object.deleting())
+        look_at.now(key_of(object));
+      return;
+    }
+    if (change.after) look_at.now(key_of(object));
+    bool leaves = !change.after || object.deleting();
+    for (const OwnerReference& owner : object.owners())
+      if (leaves) name_owner(object, owner, look_at);
+  }
+
+  // An owner that is itself being deleted may have waited for this.
+  void name_owner(const Object& object, const OwnerReference& reference, const LookAt& look_at) const {
+    const Held* held = held_for(reference);
+    if (!held) return;
+    ObjectPtr owner = held->cache->get({held->kind->namespaced ? object.ns() : "", reference.name});
+    if (owner && owner->deleting()) look_at.now(key_of(*owner));
+  }
+
+  const Held* held_for(const OwnerReference& reference) const {
+    const schema::KindInfo* info = schema::catalog().by_kind(reference.api_version, reference.kind);
+    auto held = info ? kinds_.find(info->kind.qualified_resource()) : kinds_.end();
+    return held == kinds_.end() ? nullptr : &held->second;
+  }
+
+  std::vector<ObjectPtr> dependents(const std::string& uid) const {
+    std::vector<ObjectPtr> all;
+    for (const auto& [resource, held] : kinds_)
+      for (ObjectPtr& dependent : held.cache->by_index(kByOwner, uid)) all.push_back(std::move(dependent));
+    return all;
+  }
+
+  // ---- owned objects ----
+
+  // Caches of different kinds are not level with each other: before an owner counts as gone, the store is asked.
+  Result<OwnerState> state_of(const Object& object, const OwnerReference& reference) {
+    const Held* held = held_for(reference);
+    if (!held) return OwnerState::solid;  // a kind we do not serve: not ours to judge
+    Key key{held->kind->namespaced ? object.ns() : "", reference.name};
+    ObjectPtr owner = held->cache->get(key);
+    if (!owner || owner->uid() != reference.uid) {
+      auto live = client_.get(*held->kind, key);
+      if (!live && live.error().code() != Code::not_found) return live.take_error();
+      if (!live || (*live)->uid() != reference.uid) return OwnerState::absent;
+      owner = *live;
+    }
+    return owner->deleting() && has_finalizer(*owner, kForeground) ? OwnerState::waiting : OwnerState::solid;
+  }
+
+  Result<void> check_owners(const Object& object) {
+    std::vector<OwnerReference> owners = object.owners();
+    std::vector<OwnerState> states;
+    for (const OwnerReference& owner : owners) {
+      OwnerState state = TRY(state_of(object, owner));
+      states.push_back(state);
+    }
+    OwnedPlan plan = plan_owned(object, owners, states, !dependents(object.uid()).empty());
+    switch (plan.what) {
+      case OwnedPlan::What::nothing:
+        return {};
+      case OwnedPlan::What::drop_references:
+        return drop_references(object, plan.drop);
+      case OwnedPlan::What::remove:
+        return remove(object, plan.propagation);
+    }
+    return {};
+  }
+
+  Result<void> drop_references(const Object& object, const std::vector<std::string>& uids) {
+    json::array kept;
+    for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences"))
+      if (std::find(uids.begin(), uids.end(), get_string(reference, "uid")) == uids.end()) kept.push_back(reference);
+    json::value patch = {{"metadata",
+                          {{"uid", object.uid()},
+                           {"resourceVersion", std::to_string(object.revision())},
+                           {"ownerReferences", std::move(kept)}}}};
+    return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch),
+                       "drop owner of " + object.name());
+  }
+
+  Result<void> remove(const Object& object, std::string_view propagation) {
+    auto removed =
+        client_.remove(object.kind(), object.key(), {.uid = object.uid(), .propagation = std::string(propagation)});
+    if (removed || removed.error().code() == Code::not_found || removed.error().code() == Code::conflict) return {};
+    return removed.take_error().wrap("remove ownerless " + object.key().text());
+  }
+
+  // ---- owners on their way out ----
+
+  Result<void> cut_loose(const Object& owner) {
+    for (const ObjectPtr& dependent : dependents(owner.uid())) {
+      TRY(drop_references(*dependent, {owner.uid()}));
+    }
+    return finish(owner, kOrphan);
+  }
+
+  Result<void> remove_dependents_first(const Object& owner) {
+    bool blocked = false;
+    for (const ObjectPtr& dependent : dependents(owner.uid())) {
+      for (const OwnerReference& reference : dependent->owners())
+        blocked |= reference.uid == owner.uid() && reference.block_owner_deletion;
+      if (dependent->deleting()) continue;
+      TRY(check_owners(*dependent));
+    }
+    if (blocked) return {};  // the last dependent's going names us again
+    return finish(owner, kForeground);
+  }
+
+  Result<void> finish(const Object& owner, std::string_view finalizer) {
+    return ignore_gone(
+        client_.patch(owner.kind(), owner.key(), PatchType::merge, without_finalizer_patch(owner, finalizer)),
+        "finish deletion of " + owner.name());
+  }
+
+  static Result<void> ignore_gone(Result<ObjectPtr> written, const std::string& doing) {
+    if (written || written.error().code() == Code::not_found) return {};
+    return written.take_error().wrap(doing);
+  }
+
+  Client& client_;
+  std::map<std::string, Held, std::less<>> kinds_;  // by qualified resource
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_garbage_collector(const Context& context) {
+  return std::make_unique<GarbageCollector>(context);
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One queue, few workers, all controllers. See manager.h.
+#include "daemon/controller/manager.h"
+
+#include "runtime/base/log.h"
+
+namespace coracle::controller {
+namespace {
+
+// A key of a controller, as it stands in the shared queue: no namespace holds a colon.
+Key tagged(std::string_view controller, Key key) {
+  key.ns.insert(0, ":").insert(0, controller);
+  return key;
+}
+
+struct Untagged {
+  std::string controller;
+  Key key;
+};
+Untagged untagged(const Key& key) {
+  size_t colon = key.ns.find(':');
+  return {key.ns.substr(0, colon), {key.ns.substr(colon + 1), key.name}};
+}
+
+}  // namespace
+
+Manager::Manager(Client& client, Informers& informers, EventSink& events, Config config, const Clock& clock)
+    : config_(std::move(config)), informers_(informers), queue_({}, clock) {
+  Context context{client, informers, events, clock, config_};
+  add(make_namespace_controller(context));
+  add(make_service_account_controller(context));
+  add(make_root_ca_publisher(context));
+  add(make_deployment_controller(context));
+  add(make_replica_set_controller(context));
+  add(make_endpoints_controller(context));
+  add(make_endpoint_slice_controller(context));
+  add(make_endpoint_slice_mirror(context));
+  add(make_load_balancer_controller(context));
+  add(make_garbage_collector(context));
+  add(make_pod_collector(context));
+  add(make_node_lifecycle(context));
+  add(make_event_expiry(context));
+}
+
+Manager::~Manager() = default;  // workers_ is last: it stops first
+
+void Manager::add(std::unique_ptr<Controller> controller) {
+  std::string name(controller->name());
+  controller->subscribe({[this, name](Key key) { queue_.add(tagged(name, std::move(key))); },
+                         [this, name](Key key, std::chrono::nanoseconds delay) {
+                           queue_.add_after(tagged(name, std::move(key)), delay);
+                         }});
+  controllers_.emplace(std::move(name), std::move(controller));
+}
+
+Result<Outcome> Manager::reconcile(const Key& key) {
+  auto [controller, own] = untagged(key);
+  return controllers_.find(controller)->second->reconcile(own);
+}
+
+void Manager::start(int workers) {
+  for (int i = 0; i < workers; ++i)
+    workers_.emplace_back([this](std::stop_token stop) {
+      if (!informers_.wait_synced(stop)) return;
+      run_worker(stop, queue_, "controller", [this](const Key& key) { return reconcile(key); });
+    });
+}
+
+bool Manager::turn() {
+  auto lease = queue_.try_take();
+  if (!lease) return false;
+  work_once(queue_, lease->key(), "controller", [this](const Key& key) { return reconcile(key); });
+  return true;
+}
+
+}  // namespace coracle::controller

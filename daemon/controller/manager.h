@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manager: runs all controllers on few threads over one queue whose keys carry the controller's name.
+//   Manager manager(client, informers, events, config);   // subscribes
+//   informers.start();
+//   manager.start();                                       // works once the caches are level
+// Destroying it stops the workers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/controller/controller.h"
+
+namespace coracle::controller {
+
+constexpr int kWorkers = 2;
+
+class Manager {
+ public:
+  // Informers that are not started yet. All arguments must outlive it.
+  Manager(Client& client, Informers& informers, EventSink& events, Config config, const Clock& clock = system_clock());
+  ~Manager();
+
+  void start(int workers = kWorkers);
+
+  // For tests, instead of start(): works on what is due now, on the caller's thread. False when nothing was.
+  bool turn();
+
+ private:
+  void add(std::unique_ptr<Controller> controller);
+  Result<Outcome> reconcile(const Key& tagged);
+  const Config config_;
+  Informers& informers_;
+  WorkQueue queue_;
+  std::map<std::string, std::unique_ptr<Controller>, std::less<>> controllers_;
+  std::vector<std::jthread> workers_;
+};
+
+}  // namespace coracle::controller

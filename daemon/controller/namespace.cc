@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Namespace: empties a namespace that is being deleted, pods first, then lets it go.
+//   deletionTimestamp ──▶ remove pods ──none left──▶ remove everything else ──none left──▶ PUT /finalize
+// While something remains (a finalizer, a pod's grace period) the conditions say what.
+// Source: Kubernetes Namespace; ordered namespace deletion.
+#include <algorithm>
+
+#include "daemon/controller/common.h"
+#include "daemon/controller/controller.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr std::chrono::seconds kLookAgain{2};  // while content goes away by itself
+
+struct Remaining {
+  std::map<std::string, size_t> by_resource;  // "pods" → 2
+  std::map<std::string, size_t> by_finalizer;
+  std::string failure;
+};
+
+std::string list_of(const std::map<std::string, size_t>& counts, std::string_view separator) {
+  std::string out;
+  for (const auto& [what, count] : counts)
+    out.append(out.empty() ? "" : ", ")
+        .append(what)
+        .append(separator)
+        .append(std::to_string(count))
+        .append(" resource instances");
+  return out;
+}
+
+void content_conditions(json::array& conditions, const Remaining& remaining, WallTime now) {
+  auto set = [&](std::string type, bool is, std::string reason, std::string message) {
+    const json::value* present = find_condition(conditions, type);
+    std::string_view status = is ? "True" : "False";
+    if (present && get_string(*present, "status") == status && get_string(*present, "message") == message) return;
+    set_condition(conditions, {std::move(type), std::string(status), std::move(reason), std::move(message)}, now);
+  };
+  set("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered");
+  set("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions",
+      "All legacy kube types successfully parsed");
+  if (remaining.failure.empty())
+    set("NamespaceDeletionContentFailure", false, "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization");
+  else
+    set("NamespaceDeletionContentFailure", true, "ContentDeletionFailed", remaining.failure);
+  if (remaining.by_resource.empty())
+    set("NamespaceContentRemaining", false, "ContentRemoved", "All content successfully removed");
+  else
+    set("NamespaceContentRemaining", true, "SomeResourcesRemain",
+        "Some resources are remaining: " + list_of(remaining.by_resource, " has "));
+  if (remaining.by_finalizer.empty())
+    set("NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers", "All content-preserving finalizers finished");
+  else
+    set("NamespaceFinalizersRemaining", true, "SomeFinalizersRemain",
+        "Some content in the namespace has finalizers remaining: " + list_of(remaining.by_finalizer, " in "));
+}
+
+class NamespaceController : public Controller {
+ public:
+  explicit NamespaceController(const Context& context)
+      : client_(context.client), clock_(context.clock), namespaces_(context.informers.of(kNamespace)) {}
+
+  std::string_view name() const override { return "namespace"; }
+
+  void subscribe(const LookAt& look_at) override {
+    namespaces_.on_change([=](const Informer::Change& change) {
+      if (change.after && change.after->deleting()) look_at.now(change.after->key());
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr object = namespaces_.get(key);
+    if (!object || !object->deleting() || get_array(object->json(), "spec.finalizers").empty()) return Outcome{};
+    Remaining remaining;
+    TRY(empty_kind(kPod, key.name, remaining));
+    if (remaining.by_resource.empty()) {
+      for (const schema::KindInfo& info : schema::catalog().kinds())
+        if (is_content(info)) empty_if_possible(info.kind, key.name, remaining);
+    }
+    TRY(write_conditions(*object, remaining));
+    if (!remaining.by_resource.empty() || !remaining.failure.empty()) return Outcome{kLookAgain};
+    TRY(finalize(key));
+    return Outcome{};
+  }
+
+ private:
+  static bool is_content(const schema::KindInfo& info) {
+    return info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
+  }
+
+  // One kind's failure must not keep the others.
+  void empty_if_possible(const Kind& kind, const std::string& ns, Remaining& remaining) {
+    auto done = empty_kind(kind, ns, remaining);
+    if (!done) remaining.failure = "Failed to delete all resource types: " + done.error().text();
+  }
+
+  Result<void> empty_kind(const Kind& kind, const std::string& ns, Remaining& remaining) {
+    ObjectList found = TRY(client_.list(kind, {.ns = ns}).wrap("list " + kind.qualified_resource()));
+    if (found.items.empty()) return {};
+    for (const ObjectPtr& object : found.items) {
+      if (object->deleting()) continue;
+      auto removed = client_.remove(kind, object->key(), {.propagation = "Background"});
+      bool gone = removed || removed.error().code() == Code::not_found || removed.error().code() == Code::conflict;
+      if (!gone) return removed.take_error().wrap("delete " + object->key().text());
+    }
+    ObjectList left = TRY(client_.list(kind, {.ns = ns}).wrap("list " + kind.qualified_resource()));
+    if (!left.items.empty()) remaining.by_resource[kind.qualified_resource() + "."] += left.items.size();
+    for (const ObjectPtr& object : left.items)
+      for (const json::value& finalizer : get_array(object->json(), "metadata.finalizers"))
+        if (finalizer.is_string()) ++remaining.by_finalizer[std::string(finalizer.get_string())];
+    return {};
+  }
+
+  Result<void> write_conditions(const Object& object, const Remaining& remaining) {
+    json::value body = object.json();
+    json::value status = make(body, "status");
+    json::array conditions = get_array(status, "conditions");
+    content_conditions(conditions, remaining, clock_.now());
+    make(status, "conditions") = std::move(conditions);
+    make(status, "phase") = "Terminating";
+    auto written = write_status(client_, object, std::move(status));
+    // Not worth waiting for: what counts is that the content goes. The next look writes it.
+    if (!written && written.error().code() != Code::conflict && written.error().code() != Code::not_found)
+      return written.take_error();
+    return {};
+  }
+
+  Result<void> finalize(const Key& key) {
+    auto live = client_.get(kNamespace, key);
+    if (!live && live.error().code() == Code::not_found) return {};
+    if (!live) return live.take_error();
+    json::value body = (*live)->json();
+    json::array& finalizers = make(body, "spec.finalizers").emplace_array();
+    for (const json::value& finalizer : get_array((*live)->json(), "spec.finalizers"))
+      if (!finalizer.is_string() || finalizer.get_string() != "kubernetes") finalizers.push_back(finalizer);
+    auto done = client_.update(kNamespace, body, {.subresource = "finalize"});
+    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("finalize namespace");
+    return {};
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& namespaces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_namespace_controller(const Context& context) {
+  return std::make_unique<NamespaceController>(context);
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaSet: keeps as many pods of one template as its spec says.
+//   set or pod changes ──▶ key of the set ──▶ claim pods ──▶ plan ──▶ create or remove pods ──▶ status
+// Own creations that the cache does not show yet are waited for (OwnWrites), so that no pod is made twice.
+// Source: Kubernetes ReplicaSet; reasons of events and conditions are Kubernetes'.
+#include "daemon/controller/replica_set.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "daemon/controller/controller.h"
+#include "runtime/base/text.h"
+#include "store/object/selector.h"
+
+namespace coracle::controller {
+namespace {
+
+// Smaller goes first.
+struct Rank {
+  bool assigned;
+  int phase;  // Pending, Unknown, Running
+  bool ready;
+  int64_t deletion_cost;
+  int64_t uncrowded;     // minus the siblings on the same node
+  int64_t ready_before;  // minus the time of readiness: the youngest goes first
+  int64_t fewer_restarts;
+  std::string_view older;  // creation time, compared the other way round
+  std::string_view name;
+};
+
+int phase_rank(std::string_view phase) { return phase == "Running" ? 2 : phase == "Unknown" ? 1 : 0; }
+
+int64_t restarts(view::Pod pod) {
+  int64_t most = 0;
+  for (view::ContainerStatus status : pod.status().container_statuses()) most = std::max(most, status.restart_count());
+  return most;
+}
+
+Rank rank_of(const Object& object, const std::map<std::string_view, int64_t>& crowd) {
+  view::Pod pod(object);
+  std::string_view node = pod.spec().node_name();
+  auto on_node = crowd.find(node);
+  auto since = pod_available_at(pod, std::chrono::seconds(1));
+  auto cost = parse_number<int64_t>(object.annotation("controller.kubernetes.io/pod-deletion-cost"));
+  return {!node.empty(),
+          phase_rank(pod.status().phase()),
+          since.has_value(),
+          cost.value_or(0),
+          on_node == crowd.end() ? 0 : -on_node->second,
+          since ? -since->time_since_epoch().count() : 0,
+          -restarts(pod),
+          pod.metadata().creation_timestamp(),
+          object.name()};
+}
+
+bool goes_before(const Rank& a, const Rank& b) {
+  auto key = [](const Rank& r) {
+    return std::tie(r.assigned, r.phase, r.ready, r.deletion_cost, r.uncrowded, r.ready_before, r.fewer_restarts);
+  };
+  if (key(a) != key(b)) return key(a) < key(b);
+  if (a.older != b.older) return a.older > b.older;
+  return a.name < b.name;
+}
+
+std::vector<ObjectPtr> to_remove(size_t count, const std::vector<ObjectPtr>& active,
+                                 const std::vector<ObjectPtr>& siblings) {
+  std::map<std::string_view, int64_t> crowd;
+  for (const ObjectPtr& pod : siblings)
+    if (std::string_view node = view::Pod(*pod).spec().node_name(); !node.empty()) ++crowd[node];
+  std::vector<std::pair<Rank, ObjectPtr>> ranked;
+  for (const ObjectPtr& pod : active) ranked.emplace_back(rank_of(*pod, crowd), pod);
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return goes_before(a.first, b.first); });
+  std::vector<ObjectPtr> chosen;
+  for (size_t i = 0; i < count; ++i) chosen.push_back(std::move(ranked[i].second));
+  return chosen;
+}
+
+void set_count(json::object& status, std::string_view name, size_t count) {
+  if (count == 0)
+    status.erase(name);
+  else
+    status[name] = int64_t(count);
+}
+
+}  // namespace
+
+ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active,
+                                const std::vector<ObjectPtr>& siblings) {
+  int64_t missing = replicas - int64_t(active.size());
+  if (missing >= 0) return {std::min(missing, kReplicaSetBurst), {}};
+  return {0, to_remove(size_t(std::min(-missing, kReplicaSetBurst)), active, siblings)};
+}
+
+json::value pod_from_template(const Object& owner, const json::value& pod_template) {
+  json::object metadata{{"generateName", owner.name() + "-"}, {"namespace", owner.ns()}};
+  for (const char* copied : {"labels", "annotations", "finalizers"})
+    if (const json::value* value = find_keys(pod_template, {"metadata", copied})) metadata[copied] = *value;
+  metadata["ownerReferences"] = json::array{controller_reference(owner)};
+  json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}};
+  if (const json::value* spec = find(pod_template, "spec")) pod["spec"] = *spec;
+  return pod;
+}
+
+json::value replica_set_status(const Object& object, const std::vector<ObjectPtr>& active, size_t terminating,
+                               const Failure& failure, WallTime now) {
+  view::ReplicaSet set(object);
+  LabelSelector full = LabelSelector::from_map(get_object(object.json(), "spec.template.metadata.labels"));
+  std::chrono::seconds min_ready(set.spec().min_ready_seconds());
+  size_t labeled = 0, ready = 0, available = 0;
+  for (const ObjectPtr& pod : active) {
+    labeled += full.matches(*pod);
+    auto at = pod_available_at(view::Pod(*pod), min_ready);
+    ready += pod_ready(view::Pod(*pod));
+    available += at && *at <= now;
+  }
+  json::object status;
+  if (const json::object* present = set.status().raw().if_object()) status = *present;
+  status["replicas"] = int64_t(active.size());
+  set_count(status, "fullyLabeledReplicas", labeled);
+  set_count(status, "readyReplicas", ready);
+  set_count(status, "availableReplicas", available);
+  if (terminating || status.contains("terminatingReplicas")) status["terminatingReplicas"] = int64_t(terminating);
+  status["observedGeneration"] = set.metadata().generation();
+  json::array conditions = get_array(status, "conditions");
+  if (failure.message.empty())
+    drop_condition(conditions, "ReplicaFailure");
+  else if (!find_condition(conditions, "ReplicaFailure"))
+    set_condition(conditions, {"ReplicaFailure", "True", failure.reason, failure.message}, now);
+  if (conditions.empty())
+    status.erase("conditions");
+  else
+    status["conditions"] = std::move(conditions);
+  return status;
+}
+
+namespace {
+
+class ReplicaSetController : public Controller {
+ public:
+  explicit ReplicaSetController(const Context& context)
+      : client_(context.client),
+        clock_(context.clock),
+        sets_(context.informers.of(kReplicaSet)),
+        pods_(context.informers.of(kPod)),
+        recorder_(context.events, "replicaset-controller"),
+        own_(context.clock) {}
+
+  std::string_view name() const override { return "replicaset"; }
+
+  void subscribe(const LookAt& look_at) override {
+    index_by_controller(sets_);
+    index_by_controller(pods_);
+    sets_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after) own_.forget(change.before->key());
+      look_at.now(change.any().key());
+    });
+    pods_.on_change([=, this](const Informer::Change& change) {
+      for (const ObjectPtr& pod : {change.before, change.after})
+        if (pod) name_owner(*pod, look_at);
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr object = sets_.get(key);
+    if (!object) return Outcome{};
+    if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
+    view::ReplicaSet set(*object);
+    const json::value& selector = set.spec().selector().raw();
+    std::vector<ObjectPtr> claimed = TRY(claim(client_, pods_, *object, &selector, true));
+    std::vector<ObjectPtr> active = own_.without_removed(key, std::move(claimed));
+    Failure failure;
+    Result<void> managed;
+    if (!object->deleting()) managed = manage(*object, active, failure);
+    Result<void> written = write_status(
+        client_, *object, replica_set_status(*object, active, terminating(*object), failure, clock_.now()));
+    if (!managed) return managed.take_error();
+    if (!written) return written.take_error();
+    return Outcome{next_available(set, active)};
+  }
+
+ private:
+  // A pod's set; for an orphan, every set that would adopt it.
+  void name_owner(const Object& pod, const LookAt& look_at) {
+    if (auto owner = pod.controller()) {
+      if (owner->kind == kReplicaSet.kind) look_at.now({pod.ns(), owner->name});
+      return;
+    }
+    for (const ObjectPtr& set : sets_.list(pod.ns())) {
+      auto selector = LabelSelector::from_json(find(set->json(), "spec.selector"));
+      if (selector && selector->matches(pod)) look_at.now(set->key());
+    }
+  }
+
+  Result<void> manage(const Object& set, const std::vector<ObjectPtr>& active, Failure& failure) {
+    ReplicaSetPlan plan = plan_replica_set(get_int(set.json(), "spec.replicas", 1), active, siblings(set, active));
+    for (int64_t i = 0; i < plan.create; ++i)  // the first failure ends it: what hinders one pod hinders all
+      TRY(create_pod(set, failure));
+    for (const ObjectPtr& pod : plan.remove) {
+      TRY(remove_pod(set, *pod, failure));
+    }
+    return {};
+  }
+
+  Result<void> create_pod(const Object& set, Failure& failure) {
+    auto created = client_.create(kPod, pod_from_template(set, view::ReplicaSet(set).spec().template_().raw()));
+    if (created) {
+      own_.wrote(set.key(), (*created)->revision());
+      recorder_.normal(set, "SuccessfulCreate", "Created pod: " + (*created)->name());
+      return {};
+    }
+    if (created.error().details() && namespace_terminating(created.error())) return {};
+    failure = {"FailedCreate", created.error().text()};
+    recorder_.warning(set, "FailedCreate", "Error creating: " + created.error().text());
+    return created.take_error().wrap("create pod");
+  }
+
+  static bool namespace_terminating(const Error& error) {
+    const auto& causes = error.details()->causes;
+    return std::any_of(causes.begin(), causes.end(), [](const Cause& c) { return c.reason == "NamespaceTerminating"; });
+  }
+
+  Result<void> remove_pod(const Object& set, const Object& pod, Failure& failure) {
+    auto removed = client_.remove(kPod, pod.key(), {.uid = pod.uid()});
+    if (!removed && removed.error().code() != Code::not_found) {
+      failure = {"FailedDelete", removed.error().text()};
+      recorder_.warning(set, "FailedDelete", "Error deleting: " + removed.error().text());
+      return removed.take_error().wrap("remove pod " + pod.name());
+    }
+    own_.removed(set.key(), pod.uid());
+    recorder_.normal(set, "SuccessfulDelete", "Deleted pod: " + pod.name());
+    return {};
+  }
+
+  std::vector<ObjectPtr> siblings(const Object& set, const std::vector<ObjectPtr>& active) const {
+    auto owner = set.controller();
+    if (!owner) return active;
+    std::vector<ObjectPtr> all;
+    for (const ObjectPtr& sibling : sets_.by_index("controller", owner->uid))
+      for (ObjectPtr& pod : controlled_by(pods_, *sibling))
+        if (pod_active(*pod)) all.push_back(std::move(pod));
+    return all;
+  }
+
+  size_t terminating(const Object& set) const {
+    auto all = controlled_by(pods_, set);
+    return size_t(std::count_if(all.begin(), all.end(), [](const ObjectPtr& pod) {
+      return pod->deleting() && !pod_finished(view::Pod(*pod));
+    }));
+  }
+
+  // Readiness of today is availability of later: nobody else will tell us when.
+  std::optional<std::chrono::nanoseconds> next_available(view::ReplicaSet set,
+                                                         const std::vector<ObjectPtr>& active) const {
+    std::chrono::seconds min_ready(set.spec().min_ready_seconds());
+    std::optional<std::chrono::nanoseconds> next;
+    for (const ObjectPtr& pod : active) {
+      auto at = pod_available_at(view::Pod(*pod), min_ready);
+      if (!at || *at <= clock_.now()) continue;
+      if (!next || *at - clock_.now() < *next) next = *at - clock_.now();
+    }
+    return next;
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& sets_;
+  Informer& pods_;
+  EventRecorder recorder_;
+  OwnWrites own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_replica_set_controller(const Context& context) {
+  return std::make_unique<ReplicaSetController>(context);
+}
+
+}  // namespace coracle::controller

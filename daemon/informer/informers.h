@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Informers: one cache per kind, shared by everybody in the process who reads that kind. main makes it, the rooms ask
+// it for kinds and register what they want to hear, main starts it, the rooms wait until it is level.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+
+#include "daemon/informer/informer.h"
+
+namespace coracle {
+
+class Informers {
+ public:
+  explicit Informers(Client& client) : client_(client) {}  // `client` must outlive it
+
+  // Before start(): the cache of a kind, made when nobody asked before. After start(): a bug when it was not made.
+  Informer& of(const Kind& kind);
+  Result<void> start();
+  bool wait_synced(std::stop_token stop) const;  // all of them; false when stopped
+  bool synced() const;
+
+ private:
+  struct ByName {
+    bool operator()(const Kind* a, const Kind* b) const {
+      return std::pair(a->group, a->resource) < std::pair(b->group, b->resource);
+    }
+  };
+  Client& client_;
+  bool started_ = false;
+  std::map<const Kind*, std::unique_ptr<Informer>, ByName> all_;
+};
+
+}  // namespace coracle
