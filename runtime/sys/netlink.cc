@@ -15,6 +15,7 @@
 #include <netlink/route/link.h>
 #include <netlink/route/link/bridge.h>
 #include <netlink/route/link/veth.h>
+#include <netlink/route/neighbour.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
 #include <netlink/socket.h>
@@ -35,6 +36,7 @@ using LinkHandle = std::unique_ptr<rtnl_link, Freed<rtnl_link, rtnl_link_put>>;
 using AddrHandle = std::unique_ptr<nl_addr, Freed<nl_addr, nl_addr_put>>;
 using AddressHandle = std::unique_ptr<rtnl_addr, Freed<rtnl_addr, rtnl_addr_put>>;
 using RouteHandle = std::unique_ptr<rtnl_route, Freed<rtnl_route, rtnl_route_put>>;
+using NeighborHandle = std::unique_ptr<rtnl_neigh, Freed<rtnl_neigh, rtnl_neigh_put>>;
 using CacheHandle = std::unique_ptr<nl_cache, Freed<nl_cache, nl_cache_free>>;
 using MessageHandle = std::unique_ptr<nl_msg, Freed<nl_msg, nlmsg_free>>;
 
@@ -280,7 +282,7 @@ Result<void> Netlink::set_master(uint32_t index, uint32_t bridge) {
 }
 
 // libnl knows only some of a port's flags, so the message is put together here.
-Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated) {
+Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated, bool learning) {
   MessageHandle message(nlmsg_alloc_simple(RTM_SETLINK, NLM_F_REQUEST));
   ifinfomsg head{};
   head.ifi_family = AF_BRIDGE;
@@ -288,11 +290,38 @@ Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated) {
   if (nlmsg_append(message.get(), &head, sizeof head, NLMSG_ALIGNTO) < 0) return Error(Code::too_large, "port flags");
   nlattr* nest = nla_nest_start(message.get(), IFLA_PROTINFO | NLA_F_NESTED);
   if (!nest || nla_put_u8(message.get(), IFLA_BRPORT_MODE, hairpin) < 0 ||
-      nla_put_u8(message.get(), IFLA_BRPORT_ISOLATED, isolated) < 0)
+      nla_put_u8(message.get(), IFLA_BRPORT_ISOLATED, isolated) < 0 ||
+      nla_put_u8(message.get(), IFLA_BRPORT_LEARNING, learning) < 0)
     return Error(Code::too_large, "port flags");
   nla_nest_end(message.get(), nest);
   int rc = nl_send_sync(socket_, message.release());  // frees it
   if (rc < 0) return nl_error(rc, "set port flags of link " + std::to_string(index));
+  return {};
+}
+
+Result<void> Netlink::add_forwarding(uint32_t port, const std::string& mac) {
+  NeighborHandle entry(rtnl_neigh_alloc());
+  AddrHandle lladdr = TRY(parse_mac(mac));
+  rtnl_neigh_set_family(entry.get(), AF_BRIDGE);
+  rtnl_neigh_set_ifindex(entry.get(), int(port));
+  rtnl_neigh_set_flags(entry.get(), NTF_MASTER);
+  rtnl_neigh_set_state(entry.get(), NUD_NOARP);
+  rtnl_neigh_set_lladdr(entry.get(), lladdr.get());
+  int rc = rtnl_neigh_add(socket_, entry.get(), NLM_F_CREATE | NLM_F_REPLACE);
+  if (rc < 0) return nl_error(rc, "add forwarding of " + mac);
+  return {};
+}
+
+Result<void> Netlink::add_neighbor(uint32_t link, const std::string& address, const std::string& mac) {
+  NeighborHandle entry(rtnl_neigh_alloc());
+  AddrHandle destination = TRY(parse_addr(address));
+  AddrHandle lladdr = TRY(parse_mac(mac));
+  rtnl_neigh_set_ifindex(entry.get(), int(link));
+  rtnl_neigh_set_dst(entry.get(), destination.get());
+  rtnl_neigh_set_state(entry.get(), NUD_PERMANENT);
+  rtnl_neigh_set_lladdr(entry.get(), lladdr.get());
+  int rc = rtnl_neigh_add(socket_, entry.get(), NLM_F_CREATE | NLM_F_REPLACE);
+  if (rc < 0) return nl_error(rc, "add neighbour " + address);
   return {};
 }
 
