@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The general cell rules. See cells.h.
+#include "store/schema/table/cells.h"
+
+#include "runtime/base/text.h"
+#include "store/object/selector.h"
+#include "store/schema/table.h"
+
+namespace coracle::schema {
+namespace {
+
+json::value path(const CellInput& in) {
+  std::string_view text = get_string(in.object, in.arguments[0]);
+  if (text.empty() && in.arguments.size() > 1) text = in.arguments[1];
+  return json::value(text);
+}
+
+json::value age(const CellInput& in) {
+  return json::value(human_age(get_string(in.object, in.arguments[0]), in.now));
+}
+
+json::value number(const CellInput& in) { return json::value(get_int(in.object, in.arguments[0])); }
+
+json::value count(const CellInput& in) {
+  size_t total = 0;
+  for (std::string_view dotted : in.arguments) {
+    const json::value* found = find(in.object, dotted);
+    if (!found) continue;
+    if (const json::object* entries = found->if_object()) total += entries->size();
+    if (const json::array* items = found->if_array()) total += items->size();
+  }
+  return json::value(int64_t(total));
+}
+
+json::value ratio(const CellInput& in) {
+  return json::value(std::to_string(get_int(in.object, in.arguments[0])) + "/" +
+                     std::to_string(get_int(in.object, in.arguments[1])));
+}
+
+json::value names(const CellInput& in) {
+  std::vector<std::string> texts;
+  for (const json::value& item : get_array(in.object, in.arguments[0])) texts.emplace_back(get_string(item, in.arguments[1]));
+  return json::value(join(texts, ","));
+}
+
+json::value labels(const CellInput& in) {
+  std::vector<std::string> pairs;
+  for (const auto& pair : get_object(in.object, in.arguments[0])) {
+    const json::string* text = pair.value().if_string();
+    pairs.push_back(std::string(pair.key()) + "=" + (text ? std::string(*text) : ""));
+  }
+  return or_none(join(pairs, ","));
+}
+
+json::value selector(const CellInput& in) {
+  auto selector = LabelSelector::from_json(find(in.object, in.arguments[0]));
+  if (!selector) return json::value("<error>");
+  return or_none(selector->text());
+}
+
+constexpr NamedCellRule kRules[] = {{"path", path},   {"age", age},       {"number", number}, {"count", count},
+                                    {"ratio", ratio}, {"names", names},   {"labels", labels}, {"selector", selector}};
+
+}  // namespace
+
+std::span<const NamedCellRule> general_cells() { return kRules; }
+
+CellRule cell_rule(std::string_view name) {
+  for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells()}) {
+    for (const NamedCellRule& named : rules) {
+      if (named.name == name) return named.rule;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells: the rules that a column of the schema text may name, as functions from an object to a cell. The general ones:
+//   path <dotted> [text when empty]   age <dotted>   number <dotted>   count <dotted>...   ratio <dotted> <dotted>
+//   names <list> <field>   labels <map>   selector <LabelSelector>
+// and <kind>.<what> for those of one kind (cells of pods are pod.ready, pod.status, ...). Pure.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/json.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::schema {
+
+struct CellInput {
+  const json::value& object;
+  std::span<const std::string_view> arguments;
+  WallTime now;
+};
+
+using CellRule = json::value (*)(const CellInput& input);
+
+struct NamedCellRule {
+  std::string_view name;
+  CellRule rule;
+};
+
+CellRule cell_rule(std::string_view name);  // nullptr when there is none
+
+std::span<const NamedCellRule> general_cells();
+std::span<const NamedCellRule> pod_cells();
+std::span<const NamedCellRule> node_cells();
+std::span<const NamedCellRule> service_cells();  // and Endpoints, EndpointSlice
+std::span<const NamedCellRule> event_cells();
+
+// Conditions of a row: a pod that is done is marked Completed, so that clients may hide it.
+json::array row_conditions(const KindInfo& kind, const json::value& object);
+
+inline json::value or_none(std::string_view text) { return json::value(text.empty() ? std::string_view("<none>") : text); }
+
+}  // namespace coracle::schema

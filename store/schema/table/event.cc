@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of events: two generations of fields say when, where from and how often.
+#include "runtime/base/text.h"
+#include "store/schema/table.h"
+#include "store/schema/table/cells.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+std::string_view first_time(view::Event event) {
+  return event.first_timestamp().empty() ? event.event_time() : event.first_timestamp();
+}
+
+json::value first_seen(const CellInput& in) {
+  return json::value(human_age(first_time(view::Event(in.object)), in.now));
+}
+
+json::value last_seen(const CellInput& in) {
+  view::Event event(in.object);
+  std::string_view time = event.series().last_observed_time();
+  if (time.empty()) time = event.last_timestamp();
+  if (time.empty()) time = first_time(event);
+  return json::value(human_age(time, in.now));
+}
+
+json::value object(const CellInput& in) {
+  view::ObjectReference about = view::Event(in.object).involved_object();
+  return json::value(to_lower(about.kind()) + "/" + std::string(about.name()));
+}
+
+json::value source(const CellInput& in) {
+  view::Event event(in.object);
+  std::string_view who = event.source().component(), where = event.source().host();
+  if (who.empty()) who = event.reporting_component();
+  if (where.empty()) where = event.reporting_instance();
+  std::string text(who);
+  if (!where.empty()) text += ", " + std::string(where);
+  return json::value(text);
+}
+
+json::value message(const CellInput& in) { return json::value(trim(view::Event(in.object).message())); }
+
+json::value count(const CellInput& in) {
+  view::Event event(in.object);
+  int64_t times = event.series() ? event.series().count() : event.count();
+  return json::value(std::to_string(times > 0 ? times : 1));
+}
+
+constexpr NamedCellRule kRules[] = {{"event.first_seen", first_seen}, {"event.last_seen", last_seen},
+                                    {"event.object", object},         {"event.source", source},
+                                    {"event.message", message},       {"event.count", count}};
+
+}  // namespace
+
+std::span<const NamedCellRule> event_cells() { return kRules; }
+
+}  // namespace coracle::schema

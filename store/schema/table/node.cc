@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of nodes: readiness in one word, roles from labels, addresses by type.
+#include <set>
+
+#include "runtime/base/text.h"
+#include "store/schema/table/cells.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr std::string_view kRolePrefix = "node-role.kubernetes.io/";
+constexpr std::string_view kRoleLabel = "kubernetes.io/role";
+
+json::value status(const CellInput& in) {
+  view::Node node(in.object);
+  std::string text = "Unknown";
+  for (view::NodeCondition condition : node.status().conditions()) {
+    if (condition.type() == "Ready") text = condition.status() == "True" ? "Ready" : "NotReady";
+  }
+  if (node.spec().unschedulable()) text += ",SchedulingDisabled";
+  return json::value(text);
+}
+
+json::value roles(const CellInput& in) {
+  std::set<std::string> found;
+  for (const auto& pair : view::Node(in.object).metadata().labels()) {
+    std::string_view key = pair.key();
+    if (key.starts_with(kRolePrefix) && key.size() > kRolePrefix.size()) found.emplace(key.substr(kRolePrefix.size()));
+    if (key == kRoleLabel && pair.value().is_string()) found.emplace(pair.value().get_string());
+  }
+  return or_none(join({found.begin(), found.end()}, ","));
+}
+
+json::value address(const CellInput& in) {
+  for (view::NodeAddress address : view::Node(in.object).status().addresses()) {
+    if (address.type() == in.arguments[0]) return json::value(address.address());
+  }
+  return or_none("");
+}
+
+constexpr NamedCellRule kRules[] = {{"node.status", status}, {"node.roles", roles}, {"node.address", address}};
+
+}  // namespace
+
+std::span<const NamedCellRule> node_cells() { return kRules; }
+
+}  // namespace coracle::schema

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of services and of what stands behind them: addresses and ports as short text.
+#include "runtime/base/text.h"
+#include "store/schema/table/cells.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr size_t kShownMax = 3;
+
+// "a,b,c", or "a,b,c + 2 more...".
+std::string shown(const std::vector<std::string>& all) {
+  std::vector<std::string> first(all.begin(), all.begin() + std::min(all.size(), kShownMax));
+  std::string text = join(first, ",");
+  if (all.size() > kShownMax) text += " + " + std::to_string(all.size() - kShownMax) + " more...";
+  return text;
+}
+
+std::vector<std::string> strings(view::Range<std::string_view> list) {
+  std::vector<std::string> out;
+  for (std::string_view item : list) out.emplace_back(item);
+  return out;
+}
+
+json::value cluster_ip(const CellInput& in) {
+  view::ServiceSpec spec = view::Service(in.object).spec();
+  if (!spec.cluster_ips().empty()) return or_none(spec.cluster_ips()[0]);
+  return or_none(spec.cluster_ip());
+}
+
+json::value external_ip(const CellInput& in) {
+  view::Service service(in.object);
+  view::ServiceSpec spec = service.spec();
+  if (spec.type() == "ExternalName") return json::value(spec.external_name());
+  std::vector<std::string> addresses;
+  if (spec.type() == "LoadBalancer") {
+    for (view::LoadBalancerIngress point : service.status().load_balancer().ingress()) {
+      addresses.emplace_back(point.ip().empty() ? point.hostname() : point.ip());
+    }
+  }
+  for (std::string& address : strings(spec.external_ips())) addresses.push_back(std::move(address));
+  if (addresses.empty() && spec.type() == "LoadBalancer") return json::value("<pending>");
+  return or_none(join(addresses, ","));
+}
+
+json::value ports(const CellInput& in) {
+  std::vector<std::string> texts;
+  for (view::ServicePort port : view::Service(in.object).spec().ports()) {
+    std::string text = std::to_string(port.port());
+    if (port.node_port()) text += ":" + std::to_string(port.node_port());
+    texts.push_back(text + "/" + std::string(port.protocol()));
+  }
+  return or_none(join(texts, ","));
+}
+
+json::value addresses(const CellInput& in) {
+  std::vector<std::string> all;
+  for (view::EndpointSubset subset : view::Endpoints(in.object).subsets()) {
+    if (subset.ports().empty()) {
+      for (view::EndpointAddress address : subset.addresses()) all.emplace_back(address.ip());
+    }
+    for (view::EndpointPort port : subset.ports()) {
+      for (view::EndpointAddress address : subset.addresses()) {
+        bool six = address.ip().find(':') != std::string_view::npos;
+        std::string host(address.ip());
+        all.push_back((six ? "[" + host + "]" : host) + ":" + std::to_string(port.port()));
+      }
+    }
+  }
+  return or_none(shown(all));
+}
+
+json::value slice_ports(const CellInput& in) {
+  std::vector<std::string> all;
+  for (view::DiscoveryEndpointPort port : view::EndpointSlice(in.object).ports()) {
+    if (port.has_port()) all.push_back(std::to_string(port.port()));
+    else all.push_back(port.name().empty() ? "*" : std::string(port.name()));
+  }
+  return json::value(all.empty() ? "<unset>" : shown(all));
+}
+
+json::value slice_endpoints(const CellInput& in) {
+  std::vector<std::string> all;
+  for (view::Endpoint endpoint : view::EndpointSlice(in.object).endpoints()) {
+    for (std::string& address : strings(endpoint.addresses())) all.push_back(std::move(address));
+  }
+  return json::value(all.empty() ? "<unset>" : shown(all));
+}
+
+constexpr NamedCellRule kRules[] = {{"service.cluster_ip", cluster_ip}, {"service.external_ip", external_ip},
+                                    {"service.ports", ports},           {"endpoints.addresses", addresses},
+                                    {"slice.ports", slice_ports},       {"slice.endpoints", slice_endpoints}};
+
+}  // namespace
+
+std::span<const NamedCellRule> service_cells() { return kRules; }
+
+}  // namespace coracle::schema
