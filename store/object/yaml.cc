@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// See yaml.h.
+#include "store/object/yaml.h"
+
+#include <yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "runtime/base/text.h"
+
+namespace coracle {
+namespace {
+
+// ---- scalars ----
+
+std::optional<bool> boolean_of(std::string_view text) {
+  for (std::string_view word : {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
+    if (text == word) return true;
+  for (std::string_view word : {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
+    if (text == word) return false;
+  return std::nullopt;
+}
+
+bool is_null(std::string_view text) { return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL"; }
+
+bool looks_like_number(std::string_view text) {
+  return !text.empty() && (std::isdigit(uint8_t(text[0])) || text[0] == '+' || text[0] == '-' || text[0] == '.');
+}
+
+// An integer with an optional sign and base (0b, 0o, 0x, a leading 0 for octal).
+std::optional<json::value> integer_of(std::string_view text) {
+  bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    char kind = text[1];
+    base = kind == 'x' || kind == 'X' ? 16 : kind == 'b' || kind == 'B' ? 2 : 8;
+    text.remove_prefix(base != 8 || kind == 'o' || kind == 'O' ? 2 : 1);
+  }
+  auto magnitude = parse_number<uint64_t>(text, base);
+  if (!magnitude) return std::nullopt;
+  if (!negative) return *magnitude <= uint64_t(INT64_MAX) ? json::value(int64_t(*magnitude)) : json::value(*magnitude);
+  if (*magnitude > uint64_t(INT64_MAX) + 1) return std::nullopt;
+  return json::value(int64_t(-*magnitude));
+}
+
+std::optional<json::value> float_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != text.npos || text.find_first_of("0123456789") == text.npos) return std::nullopt;
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return json::value(number);
+}
+
+// What a plain scalar means.
+json::value resolve(std::string_view text) {
+  if (is_null(text)) return nullptr;
+  if (auto flag = boolean_of(text)) return *flag;
+  if (looks_like_number(text)) {
+    std::string digits;
+    for (char c : text)
+      if (c != '_') digits += c;
+    if (auto number = integer_of(digits)) return std::move(*number);
+    if (auto number = float_of(digits)) return std::move(*number);
+  }
+  return json::value(json::string(text));
+}
+
+// ---- reading ----
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) {
+    yaml_parser_initialize(&parser_);
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+  }
+  Reader(const Reader&) = delete;
+  ~Reader() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+
+  Result<std::vector<json::value>> documents(std::vector<size_t>* lines) {
+    std::vector<json::value> all;
+    TRY(next());
+    for (;;) {
+      TRY(next());
+      if (event_.type == YAML_STREAM_END_EVENT) return all;
+      anchors_.clear();
+      TRY(next());
+      size_t line = event_.start_mark.line + 1;
+      json::value document = TRY(node(0));
+      TRY(next());  // the document's end
+      if (document.is_null()) continue;
+      all.push_back(std::move(document));
+      if (lines) lines->push_back(line);
+    }
+  }
+
+ private:
+  Error wrong(std::string_view what, size_t line) const {
+    return Error(Code::bad_request, "error parsing YAML: line " + std::to_string(line) + ": " + std::string(what));
+  }
+  size_t line() const { return event_.start_mark.line + 1; }
+
+  Result<void> next() {
+    yaml_event_delete(&event_);
+    if (!yaml_parser_parse(&parser_, &event_)) {
+      size_t at = std::max(parser_.problem_mark.line, parser_.context_mark.line) + 1;
+      return wrong(parser_.problem ? parser_.problem : "malformed text", at);
+    }
+    return {};
+  }
+
+  static std::string anchor_of(const yaml_char_t* name) { return name ? reinterpret_cast<const char*>(name) : std::string(); }
+
+  struct Anchored {
+    json::value value;
+    size_t nodes;
+  };
+
+  // The node that the present event begins; on return the present event is its last.
+  Result<json::value> node(size_t depth) {
+    if (depth > kYamlDepthMax) return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": nested too deeply");
+    if (++nodes_ > kYamlNodesMax) return Error(Code::too_large, "error parsing YAML: too many values");
+    size_t before = nodes_;
+    std::string anchor;
+    json::value value;
+    switch (event_.type) {
+      case YAML_ALIAS_EVENT: return alias();
+      case YAML_SCALAR_EVENT:
+        anchor = anchor_of(event_.data.scalar.anchor);
+        value = TRY(scalar());
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        anchor = anchor_of(event_.data.sequence_start.anchor);
+        value = TRY(sequence(depth));
+        break;
+      case YAML_MAPPING_START_EVENT:
+        anchor = anchor_of(event_.data.mapping_start.anchor);
+        value = TRY(mapping(depth));
+        break;
+      default: return wrong("unexpected content", line());
+    }
+    if (!anchor.empty()) anchors_[anchor] = {value, nodes_ - before + 1};
+    return value;
+  }
+
+  Result<json::value> alias() {
+    std::string name = anchor_of(event_.data.alias.anchor);
+    auto found = anchors_.find(name);
+    if (found == anchors_.end()) return wrong("unknown alias *" + name, line());
+    nodes_ += found->second.nodes;
+    alias_nodes_ += found->second.nodes;
+    if (alias_nodes_ > kYamlAliasNodesMax || nodes_ > kYamlNodesMax)
+      return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": aliases expand to too many values");
+    return found->second.value;
+  }
+
+  Result<json::value> scalar() {
+    const auto& scalar = event_.data.scalar;
+    std::string_view text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    std::string_view tag = scalar.tag ? reinterpret_cast<const char*>(scalar.tag) : "";
+    if (tag == YAML_STR_TAG || tag == "!" || tag == "tag:yaml.org,2002:binary") return json::value(json::string(text));
+    if (!tag.empty() || scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+      if (tag.empty() && (text == ".inf" || text == ".Inf" || text == ".INF" || text == "-.inf" || text == ".nan" || text == ".NaN" || text == ".NAN"))
+        return wrong("a number that JSON cannot hold", line());
+      return resolve(text);
+    }
+    return json::value(json::string(text));
+  }
+
+  Result<json::value> sequence(size_t depth) {
+    json::array items;
+    for (;;) {
+      TRY(next());
+      if (event_.type == YAML_SEQUENCE_END_EVENT) return json::value(std::move(items));
+      json::value item = TRY(node(depth + 1));
+      items.push_back(std::move(item));
+    }
+  }
+
+  Result<json::value> mapping(size_t depth) {
+    json::object fields;
+    std::vector<json::value> merged;
+    for (;;) {
+      TRY(next());
+      if (event_.type == YAML_MAPPING_END_EVENT) break;
+      if (event_.type != YAML_SCALAR_EVENT) return wrong("a key must be text", line());
+      size_t key_line = line();
+      std::string key(reinterpret_cast<const char*>(event_.data.scalar.value), event_.data.scalar.length);
+      bool merge = key == "<<" && event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+      TRY(next());
+      json::value value = TRY(node(depth + 1));
+      if (merge) {
+        merged.push_back(std::move(value));
+        continue;
+      }
+      if (fields.contains(key)) return wrong("key " + quoted(key) + " already set in map", key_line);
+      fields[key] = std::move(value);
+    }
+    for (const auto& source : merged) TRY(merge_into(fields, source));
+    return json::value(std::move(fields));
+  }
+
+  Result<void> merge_into(json::object& fields, const json::value& source) {
+    if (const auto* list = source.if_array()) {
+      for (const auto& one : *list) TRY(merge_into(fields, one));
+      return {};
+    }
+    const auto* object = source.if_object();
+    if (!object) return wrong("map merge requires a map or a list of maps as the value", line());
+    for (const auto& [key, value] : *object)
+      if (!fields.contains(key)) fields[key] = value;
+    return {};
+  }
+
+  yaml_parser_t parser_{};
+  yaml_event_t event_{};
+  std::map<std::string, Anchored> anchors_;
+  size_t nodes_ = 0, alias_nodes_ = 0;
+};
+
+// ---- writing ----
+
+class Writer {
+ public:
+  Writer() {
+    yaml_emitter_initialize(&emitter_);
+    yaml_emitter_set_output(&emitter_, append, &out_);
+    yaml_emitter_set_unicode(&emitter_, 1);
+    yaml_emitter_set_width(&emitter_, -1);
+    yaml_emitter_set_indent(&emitter_, 2);
+  }
+  Writer(const Writer&) = delete;
+  ~Writer() { yaml_emitter_delete(&emitter_); }
+
+  std::string write(const json::value& value) {
+    yaml_event_t event;
+    yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING);
+    emit(event);
+    yaml_document_start_event_initialize(&event, nullptr, nullptr, nullptr, 1);
+    emit(event);
+    node(value);
+    yaml_document_end_event_initialize(&event, 1);
+    emit(event);
+    yaml_stream_end_event_initialize(&event);
+    emit(event);
+    yaml_emitter_flush(&emitter_);
+    if (out_.ends_with("...\n")) out_.resize(out_.size() - 4);  // libyaml ends a lone open scalar so
+    return std::move(out_);
+  }
+
+ private:
+  static int append(void* out, unsigned char* bytes, size_t size) {
+    static_cast<std::string*>(out)->append(reinterpret_cast<char*>(bytes), size);
+    return 1;
+  }
+  void emit(yaml_event_t& event) { (void)yaml_emitter_emit(&emitter_, &event); }  // memory is the only way to fail
+
+  void scalar(std::string_view text, yaml_scalar_style_t style) {
+    yaml_event_t event;
+    yaml_scalar_event_initialize(&event, nullptr, nullptr, reinterpret_cast<const yaml_char_t*>(text.data()), int(text.size()), 1, 1, style);
+    emit(event);
+  }
+
+  static yaml_scalar_style_t style_of(std::string_view text) {
+    if (text.find('\n') != text.npos) return YAML_LITERAL_SCALAR_STYLE;
+    bool reads_as_text = resolve(text).is_string() && text != "<<" && text != "=";
+    return reads_as_text ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+  }
+
+  void node(const json::value& value) {
+    yaml_event_t event;
+    switch (value.kind()) {
+      case json::kind::object: {
+        const auto& object = value.get_object();
+        std::vector<const json::key_value_pair*> pairs;
+        for (const auto& pair : object) pairs.push_back(&pair);
+        std::sort(pairs.begin(), pairs.end(), [](auto* a, auto* b) { return a->key() < b->key(); });
+        yaml_mapping_start_event_initialize(&event, nullptr, nullptr, 1, object.empty() ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
+        emit(event);
+        for (const auto* pair : pairs) {
+          scalar(pair->key(), style_of(pair->key()));
+          node(pair->value());
+        }
+        yaml_mapping_end_event_initialize(&event);
+        emit(event);
+        break;
+      }
+      case json::kind::array: {
+        const auto& array = value.get_array();
+        yaml_sequence_start_event_initialize(&event, nullptr, nullptr, 1, array.empty() ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
+        emit(event);
+        for (const auto& item : array) node(item);
+        yaml_sequence_end_event_initialize(&event);
+        emit(event);
+        break;
+      }
+      case json::kind::string: scalar(value.get_string(), style_of(value.get_string())); break;
+      case json::kind::double_: scalar(number_text(value.get_double()), YAML_PLAIN_SCALAR_STYLE); break;
+      default: scalar(to_text(value), YAML_PLAIN_SCALAR_STYLE);
+    }
+  }
+
+  static std::string number_text(double number) {
+    char text[64];
+    auto [end, error] = std::to_chars(text, text + sizeof text, number);
+    return std::string(text, end);
+  }
+
+  std::string out_;
+  yaml_emitter_t emitter_{};
+};
+
+}  // namespace
+
+Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines) {
+  if (text.size() > kYamlBytesMax) return Error(Code::too_large, "error parsing YAML: the text is larger than 16 MiB");
+  return Reader(text).documents(lines);
+}
+
+std::string to_yaml(const json::value& value) { return Writer().write(value); }
+
+}  // namespace coracle
