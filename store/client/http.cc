@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// See http.h. One easy handle per call, from a small pool; certificates are handed over as blobs, never as temporary files.
+#include "store/client/http.h"
+
+#include <curl/curl.h>
+#include <poll.h>
+
+#include <array>
+#include <mutex>
+#include <random>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle {
+namespace {
+
+constexpr size_t kIdleHandlesMax = 4;
+constexpr size_t kAnswerBytesMax = 512u << 20;   // of a whole answer held in memory
+constexpr size_t kErrorBytesMax = 1u << 20;      // of a failed stream's body
+constexpr size_t kUpgradeHeadBytesMax = 64u << 10;
+constexpr long kConnectTimeoutMs = 10'000;
+constexpr int kUpgradeTimeoutMs = 30'000;
+
+struct Handle {
+  CURL* easy = curl_easy_init();
+  Handle() = default;
+  Handle(Handle&& other) noexcept : easy(std::exchange(other.easy, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(easy, other.easy);
+    return *this;
+  }
+  ~Handle() {
+    if (easy) curl_easy_cleanup(easy);
+  }
+};
+
+struct HeaderList {
+  curl_slist* list = nullptr;
+  HeaderList() = default;
+  HeaderList(const HeaderList&) = delete;
+  ~HeaderList() { curl_slist_free_all(list); }
+  void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
+};
+
+struct Exchange {  // what libcurl's callbacks work on
+  CURL* easy = nullptr;
+  HttpAnswer answer;
+  const std::function<bool(std::string_view)>* sink = nullptr;
+  const std::function<size_t(char*, size_t)>* source = nullptr;
+  std::stop_token stop;
+  bool sink_ended = false, too_large = false;
+};
+
+size_t on_body(char* bytes, size_t size, size_t count, void* user) {
+  auto& exchange = *static_cast<Exchange*>(user);
+  size *= count;
+  long status = 0;
+  curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
+  if (exchange.sink && status >= 200 && status < 300) {
+    if ((*exchange.sink)(std::string_view(bytes, size))) return size;
+    exchange.sink_ended = true;
+    return 0;
+  }
+  size_t limit = exchange.sink ? kErrorBytesMax : kAnswerBytesMax;
+  if (exchange.answer.body.size() + size > limit) {
+    exchange.too_large = true;
+    return 0;
+  }
+  exchange.answer.body.append(bytes, size);
+  return size;
+}
+
+// `299 - "text"` with \" and \\ inside.
+std::string warning_text(std::string_view value) {
+  size_t open = value.find('"');
+  if (open == value.npos) return std::string(value);
+  std::string text;
+  for (size_t i = open + 1; i < value.size() && value[i] != '"'; ++i) {
+    if (value[i] == '\\' && i + 1 < value.size()) ++i;
+    text += value[i];
+  }
+  return text;
+}
+
+size_t on_header(char* bytes, size_t size, size_t count, void* user) {
+  auto& answer = static_cast<Exchange*>(user)->answer;
+  std::string_view line(bytes, size * count);
+  size_t colon = line.find(':');
+  if (colon == line.npos) return line.size();
+  std::string name = to_lower(line.substr(0, colon));
+  std::string_view value = trim(line.substr(colon + 1));
+  if (name == "content-type") answer.content_type = value;
+  else if (name == "retry-after") answer.retry_after_seconds = parse_number<int>(value).value_or(0);
+  else if (name == "warning") answer.warnings.push_back(warning_text(value));
+  return line.size();
+}
+
+size_t on_upload(char* buffer, size_t size, size_t count, void* user) {
+  return (*static_cast<Exchange*>(user)->source)(buffer, size * count);
+}
+
+int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Exchange*>(user)->stop.stop_requested() ? 1 : 0;
+}
+
+curl_blob blob_of(const std::string& text) {
+  return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
+}
+
+std::string host_and_port(const std::string& server) {
+  std::string_view rest(server);
+  rest.remove_prefix(rest.find("://") + 3);
+  return std::string(rest.substr(0, rest.find('/')));
+}
+
+}  // namespace
+
+struct Http::State {
+  ServerAccess access;
+  Guarded<std::vector<Handle>> idle;
+
+  Handle take() {
+    return idle.with([](auto& handles) {
+      if (handles.empty()) return Handle();
+      Handle handle = std::move(handles.back());
+      handles.pop_back();
+      return handle;
+    });
+  }
+  void give(Handle handle) {
+    idle.with([&](auto& handles) {
+      if (handles.size() < kIdleHandlesMax) handles.push_back(std::move(handle));
+    });
+  }
+
+  void prepare(CURL* easy, const std::string& url) const {
+    curl_easy_reset(easy);
+    curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    if (access.insecure) {
+      curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+      curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (!access.ca_pem.empty()) {
+      curl_blob ca = blob_of(access.ca_pem);
+      curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
+      curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+    }
+    if (!access.client_certificate_pem.empty()) {
+      curl_blob certificate = blob_of(access.client_certificate_pem), key = blob_of(access.client_key_pem);
+      curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
+      curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
+      curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
+      curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
+    }
+  }
+
+  std::string url_of(const HttpRequest& request) const { return access.server + target_of(request); }
+  static std::string target_of(const HttpRequest& request) {
+    std::string target = request.path;
+    char separator = target.find('?') == target.npos ? '?' : '&';
+    for (const auto& [name, value] : request.query) {
+      target.append(1, separator).append(percent_encode(name)).append("=").append(percent_encode(value));
+      separator = '&';
+    }
+    return target;
+  }
+  std::string authorization() const {
+    if (!access.token.empty()) return "Bearer " + access.token;
+    if (!access.username.empty()) return "Basic " + base64_encode(access.username + ":" + access.password);
+    return {};
+  }
+
+  Error failure(CURLcode code, const char* detail) const {
+    std::string text = detail && *detail ? detail : curl_easy_strerror(code);
+    std::string host = host_and_port(access.server);
+    switch (code) {
+      case CURLE_OPERATION_TIMEDOUT: return Error(Code::timeout, "the server " + host + " did not answer in time");
+      case CURLE_COULDNT_CONNECT:
+        return Error(Code::unavailable, "the connection to the server " + host + " was refused - is coracled running? (systemctl status coracled)");
+      case CURLE_COULDNT_RESOLVE_HOST: return Error(Code::unavailable, "the server's name " + host + " cannot be resolved");
+      case CURLE_PEER_FAILED_VERIFICATION: return Error(Code::unavailable, "the server " + host + " is not the one the kubeconfig trusts: " + text);
+      case CURLE_SSL_CERTPROBLEM: return Error(Code::invalid, "the kubeconfig's client certificate cannot be used: " + text);
+      default: return Error(Code::unavailable, "request to " + host + " failed: " + text);
+    }
+  }
+
+  Result<HttpAnswer> run(const HttpRequest& request, Exchange exchange) {
+    Handle handle = take();
+    if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+    std::string url = url_of(request);
+    prepare(handle.easy, url);
+    exchange.easy = handle.easy;
+    HeaderList headers;
+    headers.add("Accept: " + request.accept);
+    headers.add("Expect:");
+    headers.add("User-Agent: coracle/" CORACLE_VERSION);
+    if (std::string who = authorization(); !who.empty()) headers.add("Authorization: " + who);
+    bool sends_body = !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    if (sends_body) headers.add("Content-Type: " + request.content_type);
+    curl_easy_setopt(handle.easy, CURLOPT_HTTPHEADER, headers.list);
+    curl_easy_setopt(handle.easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    if (exchange.source) {
+      curl_easy_setopt(handle.easy, CURLOPT_UPLOAD, 1L);
+      curl_easy_setopt(handle.easy, CURLOPT_READFUNCTION, on_upload);
+      curl_easy_setopt(handle.easy, CURLOPT_READDATA, &exchange);
+    } else if (sends_body) {
+      curl_easy_setopt(handle.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.size()));
+      curl_easy_setopt(handle.easy, CURLOPT_POSTFIELDS, request.body.data());
+    }
+    if (request.timeout.count() > 0) curl_easy_setopt(handle.easy, CURLOPT_TIMEOUT_MS, long(request.timeout.count()));
+    std::array<char, CURL_ERROR_SIZE> detail{};
+    curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, detail.data());
+    curl_easy_setopt(handle.easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(handle.easy, CURLOPT_WRITEDATA, &exchange);
+    curl_easy_setopt(handle.easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(handle.easy, CURLOPT_HEADERDATA, &exchange);
+    if (exchange.stop.stop_possible()) {
+      curl_easy_setopt(handle.easy, CURLOPT_NOPROGRESS, 0L);
+      curl_easy_setopt(handle.easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+      curl_easy_setopt(handle.easy, CURLOPT_XFERINFODATA, &exchange);
+    }
+    CURLcode code = curl_easy_perform(handle.easy);
+    long status = 0;
+    curl_easy_getinfo(handle.easy, CURLINFO_RESPONSE_CODE, &status);
+    exchange.answer.status = int(status);
+    if (exchange.sink_ended) return std::move(exchange.answer);  // the connection is spent with the handle
+    if (exchange.too_large) return Error(Code::too_large, "the server's answer is too large");
+    if (code == CURLE_ABORTED_BY_CALLBACK && exchange.stop.stop_requested()) return std::move(exchange.answer);
+    if (code != CURLE_OK) return failure(code, detail.data());
+    give(std::move(handle));
+    return std::move(exchange.answer);
+  }
+};
+
+Http::Http(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Http::~Http() = default;
+const ServerAccess& Http::access() const { return state_->access; }
+
+Result<std::unique_ptr<Http>> Http::make(ServerAccess access) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  if (access.client_certificate_pem.empty() != access.client_key_pem.empty())
+    return Error(Code::invalid, "a client certificate and its key come together; one of them is missing");
+  auto state = std::make_unique<State>();
+  state->access = std::move(access);
+  return std::unique_ptr<Http>(new Http(std::move(state)));
+}
+
+Result<HttpAnswer> Http::send(const HttpRequest& request) { return state_->run(request, {}); }
+
+Result<HttpAnswer> Http::stream(const HttpRequest& request, const std::function<bool(std::string_view)>& sink, std::stop_token stop) {
+  Exchange exchange;
+  exchange.sink = &sink;
+  exchange.stop = std::move(stop);
+  return state_->run(request, std::move(exchange));
+}
+
+Result<HttpAnswer> Http::upload(const HttpRequest& request, const std::function<size_t(char*, size_t)>& source,
+                                const std::function<bool(std::string_view)>& sink) {
+  Exchange exchange;
+  exchange.sink = &sink;
+  exchange.source = &source;
+  return state_->run(request, std::move(exchange));
+}
+
+namespace {
+
+class CurlConnection : public Http::Connection {
+ public:
+  CurlConnection(Handle handle, int fd) : handle_(std::move(handle)), fd_(fd) {}
+  int fd() const override { return fd_; }
+
+  Result<std::string> read() override {
+    std::string all = std::exchange(ahead_, {});
+    char buffer[16384];
+    for (;;) {  // TLS may hold more than the socket shows: read until there is nothing
+      size_t got = 0;
+      CURLcode code = curl_easy_recv(handle_.easy, buffer, sizeof buffer, &got);
+      if (code == CURLE_AGAIN) return all;
+      if (code != CURLE_OK || got == 0) {
+        if (!all.empty()) return all;
+        return Error(Code::unavailable, "the server closed the connection");
+      }
+      all.append(buffer, got);
+    }
+  }
+
+  Result<void> write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      size_t sent = 0;
+      CURLcode code = curl_easy_send(handle_.easy, bytes.data(), bytes.size(), &sent);
+      if (code == CURLE_AGAIN) {
+        pollfd wait{fd_, POLLOUT, 0};
+        (void)::poll(&wait, 1, -1);  // sending again says what is wrong
+        continue;
+      }
+      if (code != CURLE_OK) return Error(Code::unavailable, std::string("the connection broke: ") + curl_easy_strerror(code));
+      bytes.remove_prefix(sent);
+    }
+    return {};
+  }
+
+  // The head of the server's answer; what follows it stays for read().
+  Result<std::string> read_head() {
+    std::string head;
+    for (;;) {
+      size_t end = head.find("\r\n\r\n");
+      if (end != head.npos) {
+        ahead_ = head.substr(end + 4);
+        return head.substr(0, end + 2);
+      }
+      if (head.size() > kUpgradeHeadBytesMax) return Error(Code::too_large, "the server's answer has too long a head");
+      pollfd wait{fd_, POLLIN, 0};
+      if (::poll(&wait, 1, kUpgradeTimeoutMs) == 0) return Error(Code::timeout, "the server did not answer the upgrade");
+      head += TRY(read());
+    }
+  }
+  // The rest of a refused upgrade's body, as far as it is there.
+  std::string read_rest(size_t length) {
+    std::string body = std::exchange(ahead_, {});
+    while (body.size() < length) {
+      pollfd wait{fd_, POLLIN, 0};
+      if (::poll(&wait, 1, 2000) <= 0) break;
+      auto more = read();
+      if (!more) break;
+      body += *more;
+    }
+    return body;
+  }
+
+ private:
+  Handle handle_;
+  int fd_;
+  std::string ahead_;
+};
+
+int status_of_head(std::string_view head) {
+  size_t space = head.find(' ');
+  return space == head.npos ? 0 : parse_number<int>(head.substr(space + 1, 3)).value_or(0);
+}
+
+std::string header_of(std::string_view head, std::string_view name) {
+  for (std::string_view line : split(head, '\n')) {
+    size_t colon = line.find(':');
+    if (colon != line.npos && to_lower(line.substr(0, colon)) == name) return std::string(trim(line.substr(colon + 1)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& request, std::string_view protocol) {
+  Handle handle;
+  if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+  std::string url = state_->access.server;
+  state_->prepare(handle.easy, url);
+  curl_easy_setopt(handle.easy, CURLOPT_CONNECT_ONLY, 1L);
+  std::array<char, CURL_ERROR_SIZE> detail{};
+  curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, detail.data());
+  CURLcode code = curl_easy_perform(handle.easy);
+  if (code != CURLE_OK) return state_->failure(code, detail.data());
+  curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, nullptr);
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  curl_easy_getinfo(handle.easy, CURLINFO_ACTIVESOCKET, &socket);
+  auto connection = std::make_unique<CurlConnection>(std::move(handle), socket);
+
+  std::random_device random;
+  std::string nonce;
+  while (nonce.size() < 16) nonce += char(uint8_t(random()));
+  std::string head = request.method + " " + State::target_of(request) + " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
+                     "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64_encode(nonce) +
+                     "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\n";
+  if (std::string who = state_->authorization(); !who.empty()) head += "Authorization: " + who + "\r\n";
+  TRY(connection->write(head + "\r\n"));
+  std::string answer = TRY(connection->read_head());
+  int status = status_of_head(answer);
+  if (status != 101) {
+    size_t length = parse_number<size_t>(header_of(answer, "content-length")).value_or(0);
+    return error_from_status(status, connection->read_rest(std::min(length, kErrorBytesMax)));
+  }
+  if (header_of(answer, "sec-websocket-protocol") != protocol)
+    return Error(Code::unsupported, "the server does not speak " + std::string(protocol));
+  return std::unique_ptr<Connection>(std::move(connection));
+}
+
+}  // namespace coracle

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kubeconfig: which server, whom to trust and who we are, from the file that kubectl reads.
+// Source: client-go tools/clientcmd/api/v1.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+struct KubeconfigChoice {  // what a command line may override; "" = as the file says
+  std::string context, cluster, user, ns;
+};
+
+struct ServerAccess {  // everything needed to speak to one server
+  std::string server;       // "https://127.0.0.1:6443"
+  std::string ca_pem;       // whom to trust; "" = the system's
+  std::string tls_server_name;
+  bool insecure = false;    // trust anybody
+  std::string client_certificate_pem, client_key_pem;
+  std::string token;
+  std::string username, password;
+  std::string ns = "default";
+  std::string context, user;  // as named in the file
+};
+
+// Errors: invalid, naming the file's path and field; not_found for files it names. Users with exec or auth-provider plugins
+// are refused: unsupported.
+Result<ServerAccess> read_kubeconfig(const std::string& path, const KubeconfigChoice& choice = {});
+Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& path, const KubeconfigChoice& choice);
+
+// The first that is there: `given`; $KUBECONFIG's first file; ~/.kube/config; /etc/coracle/admin.kubeconfig.
+// Errors: not_found, saying where was looked; an explicitly given one must be there.
+Result<std::string> find_kubeconfig(const std::string& given);
+
+// The namespaces, contexts and so on, as the file has them, secrets left out. For `config view`.
+std::string redacted_kubeconfig(std::string_view text);
+
+}  // namespace coracle
