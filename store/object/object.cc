@@ -91,6 +91,37 @@ bool is_json_object(std::string_view text) {
   return !failed && read == text.size();
 }
 
+// The body's text, and where in it metadata.resourceVersion's digits stand: a new revision then is a splice.
+struct Canonical {
+  std::string text;
+  size_t revision_at = 0, revision_size = 0;
+};
+
+Canonical write_canonical(const json::object& body) {
+  Canonical out;
+  auto members = [&out](const json::object& object, auto&& value) {
+    out.text += '{';
+    for (const auto& member : object) {
+      if (out.text.back() != '{') out.text += ',';
+      out.text.append(json::serialize(json::string(member.key()))).append(":");
+      value(member);
+    }
+    out.text += '}';
+  };
+  auto metadata_member = [&out](const json::key_value_pair& member) {
+    if (member.key() == "resourceVersion" && member.value().is_string()) {
+      out.revision_at = out.text.size() + 1;
+      out.revision_size = member.value().get_string().size();
+    }
+    out.text += json::serialize(member.value());
+  };
+  members(body, [&](const json::key_value_pair& member) {
+    if (member.key() == "metadata") members(member.value().get_object(), metadata_member);
+    else out.text += json::serialize(member.value());
+  });
+  return out;
+}
+
 OwnerReference read_owner(const json::value& reference) {
   OwnerReference owner;
   owner.api_version = get_string(reference, "apiVersion");
@@ -132,8 +163,11 @@ Result<ObjectPtr> Object::make(const Kind& kind, json::value body) {
   TRY(check_array_of(metadata, "finalizers", json::kind::string));
   TRY(check_array_of(metadata, "ownerReferences", json::kind::object));
 
-  object->text_ = to_text(body);
-  if (!is_json_object(object->text_)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
+  Canonical canonical = write_canonical(body.get_object());
+  if (!is_json_object(canonical.text)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
+  object->revision_at_ = canonical.revision_at;
+  object->revision_size_ = canonical.revision_size;
+  object->text_ = std::make_shared<const std::string>(std::move(canonical.text));
   return ObjectPtr(std::move(object));
 }
 
@@ -145,20 +179,46 @@ Result<ObjectPtr> Object::from_text(const Kind& kind, Key key, Revision revision
   object->key_ = std::move(key);
   object->revision_ = revision;
   object->uid_ = std::move(uid);
-  object->text_ = std::move(text);
+  object->text_ = std::make_shared<const std::string>(std::move(text));
   return ObjectPtr(std::move(object));
 }
 
+ObjectPtr Object::unparsed() const {
+  std::shared_ptr<Object> copy(new Object);
+  copy->kind_ = kind_;
+  copy->key_ = key_;
+  copy->uid_ = uid_;
+  copy->revision_ = revision_;
+  copy->text_ = text_;
+  copy->revision_at_ = revision_at_;
+  copy->revision_size_ = revision_size_;
+  return copy;
+}
+
 ObjectPtr Object::with_revision(Revision revision) const {
-  json::value body = MUST(parse_json(text_));  // not json(): that would keep the parsed form of what is about to go
-  coracle::make(body, "metadata.resourceVersion") = std::to_string(revision);
-  std::shared_ptr<Object> object(new Object);
-  object->kind_ = kind_;
-  object->key_ = key_;
-  object->revision_ = revision;
-  object->uid_ = uid_;
-  object->text_ = to_text(body);
-  return object;
+  std::string digits = std::to_string(revision);
+  std::shared_ptr<Object> copy = std::const_pointer_cast<Object>(unparsed());
+  copy->revision_ = revision;
+  if (!revision_at_) {  // the text came from elsewhere: read it once to find the place
+    json::value body = MUST(parse_json(*text_));
+    coracle::make(body, "metadata.resourceVersion") = digits;
+    return MUST(make(*kind_, std::move(body)));
+  }
+  std::string text;
+  text.reserve(text_->size() + digits.size());
+  text.append(*text_, 0, revision_at_).append(digits).append(*text_, revision_at_ + revision_size_);
+  copy->revision_size_ = digits.size();
+  copy->text_ = std::make_shared<const std::string>(std::move(text));
+  return copy;
+}
+
+bool Object::same_as(const Object& stored) const {
+  std::string digits = std::to_string(stored.revision_);
+  std::string_view mine = *text_, other = *stored.text_;
+  if (!revision_at_ || other.size() + revision_size_ != mine.size() + digits.size()) return false;
+  return other.substr(0, revision_at_) == mine.substr(0, revision_at_) &&
+         other.substr(revision_at_, digits.size()) == digits &&
+         other.substr(revision_at_ + digits.size()) == mine.substr(revision_at_ + revision_size_);
 }
 
 const json::value& Object::json() const {
@@ -168,9 +228,9 @@ const json::value& Object::json() const {
       options.max_depth = kJsonDepthMax;
       return options;
     }());
-    parser.reset(json::make_shared_resource<json::monotonic_resource>(text_.size() * 2));
+    parser.reset(json::make_shared_resource<json::monotonic_resource>(text_->size() * 2));
     json::error_code failed;
-    (void)parser.write(text_, failed);  // make() wrote it or from_text() read it: it is JSON
+    (void)parser.write(*text_, failed);  // make() wrote it or from_text() read it: it is JSON
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource

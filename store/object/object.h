@@ -34,8 +34,12 @@ class Object {
   // From canonical JSON text (what text() returned). Parses lazily. Errors: internal when the text is damaged.
   static Result<ObjectPtr> from_text(const Kind& kind, Key key, Revision revision, std::string uid, std::string text);
 
-  // The same object with another revision in metadata.resourceVersion: what a deletion leaves behind.
+  // The same object with another revision in metadata.resourceVersion (which the text must have a place for).
   ObjectPtr with_revision(Revision revision) const;
+  // The same text without what json() made of it: for keeping old states cheaply.
+  ObjectPtr unparsed() const;
+  // Whether `stored` says the same, its revision aside. For an object from make() only.
+  bool same_as(const Object& stored) const;
 
   const Kind& kind() const { return *kind_; }
   const Key& key() const { return key_; }
@@ -43,7 +47,7 @@ class Object {
   const std::string& ns() const { return key_.ns; }
   const std::string& uid() const { return uid_; }
   Revision revision() const { return revision_; }  // 0 before commit
-  const std::string& text() const { return text_; }  // canonical JSON, with resourceVersion
+  const std::string& text() const { return *text_; }  // canonical JSON, with resourceVersion
 
   // The parsed form. Thread-safe; parsed on first use.
   const json::value& json() const;
@@ -62,7 +66,9 @@ class Object {
   Key key_;
   std::string uid_;
   Revision revision_ = 0;
-  std::string text_;
+  std::shared_ptr<const std::string> text_;
+  size_t revision_at_ = 0;  // where in the text the revision's digits stand; 0 = not known
+  size_t revision_size_ = 0;
   mutable std::once_flag parse_once_;
   mutable json::value json_;
 };

@@ -72,6 +72,31 @@ TEST(Object, from_text_refuses_damage) {
   EXPECT_EQ(get_string(node->json(), "metadata.name"), "n");
 }
 
+TEST(Object, takes_another_revision_without_being_parsed) {
+  ObjectPtr pod = MUST(made(kWeb));
+  ObjectPtr later = pod->with_revision(12345);
+  EXPECT_EQ(later->revision(), 12345u);
+  EXPECT_EQ(get_string(later->json(), "metadata.resourceVersion"), "12345");
+  EXPECT_EQ(later->with_revision(7)->text(), pod->text());
+  EXPECT_TRUE(pod->same_as(*later));
+  ObjectPtr loaded = MUST(Object::from_text(kPod, pod->key(), 12345, "u1", later->text()));
+  EXPECT_TRUE(pod->same_as(*loaded));
+  EXPECT_EQ(loaded->with_revision(7)->text(), pod->text());
+  EXPECT_EQ(loaded->unparsed()->text(), loaded->text());
+  json::value other = pod->json();
+  make(other, "metadata.uid") = "u2";
+  EXPECT_FALSE(MUST(Object::make(kPod, other))->same_as(*loaded));
+}
+
+TEST(Object, refuses_what_could_not_be_read_again) {
+  json::value body = *parse_json(kWeb);
+  json::value* at = &make(body, "spec.deep");
+  for (int i = 0; i < 200; i++) at = &at->emplace_object()["x"];
+  EXPECT_EQ(Object::make(kPod, body).error().code(), Code::invalid);
+  make(body, "spec.deep") = "\xff\xfe";
+  EXPECT_EQ(Object::make(kPod, body).error().code(), Code::invalid);
+}
+
 TEST(Object, is_parsed_by_many_at_once) {
   ObjectPtr pod = MUST(made(kWeb));
   std::vector<std::jthread> readers;

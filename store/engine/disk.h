@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Disk: the engine's file. One table of objects by row number, one row of marks. It is read once, at the start, and
+// afterwards only written, in transactions that are on the disk when commit() returns.
+//
+// The marks keep revisions from repeating: `reserved` is written before any revision up to it is used, and only a clean
+// close says how far the counter really came. After a crash it goes on above `reserved`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/engine/sqlite.h"
+#include "store/object/object.h"
+
+namespace coracle::engine {
+
+struct Row {
+  int64_t id = 0;
+  ObjectPtr object;  // null: the row is deleted
+};
+
+class Disk {
+ public:
+  // Opens or creates. Errors: see sqlite.h; the text names the file.
+  static Result<std::unique_ptr<Disk>> open(const std::string& path, const char* vfs);
+  // Renames the file (and its log) to `path`.damaged-<time>. Returns the new name.
+  static Result<std::string> set_aside(const std::string& path);
+
+  // Everything there is, in no order. Errors: internal with reason kDamaged.
+  using FindKind = std::function<const Kind*(std::string_view group, std::string_view resource, bool namespaced,
+                                             std::string_view text)>;
+  Result<std::vector<Row>> load(const FindKind& find_kind);
+  // No revision up to this one may be used again. After load().
+  Revision reserved() const { return reserved_; }
+
+  // One transaction; on the disk when it returns. `reserve` raises the mark.
+  Result<void> commit(const std::vector<Row>& rows, std::optional<Revision> reserve);
+  // The counter stands here and nothing is pending: the next start goes on from `revision`.
+  Result<void> mark_clean(Revision revision);
+
+ private:
+  explicit Disk(Database database, Statement put, Statement drop, Statement mark);
+  Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
+  Database database_;
+  Statement put_, drop_, mark_;
+  Revision reserved_ = 0;
+};
+
+}  // namespace coracle::engine

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine. See engine.h. This file holds the order of things: who leads, what is decided, what is on the disk before whom.
+//
+// Writers stand in a line. Whoever finds no leader leads: takes all who wait, decides their writes (plan.h), brings them
+// to the disk if one of them is durable (with every soft change that still waits), makes them visible, tells watchers, and
+// wakes those it led. While it works the next line forms: that is the group commit, and a writer alone pays no hand-over.
+// Because one leader at a time does all of this in order, memory, watchers and disk see the same sequence of revisions.
+#include "store/engine/engine.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/log.h"
+#include "store/engine/continue_token.h"
+#include "store/engine/disk.h"
+#include "store/engine/hub.h"
+#include "store/engine/memory.h"
+#include "store/engine/plan.h"
+#include "store/object/status.h"
+
+namespace coracle::engine {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr size_t kLedMax = 256;             // writers served in one turn
+constexpr Revision kReservedAhead = 1024;   // revisions whose use is announced on the disk at once
+
+struct Ticket {  // one writer's place in the line
+  std::vector<Prepared> writes;
+  Durability durability = Durability::durable;
+  bool flush = false;
+  std::optional<Result<std::vector<ObjectPtr>>> outcome;
+  bool done = false;
+};
+
+struct Line {
+  std::deque<Ticket*> waiting;
+  bool led = false;
+};
+
+// Kinds found on the disk that nobody knows (a custom resource whose definition is gone): kept as they are.
+struct ForeignKind {
+  std::string group, version, kind, resource;
+  Kind value;
+};
+
+Error too_far(Revision asked, Revision latest) {
+  ErrorDetails details;
+  details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
+  details.retry_after_seconds = 1;
+  return Error(Code::timeout, "Timeout: Too large resource version: " + std::to_string(asked) +
+                                  ", current: " + std::to_string(latest))
+      .with(std::move(details));
+}
+
+Error too_old(Revision asked, Revision floor) {
+  return expired("too old resource version: " + std::to_string(asked) + " (" + std::to_string(floor) + ")");
+}
+
+Error expired_token(const ContinueToken& token) {
+  ErrorDetails details;
+  details.continue_token = ContinueToken{-1, token.after}.text();
+  return expired("The provided continue parameter is too old to display a consistent list result. You can start a new "
+                 "list without the continue parameter, or use the continue token in this response to retrieve the "
+                 "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
+                 "that were created, modified, or deleted between the time the first chunk was returned and now may show "
+                 "up in the list.")
+      .with(std::move(details));
+}
+
+// The state as it was: the latest, with what has changed since put back.
+std::vector<ObjectPtr> rewound(std::vector<ObjectPtr> latest, const std::map<Key, ObjectPtr>& differences) {
+  std::vector<ObjectPtr> then;
+  auto old = differences.begin();
+  auto put_back_before = [&](const Key* key) {
+    for (; old != differences.end() && (!key || old->first < *key); ++old)
+      if (old->second) then.push_back(old->second);
+  };
+  for (ObjectPtr& object : latest) {
+    put_back_before(&object->key());
+    if (old != differences.end() && old->first == object->key()) {
+      if (old->second) then.push_back(old->second);
+      ++old;
+    } else {
+      then.push_back(std::move(object));
+    }
+  }
+  put_back_before(nullptr);
+  return then;
+}
+
+ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::optional<ContinueToken>& token,
+                 const ListOptions& options) {
+  ListPage page;
+  page.revision = revision;
+  auto next = objects.begin();
+  if (token) next = std::ranges::upper_bound(objects, token->after, {}, [](const ObjectPtr& object) { return object->key(); });
+  for (; next != objects.end(); ++next) {
+    if (options.matches && !options.matches(**next)) continue;
+    if (options.limit && page.items.size() == options.limit) {
+      page.continue_token = ContinueToken{int64_t(revision), page.items.back()->key()}.text();
+      break;
+    }
+    page.items.push_back(std::move(*next));
+  }
+  if (!options.matches) page.remaining = size_t(objects.end() - next);
+  return page;
+}
+
+}  // namespace
+
+struct Engine::State {
+  explicit State(Options options)
+      : options(std::move(options)), memory(this->options.window_events_max, this->options.window_bytes_max) {}
+
+  Result<void> load();
+  const Kind* kind_named(std::string_view group, std::string_view resource, bool namespaced, std::string_view text);
+
+  Result<std::vector<ObjectPtr>> stand_in_line(Ticket& ticket);
+  void lead(const std::vector<Ticket*>& led);
+  Result<void> lead_together(const std::vector<Ticket*>& led);
+  Result<void> write_down(const Plan& plan);
+  void remember_soft(const std::vector<Change>& changes, Durability durability);
+  void publish(const std::vector<Change>& changes);
+  void keep_flushing(std::stop_token stop);
+
+  struct Start {
+    std::vector<Event> events;
+    Revision upto = 0;
+  };
+  Result<Start> start_of_watch(const Kind& kind, const std::string& ns, Revision after) const;
+
+  const Options options;
+  std::unique_ptr<Disk> disk;
+  std::deque<ForeignKind> foreign_kinds;
+  Guarded<Memory> memory;
+  Hub hub;
+  Guarded<Line> line;
+
+  // The leader's own: touched by whoever leads, handed on with the lead.
+  Revision last = 0;       // revision handed out
+  int64_t next_row = 1;
+  std::map<int64_t, ObjectPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
+
+  Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
+  std::jthread flusher;
+};
+
+Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, Options options) {
+  auto state = std::make_unique<State>(std::move(options));
+  auto open_and_load = [&]() -> Result<void> {
+    state->disk.reset();
+    state->disk = TRY(Disk::open(path, state->options.vfs));
+    return state->load().wrap(path);
+  };
+  auto opened = open_and_load();
+  bool damage = !opened && opened.error().details() && opened.error().details()->reason == kDamaged;
+  if (damage && state->options.set_aside_damaged) {
+    state->disk.reset();
+    std::string aside = TRY(Disk::set_aside(path));
+    log_warning("store", "the store was damaged; it is kept aside and a new one begins", {{"why", opened.error().text()}, {"kept", aside}});
+    opened = open_and_load();
+  } else if (damage) {
+    return opened.take_error().wrap("the store is damaged; restore it from a copy, or have it set aside to begin empty");
+  }
+  if (!opened) return opened.take_error().wrap("open the store");
+  state->flusher = std::jthread([state = state.get()](std::stop_token stop) { state->keep_flushing(stop); });
+  return std::unique_ptr<Engine>(new Engine(std::move(state)));
+}
+
+Engine::~Engine() {
+  state_->flusher.request_stop();
+  state_->flusher.join();
+  auto flushed = flush();
+  if (flushed) flushed = state_->disk->mark_clean(state_->last);
+  if (!flushed) log_warning("store", "the last soft writes are lost", {{"why", flushed.error().text()}});
+  state_->hub.stop(Error(Code::unavailable, "the store is closing"));
+}
+
+Result<void> Engine::State::load() {
+  auto find_kind = [this](std::string_view group, std::string_view resource, bool namespaced, std::string_view text) {
+    return kind_named(group, resource, namespaced, text);
+  };
+  std::vector<Row> rows = TRY(disk->load(find_kind));
+  last = std::max<Revision>(disk->reserved(), 1);  // 0 means "none" to everybody
+  TRY(disk->commit({}, last + kReservedAhead));
+  memory.with([&](Memory& memory) {
+    for (Row& row : rows) {
+      next_row = std::max(next_row, row.id + 1);
+      memory.load({std::move(row.object), row.id});
+    }
+    memory.revision = last;
+    memory.window.start(last);
+  });
+  return {};
+}
+
+const Kind* Engine::State::kind_named(std::string_view group, std::string_view resource, bool namespaced,
+                                      std::string_view text) {
+  if (const Kind* known = options.find_kind ? options.find_kind(group, resource) : nullptr) return known;
+  for (const ForeignKind& foreign : foreign_kinds)
+    if (foreign.group == group && foreign.resource == resource) return &foreign.value;
+  json::value body = parse_json(text).value_or(json::object());
+  std::string_view api_version = get_string(body, "apiVersion");
+  ForeignKind& added = foreign_kinds.emplace_back();
+  added.group = group;
+  added.version = api_version.substr(api_version.find('/') + 1);
+  added.kind = get_string(body, "kind");
+  added.resource = resource;
+  added.value = Kind{added.group, added.version, added.kind, added.resource, namespaced};
+  return &added.value;
+}
+
+// Reads.
+
+Result<ObjectPtr> Engine::get(const Kind& kind, const Key& key) const {
+  ObjectPtr object = state_->memory.with([&](const Memory& memory) {
+    const Memory::Entry* found = memory.find(kind, key);
+    return found ? found->object : nullptr;
+  });
+  if (!object) return not_found(kind, key.name);
+  return object;
+}
+
+Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) const {
+  std::optional<ContinueToken> token;
+  if (!options.continue_token.empty()) token = TRY(ContinueToken::parse(options.continue_token, kind.namespaced));
+  Revision at = token ? Revision(std::max<int64_t>(token->revision, 0)) : options.at;
+
+  std::vector<ObjectPtr> latest;
+  std::map<Key, ObjectPtr> differences;
+  Revision revision = 0, floor = 0;
+  state_->memory.with([&](const Memory& memory) {
+    revision = memory.revision;
+    floor = memory.window.floor();
+    if (at > revision || (at && at < floor)) return;
+    latest = memory.objects(kind, options.ns);
+    if (at && at < revision) differences = memory.window.differences(at, kind, options.ns);
+  });
+  if (at > revision) return too_far(at, revision);
+  if (at && at < floor) return token ? expired_token(*token) : too_old(at, floor);
+  if (!differences.empty()) latest = rewound(std::move(latest), differences);
+  return page_of(std::move(latest), at ? at : revision, token, options);
+}
+
+size_t Engine::count(const Kind& kind) const {
+  return state_->memory.with([&](const Memory& memory) { return memory.count(kind); });
+}
+
+Revision Engine::revision() const {
+  return state_->memory.with([](const Memory& memory) { return memory.revision; });
+}
+
+Revision Engine::compacted() const {
+  return state_->memory.with([](const Memory& memory) { return memory.window.floor(); });
+}
+
+void Engine::compact(Revision revision) {
+  state_->memory.with([&](Memory& memory) { memory.window.forget(std::min(revision, memory.revision)); });
+}
+
+// Writes.
+
+Result<ObjectPtr> Engine::write(Write write, Durability durability) {
+  std::vector<Write> one;
+  one.push_back(std::move(write));
+  std::vector<ObjectPtr> stored = TRY(write_all(std::move(one), durability));
+  return std::move(stored[0]);
+}
+
+Result<ObjectPtr> Engine::remove(const Kind& kind, const Key& key, std::optional<Revision> expected, Durability durability) {
+  return write(Write{&kind, key, std::nullopt, expected}, durability);
+}
+
+Result<std::vector<ObjectPtr>> Engine::write_all(std::vector<Write> writes, Durability durability) {
+  Ticket ticket;
+  ticket.durability = durability;
+  for (Write& write : writes) {
+    Prepared prepared = TRY(Prepared::make(std::move(write)));
+    ticket.writes.push_back(std::move(prepared));
+  }
+  return state_->stand_in_line(ticket);
+}
+
+Result<void> Engine::flush() {
+  Ticket ticket;
+  ticket.flush = true;
+  TRY(state_->stand_in_line(ticket));
+  return {};
+}
+
+Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
+  line.with([&](Line& line) { line.waiting.push_back(&ticket); });
+  for (;;) {
+    std::vector<Ticket*> led;
+    line.wait({}, [&](const Line& line) { return ticket.done || !line.led; }, [&](Line& line) {
+      if (ticket.done) return;
+      line.led = true;
+      while (!line.waiting.empty() && led.size() < kLedMax) {
+        led.push_back(line.waiting.front());
+        line.waiting.pop_front();
+      }
+    });
+    if (led.empty()) return *std::move(ticket.outcome);
+    lead(led);
+    line.with([&](Line& line) {
+      line.led = false;
+      for (Ticket* served : led) served->done = true;
+    });
+    line.notify();
+  }
+}
+
+void Engine::State::lead(const std::vector<Ticket*>& led) {
+  auto done = lead_together(led);
+  if (done) return;
+  // The disk refused. Durable writes fail with it; soft ones need no disk and are decided again without them.
+  std::vector<Ticket*> soft;
+  for (Ticket* ticket : led) {
+    if (ticket->flush || ticket->durability == Durability::durable) ticket->outcome = done.error();
+    else soft.push_back(ticket);
+  }
+  if (soft.empty()) return;
+  auto again = lead_together(soft);
+  if (again) return;
+  for (Ticket* ticket : soft) ticket->outcome = again.error();
+}
+
+// Errors: the disk's; then nothing has happened.
+Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
+  auto find = [this](const Kind& kind, const Key& key) {
+    return memory.with([&](const Memory& memory) {
+      const Memory::Entry* found = memory.find(kind, key);
+      return found ? *found : Memory::Entry();
+    });
+  };
+  Plan plan(find, last, next_row);
+  bool durable = false;
+  Durability softest = Durability::lazy;
+  for (Ticket* ticket : led) {
+    size_t before = plan.changes().size();
+    ticket->outcome = plan.add(ticket->writes);
+    bool changes = plan.changes().size() > before;
+    durable |= ticket->flush || (changes && ticket->durability == Durability::durable);
+    if (changes) softest = std::min(softest, ticket->durability);
+  }
+  durable |= plan.last() > disk->reserved();  // the mark has to go up: take everything along
+  last = plan.last();  // even if the disk refuses: a revision that was once on its way there is not used again
+  if (durable) {
+    TRY(write_down(plan));
+  } else {
+    remember_soft(plan.changes(), softest);
+  }
+  next_row = plan.next_row();
+  publish(plan.changes());
+  return {};
+}
+
+// Everything that is not on the disk yet, and the plan.
+Result<void> Engine::State::write_down(const Plan& plan) {
+  std::map<int64_t, ObjectPtr> latest = unwritten;
+  for (const Change& change : plan.changes()) latest[change.row] = change.kept();
+  std::optional<Revision> reserve;
+  if (plan.last() > disk->reserved()) reserve = plan.last() + kReservedAhead;
+  if (latest.empty() && !reserve) return {};
+  std::vector<Row> rows;
+  for (auto& [id, object] : latest) rows.push_back({id, std::move(object)});
+  TRY(disk->commit(rows, reserve));
+  unwritten.clear();
+  flush_due.with([](auto& due) { due.reset(); });
+  return {};
+}
+
+void Engine::State::remember_soft(const std::vector<Change>& changes, Durability durability) {
+  if (changes.empty()) return;
+  for (const Change& change : changes) unwritten[change.row] = change.kept();
+  Steady::time_point due = Steady::now() + (durability == Durability::lazy ? options.lazy_delay : options.soft_delay);
+  bool sooner = flush_due.with([&](auto& current) {
+    if (current && *current <= due) return false;
+    current = due;
+    return true;
+  });
+  if (sooner) flush_due.notify();
+}
+
+void Engine::State::publish(const std::vector<Change>& changes) {
+  if (changes.empty()) return;
+  std::vector<Event> events;
+  memory.with([&](Memory& memory) {
+    for (const Change& change : changes) memory.apply(change);
+  });
+  for (const Change& change : changes) events.push_back(change.event);
+  hub.publish(events);
+}
+
+// The "store-flush" thread: asleep without a deadline while nothing waits for the disk.
+void Engine::State::keep_flushing(std::stop_token stop) {
+  pthread_setname_np(pthread_self(), "store-flush");
+  while (!stop.stop_requested()) {
+    auto due = flush_due.wait(stop, [](const auto& due) { return due.has_value(); }, [](const auto& due) { return due; });
+    if (!due) continue;
+    bool now = flush_due.wait_until(stop, *due, [&](const auto& current) { return current != due; },
+                                    [&](const auto& current) { return current == due; });
+    if (!now || stop.stop_requested()) continue;
+    Ticket ticket;
+    ticket.flush = true;
+    auto flushed = stand_in_line(ticket);
+    if (flushed) continue;
+    log_warning("store", "soft writes cannot reach the disk; will try again", {{"why", flushed.error().text()}});
+    flush_due.with([&](auto& current) { current = Steady::now() + options.soft_delay; });
+  }
+}
+
+// Watches.
+
+Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, const std::string& ns, Revision after) const {
+  Start start;
+  Revision floor = 0;
+  std::vector<ObjectPtr> objects;
+  memory.with([&](const Memory& memory) {
+    start.upto = memory.revision;
+    floor = memory.window.floor();
+    if (after == 0) objects = memory.objects(kind, ns);
+    else if (after >= floor) start.events = memory.window.after(after, kind, ns);
+  });
+  if (after > start.upto) return too_far(after, start.upto);
+  if (after && after < floor) return too_old(after, floor);
+  if (after) return start;
+  for (ObjectPtr& object : objects) {
+    Revision revision = object->revision();
+    start.events.push_back({EventType::added, revision, std::move(object), nullptr});
+  }
+  start.events.push_back({EventType::synced, start.upto, nullptr, nullptr});
+  return start;
+}
+
+Result<std::unique_ptr<Watcher>> Engine::watch(const Kind& kind, const std::string& ns, Revision after) {
+  auto inbox = state_->hub.join(kind, ns, state_->options.watch_queue_max);
+  auto start = state_->start_of_watch(kind, ns, after);
+  if (start) return state_->hub.begin_watcher(std::move(inbox), std::move(start->events), start->upto);
+  state_->hub.leave(inbox);
+  return start.take_error();
+}
+
+Result<std::unique_ptr<Subscription>> Engine::subscribe(const Kind& kind, const std::string& ns, Revision after,
+                                                        Callbacks callbacks) {
+  auto inbox = state_->hub.join(kind, ns, state_->options.watch_queue_max);
+  auto start = state_->start_of_watch(kind, ns, after);
+  if (start) return state_->hub.begin_subscription(std::move(inbox), std::move(start->events), start->upto, std::move(callbacks));
+  state_->hub.leave(inbox);
+  return start.take_error();
+}
+
+}  // namespace coracle::engine

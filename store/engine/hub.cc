@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hub. See hub.h.
+#include "store/engine/hub.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+namespace coracle::engine {
+
+std::optional<Result<Event>> Inbox::Contents::take() {
+  if (!begun || closed) return std::nullopt;
+  if (!events.empty()) {
+    Result<Event> event(std::move(events.front()));
+    events.pop_front();
+    return event;
+  }
+  if (end) return Result<Event>(*std::exchange(end, std::nullopt));
+  return std::nullopt;
+}
+
+bool Inbox::push(const Event& event) {
+  if (!(event.object->kind() == kind_) || (!ns_.empty() && event.object->ns() != ns_)) return false;
+  bool ready = contents_.with([&](Contents& contents) {
+    if (contents.ended || contents.closed) return false;
+    size_t most = std::max(contents.behind_max, behind_max_);
+    if (contents.events.size() < most) {
+      contents.events.push_back(event);
+    } else {
+      contents.ended = true;
+      contents.end = Error(Code::gone, "the watch is too slow: more than " + std::to_string(most) + " events behind");
+    }
+    return contents.begun;
+  });
+  if (ready) contents_.notify();
+  return ready;
+}
+
+bool Inbox::begin(std::vector<Event> events, Revision upto) {
+  bool ready = contents_.with([&](Contents& contents) {
+    std::erase_if(contents.events, [&](const Event& event) { return event.revision <= upto; });
+    contents.events.insert(contents.events.begin(), std::make_move_iterator(events.begin()),
+                           std::make_move_iterator(events.end()));
+    contents.behind_max = contents.events.size() + behind_max_;  // what was there at the start is nobody's delay
+    contents.begun = true;
+    return contents.ready();
+  });
+  contents_.notify();
+  return ready;
+}
+
+bool Inbox::end(Error why) {
+  bool ready = contents_.with([&](Contents& contents) {
+    if (contents.ended) return false;
+    contents.ended = true;
+    contents.end = std::move(why);
+    return contents.begun;
+  });
+  contents_.notify();
+  return ready;
+}
+
+void Inbox::close() {
+  contents_.with([](Contents& contents) {
+    contents.closed = true;
+    contents.events.clear();
+  });
+}
+
+std::optional<Result<Event>> Inbox::take() {
+  return contents_.with([](Contents& contents) { return contents.take(); });
+}
+
+std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline) {
+  return contents_.wait_until(std::move(stop), deadline, [](const Contents& contents) { return contents.ready(); },
+                              [](Contents& contents) { return contents.take(); });
+}
+
+// What outlives the hub: watches may be destroyed after it.
+struct Hub::Shared {
+  using Inboxes = std::vector<std::shared_ptr<Inbox>>;
+  struct Push {  // one subscription
+    std::shared_ptr<Inbox> inbox;
+    Callbacks callbacks;
+    bool queued = false, delivering = false, closed = false;
+  };
+  struct Work {
+    std::vector<std::shared_ptr<Push>> pushes;
+    std::deque<std::shared_ptr<Push>> ready;
+    bool stopped = false;
+  };
+
+  Guarded<std::shared_ptr<const Inboxes>> inboxes{std::make_shared<const Inboxes>()};  // copied on change, so that publish holds no lock
+  Guarded<Work> work;
+  std::atomic<Revision> published = 0;
+  std::atomic<std::thread::id> hub_thread;
+
+  void remove(const std::shared_ptr<Inbox>& inbox) {
+    inbox->close();
+    inboxes.with([&](std::shared_ptr<const Inboxes>& current) {
+      auto next = std::make_shared<Inboxes>(*current);
+      std::erase(*next, inbox);
+      current = std::move(next);
+    });
+  }
+  // The inbox has something: if the hub thread empties it, wake that.
+  void wake(const Inbox* inbox) {
+    bool found = work.with([&](Work& work) {
+      for (const auto& push : work.pushes) {
+        if (push->inbox.get() != inbox) continue;
+        if (!std::exchange(push->queued, true)) work.ready.push_back(push);
+        return true;
+      }
+      return false;
+    });
+    if (found) work.notify();
+  }
+  void deliver(std::stop_token stop);
+};
+
+// The hub thread: takes one subscription that has something, empties it, goes on to the next.
+void Hub::Shared::deliver(std::stop_token stop) {
+  hub_thread = std::this_thread::get_id();
+  pthread_setname_np(pthread_self(), "store-hub");
+  for (;;) {
+    std::shared_ptr<Push> push;
+    bool finished = work.wait(stop, [](const Work& work) { return !work.ready.empty() || work.stopped; }, [&](Work& work) {
+      if (work.ready.empty()) return true;
+      push = std::move(work.ready.front());
+      work.ready.pop_front();
+      push->queued = false;
+      push->delivering = !push->closed;
+      return false;
+    });
+    if (finished) return;
+    bool open = true;
+    while (open && work.with([&](Work&) { return !push->closed; })) {
+      auto taken = push->inbox->take();
+      if (!taken) break;
+      open = taken->ok();
+      if (open) push->callbacks.event(**taken);
+      else push->callbacks.end(taken->error());
+    }
+    work.with([&](Work&) { push->delivering = false; });
+    work.notify();
+  }
+}
+
+class HubWatcher : public Watcher {
+ public:
+  HubWatcher(std::shared_ptr<Hub::Shared> shared, std::shared_ptr<Inbox> inbox, Revision upto)
+      : shared_(std::move(shared)), inbox_(std::move(inbox)), progress_(upto) {}
+  ~HubWatcher() override { shared_->remove(inbox_); }
+
+  Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline) override {
+    auto taken = inbox_->wait(std::move(stop), deadline);
+    if (!taken) {  // what is published first and found missing afterwards was never ours
+      Revision published = shared_->published;
+      taken = inbox_->take();
+      if (!taken) {
+        progress_ = std::max(progress_, published);
+        return std::optional<Event>();
+      }
+    }
+    if (!*taken) return taken->take_error();
+    progress_ = std::max(progress_, (*taken)->revision);
+    return std::optional<Event>(**std::move(taken));
+  }
+  Revision progress() const override { return progress_; }
+
+ private:
+  std::shared_ptr<Hub::Shared> shared_;
+  std::shared_ptr<Inbox> inbox_;
+  Revision progress_;
+};
+
+class HubSubscription : public Subscription {
+ public:
+  HubSubscription(std::shared_ptr<Hub::Shared> shared, std::shared_ptr<Hub::Shared::Push> push)
+      : shared_(std::move(shared)), push_(std::move(push)) {}
+  ~HubSubscription() override {
+    shared_->remove(push_->inbox);
+    bool inside = std::this_thread::get_id() == shared_->hub_thread.load();
+    auto leave = [this](Hub::Shared::Work& work) {
+      push_->closed = true;
+      std::erase(work.pushes, push_);
+      std::erase(work.ready, push_);
+    };
+    shared_->work.with(leave);
+    if (!inside) shared_->work.wait({}, [this](const Hub::Shared::Work&) { return !push_->delivering; }, [](auto&) {});
+  }
+
+ private:
+  std::shared_ptr<Hub::Shared> shared_;
+  std::shared_ptr<Hub::Shared::Push> push_;
+};
+
+Hub::Hub() : shared_(std::make_shared<Shared>()), thread_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }) {}
+
+Hub::~Hub() { stop(Error(Code::unavailable, "the store is closing")); }
+
+std::shared_ptr<Inbox> Hub::join(const Kind& kind, const std::string& ns, size_t behind_max) {
+  auto inbox = std::make_shared<Inbox>(kind, ns, behind_max);
+  shared_->inboxes.with([&](std::shared_ptr<const Shared::Inboxes>& current) {
+    auto next = std::make_shared<Shared::Inboxes>(*current);
+    next->push_back(inbox);
+    current = std::move(next);
+  });
+  return inbox;
+}
+
+void Hub::leave(const std::shared_ptr<Inbox>& inbox) { shared_->remove(inbox); }
+
+std::unique_ptr<Watcher> Hub::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto) {
+  inbox->begin(std::move(events), upto);
+  return std::make_unique<HubWatcher>(shared_, std::move(inbox), upto);
+}
+
+std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto,
+                                                      Callbacks callbacks) {
+  auto push = std::make_shared<Shared::Push>();
+  push->inbox = inbox;
+  push->callbacks = std::move(callbacks);
+  shared_->work.with([&](Shared::Work& work) { work.pushes.push_back(push); });
+  if (inbox->begin(std::move(events), upto)) shared_->wake(inbox.get());
+  return std::make_unique<HubSubscription>(shared_, std::move(push));
+}
+
+void Hub::publish(const std::vector<Event>& events) {
+  if (events.empty()) return;
+  auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
+  for (const auto& inbox : *inboxes) {
+    bool ready = false;
+    for (const Event& event : events) ready |= inbox->push(event);
+    if (ready) shared_->wake(inbox.get());
+  }
+  shared_->published = events.back().revision;
+}
+
+void Hub::stop(const Error& why) {
+  auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
+  for (const auto& inbox : *inboxes)
+    if (inbox->end(why)) shared_->wake(inbox.get());
+  shared_->work.with([](Shared::Work& work) { work.stopped = true; });
+  shared_->work.notify();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace coracle::engine

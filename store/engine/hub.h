@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hub: brings each published event to every watch that it concerns, in order, without ever waiting for one of them.
+//
+//   publish(events) ─▶ inbox (bounded) ─▶ Watcher::take, by the thread that owns the watch
+//                      inbox (bounded) ─▶ "store-hub" thread ─▶ callbacks
+// A watch that falls too far behind is ended with gone: it may miss the end of the story, never a part in the middle.
+//
+// A watch begins in two steps, because its first events are read elsewhere: join() catches what is published from now on,
+// begin() puts the first events before that and drops what they contain already.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/guarded.h"
+#include "store/engine/engine.h"
+
+namespace coracle::engine {
+
+class Inbox {
+ public:
+  Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
+
+  // For the hub. True: there is something to take now.
+  bool push(const Event& event);
+  bool begin(std::vector<Event> events, Revision upto);
+  bool end(Error why);
+  void close();  // its owner is gone: nothing is taken any more
+
+  // For who empties it. Nothing to take: nothing. An error is the end, given once.
+  std::optional<Result<Event>> take();
+  std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline);
+
+ private:
+  struct Contents {
+    bool begun = false, ended = false, closed = false;
+    std::deque<Event> events;
+    size_t behind_max = 0;
+    std::optional<Error> end;  // not yet told
+    bool ready() const { return begun && (!events.empty() || end); }
+    std::optional<Result<Event>> take();
+  };
+  const Kind& kind_;
+  const std::string ns_;
+  const size_t behind_max_;
+  Guarded<Contents> contents_;
+};
+
+class Hub {
+ public:
+  Hub();
+  ~Hub();  // stops delivering
+
+  std::shared_ptr<Inbox> join(const Kind& kind, const std::string& ns, size_t behind_max);
+  std::unique_ptr<Watcher> begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto);
+  std::unique_ptr<Subscription> begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto,
+                                                   Callbacks callbacks);
+  void leave(const std::shared_ptr<Inbox>& inbox);
+
+  void publish(const std::vector<Event>& events);  // from one thread at a time, in order of revisions
+  void stop(const Error& why);                     // ends every watch; returns when the callbacks have been told
+
+ private:
+  friend class HubWatcher;
+  friend class HubSubscription;
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+  std::jthread thread_;
+};
+
+}  // namespace coracle::engine

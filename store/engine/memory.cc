@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory. See memory.h.
+#include "store/engine/memory.h"
+
+namespace coracle::engine {
+
+const Memory::Table* Memory::table(const Kind& kind) const {
+  auto found = tables_.find({kind.group, kind.resource});
+  return found == tables_.end() ? nullptr : &found->second;
+}
+
+const Memory::Entry* Memory::find(const Kind& kind, const Key& key) const {
+  const Table* objects = table(kind);
+  if (!objects) return nullptr;
+  auto found = objects->find(key);
+  return found == objects->end() ? nullptr : &found->second;
+}
+
+size_t Memory::count(const Kind& kind) const {
+  const Table* objects = table(kind);
+  return objects ? objects->size() : 0;
+}
+
+std::vector<ObjectPtr> Memory::objects(const Kind& kind, const std::string& ns) const {
+  std::vector<ObjectPtr> found;
+  const Table* all = table(kind);
+  if (!all) return found;
+  if (ns.empty()) found.reserve(all->size());
+  for (auto at = ns.empty() ? all->begin() : all->lower_bound(Key{ns, ""}); at != all->end(); ++at) {
+    if (!ns.empty() && at->first.ns != ns) break;
+    found.push_back(at->second.object);
+  }
+  return found;
+}
+
+void Memory::load(Entry entry) {
+  const Kind& kind = entry.object->kind();
+  tables_[{kind.group, kind.resource}][entry.object->key()] = std::move(entry);
+}
+
+void Memory::apply(const Change& change) {
+  const Object& object = *change.event.object;
+  Table& objects = tables_[{object.kind().group, object.kind().resource}];
+  if (change.event.type == EventType::deleted) objects.erase(object.key());
+  else objects[object.key()] = {change.event.object, change.row};
+  revision = change.event.revision;
+  window.append(change.event);
+}
+
+}  // namespace coracle::engine

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: the latest state of everything and the recent past, as the engine's lock guards it. Reads copy pointers out.
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/engine/window.h"
+
+namespace coracle::engine {
+
+// One change that is decided: what the disk writes, memory takes over and watchers are told.
+struct Change {
+  Event event;
+  int64_t row = 0;
+  ObjectPtr kept() const { return event.type == EventType::deleted ? nullptr : event.object; }  // in its row
+};
+
+class Memory {
+ public:
+  struct Entry {
+    ObjectPtr object;
+    int64_t row = 0;  // on the disk
+  };
+  Memory(size_t events_max, size_t bytes_max) : window(events_max, bytes_max) {}
+
+  const Entry* find(const Kind& kind, const Key& key) const;
+  size_t count(const Kind& kind) const;
+  std::vector<ObjectPtr> objects(const Kind& kind, const std::string& ns) const;  // "" = all; sorted
+
+  void load(Entry entry);
+  void apply(const Change& change);
+
+  Window window;
+  Revision revision = 0;
+
+ private:
+  using Table = std::map<Key, Entry>;
+  using Name = std::pair<std::string_view, std::string_view>;  // group and resource, of a Kind
+  const Table* table(const Kind& kind) const;
+  std::map<Name, Table> tables_;
+};
+
+}  // namespace coracle::engine

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan. See plan.h.
+#include "store/engine/plan.h"
+
+#include "store/object/status.h"
+
+namespace coracle::engine {
+
+Result<Prepared> Prepared::make(Write write) {
+  Prepared prepared{write.kind, std::move(write.key), nullptr, write.expected};
+  if (!write.body) return prepared;
+  coracle::make(*write.body, "metadata.resourceVersion") = "0";
+  prepared.body = TRY(Object::make(*write.kind, *std::move(write.body)));
+  if (prepared.body->key() != prepared.key)
+    return Error(Code::invalid, "the body is named " + prepared.body->key().text() + ", not " + prepared.key.text());
+  return prepared;
+}
+
+Memory::Entry Plan::latest(const Kind& kind, const Key& key) const {
+  auto found = planned_.find({kind.group, kind.resource, key});
+  return found != planned_.end() ? found->second : find_(kind, key);
+}
+
+Result<std::vector<ObjectPtr>> Plan::add(const std::vector<Prepared>& group) {
+  auto changes = changes_.size();
+  auto last = last_;
+  auto next_row = next_row_;
+  auto planned = group.size() > 1 ? planned_ : decltype(planned_)();  // a single write fails before it changes anything
+  std::vector<ObjectPtr> stored;
+  for (const Prepared& write : group) {
+    auto decided = decide(write);
+    if (!decided) {
+      if (group.size() > 1) planned_ = std::move(planned);
+      changes_.resize(changes);
+      last_ = last;
+      next_row_ = next_row;
+      return decided.take_error();
+    }
+    stored.push_back(*std::move(decided));
+  }
+  return stored;
+}
+
+Result<ObjectPtr> Plan::decide(const Prepared& write) {
+  Memory::Entry now = latest(*write.kind, write.key);
+  if (!now.object && (!write.body || write.expected.value_or(0) != 0)) return not_found(*write.kind, write.key.name);
+  if (now.object && write.expected == Revision(0)) return already_exists(*write.kind, write.key.name);
+  if (now.object && write.expected && *write.expected != now.object->revision())
+    return stale_conflict(*write.kind, write.key.name);
+  if (write.body && now.object && write.body->same_as(*now.object)) return now.object;
+
+  Revision revision = ++last_;
+  Memory::Entry next;
+  Event event{EventType::deleted, revision, nullptr, now.object};
+  if (write.body) {
+    next.object = write.body->with_revision(revision);
+    next.row = now.object ? now.row : next_row_++;
+    event.type = now.object ? EventType::modified : EventType::added;
+    event.object = next.object;
+  } else {
+    event.object = now.object->with_revision(revision);
+  }
+  changes_.push_back({event, now.object ? now.row : next.row});
+  planned_[{write.kind->group, write.kind->resource, write.key}] = next;
+  return event.object;
+}
+
+}  // namespace coracle::engine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan: decides a batch of writes against the latest state, without touching it. Later writes see earlier ones; each
+// group of writes happens whole or not at all. What it decides is what the disk and memory then do.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "store/engine/engine.h"
+#include "store/engine/memory.h"
+
+namespace coracle::engine {
+
+// A Write whose body was checked and written as text, with a place for the revision. Made outside the leader's turn.
+struct Prepared {
+  const Kind* kind = nullptr;
+  Key key;
+  ObjectPtr body;  // null: remove
+  std::optional<Revision> expected;
+
+  static Result<Prepared> make(Write write);  // Errors: invalid
+};
+
+class Plan {
+ public:
+  using Find = std::function<Memory::Entry(const Kind& kind, const Key& key)>;  // object null: there is none
+
+  Plan(Find find, Revision last, int64_t next_row) : find_(std::move(find)), last_(last), next_row_(next_row) {}
+
+  // Errors: not_found, already_exists, conflict; then nothing of the group is in the plan.
+  Result<std::vector<ObjectPtr>> add(const std::vector<Prepared>& group);
+
+  const std::vector<Change>& changes() const { return changes_; }
+  Revision last() const { return last_; }  // the last revision used
+  int64_t next_row() const { return next_row_; }
+
+ private:
+  using Name = std::tuple<std::string_view, std::string_view, Key>;
+  Memory::Entry latest(const Kind& kind, const Key& key) const;
+  Result<ObjectPtr> decide(const Prepared& write);
+
+  Find find_;
+  Revision last_;
+  int64_t next_row_;
+  std::vector<Change> changes_;
+  std::map<Name, Memory::Entry> planned_;  // what changes_ makes of the state
+};
+
+}  // namespace coracle::engine

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQLite behind Result: a connection and its prepared statements, closed by their owners. One thread at a time.
+// Errors: internal with reason kDamaged when the file is damaged or no database; unavailable when it is locked or the disk
+// is full; errno's codes where the system said no.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace coracle::engine {
+
+inline constexpr std::string_view kDamaged = "StoreDamaged";  // an Error's details().reason
+
+class Statement {
+ public:
+  // Binds the next parameter. What is bound must stay until the statement has run.
+  Statement& bind(int64_t value);
+  Statement& bind(std::string_view text);
+
+  Result<bool> step();  // true: a row is there
+  Result<void> run();   // to the end, then ready to be bound again
+  int64_t integer(int column) const;
+  std::string_view text(int column) const;  // until the next step
+
+ private:
+  friend class Database;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bound_ = 0;
+};
+
+class Database {
+ public:
+  static Result<Database> open(const std::string& path, const char* vfs);
+  Result<void> execute(const std::string& sql);
+  Result<Statement> prepare(std::string_view sql);
+  Result<int64_t> query_integer(std::string_view sql);  // the first column of the first row
+  Result<std::string> query_text(std::string_view sql);
+  void roll_back();  // if a transaction is open
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+  explicit Database(sqlite3* handle) : handle_(handle) {}
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+}  // namespace coracle::engine

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviour of the engine: writes as compare-and-swap, the two durabilities, what a reopened file holds, damage.
+#include "store/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "tests/store/engine/engine_fixture.h"
+
+namespace coracle::engine {
+namespace {
+
+using EngineTest = EngineFixture;
+
+TEST_F(EngineTest, stores_objects_under_rising_revisions) {
+  ObjectPtr a = put("a", "1");
+  ObjectPtr b = put("b", "1");
+  EXPECT_GT(b->revision(), a->revision());
+  EXPECT_EQ(get_string(a->json(), "metadata.resourceVersion"), std::to_string(a->revision()));
+  EXPECT_EQ(engine().revision(), b->revision());
+  EXPECT_EQ(MUST(engine().get(kConfigMap, key("a"))), a);
+  EXPECT_EQ(engine().get(kConfigMap, key("c")).error().code(), Code::not_found);
+  EXPECT_EQ(engine().get(kSecret, key("a")).error().code(), Code::not_found);
+  EXPECT_EQ(engine().count(kConfigMap), 2u);
+}
+
+TEST_F(EngineTest, compares_before_it_swaps) {
+  ObjectPtr a = put("a", "1");
+  EXPECT_EQ(try_put("a", "2", 0).error().code(), Code::already_exists);
+  EXPECT_EQ(try_put("a", "2", a->revision() + 1).error().code(), Code::conflict);
+  EXPECT_EQ(try_put("b", "2", 7).error().code(), Code::not_found);
+  EXPECT_TRUE(try_put("a", "2", a->revision()));
+  EXPECT_TRUE(try_put("a", "3", std::nullopt));
+  EXPECT_EQ(engine().remove(kConfigMap, key("a"), a->revision(), Durability::durable).error().code(), Code::conflict);
+  EXPECT_EQ(engine().remove(kConfigMap, key("b"), std::nullopt, Durability::durable).error().code(), Code::not_found);
+}
+
+TEST_F(EngineTest, writing_what_is_there_is_no_write) {
+  ObjectPtr a = put("a", "1");
+  EXPECT_EQ(put("a", "1"), a);
+  EXPECT_EQ(put("a", "1", Durability::soft), a);
+  EXPECT_EQ(engine().revision(), a->revision());
+}
+
+TEST_F(EngineTest, a_removal_has_a_revision_and_the_last_state) {
+  ObjectPtr a = put("a", "1");
+  ObjectPtr gone = MUST(engine().remove(kConfigMap, key("a"), a->revision(), Durability::durable));
+  EXPECT_GT(gone->revision(), a->revision());
+  EXPECT_EQ(get_string(gone->json(), "data.value"), "1");
+  EXPECT_EQ(get_string(gone->json(), "metadata.resourceVersion"), std::to_string(gone->revision()));
+  EXPECT_FALSE(engine().get(kConfigMap, key("a")));
+  EXPECT_GT(put("a", "2")->revision(), gone->revision());
+}
+
+TEST_F(EngineTest, a_group_happens_whole_or_not_at_all) {
+  ObjectPtr a = put("a", "1");
+  std::vector<Write> writes;
+  writes.push_back({&kConfigMap, key("b"), body("b", "1"), Revision(0)});
+  writes.push_back({&kConfigMap, key("b"), body("b", "2"), std::nullopt});
+  writes.push_back({&kConfigMap, key("a"), body("a", "2"), a->revision() + 5});
+  EXPECT_EQ(engine().write_all(writes, Durability::durable).error().code(), Code::conflict);
+  EXPECT_FALSE(engine().get(kConfigMap, key("b")));
+  EXPECT_EQ(engine().revision(), a->revision());
+  writes[2].expected = a->revision();
+  std::vector<ObjectPtr> stored = MUST(engine().write_all(writes, Durability::durable));
+  ASSERT_EQ(stored.size(), 3u);
+  EXPECT_EQ(MUST(engine().get(kConfigMap, key("b"))), stored[1]);
+  EXPECT_LT(stored[1]->revision(), stored[2]->revision());
+}
+
+TEST_F(EngineTest, refuses_bodies_that_are_no_objects) {
+  EXPECT_EQ(engine().write({&kConfigMap, key("a"), json::value("text"), {}}, Durability::durable).error().code(), Code::invalid);
+  EXPECT_EQ(engine().write({&kConfigMap, key("a"), body("b", "1"), {}}, Durability::durable).error().code(), Code::invalid);
+}
+
+TEST_F(EngineTest, holds_everything_after_a_clean_stop) {
+  put("a", "1");
+  put("b", "1", Durability::soft);
+  put("c", "1", Durability::lazy);
+  put("d", "1");
+  (void)MUST(engine().remove(kConfigMap, key("d"), std::nullopt, Durability::soft));
+  ObjectPtr pod = MUST(engine().write({&kPod, key("a"), body("a", "pod"), Revision(0)}, Durability::durable));
+  Revision before = engine().revision();
+  std::string text = MUST(engine().get(kConfigMap, key("b")))->text();
+  reopen();
+  EXPECT_EQ(engine().revision(), before);
+  EXPECT_EQ(names(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(MUST(engine().get(kConfigMap, key("b")))->text(), text);
+  EXPECT_EQ(MUST(engine().get(kPod, key("a")))->text(), pod->text());
+  EXPECT_EQ(&MUST(engine().get(kPod, key("a")))->kind(), &kPod);
+  EXPECT_TRUE(engine().watch(kConfigMap, "", before));
+  EXPECT_GT(put("e", "1")->revision(), before);
+}
+
+TEST_F(EngineTest, soft_writes_are_seen_at_once_and_reach_the_disk_in_time) {
+  options_.soft_delay = std::chrono::milliseconds(20);
+  reopen();
+  put("a", "1", Durability::soft);
+  EXPECT_TRUE(engine().get(kConfigMap, key("a")));
+  EXPECT_EQ(wait_for_rows_of_a_copy(1), 1u);
+}
+
+TEST_F(EngineTest, soft_writes_reach_the_disk_with_the_next_durable_one) {
+  put("a", "1", Durability::soft);
+  put("b", "1", Durability::lazy);
+  EXPECT_EQ(rows_of_a_copy(), 0u);
+  put("c", "1");
+  EXPECT_EQ(rows_of_a_copy(), 3u);
+  put("a", "2", Durability::soft);
+  ASSERT_TRUE(engine().flush());
+  EXPECT_EQ(rows_of_a_copy(), 3u);
+}
+
+TEST_F(EngineTest, goes_on_above_every_revision_after_a_crash) {
+  put("a", "1");
+  for (int i = 0; i < 3000; i++) put("a", std::to_string(i), Durability::soft);
+  Revision seen = engine().revision();
+  crash_and_reopen();
+  EXPECT_GE(engine().revision(), seen);
+  EXPECT_GT(put("b", "1")->revision(), seen);
+  EXPECT_EQ(engine().watch(kConfigMap, "", seen - 1).error().code(), Code::gone);
+}
+
+TEST_F(EngineTest, keeps_kinds_that_nobody_knows_any_more) {
+  static constexpr Kind kGadget{"example.com", "v1", "Gadget", "gadgets"};
+  json::value gadget = body("g", "1");
+  gadget.get_object()["apiVersion"] = "example.com/v1";
+  gadget.get_object()["kind"] = "Gadget";
+  (void)MUST(engine().write({&kGadget, key("g"), gadget, Revision(0)}, Durability::durable));
+  reopen();
+  ObjectPtr kept = MUST(engine().get(kGadget, key("g")));
+  EXPECT_EQ(kept->kind().api_version(), "example.com/v1");
+  EXPECT_EQ(kept->kind().kind, "Gadget");
+}
+
+TEST_F(EngineTest, many_writers_share_commits) {
+  std::vector<std::jthread> writers;
+  for (int w = 0; w < 4; w++) {
+    writers.emplace_back([this, w] {
+      for (int i = 0; i < 50; i++) {
+        auto durability = i % 3 ? Durability::durable : Durability::soft;
+        put("w" + std::to_string(w), std::to_string(i), durability);
+        if (i % 7 == 3) (void)MUST(engine().remove(kConfigMap, key("w" + std::to_string(w)), std::nullopt, durability));
+        (void)engine().list(kConfigMap, {});
+      }
+    });
+  }
+  writers.clear();
+  reopen();
+  EXPECT_EQ(names(), (std::vector<std::string>{"w0", "w1", "w2", "w3"}));
+  for (int w = 0; w < 4; w++)
+    EXPECT_EQ(get_string(MUST(engine().get(kConfigMap, key("w" + std::to_string(w))))->json(), "data.value"), "49");
+}
+
+TEST_F(EngineTest, one_file_has_one_engine) {
+  auto second = Engine::open(path(), options_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::unavailable) << second.error().text();
+}
+
+TEST_F(EngineTest, a_missing_directory_is_named) {
+  auto failed = Engine::open("/nonexistent/dir/state.db", options_);
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().text().find("/nonexistent/dir/state.db"), std::string::npos) << failed.error().text();
+}
+
+TEST_F(EngineTest, refuses_a_damaged_file_and_sets_it_aside_when_told) {
+  for (int i = 0; i < 50; i++) put("n" + std::to_string(i), std::string(2000, 'x'));
+  close();
+  {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(5 * 4096);
+    for (int i = 0; i < 8192; i++) file.put(char(0xa5));
+  }
+  auto refused = Engine::open(path(), options_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::internal);
+  EXPECT_NE(refused.error().text().find("damaged"), std::string::npos) << refused.error().text();
+  options_.set_aside_damaged = true;
+  reopen();
+  EXPECT_EQ(names(), std::vector<std::string>{});
+  EXPECT_EQ(files_aside(), 1u);
+}
+
+TEST_F(EngineTest, refuses_files_that_are_not_its_own) {
+  close();
+  std::ofstream(path(), std::ios::trunc) << std::string(8192, 'n');
+  auto refused = Engine::open(path(), options_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("damaged"), std::string::npos) << refused.error().text();
+}
+
+}  // namespace
+}  // namespace coracle::engine
