@@ -87,6 +87,24 @@ std::string to_lower(std::string_view text) {
   return out;
 }
 
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    auto lead = uint8_t(text[i++]);
+    if (lead < 0x80) continue;
+    int more = lead >= 0xc2 && lead < 0xe0 ? 1 : (lead & 0xf0) == 0xe0 ? 2 : lead >= 0xf0 && lead < 0xf5 ? 3 : 0;
+    if (!more || i + size_t(more) > text.size()) return false;
+    uint32_t point = lead & (0x3fu >> more);
+    for (int n = more; n > 0; --n, ++i) {
+      if ((uint8_t(text[i]) & 0xc0) != 0x80) return false;
+      point = point << 6 | (uint8_t(text[i]) & 0x3fu);
+    }
+    if ((more == 2 && (point < 0x800 || (point >= 0xd800 && point < 0xe000))) ||
+        (more == 3 && (point < 0x10000 || point > 0x10ffff)))
+      return false;
+  }
+  return true;
+}
+
 std::string hex(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;

@@ -27,6 +27,7 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
   return value;
 }
 
+bool is_utf8(std::string_view text);           // well-formed, RFC 3629
 std::string hex(std::string_view bytes);
 std::string base64_encode(std::string_view bytes);               // RFC 4648 section 4, padded
 Result<std::string> base64_decode(std::string_view text);        // Errors: invalid

@@ -28,6 +28,12 @@ TEST(Text, percent_codes_go_and_come) {
   for (const char* text : {"%", "%4", "%zz", "a%"}) EXPECT_FALSE(percent_decode(text)) << text;
 }
 
+TEST(Text, utf8_is_well_formed_or_not) {
+  for (std::string_view text : {"", "plain", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x9a\xa3", "\xef\xbf\xbf"}) EXPECT_TRUE(is_utf8(text));
+  for (std::string_view text : {"\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "a\xc3z"})
+    EXPECT_FALSE(is_utf8(text)) << hex(text);
+}
+
 TEST(Text, splits_without_losing_parts) {
   EXPECT_EQ(split("a,,b", ',').size(), 3u);
   EXPECT_EQ(split("", ',').size(), 1u);

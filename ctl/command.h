@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a command joins coraclectl: it adds its CLI11 subcommand with its flags, and hands over what to run when it was chosen.
+// One file per command (or family); main.cc holds their table.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ctl/session.h"
+
+namespace coracle::ctl {
+
+// Exit codes: 0 done, 1 the server or the input said no, 2 the command line is wrong; exec gives its process' own.
+class Commands {
+ public:
+  using Run = std::function<Result<int>()>;
+
+  Commands(CLI::App& app, GlobalFlags& flags) : app_(app), flags_(flags) {}
+
+  // Adds a subcommand of the root, or of `parent`. Flags of the root are accepted behind it too.
+  CLI::App* add(std::string name, std::string description, CLI::App* parent = nullptr);
+  // What runs when `command` was given.
+  void on(CLI::App* command, Run run);
+  // The connection, made on first use.
+  Result<Session*> session();
+  GlobalFlags& flags() { return flags_; }
+  CLI::App& app() { return app_; }
+  const Run& chosen() const { return chosen_; }
+
+ private:
+  CLI::App& app_;
+  GlobalFlags& flags_;
+  std::unique_ptr<Session> session_;
+  Run chosen_;
+};
+
+void add_get(Commands& commands);
+void add_apply(Commands& commands);      // apply, diff
+void add_create(Commands& commands);     // create, replace, run, expose
+void add_delete(Commands& commands);
+void add_describe(Commands& commands);
+void add_logs(Commands& commands);
+void add_exec(Commands& commands);       // exec, attach
+void add_edit(Commands& commands);       // edit, patch, label, annotate, set, scale
+void add_rollout(Commands& commands);
+void add_wait(Commands& commands);
+void add_node(Commands& commands);       // cordon, uncordon, drain
+void add_about(Commands& commands);      // api-resources, api-versions, explain, version, cluster-info, config, auth
+void add_image(Commands& commands);      // image list, pull, import, pack, remove
+void add_doctor(Commands& commands);
+void add_completion(Commands& commands);
+
+// Flags that many commands share.
+struct FileFlags {
+  std::vector<std::string> files;
+  bool recursive = false;
+  void add_to(CLI::App* command) {
+    command->add_option("-f,--filename", files, "file, directory or - for standard input")->allow_extra_args(false);
+    command->add_flag("-R,--recursive", recursive, "look into subdirectories too");
+  }
+};
+
+// Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.
+Result<int> run_program(const std::vector<std::string>& argv);
+
+void out(std::string_view text);  // to standard output, all of it
+
+}  // namespace coracle::ctl

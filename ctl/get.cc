@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
+// as they change.
+#include <algorithm>
+#include <set>
+
+#include "ctl/command.h"
+#include "ctl/jsonpath.h"
+#include "ctl/print.h"
+#include "runtime/base/text.h"
+#include "store/object/yaml.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr const char* kTableAccept =
+    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+constexpr int64_t kPageItems = 500;
+
+struct GetFlags {
+  std::vector<std::string> args, label_columns;
+  FileFlags files;
+  std::string output, selector, field_selector, sort_by, raw;
+  bool all_namespaces = false, watch = false, watch_only = false, no_headers = false, show_labels = false;
+  bool ignore_not_found = false, show_kind = false, show_managed_fields = false, output_watch_events = false;
+};
+
+struct Target {
+  const schema::KindInfo* kind;
+  std::string ns;                  // "" = all, or cluster-scoped
+  std::vector<std::string> names;  // empty: all
+};
+
+bool is_table(const GetFlags& flags) { return flags.output.empty() || flags.output == "wide"; }
+
+TableOptions table_options(const GetFlags& flags, const Target& target, bool several) {
+  TableOptions options;
+  options.wide = flags.output == "wide";
+  options.headers = !flags.no_headers;
+  options.namespace_column = flags.all_namespaces && target.kind->kind.namespaced;
+  options.show_labels = flags.show_labels;
+  options.label_columns = flags.label_columns;
+  if (several || flags.show_kind) options.name_prefix = message_name(*target.kind, "");
+  return options;
+}
+
+Query list_query(const GetFlags& flags) {
+  Query query;
+  if (!flags.selector.empty()) query.emplace_back("labelSelector", flags.selector);
+  if (!flags.field_selector.empty()) query.emplace_back("fieldSelector", flags.field_selector);
+  return query;
+}
+
+// All pages of a list as one: a Table or a List.
+Result<json::value> list_all(Session& session, const GetFlags& flags, const Target& target, bool table) {
+  Request request{.path = session.path(*target.kind, target.ns), .query = list_query(flags)};
+  if (table) request.accept = kTableAccept;
+  if (table && !flags.sort_by.empty()) request.query.emplace_back("includeObject", "Object");
+  request.query.emplace_back("limit", std::to_string(kPageItems));
+  json::value whole;
+  std::string token;
+  for (;;) {
+    Request page = request;
+    if (!token.empty()) page.query.emplace_back("continue", token);
+    json::value answer = TRY(session.json(page));
+    token = get_string(answer, "metadata.continue");
+    if (whole.is_null()) {
+      whole = std::move(answer);
+    } else {
+      const char* field = table ? "rows" : "items";
+      json::array& to = make(whole, field).as_array();
+      for (const auto& item : get_array(answer, field)) to.push_back(item);
+    }
+    if (token.empty()) break;
+  }
+  return whole;
+}
+
+Result<json::value> get_one(Session& session, const Target& target, const std::string& name, bool table, bool objects) {
+  Request request{.path = session.path(*target.kind, target.ns, name)};
+  if (table) request.accept = kTableAccept;
+  if (table && objects) request.query.emplace_back("includeObject", "Object");
+  return session.json(request);
+}
+
+void hide_managed_fields(json::value& object) {
+  if (auto* root = object.if_object())
+    if (auto* metadata = root->if_contains("metadata"))
+      if (auto* fields = metadata->if_object()) fields->erase("managedFields");
+}
+
+// Items of a list carry no kind of their own on the wire; whoever prints them gives it back.
+void name_kind(json::value& object, const schema::KindInfo& kind) {
+  json::object named{{"apiVersion", kind.kind.api_version()}, {"kind", kind.kind.kind}};
+  for (auto& [key, value] : object.as_object())
+    if (key != "apiVersion" && key != "kind") named[key] = value;
+  object = std::move(named);
+}
+
+Result<void> sort_values(json::array& values, std::string_view under, const std::string& path) {
+  struct Keyed {
+    json::value value;
+    std::string text;
+    std::optional<double> number;
+  };
+  std::vector<Keyed> keyed;
+  for (auto& value : values) {
+    const json::value* object = under.empty() ? &value : find(value, under);
+    Keyed item{value, {}, {}};
+    if (object) {
+      auto found = TRY(jsonpath_select(path, *object).wrap("--sort-by"));
+      if (!found.empty()) {
+        item.text = jsonpath_text(*found.front());
+        if (found.front()->is_number()) item.number = found.front()->to_number<double>();
+      }
+    }
+    keyed.push_back(std::move(item));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
+    return a.number && b.number ? *a.number < *b.number : a.text < b.text;
+  });
+  for (size_t i = 0; i < keyed.size(); ++i) values[i] = std::move(keyed[i].value);
+  return {};
+}
+
+Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objects, bool single) {
+  if (!flags.show_managed_fields)
+    for (auto& object : objects) hide_managed_fields(object);
+  const std::string& output = flags.output;
+  if (output == "name") {
+    for (const auto& object : objects) {
+      const schema::KindInfo* kind = kind_of(object);
+      out((kind ? message_name(*kind, get_string(object, "metadata.name")) : std::string(get_string(object, "metadata.name"))) + "\n");
+    }
+    return {};
+  }
+  if (output.starts_with("custom-columns=") || output.starts_with("custom-columns-file=")) {
+    std::vector<const json::value*> pointers;
+    for (const auto& object : objects) pointers.push_back(&object);
+    out(TRY(print_custom_columns(output.substr(output.find('=') + 1), pointers, !flags.no_headers)));
+    return {};
+  }
+  json::value whole;
+  if (single && objects.size() == 1) {
+    whole = std::move(objects.front());
+  } else {
+    json::array items;
+    for (auto& object : objects) items.push_back(std::move(object));
+    whole = json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}};
+  }
+  if (output == "json") {
+    out(to_pretty(whole) + "\n");
+  } else if (output == "yaml") {
+    out(to_yaml(whole));
+  } else if (output.starts_with("jsonpath=") || output.starts_with("jsonpath-as-json=")) {
+    out(TRY(jsonpath(output.substr(output.find('=') + 1), whole)));
+  } else {
+    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(output) +
+                                        ", allowed formats are: custom-columns,json,jsonpath,name,wide,yaml");
+  }
+  return {};
+}
+
+// Reads `kind`'s changes after `revision` and prints them until the connection ends.
+Result<void> follow(Session& session, const GetFlags& flags, const Target& target, std::string revision) {
+  Request request{.path = session.path(*target.kind, target.ns), .query = list_query(flags)};
+  if (target.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + target.names.front());
+  request.query.emplace_back("watch", "true");
+  if (!revision.empty()) request.query.emplace_back("resourceVersion", revision);
+  bool table = is_table(flags);
+  if (table) request.accept = kTableAccept;
+  std::string partial;
+  json::value columns;  // stand only in the first event's table
+  Error failed(Code::cancelled, "");
+  bool ended_badly = false;
+  auto line = [&](std::string_view text) -> bool {
+    auto event = parse_json(text);
+    if (!event) return true;
+    if (get_string(*event, "type") == "ERROR") {
+      failed = Error(Code::gone, std::string(get_string(*event, "object.message")));
+      ended_badly = true;
+      return false;
+    }
+    json::value object = *find(*event, "object");
+    std::string type(get_string(*event, "type"));
+    if (type == "BOOKMARK") return true;
+    if (table && get_string(object, "kind") == "Table") {
+      if (!get_array(object, "columnDefinitions").empty()) columns = *find(object, "columnDefinitions");
+      else object.as_object()["columnDefinitions"] = columns;
+      TableOptions options = table_options(flags, target, false);
+      options.headers = false;
+      std::string rows = print_table(object, options);
+      if (flags.output_watch_events) rows.insert(0, type + std::string(type.size() < 11 ? 11 - type.size() : 1, ' '));
+      out(rows);
+      return true;
+    }
+    auto printed = print_objects(flags, {object}, true);
+    if (!printed) failed = printed.take_error(), ended_badly = true;
+    return !ended_badly;
+  };
+  TRY(session.stream(request, [&](std::string_view bytes) {
+    partial += bytes;
+    size_t start = 0;
+    for (size_t end; (end = partial.find('\n', start)) != partial.npos; start = end + 1)
+      if (!line(std::string_view(partial).substr(start, end - start))) return false;
+    partial.erase(0, start);
+    return true;
+  }));
+  if (ended_badly) return failed;
+  return {};
+}
+
+Result<std::vector<Target>> targets_of(Session& session, const GetFlags& flags) {
+  std::vector<Target> targets;
+  auto add = [&](const schema::KindInfo* kind, const std::string& ns, const std::string& name) {
+    for (auto& target : targets)
+      if (target.kind == kind && target.ns == ns) {
+        if (!name.empty()) target.names.push_back(name);
+        return;
+      }
+    targets.push_back({kind, ns, {}});
+    if (!name.empty()) targets.back().names.push_back(name);
+  };
+  if (!flags.files.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    for (const auto& document : documents) {
+      std::string ns(get_string(document.object, "metadata.namespace"));
+      if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
+      add(document.kind, ns, std::string(get_string(document.object, "metadata.name")));
+    }
+    return targets;
+  }
+  std::vector<Named> named = TRY(parse_named(flags.args));
+  for (const auto& one : named) {
+    bool namespaced = one.kind->kind.namespaced;
+    if (!one.name.empty() && namespaced && flags.all_namespaces)
+      return Error(Code::bad_request, "a resource cannot be retrieved by name across all namespaces");
+    add(one.kind, namespaced && !flags.all_namespaces ? session.ns() : "", one.name);
+  }
+  return targets;
+}
+
+Result<int> run_table(Session& session, const GetFlags& flags, const std::vector<Target>& targets) {
+  bool several = targets.size() > 1, printed = false, failed = false;
+  for (const auto& target : targets) {
+    json::value table;
+    if (target.names.empty()) {
+      table = TRY(list_all(session, flags, target, true));
+    } else {
+      for (const auto& name : target.names) {
+        auto one = get_one(session, target, name, true, !flags.sort_by.empty());
+        if (!one) {
+          if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
+          if (target.names.size() == 1 && !several) return one.take_error();
+          std::fprintf(stderr, "Error from server (%s): %s\n", "NotFound", one.error().text().c_str());
+          failed = true;
+          continue;
+        }
+        if (table.is_null()) table = std::move(*one);
+        else for (const auto& row : get_array(*one, "rows")) make(table, "rows").as_array().push_back(row);
+      }
+    }
+    if (!flags.sort_by.empty() && !get_array(table, "rows").empty())
+      TRY(sort_values(make(table, "rows").as_array(), "object", flags.sort_by));
+    if (!get_array(table, "rows").empty() && !flags.watch_only) {
+      if (printed) out("\n");
+      out(print_table(table, table_options(flags, target, several)));
+      printed = true;
+    }
+    if (flags.watch || flags.watch_only) {
+      if (several) return Error(Code::bad_request, "you may only specify a single resource type to watch");
+      TRY(follow(session, flags, target, std::string(get_string(table, "metadata.resourceVersion"))));
+    }
+  }
+  if (!printed && !failed && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {
+    bool namespaced = !targets.empty() && targets.front().kind->kind.namespaced && !flags.all_namespaces;
+    std::fputs(namespaced ? ("No resources found in " + session.ns() + " namespace.\n").c_str() : "No resources found\n", stderr);
+  }
+  return failed ? 1 : 0;
+}
+
+Result<int> run_objects(Session& session, const GetFlags& flags, const std::vector<Target>& targets) {
+  std::vector<json::value> objects;
+  bool single = false, failed = false;
+  std::string revision;
+  for (const auto& target : targets) {
+    if (target.names.empty()) {
+      json::value list = TRY(list_all(session, flags, target, false));
+      revision = get_string(list, "metadata.resourceVersion");
+      for (auto& item : make(list, "items").as_array()) {
+        name_kind(item, *target.kind);
+        objects.push_back(std::move(item));
+      }
+    }
+    for (const auto& name : target.names) {
+      auto one = get_one(session, target, name, false, false);
+      if (!one) {
+        if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
+        if (targets.size() == 1 && target.names.size() == 1) return one.take_error();
+        std::fprintf(stderr, "Error from server: %s\n", one.error().text().c_str());
+        failed = true;
+        continue;
+      }
+      single = targets.size() == 1 && target.names.size() == 1;
+      revision = get_string(*one, "metadata.resourceVersion");
+      objects.push_back(std::move(*one));
+    }
+  }
+  if (!flags.sort_by.empty()) {
+    json::array values(objects.begin(), objects.end());
+    TRY(sort_values(values, "", flags.sort_by));
+    objects.assign(values.begin(), values.end());
+  }
+  if (objects.empty() && (flags.ignore_not_found && single)) return 0;
+  if (!flags.watch_only) TRY(print_objects(flags, std::move(objects), single));
+  if ((flags.watch || flags.watch_only) && targets.size() == 1) TRY(follow(session, flags, targets.front(), revision));
+  return failed ? 1 : 0;
+}
+
+Result<int> run(Commands& commands, GetFlags flags) {
+  Session* session = TRY(commands.session());
+  if (!flags.raw.empty()) {
+    size_t question = flags.raw.find('?');
+    Request request{.path = flags.raw.substr(0, question)};
+    if (question != flags.raw.npos)
+      for (std::string_view pair : split(std::string_view(flags.raw).substr(question + 1), '&')) {
+        size_t equals = pair.find('=');
+        std::string value = equals == pair.npos ? "" : TRY(percent_decode(pair.substr(equals + 1)));
+        request.query.emplace_back(std::string(pair.substr(0, equals)), value);
+      }
+    TRY(session->stream(request, [](std::string_view bytes) { return out(bytes), true; }));
+    return 0;
+  }
+  if (flags.args.empty() && flags.files.files.empty())
+    return Error(Code::bad_request, "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
+  if (flags.output.starts_with('=')) flags.output.erase(0, 1);
+  std::vector<Target> targets = TRY(targets_of(*session, flags));
+  return is_table(flags) ? run_table(*session, flags, targets) : run_objects(*session, flags, targets);
+}
+
+}  // namespace
+
+void add_get(Commands& commands) {
+  auto flags = std::make_shared<GetFlags>();
+  CLI::App* get = commands.add("get", "Show one or many objects");
+  get->add_option("args", flags->args, "KIND [NAME ...], or KIND/NAME ...");
+  flags->files.add_to(get);
+  get->add_option("-o,--output", flags->output, "wide, yaml, json, name, jsonpath=…, custom-columns=…");
+  get->add_option("-l,--selector", flags->selector, "label selector: a=b,c!=d,e in (f,g)");
+  get->add_option("--field-selector", flags->field_selector, "field selector: status.phase=Running");
+  get->add_option("--sort-by", flags->sort_by, "a JSONPath expression to sort by");
+  get->add_option("-L,--label-columns", flags->label_columns, "labels to show as columns")->delimiter(',')->allow_extra_args(false);
+  get->add_option("--raw", flags->raw, "a path to read from the server as it is");
+  get->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  get->add_flag("-w,--watch", flags->watch, "then show changes as they come");
+  get->add_flag("--watch-only", flags->watch_only, "show changes only");
+  get->add_flag("--output-watch-events", flags->output_watch_events, "with -w: say what happened");
+  get->add_flag("--no-headers", flags->no_headers, "no line of column names");
+  get->add_flag("--show-labels", flags->show_labels, "labels as the last column");
+  get->add_flag("--show-kind", flags->show_kind, "name the kind of each object");
+  get->add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
+  get->add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
+  commands.on(get, [&commands, flags] { return run(commands, *flags); });
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// image: the machine's own images. list, pull (with a bar of bytes and rate), import (an archive), pack (a directory becomes an
+// image, without any other tool), remove. Path on the server: /coracle/v1/images; answers that take long are JSON lines.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "ctl/command.h"
+#include "ctl/pack.h"
+#include "ctl/print.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr const char* kImages = "/coracle/v1/images";
+
+std::string bytes_text(double bytes) {  // "12.3MB", as people read sizes of downloads
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 1000 && unit < 4) bytes /= 1000, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, unit && bytes < 100 ? "%.1f%s" : "%.0f%s", bytes, units[unit]);
+  return text;
+}
+
+// "docker.io/library/nginx:1.27" → name and tag; by digest: the digest's first characters stand as the tag.
+std::pair<std::string, std::string> split_reference(const std::string& reference) {
+  if (size_t at = reference.find('@'); at != reference.npos) return {reference.substr(0, at), "<none>"};
+  size_t colon = reference.rfind(':');
+  if (colon == reference.npos || reference.find('/', colon) != reference.npos) return {reference, "latest"};
+  return {reference.substr(0, colon), reference.substr(colon + 1)};
+}
+
+Result<int> run_list(Commands& commands, const std::string& output, bool no_headers) {
+  Session* session = TRY(commands.session());
+  json::value answer = TRY(session->json({.path = kImages}));
+  if (output == "json") {
+    out(to_pretty(answer) + "\n");
+    return 0;
+  }
+  const json::array* images = answer.if_array();
+  if (!images) images = &get_array(answer, "items");
+  Columns columns;
+  if (!no_headers) columns.add({"IMAGE", "TAG", "IMAGE ID", "SIZE"});
+  for (const auto& image : *images) {
+    std::string id(get_string(image, "id"));
+    if (id.starts_with("sha256:")) id = id.substr(7, 12);
+    std::string size = bytes_text(double(get_int(image, "sizeBytes")));
+    const json::array& references = get_array(image, "references");
+    for (const auto& reference : references) {
+      auto [name, tag] = split_reference(std::string(reference.get_string()));
+      columns.add({name, tag, id, size});
+    }
+    if (references.empty()) columns.add({"<none>", "<none>", id, size});
+  }
+  out(columns.text());
+  return 0;
+}
+
+class Bar {  // one line, redrawn at most ten times a second; nothing where standard error is no terminal
+ public:
+  explicit Bar(std::string what) : what_(std::move(what)), shown_(::isatty(STDERR_FILENO)), started_(now()) {}
+  void show(const json::value& progress) {
+    if (!shown_ || now() - drawn_ < std::chrono::milliseconds(100)) return;
+    drawn_ = now();
+    double done = double(get_int(progress, "done")), total = double(get_int(progress, "total"));
+    double seconds = std::chrono::duration<double>(drawn_ - started_).count();
+    constexpr int kWidth = 24;
+    int filled = total > 0 ? int(kWidth * std::min(1.0, done / total)) : 0;
+    std::string line = "\r" + what_ + " [" + std::string(size_t(filled), '=') + std::string(size_t(kWidth - filled), ' ') + "] " + bytes_text(done);
+    if (total > 0) line += " of " + bytes_text(total);
+    if (seconds > 0.2) line += ", " + bytes_text(done / seconds) + "/s";
+    line += "\x1b[K";
+    std::fputs(line.c_str(), stderr);
+    std::fflush(stderr);
+    drawn_any_ = true;
+  }
+  void end() {
+    if (drawn_any_) std::fputs("\r\x1b[K", stderr);
+  }
+
+ private:
+  static std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
+  std::string what_;
+  bool shown_, drawn_any_ = false;
+  std::chrono::steady_clock::time_point started_, drawn_{};
+};
+
+// Reads an answer of JSON lines: {"progress":{…}}, then {"image":{…}} or {"images":[…]}, or a Status.
+class Lines {
+ public:
+  explicit Lines(Bar& bar) : bar_(bar) {}
+  bool feed(std::string_view bytes) {
+    partial_ += bytes;
+    for (size_t end; (end = partial_.find('\n')) != partial_.npos; partial_.erase(0, end + 1)) line(std::string_view(partial_).substr(0, end));
+    return true;
+  }
+  Result<json::value> finish() {
+    if (!partial_.empty()) line(partial_);
+    bar_.end();
+    if (get_string(last_, "kind") == "Status" && get_string(last_, "status") != "Success") return error_from_status(last_);
+    if (last_.is_null()) return Error(Code::unavailable, "the server's answer ended too early");
+    return last_;
+  }
+
+ private:
+  void line(std::string_view text) {
+    auto value = parse_json(text);
+    if (!value) return;
+    if (const auto* progress = find(*value, "progress")) bar_.show(*progress);
+    else last_ = std::move(*value);
+  }
+  Bar& bar_;
+  std::string partial_;
+  json::value last_;
+};
+
+Result<int> run_pull(Commands& commands, const std::vector<std::string>& references) {
+  Session* session = TRY(commands.session());
+  for (const auto& reference : references) {
+    Bar bar(reference);
+    Lines lines(bar);
+    auto started = std::chrono::steady_clock::now();
+    TRY(session->stream({.method = "POST", .path = kImages, .query = {{"reference", reference}}},
+                        [&](std::string_view bytes) { return lines.feed(bytes); }));
+    json::value answer = TRY(lines.finish().wrap("pull " + reference));
+    const json::value* image = find(answer, "image");
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    char time[32];
+    std::snprintf(time, sizeof time, "%.1f s", seconds);
+    out("pulled " + reference + ": " + std::string(get_string(image ? *image : answer, "id")) + ", " +
+        bytes_text(double(get_int(image ? *image : answer, "sizeBytes"))) + " unpacked, in " + time + "\n");
+  }
+  return 0;
+}
+
+Result<void> import_from(Session& session, const std::string& name, const std::function<size_t(char*, size_t)>& source) {
+  Bar bar("importing");
+  Lines lines(bar);
+  Request request{.method = "POST", .path = std::string(kImages) + "/import", .content_type = "application/x-tar"};
+  if (!name.empty()) request.query.emplace_back("name", name);
+  TRY(session.upload(request, source, [&](std::string_view bytes) { return lines.feed(bytes); }));
+  json::value answer = TRY(lines.finish());
+  const json::array* images = answer.if_array();
+  if (!images) images = &get_array(answer, "images");
+  for (const auto& image : *images) {
+    std::string names;
+    for (const auto& reference : get_array(image, "references")) names.append(names.empty() ? "" : ", ").append(reference.get_string());
+    out("imported " + (names.empty() ? std::string(get_string(image, "id")) : names) + "\n");
+  }
+  return {};
+}
+
+Result<int> run_import(Commands& commands, const std::vector<std::string>& files, const std::string& name) {
+  Session* session = TRY(commands.session());
+  for (const auto& file : files) {
+    Fd opened(file == "-" ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file != "-" && !opened) return Error::from_errno("open " + file);
+    int fd = file == "-" ? STDIN_FILENO : opened.get();
+    TRY(import_from(*session, name, [fd](char* buffer, size_t size) { return size_t(std::max<ssize_t>(0, ::read(fd, buffer, size))); }).wrap("import " + file));
+  }
+  return 0;
+}
+
+Result<int> run_pack(Commands& commands, const std::string& directory, const std::string& name, const ImageConfig& config, const std::string& output) {
+  Fd archive;
+  std::string path = output;
+  if (output.empty()) {
+    archive = Fd(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!archive) return Error::from_errno("open a temporary file in /tmp");
+  } else {
+    archive = Fd(::open(output.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!archive) return Error::from_errno("open " + output);
+  }
+  TRY(pack_directory(directory, name, config, archive).wrap("pack " + directory));
+  if (!output.empty()) {
+    out("packed " + directory + " into " + output + "\n");
+    return 0;
+  }
+  if (::lseek(archive.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind the archive");
+  Session* session = TRY(commands.session());
+  TRY(import_from(*session, name, [&](char* buffer, size_t size) { return size_t(std::max<ssize_t>(0, ::read(archive.get(), buffer, size))); }));
+  return 0;
+}
+
+}  // namespace
+
+void add_image(Commands& commands) {
+  CLI::App* image = commands.add("image", "The machine's images");
+  image->require_subcommand(1);
+
+  struct ListFlags {
+    std::string output;
+    bool no_headers = false;
+  };
+  auto list_flags = std::make_shared<ListFlags>();
+  CLI::App* list = commands.add("list", "Show them", image);
+  list->alias("ls");
+  list->add_option("-o,--output", list_flags->output, "json");
+  list->add_flag("--no-headers", list_flags->no_headers, "no line of column names");
+  commands.on(list, [&commands, list_flags] { return run_list(commands, list_flags->output, list_flags->no_headers); });
+
+  auto pulled = std::make_shared<std::vector<std::string>>();
+  CLI::App* pull = commands.add("pull", "Fetch from a registry", image);
+  pull->add_option("reference", *pulled, "registry/name:tag, name@sha256:…")->required();
+  commands.on(pull, [&commands, pulled] { return run_pull(commands, *pulled); });
+
+  struct ImportFlags {
+    std::vector<std::string> files;
+    std::string name;
+  };
+  auto import_flags = std::make_shared<ImportFlags>();
+  CLI::App* import = commands.add("import", "Take in an OCI or docker archive, plain or compressed", image);
+  import->alias("load");
+  import->add_option("files", import_flags->files, "archives; - is standard input")->required();
+  import->add_option("--name", import_flags->name, "what to call the image");
+  commands.on(import, [&commands, import_flags] { return run_import(commands, import_flags->files, import_flags->name); });
+
+  struct PackFlags : ImageConfig {
+    std::string directory, name, output;
+  };
+  auto pack_flags = std::make_shared<PackFlags>();
+  CLI::App* pack = commands.add("pack", "Make an image of a directory", image);
+  pack->add_option("directory", pack_flags->directory, "the root file system")->required();
+  pack->add_option("name", pack_flags->name, "localhost/NAME:TAG")->required();
+  pack->add_option("--entrypoint", pack_flags->entrypoint, "what a container runs; repeat for each word")->allow_extra_args(false);
+  pack->add_option("--cmd", pack_flags->cmd, "its arguments, unless others are given; repeat for each word")->allow_extra_args(false);
+  pack->add_option("--env", pack_flags->env, "NAME=VALUE")->allow_extra_args(false);
+  pack->add_option("--user", pack_flags->user, "user[:group]");
+  pack->add_option("--workdir", pack_flags->working_dir, "the working directory");
+  pack->add_option("--output", pack_flags->output, "write an OCI archive here instead of importing it");
+  commands.on(pack, [&commands, pack_flags] { return run_pack(commands, pack_flags->directory, pack_flags->name, *pack_flags, pack_flags->output); });
+
+  auto removed = std::make_shared<std::vector<std::string>>();
+  CLI::App* remove = commands.add("remove", "Remove names, and what no container uses", image);
+  remove->alias("rm");
+  remove->add_option("reference", *removed, "the image's name")->required();
+  commands.on(remove, [&commands, removed]() -> Result<int> {
+    Session* session = TRY(commands.session());
+    for (const auto& reference : *removed) {
+      TRY(session->text({.method = "DELETE", .path = kImages, .query = {{"reference", reference}}}));
+      out("removed " + reference + "\n");
+    }
+    return 0;
+  });
+}
+
+}  // namespace coracle::ctl

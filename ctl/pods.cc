@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pods.h.
+#include "ctl/pods.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+
+std::string selector_text(const json::value& selector) {
+  std::vector<std::string> parts;
+  const json::object* object = selector.if_object();
+  if (!object) return {};
+  bool structured = object->contains("matchLabels") || object->contains("matchExpressions");
+  const json::object& labels = structured ? get_object(selector, "matchLabels") : *object;
+  for (const auto& [key, value] : labels) parts.push_back(std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : ""));
+  for (const auto& expression : get_array(selector, "matchExpressions")) {
+    std::string key(get_string(expression, "key")), op(get_string(expression, "operator"));
+    std::vector<std::string> values;
+    for (const auto& value : get_array(expression, "values"))
+      if (value.is_string()) values.emplace_back(value.get_string());
+    if (op == "Exists") parts.push_back(key);
+    else if (op == "DoesNotExist") parts.push_back("!" + key);
+    else parts.push_back(key + (op == "In" ? " in (" : " notin (") + join(values, ",") + ")");
+  }
+  return join(parts, ",");
+}
+
+Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector) {
+  const schema::KindInfo& kind = schema::catalog().of(kPod);
+  json::value list = TRY(session.json({.path = session.path(kind, ns), .query = {{"labelSelector", selector}}}));
+  const json::array& items = get_array(list, "items");
+  std::vector<json::value> pods(items.begin(), items.end());
+  if (pods.empty()) return Error(Code::not_found, "no pods found with labels " + coracle::quoted(selector) + " in namespace " + ns);
+  std::stable_sort(pods.begin(), pods.end(), [](const json::value& a, const json::value& b) {
+    return (get_string(a, "status.phase") == "Running") > (get_string(b, "status.phase") == "Running");
+  });
+  return pods;
+}
+
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args) {
+  const schema::KindInfo& pods = schema::catalog().of(kPod);
+  Named named{&pods, args.front()};
+  if (args.front().find('/') != std::string::npos || (args.size() > 1 && schema::catalog().by_name(args.front()))) {
+    std::vector<Named> parsed = TRY(parse_named(args));
+    named = parsed.front();
+  }
+  json::value object = TRY(session.json({.path = session.path(*named.kind, session.ns(), named.name)}));
+  if (named.kind->kind == kPod) return object;
+  const json::value* selector = find(object, "spec.selector");
+  if (!selector) return Error(Code::bad_request, message_name(*named.kind, named.name) + " selects no pods");
+  std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), selector_text(*selector)));
+  if (found.size() > 1)
+    std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(), std::string(get_string(found.front(), "metadata.name")).c_str());
+  return std::move(found.front());
+}
+
+std::string default_container(const json::value& pod) {
+  const json::value* named = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
+  if (named && named->is_string()) return std::string(named->get_string());
+  const json::array& containers = get_array(pod, "spec.containers");
+  return containers.empty() ? std::string() : std::string(get_string(containers.front(), "name"));
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pod the user means: by its name, or one of those that a Deployment, ReplicaSet or Service selects.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ctl/session.h"
+
+namespace coracle::ctl {
+
+// Running ones first, then by age. Errors: not_found when there is none.
+Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector);
+// "POD", "pod/POD", "deployment/NAME", "pods NAME". Errors: as the server's; not_found.
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args);
+// By annotation kubectl.kubernetes.io/default-container, else the first.
+std::string default_container(const json::value& pod);
+// {"matchLabels": …, "matchExpressions": …} or a plain map, as the text form.
+std::string selector_text(const json::value& selector);
+
+}  // namespace coracle::ctl

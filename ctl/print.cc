@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// See print.h.
+#include "ctl/print.h"
+
+#include <algorithm>
+
+#include "ctl/jsonpath.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kGap = 3;  // spaces between columns
+
+size_t width_of(std::string_view text) {  // code points; good enough for a terminal
+  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  return out;
+}
+
+std::string first_line(std::string_view text) {
+  size_t end = text.find_first_of("\r\n");
+  return end == text.npos ? std::string(text) : std::string(text.substr(0, end)) + "...";
+}
+
+std::string cell_text(const json::value& cell) {
+  if (cell.is_null()) return "<none>";
+  return first_line(jsonpath_text(cell));
+}
+
+std::string labels_text(const json::object& labels) {
+  std::string out;
+  for (const auto& [key, value] : labels)
+    out.append(out.empty() ? "" : ",").append(key).append("=").append(jsonpath_text(value));
+  return out.empty() ? "<none>" : out;
+}
+
+}  // namespace
+
+std::string Columns::text() const {
+  std::vector<size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] + kGap - width_of(row[i]), ' ');
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string print_table(const json::value& table, const TableOptions& options) {
+  const json::array& definitions = get_array(table, "columnDefinitions");
+  std::vector<size_t> shown;
+  for (size_t i = 0; i < definitions.size(); ++i)
+    if (options.wide || get_int(definitions[i], "priority") == 0) shown.push_back(i);
+
+  Columns columns;
+  if (options.headers) {
+    std::vector<std::string> header;
+    if (options.namespace_column) header.push_back("NAMESPACE");
+    for (size_t i : shown) header.push_back(upper(get_string(definitions[i], "name")));
+    for (const auto& label : options.label_columns) header.push_back(upper(label.substr(label.rfind('/') + 1)));
+    if (options.show_labels) header.push_back("LABELS");
+    columns.add(std::move(header));
+  }
+  for (const auto& row : get_array(table, "rows")) {
+    const json::array& cells = get_array(row, "cells");
+    std::vector<std::string> line;
+    if (options.namespace_column) line.push_back(std::string(get_string(row, "object.metadata.namespace")));
+    for (size_t i : shown) {
+      std::string text = i < cells.size() ? cell_text(cells[i]) : "<none>";
+      if (!options.name_prefix.empty() && get_string(definitions[i], "format") == "name") text.insert(0, options.name_prefix);
+      line.push_back(std::move(text));
+    }
+    const json::object& labels = get_object(row, "object.metadata.labels");
+    for (const auto& label : options.label_columns) {
+      const json::value* value = labels.if_contains(label);
+      line.push_back(value ? jsonpath_text(*value) : "");
+    }
+    if (options.show_labels) line.push_back(labels_text(labels));
+    columns.add(std::move(line));
+  }
+  return columns.text();
+}
+
+Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers) {
+  std::vector<std::pair<std::string, std::string>> wanted;
+  for (std::string_view part : split(spec, ',')) {
+    size_t colon = part.find(':');
+    if (colon == part.npos || colon == 0 || colon + 1 == part.size())
+      return Error(Code::invalid, "custom-columns: expected <header>:<json-path>, got " + coracle::quoted(part));
+    wanted.emplace_back(part.substr(0, colon), part.substr(colon + 1));
+  }
+  Columns columns;
+  if (headers) {
+    std::vector<std::string> header;
+    for (const auto& [name, path] : wanted) header.push_back(name);
+    columns.add(std::move(header));
+  }
+  for (const auto* object : objects) {
+    std::vector<std::string> line;
+    for (const auto& [name, path] : wanted) {
+      std::vector<const json::value*> values = TRY(jsonpath_select(path, *object).wrap("custom-columns"));
+      std::string text;
+      for (const auto* value : values) text.append(text.empty() ? "" : ",").append(jsonpath_text(*value));
+      line.push_back(text.empty() ? "<none>" : first_line(text));
+    }
+    columns.add(std::move(line));
+  }
+  return columns.text();
+}
+
+std::string print_name(const json::value& object, std::string_view singular_resource) {
+  return std::string(singular_resource) + "/" + std::string(get_string(object, "metadata.name"));
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How answers reach the terminal: server Tables as aligned columns, objects as YAML, JSON, names, JSONPath or columns of
+// the user's own. Pure: values in, text out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+
+namespace coracle::ctl {
+
+// Rows of cells aligned as kubectl aligns them: columns as wide as their widest cell, three spaces between, nothing behind
+// the last one. Cells are cut at their first line break.
+class Columns {
+ public:
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.empty(); }
+  std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+struct TableOptions {
+  bool wide = false, headers = true, namespace_column = false, show_labels = false;
+  std::vector<std::string> label_columns;  // -L
+  std::string name_prefix;                 // "pod/" where several kinds are shown
+};
+
+// A meta.k8s.io/v1 Table as text. The widths of one table do not depend on another's.
+std::string print_table(const json::value& table, const TableOptions& options);
+
+// "<spec>" of -o custom-columns: "NAME:.metadata.name,IMAGE:.spec.containers[*].image". Errors: invalid.
+Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers);
+
+// "pod/web", "deployment.apps/web".
+std::string print_name(const json::value& object, std::string_view singular_resource);
+
+}  // namespace coracle::ctl

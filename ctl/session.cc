@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// See session.h. Requests go over store/client/http; kinds come from the schema's catalog.
+#include "ctl/session.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ctl/wait.h"
+#include "runtime/base/text.h"
+#include "store/client/http.h"
+#include "store/object/status.h"
+#include "store/object/yaml.h"
+
+namespace coracle::ctl {
+
+struct Session::State {
+  std::unique_ptr<Http> http;
+  std::chrono::milliseconds timeout{0};
+  int verbosity = 0;
+
+  HttpRequest http_request(const Request& request) const {
+    if (verbosity >= 6) std::fprintf(stderr, "%s %s%s\n", request.method.c_str(), http->access().server.c_str(), request.path.c_str());
+    HttpRequest sent{.method = request.method, .path = request.path, .query = request.query, .body = request.body};
+    sent.content_type = request.content_type;
+    sent.accept = request.accept;
+    sent.timeout = timeout;
+    return sent;
+  }
+  // What the answer means; its warnings are said at once.
+  static Result<std::string> judge(HttpAnswer answer) {
+    for (const auto& warning : answer.warnings) std::fprintf(stderr, "Warning: %s\n", warning.c_str());
+    if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
+    return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
+  }
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
+  ServerAccess access;
+  auto path = find_kubeconfig(flags.kubeconfig);
+  if (path) access = TRY(read_kubeconfig(*path, {flags.context, flags.cluster, flags.user, flags.ns}));
+  else if (flags.server.empty()) return path.take_error();
+  if (!flags.server.empty()) access.server = flags.server;
+  if (!flags.token.empty()) access.token = flags.token;
+  if (!flags.ns.empty()) access.ns = flags.ns;
+  if (flags.insecure_skip_tls_verify) access.insecure = true;
+  if (!flags.certificate_authority.empty()) {
+    std::ifstream file(flags.certificate_authority);
+    if (!file) return Error::from_errno("read " + flags.certificate_authority);
+    access.ca_pem.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  auto state = std::make_unique<State>();
+  state->timeout = TRY(parse_duration(flags.request_timeout).wrap("--request-timeout"));
+  state->verbosity = flags.verbosity;
+  state->http = TRY(Http::make(std::move(access)));
+  return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+const std::string& Session::ns() const { return state_->http->access().ns; }
+const std::string& Session::server() const { return state_->http->access().server; }
+std::string Session::user_name() const { return state_->http->access().user; }
+
+std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std::string_view name, std::string_view subresource) const {
+  std::string path = kind.kind.group.empty() ? "/api/" : "/apis/" + std::string(kind.kind.group) + "/";
+  path += kind.kind.version;
+  if (kind.kind.namespaced && !ns.empty()) path += "/namespaces/" + percent_encode(ns);
+  path.append("/").append(kind.kind.resource);
+  if (!name.empty()) path += "/" + percent_encode(name);
+  if (!subresource.empty()) path.append("/").append(subresource);
+  return path;
+}
+
+Result<std::string> Session::text(const Request& request) {
+  HttpAnswer answer = TRY(state_->http->send(state_->http_request(request)));
+  return State::judge(std::move(answer));
+}
+
+Result<json::value> Session::json(const Request& request) {
+  std::string body = TRY(text(request));
+  return parse_json(body).wrap("the server's answer");
+}
+
+Result<void> Session::stream(const Request& request, const std::function<bool(std::string_view)>& sink) {
+  HttpAnswer answer = TRY(state_->http->stream(state_->http_request(request), sink));
+  TRY(State::judge(std::move(answer)));
+  return {};
+}
+
+Result<void> Session::upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
+                             const std::function<bool(std::string_view)>& sink) {
+  HttpAnswer answer = TRY(state_->http->upload(state_->http_request(request), source, sink));
+  TRY(State::judge(std::move(answer)));
+  return {};
+}
+
+namespace {
+
+class HttpSocket : public Session::Socket {
+ public:
+  explicit HttpSocket(std::unique_ptr<Http::Connection> connection) : connection_(std::move(connection)) {}
+  int fd() const override { return connection_->fd(); }
+  Result<std::string> read() override { return connection_->read(); }
+  Result<void> write(std::string_view bytes) override { return connection_->write(bytes); }
+
+ private:
+  std::unique_ptr<Http::Connection> connection_;
+};
+
+size_t distance(std::string_view a, std::string_view b) {  // Levenshtein's
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+Result<const schema::KindInfo*> kind_named(std::string_view word) {
+  if (const schema::KindInfo* kind = schema::catalog().by_name(word)) return kind;
+  std::vector<std::string> known;
+  for (const auto& kind : schema::catalog().kinds()) {
+    known.emplace_back(kind.kind.resource);
+    known.emplace_back(kind.singular);
+  }
+  std::string close = suggestion(word, known);
+  return Error(Code::bad_request, "the server doesn't have a resource type " + coracle::quoted(word) + (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
+}
+
+Result<void> read_source(const std::string& name, const std::string& text, std::vector<Document>& documents) {
+  std::vector<size_t> lines;
+  std::vector<json::value> parsed = TRY(parse_yaml(text, &lines).wrap(name));
+  for (size_t i = 0; i < parsed.size(); ++i) {
+    std::string source = name + ":" + std::to_string(lines[i]);
+    std::vector<json::value> objects;
+    if (get_string(parsed[i], "kind").ends_with("List") && find(parsed[i], "items") && find(parsed[i], "items")->is_array()) {
+      for (const auto& item : get_array(parsed[i], "items")) objects.push_back(item);
+    } else {
+      objects.push_back(std::move(parsed[i]));
+    }
+    for (auto& object : objects) {
+      if (!object.is_object()) return Error(Code::invalid, source + ": expected an object with apiVersion and kind");
+      for (const char* field : {"apiVersion", "kind"})
+        if (get_string(object, field).empty()) return Error(Code::invalid, source + ": Object '" + std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") + "' is missing: every object names its apiVersion and kind");
+      const schema::KindInfo* kind = kind_of(object);
+      if (!kind)
+        return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) + " in version " + coracle::quoted(get_string(object, "apiVersion")));
+      documents.push_back({std::move(object), kind, source});
+    }
+  }
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error(Code::not_found, "the path " + coracle::quoted(path) + " does not exist or cannot be read");
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<std::vector<std::string>> manifests_in(const std::string& directory, bool recursive) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> paths;
+  std::error_code failed;
+  auto consider = [&](const fs::directory_entry& entry) {
+    std::string extension = entry.path().extension();
+    std::error_code ignored;
+    if (entry.is_regular_file(ignored) && (extension == ".yaml" || extension == ".yml" || extension == ".json")) paths.push_back(entry.path());
+  };
+  if (recursive) for (const auto& entry : fs::recursive_directory_iterator(directory, failed)) consider(entry);
+  else for (const auto& entry : fs::directory_iterator(directory, failed)) consider(entry);
+  if (failed) return Error::from_errno(failed.value(), "read " + directory);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session::Socket>> Session::upgrade(const Request& request, std::string_view protocol) {
+  auto connection = TRY(state_->http->upgrade(state_->http_request(request), protocol));
+  return std::unique_ptr<Socket>(std::make_unique<HttpSocket>(std::move(connection)));
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+  std::string best;
+  size_t closest = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const auto& candidate : known)
+    if (size_t far = distance(word, candidate); far < closest) closest = far, best = candidate;
+  return best;
+}
+
+Result<std::vector<Named>> parse_named(const std::vector<std::string>& args) {
+  std::vector<Named> named;
+  if (args.empty()) return Error(Code::bad_request, "you must specify a resource: KIND NAME or KIND/NAME");
+  if (args.front().find('/') != std::string::npos) {
+    for (const auto& arg : args) {
+      size_t slash = arg.find('/');
+      if (slash == arg.npos || slash == 0 || slash + 1 == arg.size() || arg.find('/', slash + 1) != arg.npos)
+        return Error(Code::bad_request, "arguments in resource/name form must have a single resource and name, got " + coracle::quoted(arg));
+      const schema::KindInfo* kind = TRY(kind_named(std::string_view(arg).substr(0, slash)));
+      named.push_back({kind, arg.substr(slash + 1)});
+    }
+    return named;
+  }
+  for (std::string_view word : split(args.front(), ',')) {
+    std::vector<const schema::KindInfo*> kinds = word == "all" ? schema::catalog().by_category("all") : std::vector<const schema::KindInfo*>();
+    if (kinds.empty()) {
+      const schema::KindInfo* kind = TRY(kind_named(word));
+      kinds.push_back(kind);
+    }
+    for (const auto* kind : kinds) {
+      if (args.size() == 1) named.push_back({kind, {}});
+      for (size_t i = 1; i < args.size(); ++i) {
+        if (args[i].find('/') != std::string::npos)
+          return Error(Code::bad_request, "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form, got " + coracle::quoted(args[i]));
+        named.push_back({kind, args[i]});
+      }
+    }
+  }
+  return named;
+}
+
+Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive) {
+  std::vector<Document> documents;
+  std::error_code ignored;
+  for (const auto& file : files) {
+    if (file == "-") {
+      std::string text;
+      char buffer[65536];
+      while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, got);
+      TRY(read_source("standard input", text, documents));
+    } else if (std::filesystem::is_directory(file, ignored)) {
+      std::vector<std::string> paths = TRY(manifests_in(file, recursive));
+      if (paths.empty()) return Error(Code::not_found, "no .yaml, .yml or .json files in " + file);
+      for (const auto& path : paths) {
+        std::string text = TRY(read_file(path));
+        TRY(read_source(path, text, documents));
+      }
+    } else {
+      std::string text = TRY(read_file(file));
+      TRY(read_source(file, text, documents));
+    }
+  }
+  return documents;
+}
+
+std::string message_name(const schema::KindInfo& kind, std::string_view name) {
+  std::string text(kind.singular);
+  if (!kind.kind.group.empty()) text.append(".").append(kind.kind.group);
+  return text.append("/").append(name);
+}
+
+const schema::KindInfo* kind_of(const json::value& object) {
+  return schema::catalog().by_kind(get_string(object, "apiVersion"), get_string(object, "kind"));
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: one run of coraclectl against one API server. It turns what the user typed (kinds, names, files, selectors) into
+// requests, and failures into errors a person can act on. Kinds come from the schema's catalog: no discovery round trip.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::ctl {
+
+struct GlobalFlags {  // accepted by every command, anywhere on the line
+  std::string kubeconfig, context, cluster, user, server, token, certificate_authority, ns;
+  bool insecure_skip_tls_verify = false;
+  std::string request_timeout = "0";
+  int verbosity = 0;
+};
+
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+struct Request {
+  std::string method = "GET";
+  std::string path;  // "/api/v1/namespaces/default/pods/web"; Session::path makes it
+  Query query;
+  std::string body;
+  std::string content_type = "application/json";
+  std::string accept = "application/json";
+};
+
+class Session {
+ public:
+  // Finds the kubeconfig (--kubeconfig, $KUBECONFIG, ~/.kube/config, /etc/coracle/admin.kubeconfig). Errors: invalid for a
+  // malformed one; not_found when there is none. Does not connect yet.
+  static Result<std::unique_ptr<Session>> open(const GlobalFlags& flags);
+  ~Session();
+
+  const std::string& ns() const;  // the namespace in force
+  const std::string& server() const;
+  std::string user_name() const;
+
+  std::string path(const schema::KindInfo& kind, std::string_view ns, std::string_view name = {},
+                   std::string_view subresource = {}) const;
+
+  // Sends and waits. Warnings of the server go to standard error at once. Errors: the Status as Error; unavailable when the
+  // server cannot be reached, with advice.
+  Result<std::string> text(const Request& request);
+  Result<json::value> json(const Request& request);
+  // Hands the answer's body to `sink` as it comes, until it ends or the sink returns false.
+  Result<void> stream(const Request& request, const std::function<bool(std::string_view)>& sink);
+  // As the request's body, what `source` gives until it returns 0 (fills a buffer). For archives.
+  Result<void> upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
+                      const std::function<bool(std::string_view)>& sink);
+
+  // A WebSocket to an exec or attach path; see ctl/websocket.h. Gives the connected socket's bytes.
+  class Socket {
+   public:
+    virtual ~Socket() = default;
+    virtual int fd() const = 0;                                    // to wait on
+    virtual Result<std::string> read() = 0;                        // what is there; "" = nothing now. Errors: unavailable at the end
+    virtual Result<void> write(std::string_view bytes) = 0;
+  };
+  // Connects, speaks TLS, sends the upgrade request and reads the answer's head. Errors: as json().
+  Result<std::unique_ptr<Socket>> upgrade(const Request& request, std::string_view protocol);
+
+ private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// ---- what the user named ----
+
+struct Named {  // one object or, with an empty name, all of a kind
+  const schema::KindInfo* kind = nullptr;
+  std::string name;
+};
+
+// "pods", "pod a b", "pod/a svc/b", "pods,services", "all". Errors: invalid, with a suggestion for a misspelt kind.
+Result<std::vector<Named>> parse_named(const std::vector<std::string>& args);
+
+struct Document {  // one object from a file
+  json::value object;
+  const schema::KindInfo* kind = nullptr;
+  std::string source;  // "web.yaml:12", "standard input:1"
+};
+
+// Files, directories (their *.yaml, *.yml, *.json, sorted) and "-"; Lists are opened. Errors: invalid, naming file and line.
+Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive);
+
+// "pod/web", "deployment.apps/web": as kubectl names an object in its messages.
+std::string message_name(const schema::KindInfo& kind, std::string_view name);
+const schema::KindInfo* kind_of(const json::value& object);  // by apiVersion and kind; nullptr when unknown
+std::string suggestion(std::string_view word, const std::vector<std::string>& known);  // "" or the closest one
+
+}  // namespace coracle::ctl

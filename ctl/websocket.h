@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client's side of WebSocket frames: masked frames out, whole messages in. Pure: bytes in, bytes out; the socket is the
+// caller's. Source: RFC 6455.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+
+namespace coracle::ctl {
+
+enum class Opcode : uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
+
+struct Message {
+  Opcode opcode;  // text, binary, close, ping or pong
+  std::string payload;
+};
+
+// One unfragmented frame. `mask` should be fresh random bytes for each.
+std::string encode_frame(Opcode opcode, std::string_view payload, std::array<uint8_t, 4> mask);
+
+class MessageReader {
+ public:
+  static constexpr size_t kMessageBytesMax = 16u << 20;
+  void feed(std::string_view bytes) { buffer_.append(bytes); }
+  // The next whole message, or nothing until more was fed. Errors: invalid for a malformed frame; too_large.
+  Result<std::optional<Message>> next();
+
+ private:
+  std::string buffer_;
+  std::optional<Message> partial_;  // of a fragmented message
+};
+
+}  // namespace coracle::ctl
