@@ -42,7 +42,10 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_event_expiry(context));
 }
 
-Manager::~Manager() = default;  // workers_ is last: it stops first
+Manager::~Manager() {
+  workers_.clear();   // asks each to stop, and waits
+  informers_.stop();  // their handlers name us
+}
 
 void Manager::add(std::unique_ptr<Controller> controller) {
   std::string name(controller->name());

@@ -3,7 +3,7 @@
 //   Manager manager(client, informers, events, config);   // subscribes
 //   informers.start();
 //   manager.start();                                       // works once the caches are level
-// Destroying it stops the workers.
+// Destroying it stops the workers, and the informers, whose handlers are the controllers'.
 #pragma once
 
 #include <map>

@@ -212,7 +212,9 @@ struct Informer::State : WatchSink {
 Informer::Informer(Client& client, const Kind& kind, WatchOptions scope)
     : state_(std::make_unique<State>(client, kind, std::move(scope))) {}
 
-Informer::~Informer() {
+Informer::~Informer() { stop(); }
+
+void Informer::stop() {
   state_->stopping.request_stop();
   // A watch that ends from here on starts no thread: it finds one "reconnecting".
   state_->connection.with([](Connection& c) { c.reconnecting = true; });

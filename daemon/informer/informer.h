@@ -34,6 +34,7 @@ class Informer {
   void add_index(std::string name, Indexer values);
 
   Result<void> start();                          // begins the watch
+  void stop();                                   // ends it: no handler is called any more. The cache stays readable
   bool wait_synced(std::stop_token stop) const;  // blocks until the initial state is in; false when stopped
   bool synced() const;
 

@@ -23,6 +23,10 @@ Result<void> Informers::start() {
   return {};
 }
 
+void Informers::stop() {
+  for (auto& [kind, informer] : all_) informer->stop();
+}
+
 bool Informers::wait_synced(std::stop_token stop) const {
   return std::all_of(all_.begin(), all_.end(), [&](const auto& entry) { return entry.second->wait_synced(stop); });
 }

@@ -19,6 +19,8 @@ class Informers {
   // Before start(): the cache of a kind, made when nobody asked before. After start(): a bug when it was not made.
   Informer& of(const Kind& kind);
   Result<void> start();
+  // Before anybody who subscribed is destroyed: when it returns, no handler is called any more. May be called again.
+  void stop();
   bool wait_synced(std::stop_token stop) const;  // all of them; false when stopped
   bool synced() const;
 

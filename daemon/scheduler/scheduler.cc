@@ -204,7 +204,10 @@ Scheduler::Scheduler(Client& client, Informers& informers, EventSink& events, co
   state_->subscribe();
 }
 
-Scheduler::~Scheduler() = default;
+Scheduler::~Scheduler() {
+  state_->thread = {};       // asks it to stop, and waits
+  state_->informers.stop();  // their handlers name us
+}
 
 void Scheduler::start() {
   state_->thread = std::jthread([state = state_.get()](std::stop_token stop) { state->run(stop); });

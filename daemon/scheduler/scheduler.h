@@ -20,7 +20,7 @@ class Scheduler {
  public:
   // Informers that are not started yet. All arguments must outlive it.
   Scheduler(Client& client, Informers& informers, EventSink& events, const Clock& clock = system_clock());
-  ~Scheduler();
+  ~Scheduler();  // stops the informers too: their handlers name it
 
   void start();  // one thread, which decides once the caches are level
 

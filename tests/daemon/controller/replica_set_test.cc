@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaSet: as many pods as asked for, in spite of lost events and failing calls.
+#include "daemon/controller/replica_set.h"
+
+#include "tests/daemon/controller/bench.h"
+
+namespace coracle::controller {
+namespace {
+
+ObjectPtr pod(const std::string& name, const json::object& spec, const json::object& status,
+              const json::object& metadata = {}) {
+  json::object all{
+      {"name", name}, {"namespace", "default"}, {"uid", name}, {"creationTimestamp", "2024-01-01T00:00:00Z"}};
+  for (const auto& [key, value] : metadata) all[key] = value;
+  return MUST(Object::make(
+      kPod, {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", all}, {"spec", spec}, {"status", status}}));
+}
+
+json::object ready(const char* since, int restarts = 0) {
+  return {{"phase", "Running"},
+          {"containerStatuses", json::array{{{"restartCount", restarts}}}},
+          {"conditions", json::array{{{"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", since}}}}};
+}
+
+TEST(ReplicaSetPlan, removes_first_what_is_missed_least) {
+  const json::object on_a{{"nodeName", "a"}}, on_b{{"nodeName", "b"}};
+  const char* early = "2024-01-01T00:00:00Z";
+  const char* late = "2024-01-02T00:00:00Z";
+  struct Row {
+    const char* name;
+    ObjectPtr goes, stays;
+  };
+  for (const Row& row : {
+           Row{"unassigned", pod("x", {}, {{"phase", "Pending"}}), pod("y", on_a, {{"phase", "Pending"}})},
+           Row{"pending", pod("x", on_a, {{"phase", "Pending"}}), pod("y", on_b, {{"phase", "Running"}})},
+           Row{"not ready", pod("x", on_a, {{"phase", "Running"}}), pod("y", on_b, ready(early))},
+           Row{"cheaper", pod("y", on_a, ready(early)),
+               pod("x", on_b, ready(late), {{"annotations", {{"controller.kubernetes.io/pod-deletion-cost", "10"}}}})},
+           Row{"ready for less long", pod("x", on_a, ready(late)), pod("y", on_b, ready(early))},
+           Row{"restarted more", pod("x", on_a, ready(early, 3)), pod("y", on_b, ready(early, 1))},
+           Row{"younger", pod("x", on_a, ready(early), {{"creationTimestamp", late}}), pod("y", on_b, ready(early))},
+       }) {
+    for (auto active : {std::vector{row.goes, row.stays}, std::vector{row.stays, row.goes}}) {
+      ReplicaSetPlan plan = plan_replica_set(1, active, active);
+      ASSERT_EQ(plan.remove.size(), 1u) << row.name;
+      EXPECT_EQ(plan.remove[0]->name(), row.goes->name()) << row.name;
+    }
+  }
+}
+
+TEST(ReplicaSetPlan, crowded_nodes_give_first) {
+  auto a1 = pod("a1", {{"nodeName", "a"}}, ready("2024-01-01T00:00:00Z"));
+  auto b1 = pod("b1", {{"nodeName", "b"}}, ready("2024-01-01T00:00:00Z"));
+  auto other = pod("other", {{"nodeName", "b"}}, ready("2024-01-01T00:00:00Z"));
+  EXPECT_EQ(plan_replica_set(1, {a1, b1}, {a1, b1, other}).remove[0]->name(), "b1");
+}
+
+TEST(ReplicaSetPlan, creates_no_more_than_a_burst) {
+  EXPECT_EQ(plan_replica_set(3, {}, {}).create, 3);
+  EXPECT_EQ(plan_replica_set(100000, {}, {}).create, kReplicaSetBurst);
+}
+
+struct ReplicaSetTest : Bench {
+  void put_set(int replicas, const std::string& extra = "") {
+    client.put(kReplicaSet, R"({"metadata":{"name":"web","namespace":"default","uid":"set-uid","generation":1},
+      "spec":{"replicas":)" + std::to_string(replicas) +
+                                extra + R"(,"selector":{"matchLabels":{"app":"web"}},
+      "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  }
+  int64_t status(const char* name) {
+    return get_int(client.find(kReplicaSet, {"default", "web"})->json(), std::string("status.") + name);
+  }
+};
+
+TEST_F(ReplicaSetTest, makes_pods_and_counts_them) {
+  start();
+  put_set(3);
+  settle();
+  ASSERT_EQ(count(kPod), 3u);
+  ObjectPtr pod = client.all(kPod)[0];
+  EXPECT_EQ(pod->controller()->uid, "set-uid");
+  EXPECT_EQ(pod->label("app"), "web");
+  EXPECT_EQ(status("replicas"), 3);
+  EXPECT_EQ(status("readyReplicas"), 0);
+  EXPECT_EQ(status("observedGeneration"), 1);
+  EXPECT_TRUE(events.has("SuccessfulCreate", "Created pod: " + pod->name()));
+  play_kubelet();
+  EXPECT_EQ(status("readyReplicas"), 3);
+  EXPECT_EQ(status("availableReplicas"), 3);
+
+  client.clear_calls();
+  pass(std::chrono::seconds(60));
+  EXPECT_TRUE(client.calls().empty()) << client.calls()[0];  // at rest nothing is written or asked
+}
+
+TEST_F(ReplicaSetTest, replaces_a_vanished_pod_and_removes_one_too_many) {
+  start();
+  put_set(2);
+  settle();
+  play_kubelet();
+  client.erase(kPod, client.all(kPod)[0]->key());
+  settle();
+  EXPECT_EQ(count(kPod), 2u);
+  play_kubelet();
+  put_set(1);
+  settle();
+  play_kubelet();
+  EXPECT_EQ(count(kPod), 1u);
+  EXPECT_EQ(status("replicas"), 1);
+}
+
+TEST_F(ReplicaSetTest, adopts_a_matching_orphan_and_lets_go_of_what_matches_no_more) {
+  client.put(kPod,
+             R"({"metadata":{"name":"orphan","namespace":"default","uid":"o","labels":{"app":"web"}},"spec":{}})");
+  start();
+  put_set(2);
+  settle();
+  EXPECT_EQ(count(kPod), 2u);
+  EXPECT_EQ(client.find(kPod, {"default", "orphan"})->controller()->uid, "set-uid");
+  MUST(client.patch(kPod, {"default", "orphan"}, PatchType::merge, {{"metadata", {{"labels", {{"app", "mine"}}}}}}));
+  settle();
+  EXPECT_FALSE(client.find(kPod, {"default", "orphan"})->controller());
+  EXPECT_EQ(count(kPod), 3u);  // the orphan, and two of its own
+}
+
+TEST_F(ReplicaSetTest, a_failing_creation_is_told_and_tried_again) {
+  start();
+  for (int times = 0; times < 6; ++times) client.fail(2, Error(Code::forbidden, "quota exceeded"), "create pods");
+  put_set(3);
+  settle();
+  EXPECT_EQ(count(kPod), 1u);
+  EXPECT_TRUE(events.has("FailedCreate", "Error creating: quota exceeded"));
+  const json::value* failure = find_condition(
+      get_array(client.find(kReplicaSet, {"default", "web"})->json(), "status.conditions"), "ReplicaFailure");
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(get_string(*failure, "reason"), "FailedCreate");
+  pass(std::chrono::seconds(5));
+  EXPECT_EQ(count(kPod), 3u);
+  EXPECT_FALSE(find_condition(get_array(client.find(kReplicaSet, {"default", "web"})->json(), "status.conditions"),
+                              "ReplicaFailure"));
+}
+
+TEST_F(ReplicaSetTest, any_single_failing_call_heals) {
+  for (int nth = 1; nth <= 12; ++nth) {
+    FakeClock clock;
+    FakeClient client(clock);
+    CollectedEvents events;
+    Informers informers(client);
+    Manager manager(client, informers, events, {}, clock);
+    MUST(informers.start());
+    client.settle();
+    client.clear_calls();
+    client.fail(nth, Error(Code::unavailable, "disk is full"));
+    client.put(kReplicaSet, R"({"metadata":{"name":"web","namespace":"default","uid":"u"},"spec":{"replicas":3,
+      "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{}}}})");
+    for (int second = 0; second < 5; ++second) {
+      for (client.settle(); manager.turn(); client.settle()) {
+      }
+      clock.advance(std::chrono::seconds(1));
+    }
+    EXPECT_EQ(client.all(kPod).size(), 3u) << nth;
+    EXPECT_EQ(get_int(client.find(kReplicaSet, {"default", "web"})->json(), "status.replicas"), 3) << nth;
+  }
+}
+
+TEST_F(ReplicaSetTest, a_lost_event_delays_but_does_not_double) {
+  start();
+  put_set(2);
+  client.settle();
+  client.lose_event(2);  // the second pod's appearance
+  settle();
+  EXPECT_EQ(count(kPod), 2u);
+  client.end_watches(Error(Code::unavailable, "dropped"));  // the cache comes level again
+  client.settle();
+  while (informers.of(kPod).size() < 2 && informers.synced()) std::this_thread::yield();
+  pass(OwnWrites::kPatience + std::chrono::seconds(5));
+  EXPECT_EQ(count(kPod), 2u);
+  EXPECT_EQ(status("replicas"), 2);
+}
+
+TEST_F(ReplicaSetTest, availability_comes_later_with_min_ready_seconds) {
+  start();
+  put_set(1, R"(,"minReadySeconds":10)");
+  settle();
+  play_kubelet();
+  EXPECT_EQ(status("readyReplicas"), 1);
+  EXPECT_EQ(status("availableReplicas"), 0);
+  pass(std::chrono::seconds(11));
+  EXPECT_EQ(status("availableReplicas"), 1);
+}
+
+}  // namespace
+}  // namespace coracle::controller
