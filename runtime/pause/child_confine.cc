@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The child gives up what it is not meant to have, then becomes the container's program. Every step is fatal.
+// Source: OCI runtime-spec config.md (process); capabilities(7), seccomp(2), credentials(7).
+#include "runtime/pause/child.h"
+#include "runtime/pause/kernel.h"
+
+namespace coracle::pause {
+namespace {
+
+void set_number(char* to, int value) noexcept {
+  char digits[12];
+  int n = 0;
+  unsigned rest = value < 0 ? 0u - unsigned(value) : unsigned(value);
+  do {
+    digits[n++] = char('0' + rest % 10);
+  } while (rest /= 10);
+  if (value < 0) *to++ = '-';
+  while (n) *to++ = digits[--n];
+  *to = 0;
+}
+
+void set_oom_score(const Child& child) noexcept {
+  if (!(child.header().flags & kPlanSetOomScore)) return;
+  char text[16];
+  set_number(text, child.header().oom_score_adj);
+  write_proc(child, "self/oom_score_adj", text, Stage::oom, -1);
+}
+
+// Applies to the coming exec, and must be written before capabilities and seccomp forbid it.
+void set_labels(const Child& child) noexcept {
+  if (const char* profile = child.text(child.header().apparmor))
+    write_proc(child, "self/attr/apparmor/exec", profile, Stage::lsm, 0);
+  if (const char* label = child.text(child.header().selinux)) write_proc(child, "self/attr/exec", label, Stage::lsm, 1);
+}
+
+void set_limits(const Child& child) noexcept {
+  const RlimitStep* steps = child.items<RlimitStep>(child.header().rlimits);
+  for (uint32_t i = 0; i < child.header().rlimits.count; ++i) {
+    Limit limit{steps[i].soft, steps[i].hard};
+    must(child, Stage::rlimit, k_prlimit(steps[i].resource, &limit), int(i));
+  }
+}
+
+void load_seccomp(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.seccomp.count == 0) return;
+  sock_fprog program{uint16_t(plan.seccomp.count), child.items<sock_filter>(plan.seccomp)};
+  must(child, Stage::seccomp, k_seccomp(plan.seccomp_flags, &program));
+}
+
+void drop_bounding_set(const Child& child) noexcept {
+  for (unsigned cap = 0; cap < 64; ++cap) {
+    if (child.header().bounding >> cap & 1) continue;
+    int rc = k_prctl(PR_CAPBSET_DROP, cap);
+    if (rc == -kEinval) break;  // beyond the last one that this kernel knows
+    must(child, Stage::capabilities, rc, int(cap));
+  }
+}
+
+void become_user(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  must(child, Stage::groups, k_setgroups(plan.groups.count, child.items<uint32_t>(plan.groups)));
+  must(child, Stage::user, k_setresgid(plan.gid));
+  must(child, Stage::user, k_setresuid(plan.uid));
+}
+
+void set_capabilities(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2];
+  for (int i = 0; i < 2; ++i) {
+    data[i].effective = uint32_t(plan.effective >> (32 * i));
+    data[i].permitted = uint32_t(plan.permitted >> (32 * i));
+    data[i].inheritable = uint32_t(plan.inheritable >> (32 * i));
+  }
+  must(child, Stage::capabilities, k_capset(&head, data));
+  must(child, Stage::capabilities, k_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL));
+  for (unsigned cap = 0; cap < 64; ++cap)
+    if (plan.ambient >> cap & 1)
+      must(child, Stage::capabilities, k_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap), int(cap));
+}
+
+// After this the working directory is inside the root for certain: a path that leads out of it (through a descriptor
+// that was left open, say) has no name here. Source: CVE-2024-21626.
+void change_directory(const Child& child) noexcept {
+  must(child, Stage::working_directory, k_chdir(child.text(child.header().cwd)));
+  char where[4096];
+  long n = k_getcwd(where, sizeof where);
+  if (n == -kErange) return;  // long, but it has a name
+  must(child, Stage::working_directory, int(n));
+  if (where[0] != '/') fail(child, Stage::working_directory, kEnoent);
+}
+
+// Offsets become pointers, in the child's own copy of the plan. The last slot stays 0.
+void point_at_text(const Child& child, Range vector) noexcept {
+  uint64_t* slots = child.items<uint64_t>(vector);
+  for (uint32_t i = 0; i + 1 < vector.count; ++i) slots[i] += reinterpret_cast<uint64_t>(child.plan);
+}
+
+}  // namespace
+
+void confine(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  const bool has_privileges_to_drop = plan.flags & kPlanCapabilities;
+  set_oom_score(child);
+  set_labels(child);
+  set_limits(child);
+  if (plan.flags & kPlanSetUmask) k_umask(plan.umask);
+  if (has_privileges_to_drop) drop_bounding_set(child);
+  // The filter needs either no_new_privs or CAP_SYS_ADMIN, which is about to go.
+  if (!(plan.flags & kPlanNoNewPrivileges)) load_seccomp(child);
+  must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, has_privileges_to_drop));
+  become_user(child);
+  change_directory(child);
+  if (has_privileges_to_drop) set_capabilities(child);
+  must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, 0));
+  if (plan.flags & kPlanDieWithPause) must(child, Stage::session, k_prctl(PR_SET_PDEATHSIG, kSigkill));
+  if (plan.flags & kPlanNoNewPrivileges) {
+    must(child, Stage::no_new_privileges, k_prctl(PR_SET_NO_NEW_PRIVS, 1));
+    load_seccomp(child);
+  }
+}
+
+void execute(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  point_at_text(child, plan.argv);
+  point_at_text(child, plan.env);
+  must(child, Stage::stdio, k_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
+  auto argv = reinterpret_cast<char* const*>(child.items<uint64_t>(plan.argv));
+  auto env = reinterpret_cast<char* const*>(child.items<uint64_t>(plan.env));
+  const uint32_t* programs = child.items<uint32_t>(plan.programs);
+  int err = kEnoent;
+  for (uint32_t i = 0; i < plan.programs.count; ++i) {
+    int rc = k_execve(child.text(programs[i]), argv, env);
+    if (rc == -kEaccess) err = kEaccess;  // as execvp: remember it, a later directory may have a better one
+    if (rc != -kEnoent && rc != -kEnotdir && rc != -kEaccess) fail(child, Stage::exec, -rc);
+  }
+  fail(child, Stage::exec, err);
+}
+
+}  // namespace coracle::pause

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// The child's file system: the root and every mount of the plan, devices, masks, pivot. What comes from the host
+// arrives as a descriptor; what lies in the container is found by openat2 inside its root. No path is ever joined.
+// Source: OCI runtime-spec config.md (mounts), config-linux.md (devices, masked and read-only paths); mount_setattr(2).
+#include "runtime/pause/child.h"
+#include "runtime/pause/kernel.h"
+
+namespace coracle::pause {
+namespace {
+
+constexpr uint64_t kInRoot = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+constexpr uint64_t kNoLinks = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
+constexpr size_t kPathMax = 4096;
+constexpr int kCwd = -100;  // AT_FDCWD
+
+int request_fd(const Child& child, int index, Stage stage, int at) noexcept {
+  if (index < 0 || index >= child.launch->fds_count) fail(child, stage, kEbadf, at);
+  return child.launch->fds[index];
+}
+
+// mkdir -p inside the root. Each step is resolved anew from the root, so that what a link says counts as it would
+// inside.
+int make_directories(int root, const char* path, uint64_t resolve) noexcept {
+  char walked[kPathMax];
+  size_t used = 0;
+  int at = k_openat2(root, "/", O_PATH | O_DIRECTORY, 0, kInRoot);
+  while (at >= 0 && *path) {
+    while (*path == '/') ++path;
+    size_t part = 0;
+    while (path[part] && path[part] != '/') ++part;
+    if (part == 0) break;
+    if (used + part + 2 > sizeof walked) return -kE2big;
+    walked[used++] = '/';
+    char* name = walked + used;
+    for (size_t i = 0; i < part; ++i) walked[used++] = path[i];
+    walked[used] = 0;
+    path += part;
+    int next = k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+    if (next == -kEnoent && !same(name, "..")) {
+      int rc = k_mkdirat(at, name, 0755);
+      next = rc < 0 && rc != -kEexist ? rc : k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+    }
+    k_close(at);
+    at = next;
+  }
+  return at;
+}
+
+struct Split {
+  char parent[kPathMax];
+  const char* name;
+};
+
+bool split(const char* path, Split& out) noexcept {
+  size_t slash = 0, n = length(path);
+  if (n + 1 > sizeof out.parent) return false;
+  for (size_t i = 0; i < n; ++i) {
+    out.parent[i] = path[i];
+    if (path[i] == '/') slash = i;
+  }
+  out.parent[slash] = 0;
+  out.name = path + slash + (path[slash] == '/' ? 1 : 0);
+  return true;
+}
+
+// The mount point, made where there is none.
+int open_destination(int root, const char* path, bool on_file, uint64_t resolve) noexcept {
+  int fd = k_openat2(root, path, O_PATH, 0, resolve);
+  if (fd != -kEnoent) return fd;
+  if (!on_file) return make_directories(root, path, resolve);
+  Split parts;
+  if (!split(path, parts)) return -kE2big;
+  int parent = make_directories(root, parts.parent, resolve);
+  if (parent < 0) return parent;
+  int made = k_openat2(parent, parts.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644, RESOLVE_BENEATH);
+  k_close(parent);
+  if (made < 0 && made != -kEexist) return made;
+  if (made >= 0) k_close(made);
+  return k_openat2(root, path, O_PATH, 0, resolve);
+}
+
+int move_to(int tree, int destination) noexcept {
+  return k_move_mount(tree, "", destination, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+int new_file_system(const Child& child, const MountStep& step, int at) noexcept {
+  int context = must(child, Stage::mount, k_fsopen(child.text(step.type)), at);
+  const uint32_t* options = child.items<uint32_t>(step.options);
+  for (uint32_t i = 0; i + 1 < step.options.count; i += 2) {
+    const char* value = child.text(options[i + 1]);
+    must(child, Stage::mount,
+         k_fsconfig(context, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, child.text(options[i]), value), at);
+  }
+  must(child, Stage::mount, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr), at);
+  int tree = must(child, Stage::mount, k_fsmount(context, unsigned(step.attributes)), at);
+  k_close(context);
+  return tree;
+}
+
+int clone_tree(const Child& child, const char* path, Stage stage, int at) noexcept {
+  return must(child, stage, k_open_tree(kCwd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), at);
+}
+
+// The tree to attach, still detached.
+int make_tree(Child& child, const MountStep& step, int at) noexcept {
+  if (step.kind == MountKind::attach) return request_fd(child, step.fd, Stage::mount, at);
+  if (step.kind == MountKind::file_system) return new_file_system(child, step, at);
+  int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's own, shared by the pod's containers
+  mount_attr attributes{};
+  attributes.attr_set = step.attributes;
+  must(child, Stage::mount, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
+  return tree;
+}
+
+void mount_one(Child& child, const MountStep& step, int at) noexcept {
+  int tree = make_tree(child, step, at);
+  uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
+  int destination =
+      must(child, Stage::mount,
+           open_destination(child.root, child.text(step.destination), step.flags & kMountOnFile, resolve), at);
+  must(child, Stage::mount, move_to(tree, destination), at);
+  k_close(destination);
+  if (step.propagation) {
+    mount_attr attributes{};
+    attributes.propagation = step.propagation & ~kMsRec;
+    unsigned flags = kAtEmptyPath | (step.propagation & kMsRec ? unsigned(kAtRecursive) : 0);
+    must(child, Stage::mount, k_mount_setattr(tree, "", flags, &attributes), at);
+  }
+  if (step.flags & kMountProc) {
+    child.proc = tree;
+  } else if (step.kind != MountKind::attach) {
+    k_close(tree);
+  }
+}
+
+void attach_root(Child& child) noexcept {
+  const Plan& plan = child.header();
+  child.root = request_fd(child, plan.root_fd, Stage::root, 0);
+  int place = must(child, Stage::root, k_openat(kCwd, "/r", O_PATH | O_DIRECTORY));
+  must(child, Stage::root, move_to(child.root, place));
+  k_close(place);
+}
+
+uint32_t device_number(uint32_t major, uint32_t minor) noexcept {
+  return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffu) << 12;
+}
+
+void make_device(const Child& child, const DeviceStep& step, int at) noexcept {
+  Split parts;
+  if (!split(child.text(step.path), parts)) fail(child, Stage::device, kE2big, at);
+  int parent = must(child, Stage::device, make_directories(child.root, parts.parent, kNoLinks), at);
+  int rc = k_mknodat(parent, parts.name, step.mode, device_number(step.major, step.minor));
+  if (rc == -kEexist) {  // the image's own is as good when it is the same
+    struct statx there;
+    must(child, Stage::device, k_statx(parent, parts.name, kAtSymlinkNofollow, &there), at);
+    bool is_same = (there.stx_mode & kModeTypeMask) == (step.mode & kModeTypeMask) &&
+                   there.stx_rdev_major == step.major && there.stx_rdev_minor == step.minor;
+    if (!is_same) fail(child, Stage::device, kEexist, at);
+    rc = 0;
+  }
+  must(child, Stage::device, rc, at);
+  // Owner first: a change of owner may take mode bits away.
+  must(child, Stage::device, k_fchownat(parent, parts.name, step.uid, step.gid, kAtSymlinkNofollow), at);
+  must(child, Stage::device, k_fchmodat(parent, parts.name, step.mode & 07777), at);
+  k_close(parent);
+}
+
+void make_link(const Child& child, const LinkStep& step, int at) noexcept {
+  Split parts;
+  if (!split(child.text(step.path), parts)) fail(child, Stage::link, kE2big, at);
+  int parent = must(child, Stage::link, make_directories(child.root, parts.parent, kNoLinks), at);
+  int rc = k_symlinkat(child.text(step.target), parent, parts.name);
+  if (rc != -kEexist) must(child, Stage::link, rc, at);
+  k_close(parent);
+}
+
+// Covers a file with /dev/null and a directory with an empty one. Both come from pause's own tree, where no image and
+// no volume can have put anything else.
+void mask(const Child& child, const char* path, int at) noexcept {
+  int destination = k_openat2(child.root, path, O_PATH, 0, kInRoot);
+  if (destination == -kEnoent || destination == -kEnotdir) return;  // nothing there to hide
+  must(child, Stage::mask, destination, at);
+  struct statx about;
+  must(child, Stage::mask, k_statx(destination, "", kAtEmptyPath, &about), at);
+  bool is_directory = (about.stx_mode & kModeTypeMask) == kModeDirectory;
+  int tree = clone_tree(child, is_directory ? "/empty" : "/null", Stage::mask, at);
+  mount_attr attributes{};
+  attributes.attr_set =
+      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (is_directory ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV : 0);
+  must(child, Stage::mask, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
+  must(child, Stage::mask, move_to(tree, destination), at);
+  k_close(tree);
+  k_close(destination);
+}
+
+void make_readonly(const Child& child, const char* path, int at) noexcept {
+  int place = k_openat2(child.root, path, O_PATH, 0, kInRoot);
+  if (place == -kEnoent || place == -kEnotdir) return;
+  must(child, Stage::readonly, place, at);
+  int tree = must(child, Stage::readonly,
+                  k_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_RDONLY;
+  must(child, Stage::readonly, k_mount_setattr(tree, "", kAtEmptyPath | kAtRecursive, &attributes), at);
+  must(child, Stage::readonly, move_to(tree, place), at);
+  k_close(tree);
+  k_close(place);
+}
+
+}  // namespace
+
+void make_file_system(Child& child) noexcept {
+  const Plan& plan = child.header();
+  attach_root(child);
+  const MountStep* mounts = child.items<MountStep>(plan.mounts);
+  for (uint32_t i = 0; i < plan.mounts.count; ++i) mount_one(child, mounts[i], int(i));
+  const DeviceStep* devices = child.items<DeviceStep>(plan.devices);
+  for (uint32_t i = 0; i < plan.devices.count; ++i) make_device(child, devices[i], int(i));
+  const LinkStep* links = child.items<LinkStep>(plan.links);
+  for (uint32_t i = 0; i < plan.links.count; ++i) make_link(child, links[i], int(i));
+}
+
+void have_proc(Child& child) noexcept {
+  const Plan& plan = child.header();
+  bool is_needed = plan.flags & kPlanSetOomScore || plan.apparmor || plan.selinux || plan.sysctls.count;
+  if (child.proc >= 0 || !is_needed) return;
+  int context = must(child, Stage::mount, k_fsopen("proc"));
+  must(child, Stage::mount, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr));
+  child.proc = must(child, Stage::mount, k_fsmount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  k_close(context);
+}
+
+void restrict_file_system(Child& child) noexcept {
+  const Plan& plan = child.header();
+  const uint32_t* readonly = child.items<uint32_t>(plan.readonly_paths);
+  for (uint32_t i = 0; i < plan.readonly_paths.count; ++i) make_readonly(child, child.text(readonly[i]), int(i));
+  const uint32_t* masked = child.items<uint32_t>(plan.masked_paths);
+  for (uint32_t i = 0; i < plan.masked_paths.count; ++i) mask(child, child.text(masked[i]), int(i));
+}
+
+void make_working_directory(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (!(plan.flags & kPlanMakeDirectory)) return;
+  int fd = make_directories(child.root, child.text(plan.cwd), kInRoot);
+  if (fd >= 0) k_close(fd);  // what cannot be made is told by the chdir that follows, as the container's user sees it
+}
+
+void enter_root(Child& child) noexcept {
+  const Plan& plan = child.header();
+  mount_attr attributes{};
+  if (plan.flags & kPlanReadonlyRoot) {
+    attributes.attr_set = MOUNT_ATTR_RDONLY;
+    must(child, Stage::root, k_mount_setattr(child.root, "", kAtEmptyPath, &attributes));
+  }
+  must(child, Stage::pivot, k_fchdir(child.root));
+  must(child, Stage::pivot, k_pivot_root(".", "."));
+  must(child, Stage::pivot, k_umount2(".", kMntDetach));
+  must(child, Stage::pivot, k_chdir("/"));
+  if (plan.root_propagation) must(child, Stage::pivot, k_mount_change("/", (unsigned long)plan.root_propagation));
+}
+
+void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept {
+  FileSystemInfo about;
+  must(child, stage, k_fstatfs(child.proc, &about), index);
+  if (about.type != kProcSuperMagic) fail(child, stage, kExdev, index);
+  // "self" is a magic link's cousin, but a plain link: everything stays on this procfs.
+  int fd = must(child, stage, k_openat2(child.proc, path, O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_XDEV), index);
+  must(child, stage, int(k_write(fd, value, length(value))), index);
+  k_close(fd);
+}
+
+}  // namespace coracle::pause

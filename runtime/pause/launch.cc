@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request becomes a process: a slot, its streams, a clone in its cgroup and namespaces. The answer is sent when the
+// child reports: a failure with its stage, or the end of its report socket, which exec closes.
+#include "runtime/pause/pod.h"
+
+namespace coracle::pause {
+namespace {
+
+constexpr Failure kNone{0, Stage::none, -1};
+constexpr int kNonblock = 04000;
+
+Failure failure(Stage stage, int rc) { return {-rc, stage, -1}; }
+
+int new_slot(const Request& request) {
+  for (int i = 0; i < kSlotsMax; ++i) {
+    Slot& slot = pod.slots[i];
+    if (slot.status != Status::free) continue;
+    slot = Slot{};
+    slot.status = Status::starting;
+    slot.pid = slot.pidfd = slot.report = slot.log = slot.log_directory = slot.stdin_end = slot.terminal = -1;
+    slot.owner = slot.requester = -1;
+    for (Stream& stream : slot.streams) stream.fd = -1;
+    for (Attach& attach : slot.attaches) attach.ends[0] = attach.ends[1] = -1;
+    slot.flags = request.flags;
+    slot.log_files = request.log_files;
+    slot.log_rotate_bytes = request.log_rotate_bytes;
+    copy_text(slot.id, request.id, sizeof slot.id);
+    copy_text(slot.log_name, request.log_name, sizeof slot.log_name);
+    return i;
+  }
+  return -1;
+}
+
+// The near ends stay in the slot, the far ends go to `far`. With a terminal there are none: it comes with the report.
+int make_streams(Slot& slot, int far[3]) {
+  far[0] = far[1] = far[2] = -1;
+  if (slot.flags & kTerminal) return 0;
+  int ends[2];
+  if (slot.flags & kOpenStdin) {
+    if (int rc = k_pipe2(ends, O_CLOEXEC); rc < 0) return rc;
+    far[0] = ends[0];
+    slot.stdin_end = ends[1];
+  } else {
+    far[0] = pod.null;
+  }
+  for (int i = 0; i < 2; ++i) {
+    if (int rc = k_pipe2(ends, O_CLOEXEC); rc < 0) return rc;
+    slot.streams[i].fd = ends[0];
+    far[i + 1] = ends[1];
+    (void)k_fcntl(ends[0], 4 /* F_SETFL */, kNonblock);  // cannot fail on a pipe of ours
+  }
+  return 0;
+}
+
+// setns for a process namespace counts for children to come: entered around the clone, and left again.
+int enter_pid_namespace(int pidfd) { return k_setns(pidfd, CLONE_NEWPID); }
+
+int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_namespace) {
+  int report[2];
+  if (int rc = k_socketpair(report, kSockSeqpacket | kSockCloexec); rc < 0) return rc;
+  if (pid_namespace >= 0) {
+    if (int rc = enter_pid_namespace(pid_namespace); rc < 0) {
+      k_close(report[0]);
+      k_close(report[1]);
+      return rc;
+    }
+  }
+  plan.report = report[1];
+  int pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = flags | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = kSigchld;
+  arguments.cgroup = uint64_t(cgroup);
+  int pid = k_clone3(&arguments);
+  if (pid == 0) run_child(plan);
+  if (pid_namespace >= 0 && enter_pid_namespace(pod.self_pidfd) < 0) k_exit(9);  // children to come would land astray
+  k_close(report[1]);
+  if (pid < 0) {
+    k_close(report[0]);
+    return pid;
+  }
+  slot.pid = pid;
+  slot.pidfd = pidfd;
+  slot.report = report[0];
+  return 0;
+}
+
+void watch_streams(int index) {
+  Slot& slot = pod.slots[index];
+  for (int i = 0; i < 2; ++i)
+    if (slot.streams[i].fd >= 0)
+      (void)watch(slot.streams[i].fd, EPOLLIN, key_of(i ? Source::err : Source::out, index));  // drained at exit anyway
+}
+
+Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int pid_namespace, int target) {
+  Slot& slot = pod.slots[index];
+  int far[3];
+  const bool inherits = slot.is_exec || slot.flags & kInheritStdio;
+  int rc = 0;
+  if (inherits) {
+    for (int i = 0; i < 3; ++i) far[i] = slot.flags & kTerminal ? -1 : incoming.fds[kFdStdin + i];
+  } else {
+    rc = make_streams(slot, far);
+  }
+  if (rc >= 0 && slot.flags & kHasLog) {
+    rc = open_log(slot, incoming.fds[kFdLogDirectory]);
+    if (rc >= 0) incoming.fds[kFdLogDirectory] = -1;
+  }
+  Stage stage = slot.flags & kHasLog ? Stage::log : Stage::stdio;
+  if (rc >= 0) {
+    stage = Stage::clone;
+    Launch plan{incoming.fds, incoming.fds_count, -1, {far[0], far[1], far[2]}, target};
+    rc = clone_child(slot, plan, flags, incoming.fds[kFdCgroup], pid_namespace);
+  }
+  if (!inherits)
+    for (int fd : far)
+      if (fd >= 0 && fd != pod.null) k_close(fd);
+  if (rc >= 0) {
+    (void)k_fcntl(slot.report, 4 /* F_SETFL */, kNonblock);
+    rc = watch(slot.report, EPOLLIN, key_of(Source::report, index));
+  }
+  if (rc < 0) {
+    if (slot.pidfd >= 0) (void)k_pidfd_send_signal(slot.pidfd, kSigkill);
+    free_slot(index);
+    return failure(stage, rc);
+  }
+  slot.requester = connection;
+  watch_streams(index);
+  return kNone;
+}
+
+Failure check(const Incoming& incoming) {
+  if (pod.is_ending) return {kEbusy, Stage::request, -1};
+  if (incoming.fds_count < kFdMore || !incoming.request.id[0]) return {kEproto, Stage::request, -1};
+  if (find_slot(incoming.request.id) >= 0) return {kEexist, Stage::slot, -1};
+  return kNone;
+}
+
+// The outcome of a launch is known: it runs, it is held, or it failed.
+void answer(int index, bool is_held) {
+  Slot& slot = pod.slots[index];
+  if (slot.has_failure) {
+    reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0},
+          nullptr, 0);
+    slot.requester = -1;
+    return;
+  }
+  slot.status = is_held ? Status::held : Status::running;
+  slot.started_ns = k_now();
+  int fds[2] = {slot.pidfd, slot.terminal};
+  reply(slot.requester, Reply{Kind::reply, 0, 0, -1, slot.started_ns}, fds, slot.is_exec && slot.terminal >= 0 ? 2 : 1);
+  slot.requester = -1;
+  if (slot.is_exec) close_if_open(slot.terminal);  // the daemon's now
+  tell_subscribers(index);
+}
+
+void take_terminal(int index, int fd) {
+  Slot& slot = pod.slots[index];
+  slot.terminal = fd;
+  if (slot.is_exec) return;
+  (void)k_fcntl(fd, 4 /* F_SETFL */, kNonblock);
+  slot.streams[0].fd = fd;
+  watch_streams(index);
+}
+
+}  // namespace
+
+int find_slot(const char* id) {
+  for (int i = 0; i < kSlotsMax; ++i)
+    if (pod.slots[i].status != Status::free && same(pod.slots[i].id, id)) return i;
+  return -1;
+}
+
+void free_slot(int index) {
+  Slot& slot = pod.slots[index];
+  for (int i = 0; i < 2; ++i) close_stream(index, i);
+  for (Attach& attach : slot.attaches)
+    for (int& end : attach.ends) close_if_open(end);
+  close_if_open(slot.terminal);
+  close_if_open(slot.pidfd);
+  close_if_open(slot.report);
+  close_if_open(slot.log);
+  close_if_open(slot.log_directory);
+  close_if_open(slot.stdin_end);
+  slot.status = Status::free;
+}
+
+Failure launch(int connection, Incoming& incoming) {
+  if (Failure bad = check(incoming); bad.err) return bad;
+  int index = new_slot(incoming.request);
+  if (index < 0) return {kEnfile, Stage::slot, -1};
+  uint64_t flags = CLONE_NEWNS;
+  int pid_namespace = -1;
+  if (incoming.request.flags & kSharedPidNamespace) pid_namespace = pod.shared_init;
+  if (incoming.request.flags & kNewPidNamespace) flags |= CLONE_NEWPID;
+  return start(index, connection, incoming, flags, pid_namespace, -1);
+}
+
+Failure exec(int connection, Incoming& incoming) {
+  if (Failure bad = check(incoming); bad.err) return bad;
+  int target = find_slot(incoming.request.target);
+  if (target < 0) return {kEnoent, Stage::target, -1};
+  if (pod.slots[target].status != Status::running && pod.slots[target].status != Status::held)
+    return {kEsrch, Stage::target, -1};
+  int index = new_slot(incoming.request);
+  if (index < 0) return {kEnfile, Stage::slot, -1};
+  pod.slots[index].is_exec = true;
+  pod.slots[index].owner = connection;
+  const int pidfd = pod.slots[target].pidfd;
+  return start(index, connection, incoming, 0, pidfd, pidfd);
+}
+
+Failure release(int connection, const Request& request) {
+  int index = find_slot(request.id);
+  if (index < 0) return {kEnoent, Stage::target, -1};
+  Slot& slot = pod.slots[index];
+  if (slot.status != Status::held) return {kEbusy, Stage::target, -1};
+  slot.status = Status::starting;
+  slot.requester = connection;
+  char go = 1;
+  (void)k_write(slot.report, &go, 1);  // a child that is gone is reaped, which answers
+  return kNone;
+}
+
+void read_report(int index) {
+  Slot& slot = pod.slots[index];
+  if (slot.status == Status::free || slot.report < 0) return;
+  while (true) {
+    Report report{};
+    struct {
+      ControlHeader head;
+      int fd;
+      int padding;
+    } rights{};
+    iovec part{&report, sizeof report};
+    MessageHeader message{};
+    message.parts = &part;
+    message.parts_count = 1;
+    message.control = &rights;
+    message.control_length = sizeof rights;
+    long n = k_recvmsg(slot.report, &message, kMsgDontwait | kMsgCmsgCloexec);
+    if (n == -kEagain || n == -kEintr) return;
+    if (n != sizeof report) break;
+    if (report.note == Note::terminal && message.control_length >= sizeof rights.head) take_terminal(index, rights.fd);
+    if (report.note == Note::failure) slot.has_failure = true, slot.failure = report.failure;
+    if (report.note == Note::held) answer(index, true);
+  }
+  // End of file: exec has closed the far end, or the child is gone.
+  close_if_open(slot.report);
+  if (slot.has_failure) return;  // answered when it is reaped, so that nothing of it is left by then
+  answer(index, false);
+}
+
+void end_everything() {
+  pod.is_ending = true;
+  for (Slot& slot : pod.slots)
+    if (slot.status != Status::free && slot.status != Status::ended) (void)k_pidfd_send_signal(slot.pidfd, kSigkill);
+  if (pod.shared_init >= 0) (void)k_pidfd_send_signal(pod.shared_init, kSigkill);
+  reap();
+}
+
+}  // namespace coracle::pause

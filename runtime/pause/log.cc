@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a container writes becomes log lines: "<time> <stdout|stderr> <F|P> <content>". A line ends at its newline (F);
+// one that is longer than kLineMax is written in parts (P, the last one F); what stands without a newline when the
+// stream ends is a line. A full file is renamed to .1, that one to .2, and so on. Whoever is attached gets the same
+// bytes unformatted; the container waits for somebody attached that reads slowly, and never for one that is gone.
+//   pipe ─▶ read buffer ─▶ lines ─▶ writev ─▶ file
+//                  └─ an unfinished line waits in the stream's own buffer
+// Source: KEP-1819's format as kubelet and CRI runtimes use it.
+#include "runtime/pause/pod.h"
+
+namespace coracle::pause {
+namespace {
+
+constexpr size_t kHeadMax = 64;
+constexpr int kPartsMax = 192;
+constexpr int kReadsPerTurn = 8;           // then the other descriptors get their turn
+constexpr size_t kAttachedReadMax = 4096;  // PIPE_BUF: a pipe that is writable takes that much at once
+
+char read_buffer[kReadMax];
+char line_buffers[kSlotsMax][2][kLineMax];  // untouched pages cost nothing
+iovec parts[kPartsMax];
+int parts_count;
+uint64_t parts_bytes;
+
+char* two_digits(char* to, unsigned value) {
+  *to++ = char('0' + value / 10 % 10);
+  *to++ = char('0' + value % 10);
+  return to;
+}
+
+// Source: days-to-civil after the proleptic Gregorian calendar, 400-year eras that begin on 1 March.
+char* write_time(char* to, uint64_t now_ns) {
+  const uint64_t seconds = now_ns / 1000000000u;
+  unsigned long days = seconds / 86400 + 719468;
+  const unsigned long era = days / 146097;
+  const unsigned long day_of_era = days - era * 146097;
+  const unsigned long year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  const unsigned long day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const unsigned long shifted_month = (5 * day_of_year + 2) / 153;
+  const unsigned day = unsigned(day_of_year - (153 * shifted_month + 2) / 5 + 1);
+  const unsigned month = unsigned(shifted_month < 10 ? shifted_month + 3 : shifted_month - 9);
+  const unsigned year = unsigned(year_of_era + era * 400 + (month <= 2));
+  const unsigned of_day = unsigned(seconds % 86400);
+  to = two_digits(two_digits(to, year / 100), year % 100);
+  *to++ = '-';
+  to = two_digits(to, month);
+  *to++ = '-';
+  to = two_digits(to, day);
+  *to++ = 'T';
+  to = two_digits(to, of_day / 3600);
+  *to++ = ':';
+  to = two_digits(to, of_day / 60 % 60);
+  *to++ = ':';
+  to = two_digits(to, of_day % 60);
+  *to++ = '.';
+  uint64_t rest = now_ns % 1000000000u;
+  for (uint64_t unit = 100000000u; unit > 0; unit /= 10) *to++ = char('0' + rest / unit % 10);
+  *to++ = 'Z';
+  return to;
+}
+
+struct Heads {  // what stands before a whole line and before a part of one
+  char whole[kHeadMax], part[kHeadMax];
+  size_t size;
+};
+
+void make_heads(Heads& heads, int which) {
+  char* at = write_time(heads.whole, k_now());
+  for (const char* text = which ? " stderr F " : " stdout F "; *text; ++text) *at++ = *text;
+  heads.size = size_t(at - heads.whole);
+  for (size_t i = 0; i < heads.size; ++i) heads.part[i] = heads.whole[i];
+  heads.part[heads.size - 2] = 'P';
+}
+
+void add_part(const char* at, size_t size) {
+  if (size == 0) return;
+  parts[parts_count++] = {const_cast<char*>(at), size};
+  parts_bytes += size;
+}
+
+bool write_parts(Slot& slot) {
+  int first = 0;
+  while (first < parts_count) {
+    long n = k_writev(slot.log, parts + first, parts_count - first);
+    if (n == -kEintr) continue;
+    if (n <= 0) return false;
+    slot.log_bytes += uint64_t(n);
+    parts_bytes -= uint64_t(n);
+    while (first < parts_count && size_t(n) >= parts[first].iov_len) n -= long(parts[first++].iov_len);
+    if (n > 0) {
+      parts[first].iov_base = static_cast<char*>(parts[first].iov_base) + n;
+      parts[first].iov_len -= size_t(n);
+    }
+  }
+  return true;
+}
+
+// name → name.1 → … ; the oldest is overwritten by the rename.
+void rotate(Slot& slot) {
+  char from[kLogNameMax + 8], to[kLogNameMax + 8];
+  auto numbered = [&](char* out, unsigned number) {
+    copy_text(out, slot.log_name, kLogNameMax);
+    if (number == 0) return;
+    char* at = out + length(out);
+    *at++ = '.';
+    if (number >= 100) *at++ = char('0' + number / 100 % 10);
+    if (number >= 10) *at++ = char('0' + number / 10 % 10);
+    *at++ = char('0' + number % 10);
+    *at = 0;
+  };
+  for (unsigned i = slot.log_files > 1 ? slot.log_files - 1 : 0; i > 0; --i) {
+    numbered(from, i - 1);
+    numbered(to, i);
+    (void)k_renameat(slot.log_directory, from, slot.log_directory, to);  // not there yet is no matter
+  }
+  if (slot.log_files <= 1) (void)k_unlinkat(slot.log_directory, slot.log_name);
+  int fresh = k_openat(slot.log_directory, slot.log_name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0640);
+  if (fresh < 0) return;  // the old file goes on, under its new name
+  k_close(slot.log);
+  slot.log = fresh;
+  slot.log_bytes = 0;
+}
+
+void flush(Slot& slot) {
+  static const char newline[] = "\n";
+  if (parts_count == 0) return;
+  if (slot.log >= 0) {
+    bool is_clean = true;
+    if (slot.is_log_torn) is_clean = k_write(slot.log, newline, 1) == 1;
+    slot.is_log_torn = !is_clean || !write_parts(slot);
+    if (slot.is_log_torn) slot.log_bytes_lost += parts_bytes;
+    if (slot.log_rotate_bytes && slot.log_bytes >= slot.log_rotate_bytes && !slot.is_log_torn) rotate(slot);
+  }
+  parts_count = 0;
+  parts_bytes = 0;
+}
+
+void add_line(Slot& slot, const Heads& heads, bool is_whole, const char* held, size_t held_size, const char* rest,
+              size_t rest_size) {
+  if (parts_count + 4 > kPartsMax) flush(slot);
+  add_part(is_whole ? heads.whole : heads.part, heads.size);
+  add_part(held, held_size);
+  add_part(rest, rest_size);
+  add_part("\n", 1);
+}
+
+const char* find_newline(const char* at, const char* end) {
+  while (at < end && *at != '\n') ++at;
+  return at;
+}
+
+void log_bytes(int index, int which, const char* at, size_t size) {
+  Slot& slot = pod.slots[index];
+  Stream& stream = slot.streams[which];
+  char* held = line_buffers[index][which];
+  Heads heads;
+  make_heads(heads, which);
+  const char* end = at + size;
+  while (at < end) {
+    const char* newline = find_newline(at, end);
+    const bool has_newline = newline < end;
+    const size_t piece = size_t(newline - at), room = kLineMax - stream.held;
+    if (piece > room || (piece == room && room == 0 && !has_newline)) {  // too long for one line
+      add_line(slot, heads, false, held, stream.held, at, room);
+      at += room;
+      flush(slot);  // the held bytes are about to change
+      stream.held = 0;
+    } else if (has_newline) {
+      add_line(slot, heads, true, held, stream.held, at, piece);
+      at = newline + 1;
+      if (stream.held) flush(slot);
+      stream.held = 0;
+    } else {
+      flush(slot);
+      for (size_t i = 0; i < piece; ++i) held[stream.held + i] = at[i];
+      stream.held += uint32_t(piece);
+      at = end;
+    }
+  }
+  flush(slot);
+}
+
+void end_line(int index, int which) {
+  Stream& stream = pod.slots[index].streams[which];
+  if (stream.held == 0) return;
+  Heads heads;
+  make_heads(heads, which);
+  add_line(pod.slots[index], heads, true, line_buffers[index][which], stream.held, nullptr, 0);
+  flush(pod.slots[index]);
+  stream.held = 0;
+}
+
+int poll_end(int fd, short events) {
+  PollFd poll{fd, events, 0};
+  return k_poll_now(&poll, 1) > 0 ? poll.revents : 0;
+}
+
+enum class Audience { none, ready, slow };
+
+// Lets go of who is attached and gone; says whether the rest can take kAttachedReadMax bytes.
+Audience look_at_audience(Slot& slot, int which) {
+  Audience audience = Audience::none;
+  for (Attach& attach : slot.attaches) {
+    int& end = attach.ends[which];
+    if (end < 0) continue;
+    int events = poll_end(end, kPollOut);
+    if (events & kPollErr) {
+      close_if_open(end);
+    } else if (!(events & kPollOut)) {
+      audience = Audience::slow;
+    } else if (audience == Audience::none) {
+      audience = Audience::ready;
+    }
+  }
+  return audience;
+}
+
+void show_audience(Slot& slot, int which, const char* at, size_t size) {
+  for (Attach& attach : slot.attaches) {
+    int& end = attach.ends[which];
+    if (end >= 0 && k_write(end, at, size) != long(size)) close_if_open(end);
+  }
+}
+
+// Stops reading until somebody attached has read, or is gone.
+void wait_for_audience(int index, int which) {
+  Slot& slot = pod.slots[index];
+  slot.streams[which].is_waiting = true;
+  rewatch(slot.streams[which].fd, 0, key_of(which ? Source::err : Source::out, index));
+  for (Attach& attach : slot.attaches)
+    if (attach.ends[which] >= 0) rewatch(attach.ends[which], EPOLLOUT | EPOLLONESHOT, key_of(Source::attach, index));
+}
+
+// Reads once. False: nothing there now, at the end, or waiting.
+bool read_once(int index, int which, bool may_wait) {
+  Slot& slot = pod.slots[index];
+  Stream& stream = slot.streams[which];
+  if (stream.fd < 0) return false;
+  Audience audience = look_at_audience(slot, which);
+  if (audience == Audience::slow && may_wait) {
+    wait_for_audience(index, which);
+    return false;
+  }
+  size_t room = audience == Audience::ready ? kAttachedReadMax : sizeof read_buffer;
+  long n = k_read(stream.fd, read_buffer, room);
+  if (n == -kEagain || n == -kEintr) return false;
+  if (n <= 0) {  // a terminal whose far end is closed says EIO
+    close_stream(index, which);
+    return false;
+  }
+  if (audience != Audience::none) show_audience(slot, which, read_buffer, size_t(n));
+  log_bytes(index, which, read_buffer, size_t(n));
+  return true;
+}
+
+}  // namespace
+
+int open_log(Slot& slot, int directory) {
+  int log = k_openat(directory, slot.log_name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0640);
+  if (log < 0) return log;
+  struct statx about;
+  slot.log_bytes = k_statx(log, "", kAtEmptyPath, &about) < 0 ? 0 : about.stx_size;
+  slot.log = log;
+  slot.log_directory = directory;
+  return 0;
+}
+
+void read_stream(int index, int which) {
+  if (pod.slots[index].status == Status::free) return;
+  for (int i = 0; i < kReadsPerTurn; ++i)
+    if (!read_once(index, which, true)) return;
+}
+
+void drain_streams(int index) {
+  for (int which = 0; which < 2; ++which) {
+    while (read_once(index, which, false)) {
+    }
+    end_line(index, which);
+  }
+}
+
+void close_stream(int index, int which) {
+  Slot& slot = pod.slots[index];
+  Stream& stream = slot.streams[which];
+  if (stream.fd < 0) return;
+  end_line(index, which);
+  if (stream.fd == slot.terminal) {
+    close_if_open(slot.terminal);
+    stream.fd = -1;
+  }
+  close_if_open(stream.fd);
+  (void)k_madvise_dontneed(line_buffers[index][which], kLineMax);  // the memory goes back to the machine
+  for (Attach& attach : slot.attaches) close_if_open(attach.ends[which]);
+}
+
+void resume_streams(int index) {
+  Slot& slot = pod.slots[index];
+  if (slot.status == Status::free) return;
+  for (int which = 0; which < 2; ++which) {
+    Stream& stream = slot.streams[which];
+    if (stream.fd < 0 || !stream.is_waiting) continue;
+    stream.is_waiting = false;
+    rewatch(stream.fd, EPOLLIN, key_of(which ? Source::err : Source::out, index));
+  }
+}
+
+Failure attach(int connection, Incoming& incoming) {
+  const Request& request = incoming.request;
+  int index = find_slot(request.id);
+  if (index < 0) return {kEnoent, Stage::target, -1};
+  Slot& slot = pod.slots[index];
+  if (slot.status != Status::running && slot.status != Status::held) return {kEsrch, Stage::target, -1};
+  if (incoming.fds_count != 2) return {kEproto, Stage::request, -1};
+  for (Attach& attach : slot.attaches) {
+    if (attach.ends[0] >= 0 || attach.ends[1] >= 0) continue;
+    for (int i = 0; i < 2; ++i) {
+      if (slot.streams[i].fd < 0) continue;  // ended, or one terminal for both: its end is closed and reads as the end
+      attach.ends[i] = incoming.fds[i];
+      incoming.fds[i] = -1;
+      (void)watch(attach.ends[i], 0, key_of(Source::attach, index));  // armed when we wait for it
+    }
+    int input = slot.terminal >= 0 ? slot.terminal : request.flags & kWantStdin ? slot.stdin_end : -1;
+    reply(connection, Reply{Kind::reply, 0, 0, -1, 0}, &input, input >= 0 ? 1 : 0);
+    if (request.flags & kStdinOnce && request.flags & kWantStdin) close_if_open(slot.stdin_end);
+    return {0, Stage::none, -1};
+  }
+  return {kEnfile, Stage::slot, -1};
+}
+
+}  // namespace coracle::pause

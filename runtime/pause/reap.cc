@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exits: the process's last words go to its log first, then its status is kept and told.
+#include "runtime/pause/pod.h"
+
+namespace coracle::pause {
+namespace {
+
+int slot_of(int pid) {
+  for (int i = 0; i < kSlotsMax; ++i) {
+    const Slot& slot = pod.slots[i];
+    if (slot.status != Status::free && slot.status != Status::ended && slot.pid == pid) return i;
+  }
+  return -1;
+}
+
+void finish(int index, int wait_status) {
+  Slot& slot = pod.slots[index];
+  if (slot.status == Status::held) {  // killed before it was let go
+    slot.has_failure = false;
+  } else if (slot.status == Status::starting) {
+    read_report(index);  // its report may still be unread
+  }
+  if (slot.has_failure) {
+    reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0},
+          nullptr, 0);
+    free_slot(index);
+    return;
+  }
+  slot.finished_ns = k_now();
+  slot.wait_status = wait_status;
+  drain_streams(index);
+  slot.status = Status::ended;
+  close_if_open(slot.pidfd);
+  close_if_open(slot.stdin_end);
+  if (slot.is_orphan) {
+    free_slot(index);
+  } else {
+    tell_subscribers(index);
+  }
+}
+
+bool is_anything_left() {
+  for (const Slot& slot : pod.slots)
+    if (slot.status != Status::free && slot.status != Status::ended) return true;
+  return false;
+}
+
+}  // namespace
+
+void reap() {
+  int status, pid;
+  while ((pid = k_wait4(-1, &status, kWnohang)) > 0) {
+    if (pid == pod.shared_init_pid) close_if_open(pod.shared_init);
+    int index = slot_of(pid);
+    if (index >= 0) finish(index, status);  // else: an orphan of some process that it is ours to bury
+  }
+  if (pod.is_ending && !is_anything_left()) k_exit(0);
+}
+
+}  // namespace coracle::pause

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pod's own namespaces, made ready once: pause was cloned into new ones; here it leaves the host's file system
+// behind for an empty one, brings loopback up, takes the pod's name and writes its sysctls.
+//
+//   /       an empty tmpfs of the pod's, small
+//   /r      where a child attaches its container's root, in its own copy of this tree
+//   /shm    the tmpfs that the pod's containers share as /dev/shm
+//   /null   the host's /dev/null, and
+//   /empty  an empty directory: what masked paths are covered with
+#include "runtime/pause/pod.h"
+
+namespace coracle::pause {
+namespace {
+
+struct InterfaceRequest {  // ifreq
+  char name[16];
+  union {
+    short flags;
+    char room[24];
+  };
+};
+constexpr unsigned long kSiocgifflags = 0x8913, kSiocsifflags = 0x8914;
+constexpr short kIffUp = 1;
+constexpr size_t kSysctlsMax = 16384;
+
+Failure failure(Stage stage, int rc, int index = -1) { return {rc < 0 ? -rc : 0, stage, index}; }
+
+int attach(int tree, int dir, const char* path) { return k_move_mount(tree, "", dir, path, MOVE_MOUNT_F_EMPTY_PATH); }
+
+int leave_host_files(const int* fds) {
+  constexpr int kCwd = -100;
+  const int root = fds[kSetupRoot];
+  int rc = k_mount_change("/", kMsPrivate | kMsRec);
+  if (rc >= 0) rc = attach(root, kCwd, "/");
+  if (rc >= 0) rc = k_fchdir(root);
+  if (rc >= 0) rc = attach(fds[kSetupShm], root, "shm");
+  if (rc >= 0) rc = attach(fds[kSetupNull], root, "null");
+  if (rc >= 0) rc = k_pivot_root(".", ".");
+  if (rc >= 0) rc = k_umount2(".", kMntDetach);
+  if (rc >= 0) rc = k_chdir("/");
+  return rc;
+}
+
+int bring_loopback_up() {
+  int fd = k_socket(kAfInet, kSockDatagram | kSockCloexec);
+  if (fd < 0) return fd;
+  InterfaceRequest request{};
+  copy_text(request.name, "lo", sizeof request.name);
+  int rc = k_ioctl(fd, kSiocgifflags, &request);
+  request.flags |= kIffUp;
+  if (rc >= 0) rc = k_ioctl(fd, kSiocsifflags, &request);
+  k_close(fd);
+  return rc;
+}
+
+// The descriptor holds "net/ipv4/ip_forward\0001\0" pairs. What procfs shows beneath sys/net and sys/kernel is that of
+// the namespaces of whoever opens it: ours.
+Failure write_sysctls(int proc_sys, int list) {
+  char text[kSysctlsMax];
+  long size = k_read(list, text, sizeof text);
+  if (size < 0) return failure(Stage::sysctl, int(size));
+  const char* at = text;
+  const char* end = text + size;
+  for (int index = 0; at < end; ++index) {
+    const char* path = at;
+    const char* value = path + length(path) + 1;
+    if (value >= end) return failure(Stage::sysctl, -kEproto, index);
+    at = value + length(value) + 1;
+    int fd = k_openat2(proc_sys, path, O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    long rc = fd < 0 ? fd : k_write(fd, value, length(value));
+    if (fd >= 0) k_close(fd);
+    if (rc < 0) return failure(Stage::sysctl, int(rc), index);
+  }
+  return {0, Stage::none, -1};
+}
+
+// The first process of a process namespace that the pod's containers share: it reaps what they leave, and has no
+// privilege that a container could take from it.
+[[noreturn]] void run_shared_init() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  constexpr unsigned kNobody = 65534;
+  bool is_confined = k_close_range(3, ~0u, 0) >= 0 && k_setgroups(0, nullptr) >= 0 && k_setresgid(kNobody) >= 0 &&
+                     k_setresuid(kNobody) >= 0 && k_capset(&head, none) >= 0 && k_prctl(PR_SET_NO_NEW_PRIVS, 1) >= 0;
+  k_prctl(PR_SET_NAME, reinterpret_cast<unsigned long>("pause"));
+  if (!is_confined) k_exit(1);
+  while (true) {  // SIGCHLD is blocked, so none is lost between the two calls
+    int status;
+    while (k_wait4(-1, &status, kWnohang) > 0) {
+    }
+    wait_for_signal(kSigchld);
+  }
+}
+
+int make_shared_init() {
+  clone_args arguments{};
+  int pidfd = -1;
+  arguments.flags = CLONE_NEWPID | CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = kSigchld;
+  int pid = k_clone3(&arguments);
+  if (pid == 0) run_shared_init();
+  if (pid < 0) return pid;
+  pod.shared_init = pidfd;
+  pod.shared_init_pid = pid;
+  return 0;
+}
+
+}  // namespace
+
+Failure set_up(Incoming& incoming) {
+  const Request& request = incoming.request;
+  if (pod.is_set_up) return {kEexist, Stage::request, -1};
+  if (incoming.fds_count != kSetupFds) return {kEproto, Stage::request, -1};
+  if (int rc = leave_host_files(incoming.fds); rc < 0) return failure(Stage::root, rc);
+  if (!(request.flags & kHostNetwork))
+    if (int rc = bring_loopback_up(); rc < 0) return failure(Stage::network, rc);
+  if (!(request.flags & kHostUts) && request.log_name[0])
+    if (int rc = k_sethostname(request.log_name, length(request.log_name)); rc < 0) return failure(Stage::hostname, rc);
+  if (Failure failed = write_sysctls(incoming.fds[kSetupProcSys], incoming.fds[kSetupSysctls]); failed.err)
+    return failed;
+  if (request.flags & kSharedPidNamespace)
+    if (int rc = make_shared_init(); rc < 0) return failure(Stage::clone, rc);
+  pod.is_set_up = true;
+  return {0, Stage::none, -1};
+}
+
+}  // namespace coracle::pause

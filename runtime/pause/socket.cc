@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections of daemons: one request is answered before the next is read; a subscriber is told the state of every
+// process, then of each that changed. Nothing waits for a daemon that does not read: its unsent states are marked and
+// sent when it does, so it sees the latest state of each process and not every step on the way.
+#include "runtime/pause/pod.h"
+
+namespace coracle::pause {
+namespace {
+
+Incoming incoming;  // one request at a time
+struct {
+  alignas(ControlHeader) char bytes[sizeof(ControlHeader) + kFdsMax * sizeof(int)];
+} control;
+
+bool is_ours(int fd) {
+  PeerCredentials peer{};
+  int size = sizeof peer;
+  return k_getsockopt(fd, kSolSocket, kSoPeercred, &peer, &size) == 0 && peer.uid == k_geteuid();
+}
+
+// Sends one struct and its descriptors. Returns the kernel's answer.
+long send(int fd, const void* bytes, size_t size, const int* fds, int count) {
+  iovec part{const_cast<void*>(bytes), size};
+  MessageHeader message{};
+  message.parts = &part;
+  message.parts_count = 1;
+  struct {
+    ControlHeader head;
+    int fds[4];
+  } rights{};
+  if (count > 0) {
+    rights.head = {sizeof(ControlHeader) + size_t(count) * sizeof(int), kSolSocket, kScmRights};
+    for (int i = 0; i < count; ++i) rights.fds[i] = fds[i];
+    message.control = &rights;
+    message.control_length = sizeof(ControlHeader) + (size_t(count) * sizeof(int) + 7) / 8 * 8;
+  }
+  return k_sendmsg(fd, &message, kMsgNosignal | kMsgDontwait);
+}
+
+// False: nothing more to read now, or the other side is gone (`is_gone`).
+bool receive(int fd, bool& is_gone) {
+  iovec part{&incoming.request, sizeof incoming.request};
+  MessageHeader message{};
+  message.parts = &part;
+  message.parts_count = 1;
+  message.control = control.bytes;
+  message.control_length = sizeof control.bytes;
+  long n = k_recvmsg(fd, &message, kMsgDontwait | kMsgCmsgCloexec);
+  is_gone = n == 0 || (n < 0 && n != -kEagain && n != -kEintr);
+  incoming.fds_count = 0;
+  if (n <= 0) return false;
+  if (message.control_length >= sizeof(ControlHeader)) {
+    auto head = reinterpret_cast<const ControlHeader*>(control.bytes);
+    if (head->level == kSolSocket && head->type == kScmRights) {
+      auto fds = reinterpret_cast<const int*>(head + 1);
+      incoming.fds_count = int((head->length - sizeof(ControlHeader)) / sizeof(int));
+      for (int i = 0; i < incoming.fds_count; ++i) incoming.fds[i] = fds[i];
+    }
+  }
+  bool is_whole = n == sizeof incoming.request && !(message.flags & (kMsgTrunc | kMsgCtrunc)) &&
+                  incoming.request.version == kProtocolVersion;
+  incoming.request.id[kIdMax - 1] = incoming.request.target[kIdMax - 1] = 0;
+  incoming.request.log_name[kLogNameMax - 1] = 0;
+  if (!is_whole) incoming.request.kind = Kind::reply;  // no request: answered with EPROTO
+  return true;
+}
+
+Failure forget(const char* id) {
+  int slot = find_slot(id);
+  if (slot < 0) return {0, Stage::none, -1};  // as good as done
+  if (pod.slots[slot].status != Status::ended) return {kEbusy, Stage::slot, -1};
+  free_slot(slot);
+  return {0, Stage::none, -1};
+}
+
+void subscribe(int connection) {
+  Connection& to = pod.connections[connection];
+  to.is_subscribed = to.owes_synced = true;
+  for (int i = 0; i < kSlotsMax; ++i)
+    if (pod.slots[i].status != Status::free && pod.slots[i].status != Status::starting)
+      to.unsent[i / 64] |= 1ull << (i % 64);
+  flush_states(connection);
+}
+
+// True: the request was answered here; launches are answered when their outcome is known.
+Failure dispatch(int connection, bool& is_answered_later) {
+  const Request& request = incoming.request;
+  is_answered_later = false;
+  if (!pod.is_set_up && request.kind != Kind::setup && request.kind != Kind::end) return {kEproto, Stage::request, -1};
+  switch (request.kind) {
+    case Kind::setup:
+      return set_up(incoming);
+    case Kind::launch:
+      is_answered_later = true;
+      return launch(connection, incoming);
+    case Kind::exec:
+      is_answered_later = true;
+      return exec(connection, incoming);
+    case Kind::release:
+      is_answered_later = true;
+      return release(connection, request);
+    case Kind::attach:
+      is_answered_later = true;
+      return attach(connection, incoming);
+    case Kind::forget:
+      return forget(request.id);
+    case Kind::subscribe:
+      subscribe(connection);
+      is_answered_later = true;
+      return {0, Stage::none, -1};
+    case Kind::end:
+      end_everything();
+      return {0, Stage::none, -1};
+    default:
+      return {kEproto, Stage::request, -1};
+  }
+}
+
+}  // namespace
+
+void accept_connection() {
+  int fd = k_accept(pod.listener);
+  if (fd < 0) return;
+  if (!is_ours(fd)) {
+    k_close(fd);
+    return;
+  }
+  for (int i = 0; i < kConnectionsMax; ++i) {
+    Connection& connection = pod.connections[i];
+    if (connection.fd >= 0) continue;
+    if (watch(fd, EPOLLIN, key_of(Source::connection, i)) < 0) break;
+    connection = Connection{};
+    connection.fd = fd;
+    return;
+  }
+  k_close(fd);
+}
+
+void serve(int index) {
+  Connection& connection = pod.connections[index];
+  if (connection.fd < 0) return;
+  bool is_gone = false;
+  if (!receive(connection.fd, is_gone)) {
+    if (is_gone) close_connection(index);
+    return;
+  }
+  bool is_answered_later;
+  Failure failure = dispatch(index, is_answered_later);
+  // What a handler keeps it has taken out of the list.
+  for (int i = 0; i < incoming.fds_count; ++i) close_if_open(incoming.fds[i]);
+  if (failure.err != 0 || !is_answered_later)
+    reply(index, Reply{Kind::reply, failure.err, uint32_t(failure.stage), failure.index, 0}, nullptr, 0);
+}
+
+void close_connection(int index) {
+  Connection& connection = pod.connections[index];
+  close_if_open(connection.fd);
+  for (Slot& slot : pod.slots) {
+    if (slot.status == Status::free) continue;
+    if (slot.requester == index) slot.requester = -1;
+    if (!slot.is_exec || slot.owner != index) continue;
+    slot.is_orphan = true;
+    slot.owner = -1;
+    if (slot.status == Status::ended) free_slot(int(&slot - pod.slots));
+  }
+}
+
+void reply(int index, const Reply& answer, const int* fds, int count) {
+  if (index < 0 || pod.connections[index].fd < 0) return;
+  // A daemon that does not read its replies has broken the protocol: it is as good as gone.
+  if (send(pod.connections[index].fd, &answer, sizeof answer, fds, count) < 0) close_connection(index);
+}
+
+void tell_subscribers(int slot) {
+  for (int i = 0; i < kConnectionsMax; ++i) {
+    Connection& connection = pod.connections[i];
+    if (connection.fd < 0 || !connection.is_subscribed) continue;
+    connection.unsent[slot / 64] |= 1ull << (slot % 64);
+    if (!connection.is_blocked) flush_states(i);
+  }
+}
+
+void flush_states(int index) {
+  Connection& connection = pod.connections[index];
+  if (connection.fd < 0) return;
+  long rc = 0;
+  for (int i = 0; i < kSlotsMax && rc >= 0; ++i) {
+    uint64_t bit = 1ull << (i % 64);
+    const Slot& slot = pod.slots[i];
+    if (!(connection.unsent[i / 64] & bit)) continue;
+    if (slot.status != Status::free) {
+      State state{};
+      state.kind = Kind::state;
+      state.status = slot.status;
+      state.is_exec = slot.is_exec;
+      state.wait_status = slot.wait_status;
+      state.started_ns = slot.started_ns;
+      state.finished_ns = slot.finished_ns;
+      state.log_bytes_lost = slot.log_bytes_lost;
+      copy_text(state.id, slot.id, sizeof state.id);
+      rc = send(connection.fd, &state, sizeof state, &slot.pidfd, slot.pidfd >= 0 ? 1 : 0);
+    }
+    if (rc >= 0) connection.unsent[i / 64] &= ~bit;
+  }
+  if (rc >= 0 && connection.owes_synced) {
+    State state{};
+    state.kind = Kind::synced;
+    rc = send(connection.fd, &state, sizeof state, nullptr, 0);
+    if (rc >= 0) connection.owes_synced = false;
+  }
+  if (rc < 0 && rc != -kEagain) return close_connection(index);
+  bool is_blocked = rc == -kEagain;
+  if (is_blocked != connection.is_blocked)
+    rewatch(connection.fd, EPOLLIN | (is_blocked ? EPOLLOUT : 0), key_of(Source::connection, index));
+  connection.is_blocked = is_blocked;
+}
+
+}  // namespace coracle::pause

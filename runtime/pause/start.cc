@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where coracle-pause begins without a C library: the entry point, and the four functions that a compiler may call for
+// plain assignments.
+#include <stddef.h>
+
+extern "C" {
+
+void* memcpy(void* to, const void* from, size_t size) {
+  auto out = static_cast<char*>(to);
+  auto in = static_cast<const char*>(from);
+  for (size_t i = 0; i < size; ++i) out[i] = in[i];
+  return to;
+}
+
+void* memmove(void* to, const void* from, size_t size) {
+  auto out = static_cast<char*>(to);
+  auto in = static_cast<const char*>(from);
+  if (out < in) return memcpy(to, from, size);
+  for (size_t i = size; i > 0; --i) out[i - 1] = in[i - 1];
+  return to;
+}
+
+void* memset(void* to, int value, size_t size) {
+  auto out = static_cast<char*>(to);
+  for (size_t i = 0; i < size; ++i) out[i] = char(value);
+  return to;
+}
+
+int memcmp(const void* a, const void* b, size_t size) {
+  auto left = static_cast<const unsigned char*>(a), right = static_cast<const unsigned char*>(b);
+  for (size_t i = 0; i < size; ++i)
+    if (left[i] != right[i]) return left[i] < right[i] ? -1 : 1;
+  return 0;
+}
+
+[[noreturn]] void coracle_pause_main();
+
+#if defined(__x86_64__)
+asm(".globl _start\n"
+    ".type _start, @function\n"
+    "_start:\n"
+    "  xor %ebp, %ebp\n"
+    "  and $-16, %rsp\n"
+    "  call coracle_pause_main\n"
+    "  hlt\n");
+#elif defined(__aarch64__)
+asm(".globl _start\n"
+    ".type _start, %function\n"
+    "_start:\n"
+    "  mov x29, #0\n"
+    "  mov x30, #0\n"
+    "  b coracle_pause_main\n");
+#endif
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// See mount.h.
+#include "runtime/sys/mount.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern "C" int umount2(const char* path, int flags) noexcept;  // <sys/mount.h> clashes with <linux/mount.h>
+
+namespace coracle::sys {
+namespace {
+
+constexpr int kMntDetach = 2;
+
+int fsconfig(const Fd& context, unsigned command, const char* key, const char* value) {
+  return int(::syscall(SYS_fsconfig, context.get(), command, key, value, 0));
+}
+
+// The file system's own words ("e overlay: ..."), when it has any.
+Error context_error(const Fd& context, const std::string& doing) {
+  Error error = Error::from_errno(doing);
+  char line[512];
+  ssize_t n = ::read(context.get(), line, sizeof line);
+  if (n <= 2) return error;
+  std::string said(line + 2, size_t(n - 2));
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return std::move(error).wrap(said);
+}
+
+Result<Fd> open_tree(int dir, const char* path, unsigned flags, const std::string& what) {
+  Fd tree(int(::syscall(SYS_open_tree, dir, path, flags | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!tree) return Error::from_errno("clone mount " + what);
+  return tree;
+}
+
+}  // namespace
+
+Result<Fd> new_file_system(const std::string& type, const std::vector<FsOption>& options, uint64_t attributes) {
+  Fd context(int(::syscall(SYS_fsopen, type.c_str(), FSOPEN_CLOEXEC)));
+  if (!context) return Error::from_errno("open file system " + type);
+  for (const FsOption& option : options) {
+    int rc = option.has_value ? fsconfig(context, FSCONFIG_SET_STRING, option.key.c_str(), option.value.c_str())
+                              : fsconfig(context, FSCONFIG_SET_FLAG, option.key.c_str(), nullptr);
+    if (rc < 0) return context_error(context, type + " option " + option.key);
+  }
+  if (fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr) < 0) return context_error(context, "create " + type);
+  Fd mount(int(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, unsigned(attributes))));
+  if (!mount) return context_error(context, "mount " + type);
+  return mount;
+}
+
+Result<Fd> clone_mount(const Fd& place, bool recursive) {
+  return open_tree(place.get(), "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), "");
+}
+
+Result<Fd> clone_mount(const std::string& path, bool recursive) {
+  return open_tree(AT_FDCWD, path.c_str(), recursive ? AT_RECURSIVE : 0, path);
+}
+
+Result<void> change_mount(const Fd& mount, const MountChange& change) {
+  mount_attr attributes{};
+  attributes.attr_set = change.set;
+  attributes.attr_clr = change.clear;
+  attributes.propagation = change.propagation;
+  unsigned flags = AT_EMPTY_PATH | (change.recursive ? AT_RECURSIVE : 0);
+  if (::syscall(SYS_mount_setattr, mount.get(), "", flags, &attributes, sizeof attributes) < 0)
+    return Error::from_errno("change mount attributes");
+  return {};
+}
+
+Result<void> attach_mount(const Fd& mount, const Fd& place) {
+  constexpr unsigned kFlags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
+  if (::syscall(SYS_move_mount, mount.get(), "", place.get(), "", kFlags) < 0) return Error::from_errno("attach mount");
+  return {};
+}
+
+Result<void> detach_mount(const std::string& path) {
+  if (::umount2(path.c_str(), kMntDetach) < 0) return Error::from_errno("detach mount " + path);
+  return {};
+}
+
+}  // namespace coracle::sys

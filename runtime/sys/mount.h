@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mounts as descriptors: made, shaped and handed on without ever appearing in our own tree.
+// Source: fsopen(2), open_tree(2), mount_setattr(2), move_mount(2); Linux 5.12 and later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace coracle::sys {
+
+// One option of a file system; without a value it is a flag.
+struct FsOption {
+  std::string key, value;
+  bool has_value = true;
+};
+
+// A new file system, detached. `attributes` are MOUNT_ATTR_*. Errors carry what the file system itself said.
+Result<Fd> new_file_system(const std::string& type, const std::vector<FsOption>& options, uint64_t attributes);
+// A detached copy of the mount at `place`, of those beneath it too when `recursive`.
+Result<Fd> clone_mount(const Fd& place, bool recursive);
+Result<Fd> clone_mount(const std::string& path, bool recursive);
+
+struct MountChange {
+  uint64_t set = 0, clear = 0;  // MOUNT_ATTR_*
+  uint64_t propagation = 0;     // MS_SHARED, ...; 0 = as it is
+  bool recursive = false;
+};
+Result<void> change_mount(const Fd& mount, const MountChange& change);
+// Attaches a detached mount over a directory or file of ours.
+Result<void> attach_mount(const Fd& mount, const Fd& place);
+Result<void> detach_mount(const std::string& path);  // lazily
+
+}  // namespace coracle::sys

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// See process.h.
+#include "runtime/sys/process.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/spawn_child.h"
+
+namespace coracle::sys {
+namespace {
+
+constexpr size_t kSpawnStackBytes = 64 << 10;
+constexpr int kPPidfd = 3;  // P_PIDFD, absent from older headers
+
+// The status line of a process: "Pid:\t12" in its pidfd's fdinfo, -1 when it has ended, 0 when it is not in our
+// namespace.
+Result<int> pid_in_fdinfo(const Fd& pidfd) {
+  std::string info = TRY(read_file("/proc/self/fdinfo/" + std::to_string(pidfd.get())));
+  for (std::string_view line : split(info, '\n')) {
+    if (!line.starts_with("Pid:")) continue;
+    auto pid = parse_number<int>(trim(line.substr(4)));
+    if (pid && *pid > 0) return *pid;
+    return Error(Code::not_found, "process has ended");
+  }
+  return Error(Code::internal, "fdinfo names no pid");
+}
+
+}  // namespace
+
+Result<Spawned> spawn(const SpawnSpec& spec) {
+  void* stack =
+      ::mmap(nullptr, kSpawnStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED) return Error::from_errno("stack for spawn");
+  Scope unmap([&] { ::munmap(stack, kSpawnStackBytes); });
+  Fd null = TRY(open("/dev/null", O_RDWR));
+  const char* argv[] = {spec.name.c_str(), nullptr};
+  SpawnChild child{};
+  child.program = spec.program->get();
+  child.null = null.get();
+  child.fd3 = spec.fd3 ? spec.fd3->get() : -1;
+  child.argv = argv;
+
+  int pidfd = -1;
+  clone_args arguments{};
+  // VFORK: nothing of ours moves until the child has left our memory by exec. CLEAR_SIGHAND: no handler of ours can run
+  // in it.
+  arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spec.namespaces;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  arguments.stack = reinterpret_cast<uint64_t>(stack);
+  arguments.stack_size = kSpawnStackBytes;
+  if (spec.cgroup) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = uint64_t(spec.cgroup->get());
+  }
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  long pid = clone_onto_stack(&arguments, sizeof arguments, &child);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return Error::from_errno(int(-pid), "clone " + spec.name);
+  Spawned out{int(pid), Fd(pidfd)};
+  if (child.err != 0) {
+    reap(out.pidfd);
+    return Error::from_errno(child.err, std::string(child.step) + " " + spec.name);
+  }
+  return out;
+}
+
+Result<Fd> open_pidfd(int pid) {
+  Fd pidfd(int(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return Error::from_errno("open process " + std::to_string(pid));
+  return pidfd;
+}
+
+Result<int> pid_of(const Fd& pidfd) { return pid_in_fdinfo(pidfd); }
+
+Result<void> send_signal(const Fd& pidfd, int signal) {
+  if (::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0) return {};
+  if (errno == ESRCH) return Error(Code::not_found, "process has ended");
+  return Error::from_errno("send signal");
+}
+
+void reap(const Fd& pidfd) {
+  siginfo_t info{};
+  (void)::waitid(idtype_t(kPPidfd), id_t(pidfd.get()), &info,
+                 WEXITED | WNOHANG);  // not our child, or not ended: no matter
+}
+
+Result<Fd> namespace_of(const Fd& pidfd, const char* type) {
+  int pid = TRY(pid_of(pidfd));
+  Fd found = TRY(open("/proc/" + std::to_string(pid) + "/ns/" + type, O_RDONLY));
+  TRY(pid_of(pidfd));  // still the same process: the number was not given to another one meanwhile
+  return found;
+}
+
+Result<Fd> root_of(const Fd& pidfd) {
+  int pid = TRY(pid_of(pidfd));
+  Fd found = TRY(open("/proc/" + std::to_string(pid) + "/root", O_PATH | O_DIRECTORY));
+  TRY(pid_of(pidfd));
+  return found;
+}
+
+std::optional<int> rlimit_number(const std::string& name) {
+  static const std::map<std::string, int> numbers = {
+      {"RLIMIT_CPU", RLIMIT_CPU},           {"RLIMIT_FSIZE", RLIMIT_FSIZE},
+      {"RLIMIT_DATA", RLIMIT_DATA},         {"RLIMIT_STACK", RLIMIT_STACK},
+      {"RLIMIT_CORE", RLIMIT_CORE},         {"RLIMIT_RSS", RLIMIT_RSS},
+      {"RLIMIT_NPROC", RLIMIT_NPROC},       {"RLIMIT_NOFILE", RLIMIT_NOFILE},
+      {"RLIMIT_MEMLOCK", RLIMIT_MEMLOCK},   {"RLIMIT_AS", RLIMIT_AS},
+      {"RLIMIT_LOCKS", RLIMIT_LOCKS},       {"RLIMIT_SIGPENDING", RLIMIT_SIGPENDING},
+      {"RLIMIT_MSGQUEUE", RLIMIT_MSGQUEUE}, {"RLIMIT_NICE", RLIMIT_NICE},
+      {"RLIMIT_RTPRIO", RLIMIT_RTPRIO},     {"RLIMIT_RTTIME", RLIMIT_RTTIME}};
+  auto found = numbers.find(name);
+  if (found == numbers.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<Limits> own_limit(int resource) {
+  rlimit limit{};
+  if (::getrlimit(__rlimit_resource_t(resource), &limit) < 0) return Error::from_errno("getrlimit");
+  return Limits{limit.rlim_cur, limit.rlim_max};
+}
+
+void raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // raising the soft limit to the hard one is always allowed
+}
+
+uint64_t own_capabilities() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &head, data) < 0) return 0;
+  return uint64_t(data[1].permitted) << 32 | data[0].permitted;
+}
+
+uint32_t own_uid() { return ::geteuid(); }
+
+Result<int> own_oom_score() {
+  std::string text = TRY(read_file("/proc/self/oom_score_adj"));
+  auto value = parse_number<int>(trim(text));
+  if (!value) return Error(Code::internal, "oom_score_adj is no number");
+  return *value;
+}
+
+std::string boot_id() {
+  auto text = read_file("/proc/sys/kernel/random/boot_id");
+  return text ? std::string(trim(*text)) : "";
+}
+
+std::optional<int> signal_number(const std::string& name) {
+  if (auto number = parse_number<int>(name)) {
+    if (*number > 0 && *number < NSIG) return number;
+    return std::nullopt;
+  }
+  std::string bare = name.starts_with("SIG") ? name.substr(3) : name;
+  for (int i = 1; i < NSIG; ++i) {
+    const char* abbreviation = ::sigabbrev_np(i);
+    if (abbreviation && bare == abbreviation) return i;
+  }
+  for (const auto& [prefix, base, sign] : {std::tuple("RTMIN+", SIGRTMIN, 1), std::tuple("RTMAX-", SIGRTMAX, -1)}) {
+    if (!bare.starts_with(prefix)) continue;
+    auto offset = parse_number<int>(std::string_view(bare).substr(6));
+    if (offset && *offset >= 0 && *offset <= SIGRTMAX - SIGRTMIN) return base + sign * *offset;
+  }
+  if (bare == "RTMIN") return SIGRTMIN;
+  if (bare == "RTMAX") return SIGRTMAX;
+  return std::nullopt;
+}
+
+std::optional<uint64_t> namespace_flag(const std::string& oci_name) {
+  static const std::map<std::string, uint64_t> flags = {
+      {"pid", CLONE_NEWPID}, {"network", CLONE_NEWNET}, {"mount", CLONE_NEWNS},      {"ipc", CLONE_NEWIPC},
+      {"uts", CLONE_NEWUTS}, {"user", CLONE_NEWUSER},   {"cgroup", CLONE_NEWCGROUP}, {"time", CLONE_NEWTIME}};
+  auto found = flags.find(oci_name);
+  if (found == flags.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace coracle::sys

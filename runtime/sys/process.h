@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes by pidfd, and what we ourselves may do: capabilities, resource limits, the machine's boot.
+// Source: clone3(2), pidfd_open(2), waitid(2), prlimit(2), capabilities(7).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace coracle::sys {
+
+struct SpawnSpec {
+  const Fd* program = nullptr;  // executed by descriptor
+  std::string name;             // argv[0]
+  const Fd* cgroup = nullptr;   // born in it; null = ours
+  uint64_t namespaces = 0;      // CLONE_NEW*
+  const Fd* fd3 = nullptr;      // becomes descriptor 3; 0, 1 and 2 are /dev/null, nothing else is open
+};
+struct Spawned {
+  int pid = 0;
+  Fd pidfd;
+};
+// Starts a program in a session of its own, with no signal handled, ignored or blocked. The calling thread sleeps until
+// exec has happened; the address space is shared until then and not copied. Errors: with the step that failed.
+Result<Spawned> spawn(const SpawnSpec& spec);
+
+Result<Fd> open_pidfd(int pid);
+// The process's pid as this process sees it. Errors: not_found when it has ended.
+Result<int> pid_of(const Fd& pidfd);
+Result<void> send_signal(const Fd& pidfd, int signal);  // Errors: not_found when it has ended
+void reap(const Fd& pidfd);                             // buries a child of ours that has ended; nothing else happens
+Result<Fd> namespace_of(const Fd& pidfd, const char* type);  // "net", "mnt", ...: an open namespace
+Result<Fd> root_of(const Fd& pidfd);                         // the process's "/", O_PATH; beyond it all is hostile
+
+struct Limits {
+  uint64_t soft, hard;
+};
+std::optional<int> rlimit_number(const std::string& name);  // "RLIMIT_NOFILE"
+Result<Limits> own_limit(int resource);
+void raise_open_files();  // our soft limit to the hard one
+
+uint64_t own_capabilities();  // permitted, a bit each
+uint32_t own_uid();
+Result<int> own_oom_score();  // /proc/self/oom_score_adj
+std::string boot_id();        // changes with every boot
+
+// Numbers of system calls, namespaces and signals by name.
+std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"
+std::optional<uint64_t> namespace_flag(const std::string& oci_name);  // "network" → CLONE_NEWNET
+
+}  // namespace coracle::sys

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// See spawn_child.h. A test holds the list of what this file may call.
+#include "runtime/sys/spawn_child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace coracle::sys {
+namespace {
+
+constexpr int kReserve = 10;  // descriptors are moved above this first, so that 0 to 3 can be filled
+
+[[noreturn]] void give_up(SpawnChild* child, const char* step) noexcept {
+  child->err = errno;
+  child->step = step;
+  ::_exit(127);
+}
+
+}  // namespace
+
+void run_spawned(SpawnChild* child) noexcept {
+  sigset_t none;
+  ::sigemptyset(&none);
+  if (::setsid() < 0) give_up(child, "start session of");
+  const int null = ::fcntl(child->null, F_DUPFD_CLOEXEC, kReserve);
+  const int program = ::fcntl(child->program, F_DUPFD_CLOEXEC, kReserve);
+  const int fd3 = child->fd3 < 0 ? -1 : ::fcntl(child->fd3, F_DUPFD_CLOEXEC, kReserve);
+  if (null < 0 || program < 0 || (child->fd3 >= 0 && fd3 < 0)) give_up(child, "move descriptors of");
+  for (int i = 0; i < 3; ++i)
+    if (::dup2(null, i) < 0) give_up(child, "open standard streams of");
+  if (fd3 >= 0 && ::dup2(fd3, 3) < 0) give_up(child, "pass descriptor to");
+  if (::syscall(SYS_close_range, fd3 >= 0 ? 4 : 3, ~0u, 1u << 2 /* CLOSE_RANGE_CLOEXEC */) < 0)
+    give_up(child, "close descriptors of");
+  if (::chdir("/") < 0) give_up(child, "change directory of");
+  if (::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, 8) < 0) give_up(child, "unblock signals of");
+  const char* const env[] = {nullptr};
+  ::syscall(SYS_execveat, program, "", child->argv, env, AT_EMPTY_PATH);
+  give_up(child, "execute");
+}
+
+// The child starts with nothing on its stack, so it cannot return into its maker: it is sent straight to run_spawned.
+long clone_onto_stack(clone_args* arguments, size_t size, SpawnChild* child) noexcept {
+#if defined(__x86_64__)
+  long result;
+  register SpawnChild* argument asm("r12") = child;
+  register void (*entry)(SpawnChild*) noexcept asm("r13") = run_spawned;
+  asm volatile(
+      "syscall\n\t"
+      "test %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xor %%ebp, %%ebp\n\t"
+      "and $-16, %%rsp\n\t"
+      "mov %%r12, %%rdi\n\t"
+      "call *%%r13\n\t"
+      "ud2\n"
+      "1:"
+      : "=a"(result)
+      : "a"(SYS_clone3), "D"(arguments), "S"(size), "r"(argument), "r"(entry)
+      : "rcx", "r11", "memory", "cc");
+  return result;
+#elif defined(__aarch64__)
+  register long number asm("x8") = SYS_clone3;
+  register long first asm("x0") = reinterpret_cast<long>(arguments);
+  register long second asm("x1") = long(size);
+  register SpawnChild* argument asm("x20") = child;
+  register void (*entry)(SpawnChild*) noexcept asm("x21") = run_spawned;
+  asm volatile(
+      "svc #0\n\t"
+      "cbnz x0, 1f\n\t"
+      "mov x29, #0\n\t"
+      "mov x30, #0\n\t"
+      "mov x0, x20\n\t"
+      "blr x21\n\t"
+      "brk #1\n"
+      "1:"
+      : "+r"(first)
+      : "r"(number), "r"(second), "r"(argument), "r"(entry)
+      : "memory", "cc");
+  return first;
+#else
+#error "spawn knows x86_64 and aarch64"
+#endif
+}
+
+}  // namespace coracle::sys
