@@ -231,7 +231,9 @@ Result<ObjectPtr> Engine::get(const Kind& kind, const Key& key) const {
 
 Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) const {
   std::optional<ContinueToken> token;
-  if (!options.continue_token.empty()) token = TRY(ContinueToken::parse(options.continue_token, kind.namespaced));
+  if (!options.continue_token.empty()) {
+    token = TRY(ContinueToken::parse(options.continue_token, kind.namespaced));
+  }
   Revision at = token ? Revision(std::max<int64_t>(token->revision, 0)) : options.at;
 
   std::vector<ObjectPtr> latest;
