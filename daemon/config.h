@@ -33,7 +33,7 @@ struct Config {
   std::string cgroup_root;                                  // cgroupRoot: "" = found
 
   // The cluster of one.
-  std::string pod_cidr = "10.244.0.0/16";         // podCIDR
+  std::string pod_cidr = "10.244.0.0/24";         // podCIDR: the first address is the gateway
   std::string service_cidr = "10.96.0.0/16";      // serviceCIDR
   std::string cluster_dns = "10.96.0.10";         // clusterDNS: inside serviceCIDR
   std::string cluster_domain = "cluster.local";   // clusterDomain

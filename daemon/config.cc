@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// See config.h. One table says which field is read how; it is also what the check for unknown fields knows.
+#include "daemon/config.h"
+
+#include <functional>
+#include <optional>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "store/object/yaml.h"
+
+namespace coracle {
+namespace {
+
+using Read = std::function<Result<void>(Config&, const json::value&)>;
+
+Error wrong(std::string_view want, const json::value& got) {
+  return Error(Code::invalid, "must be " + std::string(want) + ", is " + to_text(got));
+}
+
+Read text(std::string Config::*member) {
+  return [member](Config& config, const json::value& value) -> Result<void> {
+    if (!value.is_string()) return wrong("text", value);
+    config.*member = value.get_string();
+    return {};
+  };
+}
+
+Read path(std::string Config::*member) {
+  return [member](Config& config, const json::value& value) -> Result<void> {
+    if (!value.is_string() || !value.get_string().starts_with('/')) return wrong("an absolute path", value);
+    config.*member = value.get_string();
+    return {};
+  };
+}
+
+Result<std::vector<std::string>> texts_of(const json::value& value) {
+  const json::array* list = value.if_array();
+  if (!list) return wrong("a list of texts", value);
+  std::vector<std::string> texts;
+  for (const auto& item : *list) {
+    if (!item.is_string()) return wrong("a list of texts", value);
+    texts.emplace_back(item.get_string());
+  }
+  return texts;
+}
+
+Read texts(std::vector<std::string> Config::*member) {
+  return [member](Config& config, const json::value& value) -> Result<void> {
+    config.*member = TRY(texts_of(value));
+    return {};
+  };
+}
+
+Result<int64_t> number_of(const json::value& value, int64_t first, int64_t last) {
+  std::optional<int64_t> number;
+  if (value.is_int64()) number = value.get_int64();
+  if (!number || *number < first || *number > last)
+    return wrong("a number from " + std::to_string(first) + " to " + std::to_string(last), value);
+  return *number;
+}
+
+Result<void> read_node_ports(Config& config, const json::value& value) {
+  auto invalid = [&] { return wrong("a range of ports like \"30000-32767\"", value); };
+  if (!value.is_string()) return invalid();
+  std::string_view range(value.get_string());
+  size_t dash = range.find('-');
+  if (dash == range.npos) return invalid();
+  auto first = parse_number<uint16_t>(range.substr(0, dash)), last = parse_number<uint16_t>(range.substr(dash + 1));
+  if (!first || !last || *first == 0 || *first > *last) return invalid();
+  config.node_port_first = *first;
+  config.node_port_last = *last;
+  return {};
+}
+
+Result<void> read_mirrors(Config& config, const json::value& value) {
+  const json::object* map = value.if_object();
+  if (!map) return wrong("a map of registries to lists of URLs", value);
+  config.mirrors.clear();
+  for (const auto& [registry, urls] : *map) {
+    std::vector<std::string> list = TRY(texts_of(urls).wrap(std::string(registry)));
+    config.mirrors[std::string(registry)] = std::move(list);
+  }
+  return {};
+}
+
+Result<void> read_log_level(Config& config, const json::value& value) {
+  static const std::map<std::string, LogLevel, std::less<>> levels = {{"error", LogLevel::error}, {"warning", LogLevel::warning},
+      {"notice", LogLevel::notice}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
+  auto found = value.is_string() ? levels.find(std::string_view(value.get_string())) : levels.end();
+  if (found == levels.end()) return wrong("one of error, warning, notice, info, debug", value);
+  config.log_level = found->second;
+  return {};
+}
+
+const std::map<std::string, Read, std::less<>>& fields() {
+  static const std::map<std::string, Read, std::less<>> table = {
+      {"nodeName", text(&Config::node_name)},
+      {"nodeAddress", text(&Config::node_address)},
+      {"listen", texts(&Config::listen)},
+      {"port", [](Config& config, const json::value& value) -> Result<void> {
+         int64_t port = TRY(number_of(value, 0, 65535));
+         config.port = uint16_t(port);
+         return {};
+       }},
+      {"tlsSANs", texts(&Config::tls_san)},
+      {"stateDir", path(&Config::state_dir)},
+      {"runDir", path(&Config::run_dir)},
+      {"configDir", path(&Config::config_dir)},
+      {"manifestsDir", path(&Config::manifests_dir)},
+      {"logDir", path(&Config::log_dir)},
+      {"pauseProgram", path(&Config::pause_program)},
+      {"cgroupRoot", path(&Config::cgroup_root)},
+      {"podCIDR", text(&Config::pod_cidr)},
+      {"serviceCIDR", text(&Config::service_cidr)},
+      {"clusterDNS", text(&Config::cluster_dns)},
+      {"clusterDomain", text(&Config::cluster_domain)},
+      {"nodePortRange", read_node_ports},
+      {"maxPods", [](Config& config, const json::value& value) -> Result<void> {
+         int64_t pods = TRY(number_of(value, 1, 250));
+         config.max_pods = int(pods);
+         return {};
+       }},
+      {"insecureRegistries", texts(&Config::insecure_registries)},
+      {"mirrors", read_mirrors},
+      {"logLevel", read_log_level},
+  };
+  return table;
+}
+
+}  // namespace
+
+Result<void> apply_config(Config& config, std::string_view yaml_text) {
+  std::vector<json::value> documents = TRY(parse_yaml(yaml_text));
+  if (documents.empty()) return {};
+  if (documents.size() > 1) return Error(Code::invalid, "more than one document");
+  const json::object* object = documents.front().if_object();
+  if (!object) return Error(Code::invalid, "expected fields like \"port: 6443\"");
+  for (const auto& [name, value] : *object) {
+    auto field = fields().find(std::string_view(name));
+    if (field == fields().end()) return Error(Code::invalid, "unknown field " + quoted(name));
+    if (value.is_null()) continue;  // "port:" with nothing behind it: the default
+    TRY(field->second(config, value).wrap(std::string(name)));
+  }
+  return {};
+}
+
+Result<Config> read_config(const std::string& path, const std::string& vendor_path) {
+  Config config;
+  for (const std::string& file : {vendor_path, path}) {
+    auto text = sys::read_file(file);
+    if (!text) {
+      if (text.error().code() == Code::not_found) continue;
+      return text.take_error();
+    }
+    TRY(apply_config(config, *text).wrap(file));
+  }
+  return config;
+}
+
+}  // namespace coracle

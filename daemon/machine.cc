@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// See machine.h.
+#include "daemon/machine.h"
+
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
+#include "runtime/sys/netlink.h"
+
+namespace coracle {
+
+Result<std::string> host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return Error::from_errno("read the host's name");
+  std::string lower = to_lower(name.data());
+  bool good = !lower.empty() && lower.size() <= 253 && lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == lower.npos &&
+              lower.front() != '-' && lower.front() != '.' && lower.back() != '-' && lower.back() != '.';
+  if (!good) return Error(Code::invalid, "the host's name " + coracle::quoted(lower) + " cannot name a node (letters, digits, '-' and '.'); set nodeName");
+  return lower;
+}
+
+Result<std::string> host_address(const std::string& bridge) {
+  sys::Netlink netlink = TRY(sys::Netlink::open());
+  std::vector<sys::RouteSpec> routes = TRY(netlink.routes());
+  std::vector<sys::AddressInfo> addresses = TRY(netlink.addresses());
+  auto own = netlink.index_of(bridge);
+  auto plain = [](const std::string& address) { return address.substr(0, address.find('/')); };
+  auto usable = [&](const sys::AddressInfo& info) {
+    return info.scope == "global" && info.address.find(':') == std::string::npos && !(own && info.link == *own);
+  };
+  for (const auto& route : routes) {
+    if (route.destination != "0.0.0.0/0") continue;
+    if (!route.source.empty()) return plain(route.source);
+    for (const auto& info : addresses)
+      if (info.link == route.link && usable(info)) return plain(info.address);
+  }
+  for (const auto& info : addresses)
+    if (usable(info)) return plain(info.address);
+  return std::string("127.0.0.1");
+}
+
+Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode) {
+  Fd place = TRY(sys::open_directory(directory));
+  Fd parent = TRY(sys::open_directory(directory + "/.."));
+  struct stat here = TRY(sys::stat(place)), above;
+  above = TRY(sys::stat(parent));
+  struct statfs kind {};
+  if (::fstatfs(place.get(), &kind) != 0) return Error::from_errno("look at " + directory);
+  if (kind.f_type == TMPFS_MAGIC && here.st_dev != above.st_dev) return {};  // mounted by a daemon before this one
+  char octal[8];
+  std::snprintf(octal, sizeof octal, "%04o", mode);
+  std::vector<sys::FsOption> options = {{"mode", octal}};
+  if (size.count > 0) options.push_back({"size", std::to_string(size.count)});
+  Fd mount = TRY(sys::new_file_system("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  return sys::attach_mount(mount, place);
+}
+
+Result<void> unmount(const std::string& directory) {
+  auto done = sys::detach_mount(directory);
+  if (!done && done.error().err() != EINVAL && done.error().err() != ENOENT) return done.take_error();
+  return {};
+}
+
+}  // namespace coracle
