@@ -137,7 +137,8 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
   if (output.starts_with("custom-columns=") || output.starts_with("custom-columns-file=")) {
     std::vector<const json::value*> pointers;
     for (const auto& object : objects) pointers.push_back(&object);
-    out(TRY(print_custom_columns(output.substr(output.find('=') + 1), pointers, !flags.no_headers)));
+    std::string columns = TRY(print_custom_columns(output.substr(output.find('=') + 1), pointers, !flags.no_headers));
+    out(columns);
     return {};
   }
   json::value whole;
@@ -153,7 +154,8 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
   } else if (output == "yaml") {
     out(to_yaml(whole));
   } else if (output.starts_with("jsonpath=") || output.starts_with("jsonpath-as-json=")) {
-    out(TRY(jsonpath(output.substr(output.find('=') + 1), whole)));
+    std::string text = TRY(jsonpath(output.substr(output.find('=') + 1), whole));
+    out(text);
   } else {
     return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(output) +
                                         ", allowed formats are: custom-columns,json,jsonpath,name,wide,yaml");
@@ -325,7 +327,7 @@ Result<int> run(Commands& commands, GetFlags flags) {
     if (question != flags.raw.npos)
       for (std::string_view pair : split(std::string_view(flags.raw).substr(question + 1), '&')) {
         size_t equals = pair.find('=');
-        std::string value = equals == pair.npos ? "" : TRY(percent_decode(pair.substr(equals + 1)));
+        std::string value = TRY(percent_decode(equals == pair.npos ? "" : pair.substr(equals + 1)));
         request.query.emplace_back(std::string(pair.substr(0, equals)), value);
       }
     TRY(session->stream(request, [](std::string_view bytes) { return out(bytes), true; }));

@@ -140,26 +140,30 @@ TEST(House, every_file_says_what_it_is) {
 // Rules of one line: what may not stand where.
 struct Rule {
   std::string name;
+  std::vector<std::string> words;  // one of them stands in every line that can match: a cheap look before the regex
   std::regex pattern;
   std::vector<std::string> except;  // files and directories where it may
 };
 
 TEST(House, keeps_its_rules_of_one_line) {
   const std::vector<Rule> rules = {
-      {"TRY stands alone", std::regex(R"(\S.*\bTRY\()"), {"runtime/base/result.h"}},
-      {"throw only at walls", std::regex(R"(\bthrow\b)"), {"tests/"}},
-      {"catch only at walls", std::regex(R"(\bcatch\s*\()"),
+      // Inside a larger expression g++ 12 does not destroy what was already built when TRY returns early. A statement of its
+      // own, or the whole right side of = or return, is safe.
+      {"TRY stands alone", {"TRY("}, std::regex(R"(\bTRY\()"), {"runtime/base/result.h"}},
+      {"throw only at walls", {"throw"}, std::regex(R"(\bthrow\b)"), {"tests/"}},
+      {"catch only at walls", {"catch"}, std::regex(R"(\bcatch\s*\()"),
        {"runtime/base/json.cc", "daemon/main.cc", "daemon/api/", "ctl/", "tests/", "store/schema/generate"}},
-      {"no using namespace in headers", std::regex(R"(^\s*using namespace)"), {}},
-      {"no dup(", std::regex(R"(\bdup2?\()"), {"runtime/sys/", "runtime/pause/", "runtime/base/fd.h", "tests/"}},
-      {"no system(", std::regex(R"((^|[^\w.:>_])(std::)?system\()"), {"tests/"}},
-      {"no sleeping for something to happen", std::regex(R"(\bsleep_for\b|\bsleep_until\b|\busleep\(|[^\w]sleep\(\d)"), {"tests/"}},
+      {"no using namespace in headers", {"using namespace"}, std::regex(R"(^\s*using namespace)"), {}},
+      {"no dup(", {"dup"}, std::regex(R"(\bdup2?\()"), {"runtime/sys/", "runtime/pause/", "runtime/base/fd.h", "tests/"}},
+      {"no system(", {"system("}, std::regex(R"((^|[^\w.:>_])(std::)?system\()"), {"tests/"}},
+      {"no sleeping for something to happen", {"sleep"}, std::regex(R"(\bsleep_for\b|\bsleep_until\b|\busleep\(|[^\w]sleep\(\d)"), {"tests/"}},
       {"processes and mounts are made in sys and pause only",
+       {"fork", "clone", "exec", "unshare", "setns", "mount", "pivot_root", "chroot"},
        std::regex(R"((^|[^\w.>])::(fork|vfork|clone|clone3|execve|execvp|unshare|setns|mount|umount2|pivot_root|chroot)\()"),
        {"runtime/sys/", "runtime/pause/", "tests/"}},
-      {"no TODO without an issue number", std::regex(R"(\b(TODO|FIXME|XXX)\b(?!.*#\d))"), {"tests/tidy_test.cc"}},
+      {"no TODO without an issue number", {"TODO", "FIXME", "XXX"}, std::regex(R"(\b(TODO|FIXME|XXX)\b(?!.*#\d))"), {"tests/tidy_test.cc"}},
   };
-  static const std::regex lone_try(R"(^\s*(return |[A-Za-z_][^={}();]*= )?TRY\()");
+  static const std::regex lone_try(R"(^(|.*[){};]|.*\b(else|return|do)|.*[^=!<>]=)\s*TRY\()");
   for (const auto& source : sources()) {
     bool header = source.path.ends_with(".h");
     for (size_t i = 0; i < source.lines.size(); ++i) {
@@ -167,6 +171,7 @@ TEST(House, keeps_its_rules_of_one_line) {
       for (const auto& rule : rules) {
         const std::string& text = rule.name.starts_with("no TODO") ? source.lines[i] : code;
         if (rule.name == "no using namespace in headers" && !header) continue;
+        if (std::none_of(rule.words.begin(), rule.words.end(), [&](const auto& word) { return text.find(word) != text.npos; })) continue;
         if (starts_with_any(source.path, rule.except) || !std::regex_search(text, rule.pattern)) continue;
         if (rule.name == "TRY stands alone" && std::regex_search(text, lone_try)) continue;
         ADD_FAILURE() << source.path << ":" << i + 1 << ": " << rule.name << ": " << source.lines[i];

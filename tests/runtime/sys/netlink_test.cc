@@ -80,7 +80,8 @@ TEST_F(NetlinkTest, says_what_is_wrong) {
 TEST_F(NetlinkTest, tells_of_changes) {
   std::unique_ptr<NetlinkMonitor> monitor;
   MUST(in_netns(host_, [&]() -> Result<void> {
-    monitor = std::make_unique<NetlinkMonitor>(TRY(NetlinkMonitor::open()));
+    NetlinkMonitor opened = TRY(NetlinkMonitor::open());
+    monitor = std::make_unique<NetlinkMonitor>(std::move(opened));
     return {};
   }));
   monitor->drain();
