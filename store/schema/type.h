@@ -55,6 +55,7 @@ struct Field {
   Shape shape;
   ListKind list;
   bool required;      // must be given
+  bool may_be_empty;  // required, but an empty one will do
   bool always;        // is written even when empty or zero
   bool pointer;       // unset differs from zero
   bool closed;        // values() are all that is allowed; else they are the known ones

@@ -7,14 +7,15 @@
 //   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
 //     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options
 //     periodSeconds int32           2  default=10 | How often.
-//   resource pods Pod                          a served kind: URL name and type
-//     cluster · short po · categories all · singular x · verbs all · sub status get,patch,update · sub scale pkg.Type verbs
+//   resource pods Pod                          a served kind: URL name and type; its facts are indented
+//     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale pkg.Type verbs
 //     column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
 //
 // Types: string int32 int64 bool double bytes Time MicroTime Quantity IntOrString Any Fields Strings, a type of the package,
 // or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
 // Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs); `-` when it has none.
-// Options: required, default=<JSON>, enum=A,B (closed), known=A,B (open), keys=a,b (list merges by these), set (list is a
+// Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows.
+// Options: required (empty: but may be empty), default=<JSON>, enum=A,B (closed), known=A,B (open), keys=a,b (list merges by these), set (list is a
 // set), merge[=key] and retain (strategic merge patch), atomic (map or object is replaced as a whole).
 #pragma once
 
@@ -29,7 +30,7 @@ struct Field {
   int type = -1;      // position of the type for form "object"
   std::string shape = "one", list = "atomic";
   int number = 0, inlined = 0;
-  bool required = false, always = false, pointer = false, closed = false, merges = false, retains = false, atomic = false;
+  bool required = false, may_be_empty = false, always = false, pointer = false, closed = false, merges = false, retains = false, atomic = false;
 };
 
 struct Type {
@@ -55,7 +56,7 @@ struct Column {
 };
 
 struct Resource {
-  std::string plural, kind, singular, short_names, categories, verbs, where;
+  std::string plural, kind, singular, short_names, categories, verbs, names = "subdomain", where;
   int package = 0, type = -1, list_type = -1;
   bool cluster = false;
   std::vector<Subresource> subresources;

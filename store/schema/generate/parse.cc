@@ -179,6 +179,7 @@ class Reader {
 
   void option(Field& field, std::string word) {
     if (word == "required") field.required = true;
+    else if (word == "empty") field.may_be_empty = true;
     else if (word == "set") field.list = "set";
     else if (word == "atomic") field.atomic = true;
     else if (word == "merge") field.merges = true;
@@ -202,6 +203,7 @@ class Reader {
     else if (verb == "short") resource.short_names = value();
     else if (verb == "categories") resource.categories = value();
     else if (verb == "singular") resource.singular = value();
+    else if (verb == "names") resource.names = value();
     else if (verb == "verbs") resource.verbs = value() == "all" ? kAllVerbs : value();
     else if (verb == "sub") subresource(resource, words);
     else if (verb == "column") column(resource, words);

@@ -63,7 +63,7 @@ std::string write_tables(const Model& model) {
              << pool.add(field.values) << ", " << pool.add(field.merge_key) << ", " << pool.add(field.keys) << ", "
              << pool.add(field.doc) << ", " << (field.type < 0 ? 0 : field.type) << ", " << field.number << ", "
              << field.inlined << ", Form::" << field.form << ", Shape::" << field.shape << ", ListKind::" << field.list
-             << ", " << flag(field.required) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
+             << ", " << flag(field.required) << ", " << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
              << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", "
              << flag(field.atomic) << "},  // " << type.name << "." << field.name << "\n";
     }
@@ -74,7 +74,7 @@ std::string write_tables(const Model& model) {
           << ", " << literal(resource.plural) << ", " << flag(!resource.cluster) << "}, "
           << literal(resource.list_type < 0 ? "" : resource.kind + "List") << ", " << literal(resource.singular) << ", "
           << literal(resource.short_names) << ", " << literal(resource.categories) << ", " << literal(resource.verbs)
-          << ", " << resource.type << ", " << (resource.list_type < 0 ? 0 : resource.list_type) << ", "
+          << ", " << literal(resource.names) << ", " << resource.type << ", " << (resource.list_type < 0 ? 0 : resource.list_type) << ", "
           << subresource_count << ", " << resource.subresources.size() << ", " << column_count << ", "
           << resource.columns.size() << "},\n";
     for (const Subresource& sub : resource.subresources) {

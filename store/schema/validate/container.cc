@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validation of containers: names, ports, environment, probes and hooks, resources, security.
+// Source: core/v1 API reference, Container.
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/text.h"
+#include "store/object/quantity.h"
+#include "store/schema/validate/findings.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+void check_mount_path(view::VolumeMount mount, const std::string& path, Findings& out) {
+  for (auto [name, text] : {std::pair{"subPath", mount.sub_path()}, std::pair{"subPathExpr", mount.sub_path_expr()}}) {
+    if (text.starts_with('/')) out.invalid(sub(path, name), text, "must be a relative path");
+    for (std::string_view part : split(text, '/')) {
+      if (part == "..") out.invalid(sub(path, name), text, "must not contain '..'");
+    }
+  }
+  if (!mount.sub_path().empty() && !mount.sub_path_expr().empty()) {
+    out.invalid(sub(path, "subPathExpr"), mount.sub_path_expr(), "subPathExpr and subPath are mutually exclusive");
+  }
+}
+
+void check_mount(const json::value& value, const std::string& path, Findings& out) {
+  check_mount_path(view::VolumeMount(value), path, out);
+}
+
+void check_port(const json::value& value, const std::string& path, Findings& out) {
+  view::ContainerPort port(value);
+  if (!port.name().empty()) out.invalid_all(sub(path, "name"), port.name(), port_name_problems(port.name()));
+  if (port.container_port() == 0) out.required(sub(path, "containerPort"));
+  else check_port_number(out, sub(path, "containerPort"), port.container_port());
+  if (port.host_port() != 0) check_port_number(out, sub(path, "hostPort"), port.host_port());
+  if (!port.host_ip().empty() && !is_ip(port.host_ip())) {
+    out.invalid(sub(path, "hostIP"), port.host_ip(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  }
+}
+
+void check_field_ref(const json::value& value, const std::string& path, Findings& out) {
+  static constexpr std::string_view kPaths[] = {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+                                                "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP",
+                                                "status.podIPs", "metadata.labels", "metadata.annotations"};
+  std::string_view field = view::ObjectFieldSelector(value).field_path();
+  if (field.empty()) return;
+  bool keyed = field.ends_with("']") && (field.starts_with("metadata.labels['") || field.starts_with("metadata.annotations['"));
+  if (keyed || std::find(std::begin(kPaths), std::end(kPaths), field) != std::end(kPaths)) return;
+  out.invalid(sub(path, "fieldPath"), field, "error converting fieldPath: field label not supported: " + std::string(field));
+}
+
+void check_resource_ref(const json::value& value, const std::string& path, Findings& out) {
+  std::string_view resource = view::ResourceFieldSelector(value).resource();
+  if (resource.empty()) return;
+  for (std::string_view prefix : {"limits.", "requests."}) {
+    if (!resource.starts_with(prefix)) continue;
+    std::string_view rest = resource.substr(prefix.size());
+    if (rest == "cpu" || rest == "memory" || rest == "ephemeral-storage" || rest.starts_with("hugepages-")) return;
+  }
+  out.not_supported(sub(path, "resource"), resource, {"limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu",
+                                                      "requests.ephemeral-storage", "requests.memory"});
+}
+
+void check_env(const json::value& value, const std::string& path, Findings& out) {
+  view::EnvVar env(value);
+  if (!env.name().empty()) out.invalid_all(sub(path, "name"), env.name(), env_name_problems(env.name()));
+  if (!env.has_value_from()) return;
+  std::string at = sub(path, "valueFrom");
+  if (!env.value().empty()) out.invalid(at, "", "may not be specified when `value` is not empty");
+  size_t sources = env.value_from().raw().get_object().size();
+  if (sources == 0) {
+    out.invalid(at, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`");
+  }
+  if (sources > 1) out.invalid(at, "", "may not have more than one field specified at a time");
+  view::EnvVarSource from = env.value_from();
+  if (from.has_config_map_key_ref() && from.config_map_key_ref().name().empty()) out.required(sub(at, "configMapKeyRef.name"));
+  if (from.has_secret_key_ref() && from.secret_key_ref().name().empty()) out.required(sub(at, "secretKeyRef.name"));
+}
+
+void check_env_from(const json::value& value, const std::string& path, Findings& out) {
+  view::EnvFromSource source(value);
+  if (!source.prefix().empty()) out.invalid_all(sub(path, "prefix"), source.prefix(), env_name_problems(source.prefix()));
+  size_t given = size_t(source.has_config_map_ref()) + size_t(source.has_secret_ref());
+  if (given == 0) out.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`");
+  if (given > 1) out.invalid(path, "", "may not have more than one field specified at a time");
+  if (source.has_config_map_ref() && source.config_map_ref().name().empty()) out.required(sub(path, "configMapRef.name"));
+  if (source.has_secret_ref() && source.secret_ref().name().empty()) out.required(sub(path, "secretRef.name"));
+}
+
+void check_handler(const json::value& value, const std::string& path, Findings& out) {
+  size_t handlers = 0;
+  for (std::string_view handler : {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}) {
+    const json::value* found = find(value, handler);
+    if (!found) continue;
+    if (++handlers > 1) out.forbidden(sub(path, handler), "may not specify more than 1 handler type");
+  }
+  if (handlers == 0) out.required(path, "must specify a handler type");
+  if (const json::value* exec = find(value, "exec"); exec && view::ExecAction(*exec).command().empty()) {
+    out.required(sub(path, "exec.command"));
+  }
+}
+
+void check_http(const json::value& value, const std::string& path, Findings& out) {
+  view::HTTPGetAction http(value);
+  if (http.path().empty()) out.required(sub(path, "path"));
+  check_port_or_name(out, sub(path, "port"), http.port());
+}
+
+void check_tcp(const json::value& value, const std::string& path, Findings& out) {
+  check_port_or_name(out, sub(path, "port"), view::TCPSocketAction(value).port());
+}
+
+void check_grpc(const json::value& value, const std::string& path, Findings& out) {
+  check_port_number(out, sub(path, "port"), view::GRPCAction(value).port());
+}
+
+void check_probe(const json::value& value, const std::string& path, Findings& out) {
+  view::Probe probe(value);
+  check_handler(value, path, out);
+  for (auto [name, number] : {std::pair{"initialDelaySeconds", probe.initial_delay_seconds()},
+                              std::pair{"timeoutSeconds", probe.timeout_seconds()}, std::pair{"periodSeconds", probe.period_seconds()},
+                              std::pair{"successThreshold", probe.success_threshold()},
+                              std::pair{"failureThreshold", probe.failure_threshold()}}) {
+    out.not_negative(sub(path, name), number);
+  }
+  if (probe.has_termination_grace_period_seconds() && probe.termination_grace_period_seconds() <= 0) {
+    out.invalid(sub(path, "terminationGracePeriodSeconds"), probe.termination_grace_period_seconds(), "must be greater than 0");
+  }
+}
+
+void check_probes(view::Container container, const std::string& path, Findings& out) {
+  for (auto [name, probe] : {std::pair{"livenessProbe", container.liveness_probe()}, std::pair{"startupProbe", container.startup_probe()}}) {
+    if (probe && probe.success_threshold() != 1) out.invalid(sub(sub(path, name), "successThreshold"), probe.success_threshold(), "must be 1");
+  }
+  if (container.readiness_probe().has_termination_grace_period_seconds()) {
+    out.invalid(sub(path, "readinessProbe.terminationGracePeriodSeconds"),
+                container.readiness_probe().termination_grace_period_seconds(), "must not be set for readinessProbes");
+  }
+}
+
+bool is_native(std::string_view resource) { return resource.find('/') == resource.npos || resource.find("kubernetes.io/") != resource.npos; }
+
+void check_amounts(const std::string& path, const json::object& amounts, Findings& out) {
+  for (const auto& pair : amounts) {
+    std::string at = entry(path, pair.key());
+    std::string_view name = pair.key();
+    out.invalid_all(at, name, qualified_name_problems(name));
+    bool standard = name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-");
+    if (is_native(name) && !standard) out.invalid(at, name, "must be a standard resource for containers");
+    auto amount = Quantity::from_json(pair.value());
+    if (!amount) continue;
+    if (amount->negative()) out.invalid(at, amount->text(), "must be greater than or equal to 0");
+    if (!is_native(name) && amount->milli_value() % 1000 != 0) out.invalid(at, amount->text(), "must be an integer");
+  }
+}
+
+void check_resources(const json::value& value, const std::string& path, Findings& out) {
+  view::ResourceRequirements resources(value);
+  check_amounts(sub(path, "limits"), resources.limits(), out);
+  check_amounts(sub(path, "requests"), resources.requests(), out);
+  for (const auto& pair : resources.requests()) {
+    const json::value* limit = resources.limits().if_contains(pair.key());
+    auto request = Quantity::from_json(pair.value());
+    auto most = limit ? Quantity::from_json(*limit) : Quantity();
+    if (!limit || !request || !most || !(*most < *request)) continue;
+    out.invalid(sub(path, "requests"), request->text(),
+                "must be less than or equal to " + std::string(pair.key()) + " limit of " + most->text());
+  }
+}
+
+void check_security(const json::value& value, const std::string& path, Findings& out) {
+  view::SecurityContext context(value);
+  for (auto [name, given, id] : {std::tuple{"runAsUser", context.has_run_as_user(), context.run_as_user()},
+                                 std::tuple{"runAsGroup", context.has_run_as_group(), context.run_as_group()}}) {
+    if (given) out.between(sub(path, name), id, 0, 2147483647);
+  }
+  bool refuses = context.has_allow_privilege_escalation() && !context.allow_privilege_escalation();
+  if (refuses && context.privileged()) {
+    out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+  }
+  for (std::string_view added : context.capabilities().add()) {
+    if (refuses && (added == "SYS_ADMIN" || added == "CAP_SYS_ADMIN")) {
+      out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
+    }
+  }
+}
+
+void check_seccomp(const json::value& value, const std::string& path, Findings& out) {
+  view::SeccompProfile profile(value);
+  std::string at = sub(path, "localhostProfile");
+  if (profile.type() == "Localhost" && !profile.has_localhost_profile()) out.required(at, "must be set when seccomp type is Localhost ");
+  if (profile.type() != "Localhost" && profile.has_localhost_profile()) {
+    out.invalid(at, profile.localhost_profile(), "can only be set when seccomp type is Localhost");
+  }
+}
+
+void check_container(const json::value& value, const std::string& path, Findings& out) {
+  view::Container container(value);
+  if (!container.name().empty()) out.invalid_all(sub(path, "name"), container.name(), dns_label_problems(container.name()));
+  if (container.image().empty()) out.required(sub(path, "image"));
+  else if (trim(container.image()) != container.image()) {
+    out.invalid(sub(path, "image"), container.image(), "must not have leading or trailing whitespace");
+  }
+  check_probes(container, path, out);
+  std::set<std::string_view> ports;
+  for (size_t i = 0; i < container.ports().size(); ++i) {
+    std::string_view name = container.ports()[i].name();
+    if (!name.empty() && !ports.insert(name).second) out.duplicate(sub(item(sub(path, "ports"), i), "name"), name);
+  }
+}
+
+constexpr NamedValidationRule kRules[] = {
+    {"io.k8s.api.core.v1.Container", check_container},
+    {"io.k8s.api.core.v1.EphemeralContainer", check_container},
+    {"io.k8s.api.core.v1.ContainerPort", check_port},
+    {"io.k8s.api.core.v1.VolumeMount", check_mount},
+    {"io.k8s.api.core.v1.EnvVar", check_env},
+    {"io.k8s.api.core.v1.EnvFromSource", check_env_from},
+    {"io.k8s.api.core.v1.ObjectFieldSelector", check_field_ref},
+    {"io.k8s.api.core.v1.ResourceFieldSelector", check_resource_ref},
+    {"io.k8s.api.core.v1.Probe", check_probe},
+    {"io.k8s.api.core.v1.LifecycleHandler", check_handler},
+    {"io.k8s.api.core.v1.HTTPGetAction", check_http},
+    {"io.k8s.api.core.v1.TCPSocketAction", check_tcp},
+    {"io.k8s.api.core.v1.GRPCAction", check_grpc},
+    {"io.k8s.api.core.v1.ResourceRequirements", check_resources},
+    {"io.k8s.api.core.v1.SecurityContext", check_security},
+    {"io.k8s.api.core.v1.SeccompProfile", check_seccomp},
+};
+
+}  // namespace
+
+std::span<const NamedValidationRule> container_rules() { return kRules; }
+
+}  // namespace coracle::schema

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings: the causes of one validation as they are found, at most kCausesMax of them; and the rules that find them.
+// A rule belongs to a type, and so to every kind that holds one: what is wrong with a container is wrong in a pod and in
+// any template. The walk (validate.cc) calls it with the value and where it stands. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::schema {
+
+class Findings {
+ public:
+  void add(Cause cause);
+  void required(const std::string& path, std::string_view detail = {});
+  void invalid_json(const std::string& path, const json::value& value, std::string_view detail);
+  void invalid(const std::string& path, std::string_view value, std::string_view detail);
+  void invalid(const std::string& path, int64_t value, std::string_view detail);
+  void not_supported(const std::string& path, std::string_view value, std::vector<std::string> supported);
+  void forbidden(const std::string& path, std::string_view detail);
+  void duplicate(const std::string& path, std::string_view value);
+  void not_found(const std::string& path, std::string_view value);
+  void too_long(const std::string& path, size_t bytes_max);
+
+  // Everything `problems` says about one text.
+  void invalid_all(const std::string& path, std::string_view value, const std::vector<std::string>& problems);
+  void not_negative(const std::string& path, int64_t value);
+  void between(const std::string& path, int64_t value, int64_t low, int64_t high);
+
+  std::vector<Cause> take() { return std::move(causes_); }
+
+ private:
+  std::vector<Cause> causes_;
+};
+
+inline std::string sub(const std::string& path, std::string_view field) {
+  return path.empty() ? std::string(field) : path + "." + std::string(field);
+}
+inline std::string item(const std::string& path, size_t index) { return path + "[" + std::to_string(index) + "]"; }
+inline std::string entry(const std::string& path, std::string_view key) { return path + "[" + std::string(key) + "]"; }
+
+// What is wrong with a text, in Kubernetes' words; empty: nothing. Source: RFC 1123, RFC 1035, RFC 6335.
+std::vector<std::string> dns_label_problems(std::string_view text);
+std::vector<std::string> dns_1035_problems(std::string_view text);
+std::vector<std::string> dns_subdomain_problems(std::string_view text);
+std::vector<std::string> qualified_name_problems(std::string_view text);  // label keys, resource and finalizer names
+std::vector<std::string> label_value_problems(std::string_view text);
+std::vector<std::string> config_key_problems(std::string_view text);
+std::vector<std::string> env_name_problems(std::string_view text);
+std::vector<std::string> port_name_problems(std::string_view text);
+bool is_ip(std::string_view text);
+
+void check_port_number(Findings& out, const std::string& path, int64_t port);
+void check_port_or_name(Findings& out, const std::string& path, const json::value* port);
+void check_labels(Findings& out, const std::string& path, const json::object& labels);
+void check_immutable(Findings& out, const std::string& path, const json::value* now, const json::value* before);
+
+void check_metadata(Findings& out, const KindInfo& kind, const json::value& object);
+void check_metadata_update(Findings& out, const json::value& object, const json::value& old);
+
+using ValidationRule = void (*)(const json::value& value, const std::string& path, Findings& out);
+struct NamedValidationRule {
+  std::string_view type;  // OpenAPI name
+  ValidationRule rule;
+};
+std::span<const NamedValidationRule> pod_rules();
+std::span<const NamedValidationRule> container_rules();
+std::span<const NamedValidationRule> volume_rules();
+std::span<const NamedValidationRule> service_rules();
+std::span<const NamedValidationRule> endpoints_rules();
+std::span<const NamedValidationRule> workload_rules();
+std::span<const NamedValidationRule> config_rules();
+std::span<const NamedValidationRule> meta_rules();
+std::span<const NamedValidationRule> node_rules();
+
+// What may not change. Kinds without one may change in every way that is valid.
+using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_service_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_workload_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_config_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_slice_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+
+}  // namespace coracle::schema

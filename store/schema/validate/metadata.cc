@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validation of what all objects share: names, namespaces, labels, annotations, owners, finalizers.
+// Source: Kubernetes "Object Names and IDs", "Labels and Selectors", "Annotations", "Finalizers".
+#include "runtime/base/text.h"
+#include "store/object/selector.h"
+#include "store/schema/validate/findings.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr size_t kAnnotationsBytesMax = 256 * 1024;
+
+view::ObjectMeta metadata_of(const json::value& object) {
+  const json::value* found = find(object, "metadata");
+  return found ? view::ObjectMeta(*found) : view::ObjectMeta();
+}
+
+std::vector<std::string> name_problems(const KindInfo& kind, std::string_view name) {
+  if (kind.names == "label") return dns_label_problems(name);
+  if (kind.names == "1035") return dns_1035_problems(name);
+  return dns_subdomain_problems(name);
+}
+
+void check_annotations(Findings& out, const std::string& path, const json::object& annotations) {
+  size_t bytes = 0;
+  for (const auto& pair : annotations) {
+    out.invalid_all(path, pair.key(), qualified_name_problems(to_lower(pair.key())));
+    bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
+  }
+  if (bytes > kAnnotationsBytesMax) out.too_long(path, kAnnotationsBytesMax);
+}
+
+void check_owners(Findings& out, view::ObjectMeta metadata) {
+  std::string controller;
+  for (size_t i = 0; i < metadata.owner_references().size(); ++i) {
+    view::OwnerReference owner = metadata.owner_references()[i];
+    std::string path = item("metadata.ownerReferences", i);
+    if (owner.api_version().empty()) out.required(sub(path, "apiVersion"), "must not be empty");
+    if (owner.kind().empty()) out.required(sub(path, "kind"), "must not be empty");
+    if (owner.name().empty()) out.required(sub(path, "name"), "must not be empty");
+    if (owner.uid().empty()) out.required(sub(path, "uid"), "must not be empty");
+    if (owner.api_version() == "v1" && owner.kind() == "Event") {
+      out.invalid_json(path, owner.raw(), "/v1, Kind=Event is disallowed from being an owner");
+    }
+    if (!owner.controller()) continue;
+    if (!controller.empty()) {
+      out.invalid_json("metadata.ownerReferences", *find(metadata.raw(), "ownerReferences"),
+                  "Only one reference can have Controller set to true. Found \"true\" in references for " + controller + " and " +
+                      std::string(owner.name()));
+    }
+    controller = owner.name();
+  }
+}
+
+void check_finalizers(Findings& out, view::ObjectMeta metadata) {
+  for (size_t i = 0; i < metadata.finalizers().size(); ++i) {
+    std::string_view finalizer = metadata.finalizers()[i];
+    out.invalid_all(item("metadata.finalizers", i), finalizer, qualified_name_problems(finalizer));
+  }
+}
+
+// metadata of a template: labels and annotations only.
+void check_template_metadata(const json::value& value, const std::string& path, Findings& out) {
+  view::ObjectMeta metadata(value);
+  check_labels(out, sub(path, "labels"), metadata.labels());
+  check_annotations(out, sub(path, "annotations"), metadata.annotations());
+}
+
+void check_selector_requirement(const json::value& value, const std::string& path, Findings& out) {
+  view::LabelSelectorRequirement requirement(value);
+  bool listed = requirement.operator_() == "In" || requirement.operator_() == "NotIn";
+  bool bare = requirement.operator_() == "Exists" || requirement.operator_() == "DoesNotExist";
+  if (listed && requirement.values().empty()) {
+    out.required(sub(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'");
+  }
+  if (bare && !requirement.values().empty()) {
+    out.forbidden(sub(path, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+  }
+  if (!listed && !bare && !requirement.operator_().empty()) {
+    out.invalid(sub(path, "operator"), requirement.operator_(), "not a valid selector operator");
+  }
+  if (!requirement.key().empty()) out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
+  for (size_t i = 0; i < requirement.values().size(); ++i) {
+    out.invalid_all(item(sub(path, "values"), i), requirement.values()[i], label_value_problems(requirement.values()[i]));
+  }
+}
+
+void check_selector(const json::value& value, const std::string& path, Findings& out) {
+  check_labels(out, sub(path, "matchLabels"), view::LabelSelector(value).match_labels());
+}
+
+constexpr NamedValidationRule kRules[] = {
+    {"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", check_template_metadata},
+    {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", check_selector},
+    {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement", check_selector_requirement},
+};
+
+}  // namespace
+
+std::span<const NamedValidationRule> meta_rules() { return kRules; }
+
+void check_metadata(Findings& out, const KindInfo& kind, const json::value& object) {
+  view::ObjectMeta metadata = metadata_of(object);
+  if (!metadata.generate_name().empty()) {
+    std::string prefix(metadata.generate_name());
+    if (prefix.ends_with('-')) prefix.back() = 'a';  // something will follow
+    out.invalid_all("metadata.generateName", metadata.generate_name(), name_problems(kind, prefix));
+  }
+  if (metadata.name().empty()) out.required("metadata.name", "name or generateName is required");
+  else out.invalid_all("metadata.name", metadata.name(), name_problems(kind, metadata.name()));
+  if (kind.kind.namespaced && metadata.namespace_().empty()) out.required("metadata.namespace");
+  if (kind.kind.namespaced && !metadata.namespace_().empty()) {
+    out.invalid_all("metadata.namespace", metadata.namespace_(), dns_label_problems(metadata.namespace_()));
+  }
+  if (!kind.kind.namespaced && !metadata.namespace_().empty()) out.forbidden("metadata.namespace", "not allowed on this type");
+  if (metadata.generation() < 0) out.not_negative("metadata.generation", metadata.generation());
+  check_labels(out, "metadata.labels", metadata.labels());
+  check_annotations(out, "metadata.annotations", metadata.annotations());
+  check_owners(out, metadata);
+  check_finalizers(out, metadata);
+}
+
+void check_metadata_update(Findings& out, const json::value& object, const json::value& old) {
+  for (std::string_view field : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    std::string path = "metadata." + std::string(field);
+    check_immutable(out, path, find(object, path), find(old, path));
+  }
+  view::ObjectMeta now = metadata_of(object), before = metadata_of(old);
+  if (now.generation() < before.generation()) {
+    out.invalid("metadata.generation", now.generation(), "must not be decremented");
+  }
+  if (before.deletion_timestamp().empty()) return;
+  std::vector<std::string> added;
+  for (std::string_view finalizer : now.finalizers()) {
+    bool known = false;
+    for (std::string_view other : before.finalizers()) known = known || other == finalizer;
+    if (!known) added.push_back(quoted(finalizer));
+  }
+  if (!added.empty()) {
+    out.forbidden("metadata.finalizers", "no new finalizers can be added if the object is being deleted, found new finalizers "
+                                         "[]string{" + join(added, ", ") + "}");
+  }
+}
+
+}  // namespace coracle::schema

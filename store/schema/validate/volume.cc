@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validation of volumes: one source each, modes and paths that stay inside. Source: core/v1 API reference, Volume.
+#include "runtime/base/text.h"
+#include "store/object/quantity.h"
+#include "store/schema/validate/findings.h"
+#include "store/schema/views.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr int64_t kModeMax = 0777;
+
+void check_mode(Findings& out, const std::string& path, bool given, int64_t mode) {
+  if (given && (mode < 0 || mode > kModeMax)) {
+    out.invalid(path, mode, "must be a number between 0 and 0777 (octal), both inclusive");
+  }
+}
+
+// A path within a volume.
+void check_inner_path(Findings& out, const std::string& path, std::string_view text) {
+  if (text.starts_with('/')) out.invalid(path, text, "must be a relative path");
+  bool leaves = false;
+  for (std::string_view part : split(text, '/')) leaves = leaves || part == "..";
+  if (leaves) out.invalid(path, text, "must not contain '..'");
+  else if (text.starts_with("..")) out.invalid(path, text, "must not start with '..'");
+}
+
+void check_volume(const json::value& value, const std::string& path, Findings& out) {
+  view::Volume volume(value);
+  if (!volume.name().empty()) out.invalid_all(sub(path, "name"), volume.name(), dns_label_problems(volume.name()));
+  size_t sources = 0;
+  for (const auto& pair : value.get_object()) {
+    if (pair.key() == "name") continue;
+    if (++sources > 1) out.forbidden(sub(path, pair.key()), "may not specify more than 1 volume type");
+  }
+  if (sources == 0) out.required(path, "must specify a volume type");
+}
+
+void check_host_path(const json::value& value, const std::string& path, Findings& out) {
+  for (std::string_view part : split(view::HostPathVolumeSource(value).path(), '/')) {
+    if (part == "..") out.invalid(sub(path, "path"), view::HostPathVolumeSource(value).path(), "must not contain '..'");
+  }
+}
+
+void check_empty_dir(const json::value& value, const std::string& path, Findings& out) {
+  view::EmptyDirVolumeSource source(value);
+  if (!source.size_limit()) return;
+  auto limit = Quantity::from_json(*source.size_limit());
+  if (limit && limit->negative()) out.forbidden(sub(path, "sizeLimit"), "SizeLimit field must be a valid resource quantity");
+}
+
+void check_config_map(const json::value& value, const std::string& path, Findings& out) {
+  view::ConfigMapVolumeSource source(value);
+  if (source.name().empty()) out.required(sub(path, "name"));
+  check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
+}
+
+void check_secret(const json::value& value, const std::string& path, Findings& out) {
+  view::SecretVolumeSource source(value);
+  if (source.secret_name().empty()) out.required(sub(path, "secretName"));
+  check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
+}
+
+void check_downward(const json::value& value, const std::string& path, Findings& out) {
+  view::DownwardAPIVolumeSource source(value);
+  check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
+}
+
+void check_downward_file(const json::value& value, const std::string& path, Findings& out) {
+  view::DownwardAPIVolumeFile file(value);
+  check_inner_path(out, sub(path, "path"), file.path());
+  check_mode(out, sub(path, "mode"), file.has_mode(), file.mode());
+  if (file.has_field_ref() && file.has_resource_field_ref()) {
+    out.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously");
+  }
+  if (!file.has_field_ref() && !file.has_resource_field_ref()) {
+    out.required(path, "one of fieldRef and resourceFieldRef is required");
+  }
+}
+
+void check_key_to_path(const json::value& value, const std::string& path, Findings& out) {
+  view::KeyToPath file(value);
+  check_inner_path(out, sub(path, "path"), file.path());
+  check_mode(out, sub(path, "mode"), file.has_mode(), file.mode());
+}
+
+void check_projected(const json::value& value, const std::string& path, Findings& out) {
+  view::ProjectedVolumeSource source(value);
+  check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
+}
+
+void check_projection(const json::value& value, const std::string& path, Findings& out) {
+  view::VolumeProjection projection(value);
+  if (value.get_object().empty()) out.required(path, "a projection needs a source");
+  if (value.get_object().size() > 1) out.forbidden(path, "may not specify more than 1 volume type per source");
+  if (projection.has_secret() && projection.secret().name().empty()) out.required(sub(path, "secret.name"));
+  if (projection.has_config_map() && projection.config_map().name().empty()) out.required(sub(path, "configMap.name"));
+}
+
+void check_token(const json::value& value, const std::string& path, Findings& out) {
+  view::ServiceAccountTokenProjection token(value);
+  check_inner_path(out, sub(path, "path"), token.path());
+  if (token.has_expiration_seconds() && token.expiration_seconds() < 600) {
+    out.invalid(sub(path, "expirationSeconds"), token.expiration_seconds(), "may not specify a duration less than 10 minutes");
+  }
+}
+
+constexpr NamedValidationRule kRules[] = {
+    {"io.k8s.api.core.v1.Volume", check_volume},
+    {"io.k8s.api.core.v1.HostPathVolumeSource", check_host_path},
+    {"io.k8s.api.core.v1.EmptyDirVolumeSource", check_empty_dir},
+    {"io.k8s.api.core.v1.ConfigMapVolumeSource", check_config_map},
+    {"io.k8s.api.core.v1.SecretVolumeSource", check_secret},
+    {"io.k8s.api.core.v1.DownwardAPIVolumeSource", check_downward},
+    {"io.k8s.api.core.v1.DownwardAPIVolumeFile", check_downward_file},
+    {"io.k8s.api.core.v1.KeyToPath", check_key_to_path},
+    {"io.k8s.api.core.v1.ProjectedVolumeSource", check_projected},
+    {"io.k8s.api.core.v1.VolumeProjection", check_projection},
+    {"io.k8s.api.core.v1.ServiceAccountTokenProjection", check_token},
+};
+
+}  // namespace
+
+std::span<const NamedValidationRule> volume_rules() { return kRules; }
+
+}  // namespace coracle::schema
