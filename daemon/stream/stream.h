@@ -50,6 +50,8 @@ class ExecSession {
   virtual void close_stdin() = 0;
   virtual void resize(uint16_t width, uint16_t height) = 0;  // cells
   virtual Result<int> wait() = 0;                            // exit code once all output was delivered; 128+n for signals
+  // The client is gone: kills the process, and makes a wait() or write_stdin() under way in another thread return soon.
+  virtual void hang_up() { close_stdin(); }
 };
 
 class PodStreams {
