@@ -69,6 +69,7 @@ struct Current {
   TlsConnection* connection;
   RequestStream* stream;
   const Front::Handler* handler;
+  std::function<std::stop_token()> notice_peer;
   bool reusable = true;
 };
 thread_local Current* current = nullptr;
@@ -81,7 +82,7 @@ void fill(httplib::Response& response, Answer& answer) {
 }
 
 void serve(httplib::Response& response, BodySource body) {
-  Exchange exchange(*current->head, *current->connection, std::move(body));
+  Exchange exchange(*current->head, *current->connection, std::move(body), current->notice_peer);
   (*current->handler)(exchange);
   if (exchange.taken()) {
     current->stream->mute();
@@ -153,6 +154,7 @@ struct Book {  // everything that doorman and crew share
   std::map<uint64_t, ConnectionPtr> resting;  // armed in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
   std::deque<ConnectionPtr> waiting;          // readable, no thread yet
+  std::map<uint64_t, std::stop_source> noticing;  // serving, and its thread wants to know when the peer stirs
   uint64_t next_token = 1000;                 // below: listeners and the bell
   int threads = 0, idle_threads = 0, requests = 0, watches = 0;
   bool stopping = false;
@@ -180,6 +182,8 @@ struct Front::State {
   // ---- doorman ----
   void keep_door(std::stop_token stop);
   void let_in(const Fd& listener);
+  void stirred(uint64_t token);
+  std::stop_token notice_peer(Connection& connection);
   sys::Timeout close_the_overdue();
   void rest(ConnectionPtr connection);  // back to the ready set
   void hand_over(ConnectionPtr connection);
@@ -202,14 +206,36 @@ void Front::State::keep_door(std::stop_token stop) {
       } else if (token <= listeners.size()) {
         let_in(listeners[token - 1]);
       } else {
-        auto readable = book.with([&](Book& b) {
-          auto found = b.resting.extract(token);
-          return found ? found.mapped() : nullptr;
-        });
-        if (readable) hand_over(std::move(readable));
+        stirred(token);
       }
     }
   }
+}
+
+// A resting connection has something to serve; or the peer of one that is being served sent something, or left.
+void Front::State::stirred(uint64_t token) {
+  std::stop_source notice(std::nostopstate);
+  auto readable = book.with([&](Book& b) -> ConnectionPtr {
+    if (auto noticing = b.noticing.extract(token)) notice = std::move(noticing.mapped());
+    auto found = b.resting.extract(token);
+    return found ? found.mapped() : nullptr;
+  });
+  notice.request_stop();
+  if (readable) hand_over(std::move(readable));
+}
+
+std::stop_token Front::State::notice_peer(Connection& connection) {
+  std::stop_source source;
+  bool stopping = book.with([&](Book& b) {
+    b.noticing.insert_or_assign(connection.token, source);
+    return b.stopping;
+  });
+  if (stopping || connection.tls.has_buffered_input()) source.request_stop();
+  int fd = connection.tls.socket().get();
+  bool known = std::exchange(connection.in_set, true);
+  auto armed = known ? ready.arm_again(fd, connection.token) : ready.add_once(fd, connection.token);
+  if (!armed) source.request_stop();
+  return source.get_token();
 }
 
 void Front::State::let_in(const Fd& listener) {
@@ -376,10 +402,11 @@ bool Front::State::refuse_one(Connection& connection, const Head& head, const Er
 
 bool Front::State::process(Connection& connection, const Head& head, const Handler& with) {
   RequestStream stream(connection.tls, tame_head(head));
-  Current here{&head, &connection.tls, &stream, &with, head.keep_alive};
+  Current here{&head, &connection.tls, &stream, &with, [&] { return notice_peer(connection); }, head.keep_alive};
   current = &here;
   bool usable = http.process(stream, !head.keep_alive);
   current = nullptr;
+  book.with([&](Book& b) { b.noticing.erase(connection.token); });
   return connection.tls.flush() && usable && here.reusable && head.keep_alive;
 }
 
@@ -408,14 +435,17 @@ void Front::stop() {
   state_->bell.ring();
   if (state_->doorman.joinable()) state_->doorman.join();
   state_->listeners.clear();
-  auto open = state_->book.with([](Book& b) {
+  std::map<uint64_t, std::stop_source> noticing;
+  auto open = state_->book.with([&](Book& b) {
     b.stopping = true;
+    noticing = std::move(b.noticing);
     auto all = std::move(b.resting);
     all.insert(b.serving.begin(), b.serving.end());
     for (auto& connection : b.waiting) all.emplace(connection->token, connection);
     b.waiting.clear();
     return all;
   });
+  for (auto& [token, source] : noticing) source.request_stop();
   for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes who reads, writes or watches
   state_->book.notify();
   state_->book.wait(std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,8 +30,9 @@ using BodySource = std::function<Result<void>(const std::function<bool(std::stri
 
 class Exchange {
  public:
-  Exchange(const Head& head, TlsConnection& connection, BodySource body)
-      : head(head), connection(connection), body_(std::move(body)) {}
+  // `notice_peer`: see below; from the front, or empty in tests.
+  Exchange(const Head& head, TlsConnection& connection, BodySource body, std::function<std::stop_token()> notice_peer = {})
+      : head(head), connection(connection), body_(std::move(body)), notice_peer_(std::move(notice_peer)) {}
 
   const Head& head;
   TlsConnection& connection;
@@ -42,11 +44,16 @@ class Exchange {
   // From here on the handler writes to the connection itself, head included; `answer` is not sent.
   TlsConnection& take_over() { return taken_ = true, connection; }
   bool taken() const { return taken_; }
+  // Stopped when the client sends something, goes away, or the front stops: for a thread that sleeps on something else than
+  // the connection (a watch). Once it is stopped, ask again after looking at connection.peer_gone().
+  std::stop_token notice_peer() { return notice_peer_ ? notice_peer_() : std::stop_token(); }
+
   // After a take-over: whether the next request may follow on this connection (the answer was framed and is complete).
   bool reusable = false;
 
  private:
   BodySource body_;
+  std::function<std::stop_token()> notice_peer_;
   bool taken_ = false;
 };
 

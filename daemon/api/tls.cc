@@ -243,13 +243,6 @@ void TlsConnection::close() {
   sys::shut_down(socket_);
 }
 
-TlsConnection::Woken TlsConnection::wait(const sys::Bell& bell, sys::Timeout timeout) {
-  if (has_buffered_input()) return Woken::peer;
-  auto woken = sys::wait_ready(socket_.get(), true, false, bell.fd(), timeout);
-  if (woken.second_readable) return bell.clear(), Woken::bell;
-  return woken.first.readable ? Woken::peer : Woken::time;
-}
-
 bool TlsConnection::peer_gone() {
   if (broken_) return true;
   auto count = fill(std::chrono::steady_clock::now());

@@ -65,10 +65,7 @@ class TlsConnection {
   void close();
   bool broken() const { return broken_; }
 
-  // Sleeps until the peer sends something or goes away, `bell` rings, or the time is over. Says which.
-  enum class Woken { peer, bell, time };
-  Woken wait(const sys::Bell& bell, sys::Timeout timeout);
-  // After Woken::peer: true when the peer has closed; what it sent instead is kept for the next read.
+  // Does not wait: true when the peer has closed; what it sent instead is kept for the next read.
   bool peer_gone();
 
   const Fd& socket() const { return socket_; }

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// See call.h.
+#include "daemon/api/call.h"
+
+#include <zlib.h>
+
+#include "daemon/registry/identity.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+#include "store/object/yaml.h"
+#include "store/schema/protobuf.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr size_t kGzipFrom = 128 << 10;      // Source: apiserver responsewriters
+constexpr size_t kWarningRunesMax = 4096, kWarningCut = 256;
+
+std::string warning_header(std::string_view text, bool cut) {
+  std::string out = "299 - \"";
+  for (char c : text.substr(0, cut ? kWarningCut : text.size())) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+std::string audit_id(const Head& head) {
+  std::string_view given = head.headers.get("Audit-ID");
+  return given.empty() || given.size() > 64 ? registry::make_uid() : std::string(given);
+}
+
+std::string gzip(std::string_view text) {
+  z_stream stream{};
+  if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return {};
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = uInt(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = uInt(out.size());
+  int done = deflate(&stream, Z_FINISH);
+  out.resize(done == Z_STREAM_END ? stream.total_out : 0);
+  deflateEnd(&stream);
+  return out;
+}
+
+// Over a real network a large answer is worth compressing; on this machine it is not.
+void compress(Call& call) {
+  Answer& answer = call.answer();
+  bool wanted = names_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
+  if (!wanted || answer.body.size() <= kGzipFrom) return;
+  std::string smaller = gzip(answer.body);
+  if (smaller.empty()) return;
+  answer.body = std::move(smaller);
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+}
+
+void set_answer(Call& call, int status, std::string_view type, std::string body) {
+  Answer& answer = call.answer();
+  answer.status = status;
+  answer.content_type = type;
+  answer.body = std::move(body);
+  for (Header& header : common_headers(call)) answer.headers.push_back(std::move(header));
+  compress(call);
+}
+
+// The items of a list carry neither apiVersion nor kind: stored text begins with them.
+std::string_view without_type(const Object& object) {
+  std::string_view text = object.text();
+  std::string api_version(object.kind().api_version()), kind(object.kind().kind);
+  for (const std::string& head : {"{\"apiVersion\":\"" + api_version + "\",\"kind\":\"" + kind + "\",",
+                                  "{\"kind\":\"" + kind + "\",\"apiVersion\":\"" + api_version + "\","})
+    if (text.starts_with(head)) return text.substr(head.size());
+  return text.substr(1);
+}
+
+json::object list_metadata(const engine::ListPage& page) {
+  json::object out{{"resourceVersion", std::to_string(page.revision)}};
+  if (!page.continue_token.empty()) out["continue"] = page.continue_token;
+  if (page.remaining && *page.remaining > 0) out["remainingItemCount"] = *page.remaining;
+  return out;
+}
+
+std::string list_text(const schema::KindInfo& info, const engine::ListPage& page) {
+  std::string text;
+  size_t size = 256;
+  for (const ObjectPtr& object : page.items) size += object->text().size();
+  text.reserve(size);
+  text += "{\"kind\":\"" + std::string(info.list_kind) + "\",\"apiVersion\":\"" + info.kind.api_version() + "\",\"metadata\":";
+  text += to_text(list_metadata(page));
+  text += ",\"items\":[";
+  for (size_t i = 0; i < page.items.size(); i++) {
+    text += i ? ",{" : "{";
+    text += without_type(*page.items[i]);
+  }
+  return text += "]}\n";
+}
+
+json::value list_value(const schema::KindInfo& info, const engine::ListPage& page) {
+  json::array items;
+  items.reserve(page.items.size());
+  for (const ObjectPtr& object : page.items) {
+    json::value item = object->json();
+    item.get_object().erase("apiVersion");
+    item.get_object().erase("kind");
+    items.push_back(std::move(item));
+  }
+  return json::object{{"kind", info.list_kind}, {"apiVersion", info.kind.api_version()},
+                      {"metadata", list_metadata(page)}, {"items", std::move(items)}};
+}
+
+json::value partial_list(const engine::ListPage& page) {
+  json::array items;
+  for (const ObjectPtr& object : page.items) items.push_back(schema::partial_metadata(object->json()));
+  return json::object{{"kind", "PartialObjectMetadataList"}, {"apiVersion", "meta.k8s.io/v1"},
+                      {"metadata", list_metadata(page)}, {"items", std::move(items)}};
+}
+
+void set_version(json::value& representation, const Wanted& wanted) {
+  if (wanted.version != "v1") representation.get_object()["apiVersion"] = "meta.k8s.io/" + wanted.version;
+}
+
+}  // namespace
+
+std::vector<Header> common_headers(const Call& call) {
+  std::vector<Header> out{{"Audit-ID", audit_id(call.head())}, {"Cache-Control", "no-cache, private"}};
+  size_t total = 0;
+  for (const auto& warning : call.warnings) total += warning.size();
+  for (const auto& warning : call.warnings) out.emplace_back("Warning", warning_header(warning, total > kWarningRunesMax));
+  return out;
+}
+
+Result<std::string> encode(const json::value& value, const Wanted& wanted) {
+  switch (wanted.encoding) {
+    case Encoding::json: return (wanted.pretty ? to_pretty(value, 2) : to_text(value)) + "\n";
+    case Encoding::yaml: return to_yaml(value);
+    case Encoding::protobuf: return schema::to_protobuf(value);
+  }
+  return internal_error("unknown encoding");
+}
+
+void answer_error(Call& call, const Error& error) {
+  auto wanted = negotiate(call.head(), true);
+  json::value status = to_status(error);
+  if (error.details() && error.details()->retry_after_seconds > 0)
+    call.answer().headers.emplace_back("Retry-After", std::to_string(error.details()->retry_after_seconds));
+  if (error.code() == Code::unauthorized) call.answer().headers.emplace_back("WWW-Authenticate", "Bearer realm=\"coracle\"");
+  Wanted as = wanted ? *wanted : Wanted{};
+  auto text = encode(status, as);
+  if (!text) as = Wanted{}, text = encode(status, as);
+  set_answer(call, http_status(error.code()), as.media_type(), *std::move(text));
+}
+
+void answer_error(Exchange& exchange, const Error& error) {
+  exchange.answer.status = http_status(error.code());
+  exchange.answer.content_type = "application/json";
+  if (error.details() && error.details()->retry_after_seconds > 0)
+    exchange.answer.headers.emplace_back("Retry-After", std::to_string(error.details()->retry_after_seconds));
+  exchange.answer.body = to_text(to_status(error)) + "\n";
+}
+
+void answer_text(Call& call, int status, std::string text) {
+  set_answer(call, status, "text/plain; charset=utf-8", std::move(text));
+  call.answer().headers.emplace_back("X-Content-Type-Options", "nosniff");
+}
+
+void answer_with(Call& call, Result<void> outcome) {
+  if (!outcome && !call.exchange.taken()) answer_error(call, outcome.error());
+}
+
+void answer_value(Call& call, const json::value& value, int status) {
+  auto wanted = negotiate(call.head(), false);
+  if (!wanted) return answer_error(call, wanted.error());
+  auto text = encode(value, *wanted);
+  if (!text) return answer_error(call, text.error());
+  set_answer(call, status, wanted->media_type(), *std::move(text));
+}
+
+Result<schema::IncludeObject> include_object(const Query& query) {
+  std::string_view include = query.get("includeObject");
+  if (include.empty() || include == "Metadata") return schema::IncludeObject::metadata;
+  if (include == "None") return schema::IncludeObject::none;
+  if (include == "Object") return schema::IncludeObject::object;
+  return bad_request("unrecognized includeObject value: " + quoted(include));
+}
+
+Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& object, const Wanted& wanted,
+                              const schema::TableOptions& table, WallTime now) {
+  switch (wanted.as) {
+    case As::itself:
+      if (wanted.encoding == Encoding::json && !wanted.pretty) return object->text() + "\n";
+      return encode(object->json(), wanted);
+    case As::table: {
+      json::value value = schema::to_table(info, std::span(&object, 1), table, now);
+      set_version(value, wanted);
+      return encode(value, wanted);
+    }
+    case As::partial: {
+      json::value value = schema::partial_metadata(object->json());
+      set_version(value, wanted);
+      return encode(value, wanted);
+    }
+    case As::partial_list: break;
+  }
+  return Error(Code::not_acceptable, "you requested PartialObjectMetadataList, but the requested object is not a list");
+}
+
+void answer_object(Call& call, const ObjectPtr& object, int status) {
+  auto wanted = negotiate(call.head(), true);
+  if (!wanted) return answer_error(call, wanted.error());
+  auto include = include_object(call.query());
+  if (!include) return answer_error(call, include.error());
+  schema::TableOptions table{*include, true, std::to_string(object->revision()), {}};
+  auto text = represent(*call.info, object, *wanted, table, call.house.clock.now());
+  if (!text) return answer_error(call, text.error());
+  set_answer(call, status, wanted->media_type(), *std::move(text));
+}
+
+void answer_list(Call& call, const engine::ListPage& page) {
+  auto wanted = negotiate(call.head(), true);
+  if (!wanted) return answer_error(call, wanted.error());
+  auto include = include_object(call.query());
+  if (!include) return answer_error(call, include.error());
+  bool plain = wanted->as == As::itself && wanted->encoding == Encoding::json && !wanted->pretty;
+  if (plain) return set_answer(call, 200, wanted->media_type(), list_text(*call.info, page));
+  json::value value;
+  if (wanted->as == As::table) {
+    schema::TableOptions table{*include, true, std::to_string(page.revision), page.continue_token};
+    value = schema::to_table(*call.info, page.items, table, call.house.clock.now());
+    if (page.remaining && *page.remaining > 0) make(value, "metadata.remainingItemCount") = *page.remaining;
+  } else if (wanted->as == As::itself) {
+    value = list_value(*call.info, page);
+  } else if (wanted->as == As::partial_list) {
+    value = partial_list(page);
+  } else {
+    return answer_error(call, Error(Code::not_acceptable, "you requested PartialObjectMetadata, but the requested object is a list"));
+  }
+  if (wanted->as != As::itself) set_version(value, *wanted);
+  auto text = encode(value, *wanted);
+  if (!text) return answer_error(call, text.error());
+  set_answer(call, 200, wanted->media_type(), *std::move(text));
+}
+
+Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates) {
+  Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
+  std::string body = TRY(call.exchange.read_body());
+  if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
+  if (trim(body).empty()) return bad_request("the request body is empty");
+  std::string_view first = trim(body);
+  if (encoding == Encoding::json || first.starts_with("{")) return parse_json(body, duplicates);
+  auto documents = TRY(parse_yaml(body));
+  if (documents.size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents.size()));
+  return std::move(documents.front());
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call: one request on its way through the room, and the ways to answer it. Whatever the client asked to read (JSON, YAML,
+// protobuf; the object, a Table of it, its metadata) is made here; stored text goes out as it is when JSON was asked for.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/api/http.h"
+#include "daemon/api/negotiate.h"
+#include "daemon/api/route.h"
+#include "daemon/api/server.h"
+#include "daemon/api/user.h"
+#include "store/schema/catalog.h"
+#include "store/schema/table.h"
+
+namespace coracle::api {
+
+struct Metrics {  // small and true
+  std::map<std::string, uint64_t> requests;  // labels → count
+};
+
+struct House {  // what handlers work with
+  registry::Registry& registry;
+  PodStreams& streams;
+  NodeImages& images;
+  const Config& config;
+  const Clock& clock;
+  Tokens* tokens = nullptr;
+  const std::string* ca = nullptr;
+  std::function<Front::Counts()> counts;
+  std::function<std::vector<sys::Endpoint>()> bound;
+  Guarded<Metrics> metrics = Guarded<Metrics>();
+};
+
+struct Call {
+  Exchange& exchange;
+  House& house;
+  Route route;
+  User user;
+  const schema::KindInfo* info = nullptr;  // of the resource
+  std::vector<std::string> warnings;
+
+  const Head& head() const { return exchange.head; }
+  Answer& answer() { return exchange.answer; }
+  const Query& query() const { return exchange.head.query; }
+  Key key() const { return {route.ns, route.name}; }
+  const Kind& kind() const { return info->kind; }
+};
+
+using Header = std::pair<std::string, std::string>;
+// Cache-Control, Audit-ID, warnings: what goes with every answer.
+std::vector<Header> common_headers(const Call& call);
+
+void answer_error(Call& call, const Error& error);
+void answer_error(Exchange& exchange, const Error& error);  // before anything is known of the request
+void answer_text(Call& call, int status, std::string text);
+// A value with apiVersion and kind, in the encoding that was asked for.
+void answer_value(Call& call, const json::value& value, int status = 200);
+void answer_object(Call& call, const ObjectPtr& object, int status = 200);
+void answer_list(Call& call, const engine::ListPage& page);
+// Runs a handler that may fail, and answers for it.
+void answer_with(Call& call, Result<void> outcome);
+
+Result<schema::IncludeObject> include_object(const Query& query);
+// `value` as the client wants to read it (not a Table or partial form). Errors: not_acceptable, internal.
+Result<std::string> encode(const json::value& value, const Wanted& wanted);
+// One object in its representation. Errors: not_acceptable.
+Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& object, const Wanted& wanted,
+                              const schema::TableOptions& table, WallTime now);
+
+// The request body as one JSON value. `duplicates`: keys that stood there twice. Errors: bad_request, unsupported, too_large.
+Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates = nullptr);
+
+}  // namespace coracle::api

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Discovery: what is served here, from the schema's catalog; the legacy documents and the aggregated one.
+// Source: Kubernetes API concepts ("API discovery"); apiserver endpoints/discovery, discovery/aggregated.
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+
+#include "daemon/api/handlers.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+using schema::KindInfo;
+using schema::Subresource;
+
+json::array words(std::string_view commas) {
+  json::array out;
+  for (std::string_view word : split(commas, ','))
+    if (!word.empty()) out.emplace_back(word);
+  return out;
+}
+
+struct Version {
+  std::string_view group, version;
+  bool operator==(const Version&) const = default;
+  std::string text() const { return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version); }
+};
+
+std::vector<Version> versions() {  // in the catalog's order
+  std::vector<Version> out;
+  for (const KindInfo& info : schema::catalog().kinds()) {
+    Version version{info.kind.group, info.kind.version};
+    if (std::find(out.begin(), out.end(), version) == out.end()) out.push_back(version);
+  }
+  return out;
+}
+
+std::vector<const KindInfo*> kinds_of(const Version& version) {  // by name
+  std::vector<const KindInfo*> out;
+  for (const KindInfo& info : schema::catalog().kinds())
+    if (info.kind.group == version.group && info.kind.version == version.version) out.push_back(&info);
+  std::sort(out.begin(), out.end(), [](auto* a, auto* b) { return a->kind.resource < b->kind.resource; });
+  return out;
+}
+
+std::string storage_hash(const Kind& kind) {
+  std::string text = std::string(kind.group) + "/" + std::string(kind.version) + "/" + std::string(kind.kind);
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  return base64_encode({reinterpret_cast<char*>(digest), 8});
+}
+
+bool of_other_group(const KindInfo& info, const Subresource& sub) {
+  return !sub.version.empty() && (sub.group != info.kind.group || sub.version != info.kind.version);
+}
+
+// ---- legacy ----
+
+void list_resource(json::array& into, const KindInfo& info) {
+  const Kind& kind = info.kind;
+  json::object entry{{"name", kind.resource}, {"singularName", info.singular}, {"namespaced", kind.namespaced},
+                     {"kind", kind.kind}, {"verbs", words(info.verbs)}};
+  if (!info.short_names.empty()) entry["shortNames"] = words(info.short_names);
+  if (!info.categories.empty()) entry["categories"] = words(info.categories);
+  if (info.has_verb("get")) entry["storageVersionHash"] = storage_hash(kind);
+  into.push_back(std::move(entry));
+  std::vector<const Subresource*> subs;
+  for (const Subresource& sub : info.subresources()) subs.push_back(&sub);
+  std::sort(subs.begin(), subs.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  for (const Subresource* sub : subs) {
+    json::object item{{"name", std::string(kind.resource) + "/" + std::string(sub->name)}, {"singularName", ""},
+                      {"namespaced", kind.namespaced}};
+    if (of_other_group(info, *sub)) item["group"] = sub->group, item["version"] = sub->version;
+    item["kind"] = sub->kind;
+    item["verbs"] = words(sub->verbs);
+    into.push_back(std::move(item));
+  }
+}
+
+json::value resource_list(const Version& version) {
+  json::array resources;
+  for (const KindInfo* info : kinds_of(version)) list_resource(resources, *info);
+  return json::object{{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", version.text()}, {"resources", std::move(resources)}};
+}
+
+json::object group_entry(std::string_view group) {
+  json::array all;
+  for (const Version& version : versions())
+    if (version.group == group) all.push_back(json::object{{"groupVersion", version.text()}, {"version", version.version}});
+  json::value preferred = all.front();
+  return {{"name", group}, {"versions", std::move(all)}, {"preferredVersion", std::move(preferred)}};
+}
+
+std::vector<std::string_view> groups() {
+  std::vector<std::string_view> out;
+  for (const Version& version : versions())
+    if (!version.group.empty() && std::find(out.begin(), out.end(), version.group) == out.end()) out.push_back(version.group);
+  return out;
+}
+
+json::value group_list() {
+  json::array all;
+  for (std::string_view group : groups()) all.push_back(group_entry(group));
+  return json::object{{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(all)}};
+}
+
+json::value api_versions(const Call& call) {
+  auto bound = call.house.bound();
+  std::string address = bound.empty() ? std::string() : bound.back().text();
+  json::object by_client{{"clientCIDR", "0.0.0.0/0"}, {"serverAddress", address}};
+  return json::object{{"kind", "APIVersions"}, {"versions", json::array{"v1"}}, {"serverAddressByClientCIDRs", json::array{std::move(by_client)}}};
+}
+
+// ---- aggregated ----
+
+json::object response_kind(std::string_view group, std::string_view version, std::string_view kind) {
+  return {{"group", group}, {"version", version}, {"kind", kind}};
+}
+
+json::object aggregated_resource(const KindInfo& info) {
+  json::object entry{{"resource", info.kind.resource}, {"responseKind", response_kind("", "", info.kind.kind)},
+                     {"scope", info.kind.namespaced ? "Namespaced" : "Cluster"}, {"singularResource", info.singular},
+                     {"verbs", words(info.verbs)}};
+  if (!info.short_names.empty()) entry["shortNames"] = words(info.short_names);
+  if (!info.categories.empty()) entry["categories"] = words(info.categories);
+  json::array subs;
+  for (const Subresource& sub : info.subresources()) {
+    bool other = of_other_group(info, sub);
+    subs.push_back(json::object{{"subresource", sub.name},
+                                {"responseKind", response_kind(other ? sub.group : "", other ? sub.version : "", sub.kind)},
+                                {"verbs", words(sub.verbs)}});
+  }
+  if (!subs.empty()) entry["subresources"] = std::move(subs);
+  return entry;
+}
+
+json::value aggregated(bool core, std::string_view api_version) {
+  json::array items;
+  auto add = [&](std::string_view group) {
+    json::array all;
+    for (const Version& version : versions()) {
+      if (version.group != group) continue;
+      json::array resources;
+      for (const KindInfo* info : kinds_of(version)) resources.push_back(aggregated_resource(*info));
+      all.push_back(json::object{{"version", version.version}, {"resources", std::move(resources)}, {"freshness", "Current"}});
+    }
+    json::object metadata;
+    if (!group.empty()) metadata["name"] = group;
+    items.push_back(json::object{{"metadata", std::move(metadata)}, {"versions", std::move(all)}});
+  };
+  if (core) add("");
+  else for (std::string_view group : groups()) add(group);
+  return json::object{{"kind", "APIGroupDiscoveryList"}, {"apiVersion", "apidiscovery.k8s.io/" + std::string(api_version)},
+                      {"metadata", json::object()}, {"items", std::move(items)}};
+}
+
+// The version of the aggregated form that the client prefers to the legacy one; "" when it does not.
+std::string aggregated_version(const Head& head) {
+  for (std::string_view field : head.headers.all("Accept"))
+    for (const MediaType& type : parse_accept(field)) {
+      bool discovery = type.parameter("as") == "APIGroupDiscoveryList" && type.parameter("g") == "apidiscovery.k8s.io";
+      std::string_view version = type.parameter("v");
+      if (type.type == "application/json" && discovery && (version == "v2" || version == "v2beta1")) return std::string(version);
+      if (!discovery && type.parameter("as").empty()) return {};
+    }
+  return {};
+}
+
+std::string etag_of(std::string_view text) {
+  unsigned char digest[SHA512_DIGEST_LENGTH];
+  SHA512(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  return "\"" + hex({reinterpret_cast<char*>(digest), sizeof digest}) + "\"";
+}
+
+void serve_aggregated(Call& call, bool core, const std::string& version) {
+  std::string text = to_text(aggregated(core, version)) + "\n", etag = etag_of(text);
+  bool same = call.head().headers.get("If-None-Match") == etag;
+  Answer& answer = call.answer();
+  answer.status = same ? 304 : 200;
+  answer.content_type = "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList";
+  if (!same) answer.body = std::move(text);
+  answer.headers = {{"Etag", etag}, {"Vary", "Accept"}, {"Cache-Control", "public"}};
+}
+
+void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
+
+void serve_root(Call& call) {
+  json::array paths;
+  for (std::string_view path : {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis"}) paths.emplace_back(path);
+  for (std::string_view group : groups()) paths.emplace_back("/apis/" + std::string(group));
+  for (const Version& version : versions())
+    if (!version.group.empty()) paths.emplace_back("/apis/" + version.text());
+  for (std::string_view path : {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"})
+    paths.emplace_back(path);
+  answer_value(call, json::object{{"paths", std::move(paths)}});
+}
+
+}  // namespace
+
+void serve_discovery(Call& call) {
+  const Route& route = call.route;
+  bool core = route.what == Route::What::api_versions;
+  if (core || route.what == Route::What::group_list) {
+    if (std::string version = aggregated_version(call.head()); !version.empty()) return serve_aggregated(call, core, version);
+    return answer_value(call, core ? api_versions(call) : group_list());
+  }
+  if (route.what == Route::What::group) {
+    auto all = groups();
+    if (std::find(all.begin(), all.end(), route.group) == all.end()) return not_here(call);
+    json::object group = group_entry(route.group);
+    json::object out{{"kind", "APIGroup"}, {"apiVersion", "v1"}};
+    for (auto& [key, value] : group) out[key] = std::move(value);
+    return answer_value(call, std::move(out));
+  }
+  if (route.what == Route::What::resource_list) {
+    auto all = versions();
+    Version version{route.group, route.version};
+    if (std::find(all.begin(), all.end(), version) == all.end()) return not_here(call);
+    return answer_value(call, resource_list(version));
+  }
+  serve_root(call);
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which handler a call ends at. A table of contents for the room.
+#include "daemon/api/handlers.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
+void not_allowed(Call& call) {
+  answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
+}
+
+bool below(const std::string& path, std::string_view prefix) {
+  return path == prefix || (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '/');
+}
+
+void dispatch_other(Call& call) {
+  const std::string& path = call.route.path;
+  bool reads = call.head().method == "GET" || call.head().method == "HEAD";
+  if (below(path, "/coracle/v1/images")) return serve_images(call);
+  if (!reads) return not_allowed(call);
+  if (below(path, "/livez") || below(path, "/readyz") || below(path, "/healthz")) return serve_health(call);
+  if (path == "/version") return serve_version(call);
+  if (path == "/metrics") return serve_metrics(call);
+  if (below(path, "/openapi/v2") || below(path, "/openapi/v3")) return serve_openapi(call);
+  if (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks") return serve_oidc(call);
+  if (path == "/") return serve_discovery(call);
+  not_here(call);
+}
+
+void dispatch_resource(Call& call) {
+  Route& route = call.route;
+  call.info = schema::catalog().by_resource(route.group, route.version, route.resource);
+  if (!call.info) return not_here(call);
+  if (!call.kind().namespaced && !route.ns.empty()) return not_here(call);
+  bool named_nowhere = call.kind().namespaced && route.ns.empty() && !route.name.empty();
+  if (named_nowhere) return not_here(call);
+  if (is_review(call.kind())) return serve_review(call);
+
+  if (!route.subresource.empty()) {
+    const schema::Subresource* sub = call.info->subresource(route.subresource);
+    if (!sub || !route.rest.empty()) return not_here(call);
+    std::string verb = route.verb(call.head());
+    if (!sub->has_verb(verb)) return not_allowed(call);
+    if (route.subresource == "log") return serve_log(call);
+    if (route.subresource == "exec" || route.subresource == "attach") return serve_exec(call);
+    if (route.subresource == "portforward")
+      return answer_error(call, Error(Code::unavailable, "port-forward is not served yet"));
+    return serve_resource(call);
+  }
+  std::string verb = route.verb(call.head());
+  if (!call.info->has_verb(verb)) return not_allowed(call);
+  if (verb == "watch") return serve_watch(call);
+  serve_resource(call);
+}
+
+}  // namespace
+
+void dispatch(Call& call) {
+  if (call.route.what == Route::What::resource) return dispatch_resource(call);
+  if (call.route.what == Route::What::other) return dispatch_other(call);
+  if (call.head().method != "GET" && call.head().method != "HEAD") return not_allowed(call);
+  serve_discovery(call);
+}
+
+}  // namespace coracle::api

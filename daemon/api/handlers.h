@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers that a call may end at; one file each. `dispatch` (dispatch.cc) chooses.
+#pragma once
+
+#include "daemon/api/call.h"
+
+namespace coracle::api {
+
+void dispatch(Call& call);  // authorized already
+
+void serve_resource(Call& call);     // resources.cc: get list create update patch delete
+void serve_watch(Call& call);        // watch.cc
+void serve_review(Call& call);       // reviews.cc: TokenReview, SubjectAccessReview, ...
+bool is_review(const Kind& kind);
+void serve_log(Call& call);          // logs.cc
+void serve_exec(Call& call);         // exec.cc: exec and attach
+void serve_images(Call& call);       // images.cc: /coracle/v1/images
+void serve_discovery(Call& call);    // discovery.cc: /api, /apis, and below
+void serve_openapi(Call& call);      // openapi.cc
+void serve_health(Call& call);       // health.cc: /livez /readyz /healthz
+void serve_version(Call& call);
+void serve_metrics(Call& call);
+void serve_oidc(Call& call);         // reviews.cc: what others need to check our tokens
+
+// Shared by resources and watch. Errors: invalid in Kubernetes' words.
+Result<ListOptions> list_options(const Call& call);
+
+}  // namespace coracle::api

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /pods/x/log: a container's output, as it is or as it comes; over HTTP, or WebSocket messages.
+//   node (PodStreams::logs) ──bytes──▶ chunks or messages ──▶ client
+// Source: Kubernetes API reference, "read log of the specified Pod".
+#include <functional>
+#include <optional>
+
+#include "daemon/api/handlers.h"
+#include "daemon/api/pods.h"
+#include "daemon/api/websocket.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+Error invalid_log(std::string field, std::string_view value, std::string_view why) {
+  return invalid({"", "v1", "PodLogOptions", {}}, "", {invalid_value(std::move(field), value, why)});
+}
+
+Result<std::optional<int64_t>> number(const Query& query, std::string_view name, int64_t least) {
+  std::string_view text = query.get(name);
+  if (text.empty()) return std::nullopt;
+  auto value = parse_number<int64_t>(text);
+  if (!value || *value < least) return invalid_log(std::string(name), text, "must be greater than or equal to " + std::to_string(least));
+  return value;
+}
+
+Result<LogRequest> read_request(Call& call) {
+  const Query& query = call.query();
+  LogRequest request;
+  request.pod = call.key();
+  ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
+  request.container = TRY(choose_container(*pod, query.get("container")));
+  request.follow = query.flag("follow"), request.previous = query.flag("previous"), request.timestamps = query.flag("timestamps");
+  request.tail_lines = TRY(number(query, "tailLines", 0));
+  request.limit_bytes = TRY(number(query, "limitBytes", 1));
+  auto since_seconds = TRY(number(query, "sinceSeconds", 1));
+  if (since_seconds) request.since = call.house.clock.now() - std::chrono::seconds(*since_seconds);
+  if (std::string_view time = query.get("sinceTime"); !time.empty()) {
+    if (since_seconds) return invalid_log("sinceSeconds", std::to_string(*since_seconds), "at most one of `sinceTime` or `sinceSeconds` may be specified");
+    request.since = TRY(parse_time(time));
+  }
+  if (request.follow && request.previous) return bad_request("only one of follow or previous may be specified");
+  return request;
+}
+
+class Output {  // opened by the first byte, so that an error before it can still be told properly
+ public:
+  explicit Output(Call& call) : call_(call), left_(call.exchange.notice_peer()) {}
+
+  bool write(std::string_view bytes) {
+    if (left_.stop_requested() && !still_there()) return false;
+    if (!open()) return false;
+    if (socket_) return bytes.empty() || socket_->send(kBinary, bytes);
+    return chunks_->write(bytes) && chunks_->flush();
+  }
+  void end() {
+    if (!open()) return;
+    if (socket_) socket_->close();
+    else chunks_->end();
+  }
+
+ private:
+  bool open() {
+    if (socket_ || chunks_) return true;
+    if (asks_for_websocket(call_.head())) {
+      auto accepted = WebSocket::accept(call_.exchange, {"", "binary.k8s.io"});
+      if (accepted) socket_.emplace(*std::move(accepted));
+      return accepted.ok();
+    }
+    chunks_.emplace(call_.exchange, "text/plain", common_headers(call_));
+    return true;
+  }
+  bool still_there() {
+    TlsConnection& connection = call_.exchange.connection;
+    if (connection.peer_gone() || (connection.has_buffered_input() && !socket_)) return false;
+    left_ = call_.exchange.notice_peer();
+    return true;
+  }
+
+  Call& call_;
+  std::stop_token left_;
+  std::optional<WebSocket> socket_;
+  std::optional<ChunkedAnswer> chunks_;
+};
+
+Result<void> log(Call& call) {
+  LogRequest request = TRY(read_request(call));
+  Output output(call);
+  TRY(call.house.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
+  output.end();
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> choose_container(const Object& pod, std::string_view asked) {
+  std::vector<std::string> choices, all;
+  for (std::string_view list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
+    for (const json::value& container : get_array(pod.json(), list)) {
+      all.emplace_back(get_string(container, "name"));
+      if (list == "spec.containers") choices.push_back(all.back());
+    }
+  if (!asked.empty()) {
+    for (const auto& name : all)
+      if (name == asked) return name;
+    return bad_request("container " + std::string(asked) + " is not valid for pod " + pod.name());
+  }
+  if (choices.size() == 1) return choices.front();
+  return bad_request("a container name must be specified for pod " + pod.name() + ", choose one of: [" + join(choices, " ") + "]");
+}
+
+void serve_log(Call& call) { answer_with(call, log(call)); }
+
+}  // namespace coracle::api

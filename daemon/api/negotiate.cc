@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// See negotiate.h.
+#include "daemon/api/negotiate.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "runtime/base/text.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr size_t kMediaTypesMax = 32;
+constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
+
+MediaType parse_media_type(std::string_view text) {
+  MediaType out;
+  auto parts = split(text, ';');
+  out.type = to_lower(trim(parts[0]));
+  for (size_t i = 1; i < parts.size(); i++) {
+    size_t equals = parts[i].find('=');
+    if (equals == std::string_view::npos) continue;
+    std::string name = to_lower(trim(parts[i].substr(0, equals))), value(trim(parts[i].substr(equals + 1)));
+    if (name == "q") out.quality = std::strtod(value.c_str(), nullptr);
+    else out.parameters.emplace_back(std::move(name), std::move(value));
+  }
+  return out;
+}
+
+std::optional<Encoding> encoding_of(std::string_view type) {
+  if (type == "application/json" || type == "*/*" || type == "application/*") return Encoding::json;
+  if (type == "application/yaml" || type == "application/x-yaml") return Encoding::yaml;
+  if (type == kProtobuf) return Encoding::protobuf;
+  return std::nullopt;
+}
+
+std::optional<As> as_of(const MediaType& type) {
+  std::string_view as = type.parameter("as");
+  if (as.empty()) return As::itself;
+  std::string_view version = type.parameter("v");
+  if (type.parameter("g") != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) return std::nullopt;
+  if (as == "Table") return As::table;
+  if (as == "PartialObjectMetadata") return As::partial;
+  if (as == "PartialObjectMetadataList") return As::partial_list;
+  return std::nullopt;
+}
+
+bool wants_pretty(const Head& head) {
+  if (head.query.has("pretty")) return head.query.flag("pretty");
+  std::string_view agent = head.headers.get("User-Agent");
+  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
+}
+
+}  // namespace
+
+std::string_view MediaType::parameter(std::string_view name) const {
+  for (const auto& [key, value] : parameters)
+    if (key == name) return value;
+  return {};
+}
+
+std::string_view Wanted::media_type() const {
+  if (encoding == Encoding::yaml) return "application/yaml";
+  return encoding == Encoding::protobuf ? kProtobuf : "application/json";
+}
+
+std::vector<MediaType> parse_accept(std::string_view field) {
+  std::vector<MediaType> types;
+  for (std::string_view part : split(field, ',')) {
+    if (trim(part).empty() || types.size() >= kMediaTypesMax) continue;
+    types.push_back(parse_media_type(part));
+  }
+  std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.quality > b.quality; });
+  return types;
+}
+
+Result<Wanted> negotiate(const Head& head, bool tables_too) {
+  Wanted wanted;
+  wanted.pretty = wants_pretty(head);
+  std::vector<MediaType> types;
+  for (std::string_view field : head.headers.all("Accept"))
+    for (MediaType& type : parse_accept(field)) types.push_back(std::move(type));
+  if (types.empty()) return wanted;
+  for (const MediaType& type : types) {
+    auto encoding = encoding_of(type.type);
+    auto as = as_of(type);
+    bool possible = encoding && as && (*as == As::itself || tables_too) && !(*as == As::table && *encoding == Encoding::protobuf);
+    if (!possible) continue;
+    wanted.encoding = *encoding, wanted.as = *as;
+    if (*as != As::itself) wanted.version = type.parameter("v");
+    if (type.parameter("pretty") == "1") wanted.pretty = true;
+    return wanted;
+  }
+  return Error(Code::not_acceptable,
+               "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+}
+
+Result<Encoding> body_encoding(std::string_view content_type) {
+  if (trim(content_type).empty()) return Encoding::json;
+  MediaType type = parse_media_type(content_type);
+  auto encoding = type.type.find('*') == std::string::npos ? encoding_of(type.type) : std::nullopt;
+  if (encoding) return *encoding;
+  return Error(Code::unsupported, "the body of the request was in an unknown format - accepted media types include: application/json, "
+                                  "application/yaml, application/vnd.kubernetes.protobuf");
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server: the Kubernetes API over HTTPS. HTTP only: what is written is the registry's business, what runs is the node's.
+//   connection (front) ▸ who (user) ▸ where (route, catalog) ▸ may they? ▸ verb (resources, watch, streams, ...) ▸ answer
+// It owns its certificates (certificates.h): makes them on first start, renews them while it runs.
+// Threads: "doorman" (one), the crew (front.h), and "keeper" (one, wakes once an hour for the certificates).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/api/certificates.h"
+#include "daemon/api/front.h"
+#include "daemon/api/user.h"
+#include "daemon/registry/registry.h"
+#include "daemon/stream/stream.h"
+#include "runtime/base/clock.h"
+
+namespace coracle::api {
+
+struct HealthCheck {
+  std::string name;
+  std::function<bool()> good;   // does not block
+  bool live = false;            // also asked by /livez
+};
+
+struct Config {
+  std::string pki_dir;                      // /var/lib/coracle/pki
+  std::vector<sys::Endpoint> listen;        // numeric; port 0 picks one. Empty: 127.0.0.1 and ::1 are not implied
+  std::string node_name;
+  std::vector<std::string> dns_names;       // further names of the serving certificate
+  std::vector<std::string> addresses;       // further addresses: the node's, the service range's first
+  std::string cluster_domain = "cluster.local";
+  std::string kubeconfig_path;              // "" = none is written
+  TokenSettings tokens;                     // an empty issuer follows from cluster_domain
+  std::vector<HealthCheck> checks;          // for /readyz and /livez, beside our own
+  FrontLimits limits;
+};
+
+class Server {
+ public:
+  // `registry`, `streams` and `images` must outlive it. Does nothing before start().
+  Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock = system_clock());
+  ~Server();
+
+  // Makes or reads the certificates, becomes the registry's token issuer, listens, writes the kubeconfig (for the first
+  // listener). Errors: what the disk or the network said.
+  Result<void> start();
+  void stop();  // ends every connection and returns when no handler runs
+
+  const std::vector<sys::Endpoint>& bound() const;
+  const std::string& ca_certificate() const;   // PEM; for kube-root-ca.crt
+  KeyPair admin() const;                       // the administrator's certificate and key
+  Front::Counts counts() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coracle::api

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches: first what is there (when asked), then what happens, as one endless answer: chunked HTTP or WebSocket messages;
+// JSON, YAML or protobuf frames; the objects, Tables of them or their metadata.
+//   engine::Watcher ▸ seen_through(selectors) ▸ represent ▸ frame ▸ client
+// The thread sleeps in the watcher; the front wakes it when the client leaves (Exchange::notice_peer). A watcher that is too
+// slow is ended, it never misses events. Source: Kubernetes API concepts; wire forms in apiserver handlers/watch.
+#include <chrono>
+#include <random>
+
+#include "daemon/api/handlers.h"
+#include "daemon/api/websocket.h"
+#include "daemon/registry/watch.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+#include "store/schema/protobuf.h"
+
+namespace coracle::api {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // when the client names none
+constexpr seconds kBookmarkEvery{60};
+
+struct Request {
+  registry::Filter filter;
+  std::string ns;
+  bool initial = false;           // begin with what is there
+  bool bookmarks = false, marks_end_of_initial = false;
+  Revision after = 0;
+  SteadyTime deadline;
+  Wanted wanted;
+  schema::IncludeObject include = schema::IncludeObject::metadata;
+};
+
+Error invalid_options(std::vector<Cause> causes) { return invalid({"meta.k8s.io", "v1", "ListOptions", {}}, "", std::move(causes)); }
+
+seconds random_timeout() {
+  std::random_device source;
+  return seconds(std::uniform_int_distribution<int64_t>(kTimeoutMin.count(), kTimeoutMax.count())(source));
+}
+
+Result<void> read_start(Call& call, Request& request) {
+  const Query& query = call.query();
+  std::string_view revision = query.get("resourceVersion"), match = query.get("resourceVersionMatch");
+  bool says_initial = query.has("sendInitialEvents"), wants_initial = query.flag("sendInitialEvents");
+  if (!match.empty() && !says_initial)
+    return invalid_options({forbidden_field("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")});
+  if (says_initial && match != "NotOlderThan")
+    return invalid_options({forbidden_field("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")});
+  if (wants_initial && !request.bookmarks && says_initial)
+    return invalid_options({forbidden_field("sendInitialEvents", "sendInitialEvents requires setting allowWatchBookmarks to true")});
+  auto number = revision.empty() ? std::optional<Revision>(0) : parse_number<Revision>(revision);
+  if (!number) return invalid_options({invalid_value("resourceVersion", quoted(revision), "must be a number")});
+  Revision current = call.house.registry.engine().revision();
+  if (*number > current) {
+    ErrorDetails details;
+    details.retry_after_seconds = 1;
+    details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
+    return Error(Code::timeout, "Timeout: Too large resource version: " + std::to_string(*number) + ", current: " + std::to_string(current))
+        .with(std::move(details));
+  }
+  request.initial = says_initial ? wants_initial : *number == 0;
+  request.marks_end_of_initial = says_initial && wants_initial;
+  request.after = says_initial && !wants_initial && *number == 0 ? current : *number;
+  return {};
+}
+
+Result<Request> read_request(Call& call) {
+  Request request;
+  request.wanted = TRY(negotiate(call.head(), true));
+  request.wanted.pretty = false;
+  if (request.wanted.as == As::partial_list) request.wanted.as = As::partial;
+  request.include = TRY(include_object(call.query()));
+  ListOptions options = TRY(list_options(call));
+  request.ns = options.ns;
+  if (!call.route.name.empty()) {  // a named GET with watch=1: of this object alone
+    if (!options.field_selector.empty()) options.field_selector += ",";
+    options.field_selector += "metadata.name=" + call.route.name;
+  }
+  request.filter = TRY(registry::make_filter(call.kind(), options.label_selector, options.field_selector));
+  request.bookmarks = call.query().flag("allowWatchBookmarks");
+  TRY(read_start(call, request));
+  auto timeout = random_timeout();
+  if (std::string_view text = call.query().get("timeoutSeconds"); !text.empty()) {
+    auto count = parse_number<int64_t>(text);
+    if (!count || *count < 0) return invalid_options({invalid_value("timeoutSeconds", quoted(text), "must be a number, not negative")});
+    if (*count > 0) timeout = seconds(std::min<int64_t>(*count, 24 * 3600));
+  }
+  request.deadline = std::chrono::steady_clock::now() + timeout;
+  return request;
+}
+
+class Frames {  // where events go: the client's end
+ public:
+  virtual ~Frames() = default;
+  virtual bool write(std::string_view frame) = 0;  // false: the client is gone
+  virtual bool flush() = 0;
+  virtual void end() = 0;
+};
+
+class ChunkedFrames : public Frames {
+ public:
+  ChunkedFrames(Call& call, std::string_view type) : answer_(call.exchange, type, common_headers(call)) {}
+  bool write(std::string_view frame) override { return answer_.write(frame); }
+  bool flush() override { return answer_.flush(); }
+  void end() override { answer_.end(); }
+
+ private:
+  ChunkedAnswer answer_;
+};
+
+class SocketFrames : public Frames {
+ public:
+  SocketFrames(WebSocket socket, bool binary) : socket_(std::move(socket)), opcode_(binary ? kBinary : kText) {}
+  bool write(std::string_view frame) override { return socket_.send(opcode_, frame); }
+  bool flush() override { return true; }
+  void end() override { socket_.close(); }
+
+ private:
+  WebSocket socket_;
+  Opcode opcode_;
+};
+
+const char* type_name(EventType type) {
+  switch (type) {
+    case EventType::added: return "ADDED";
+    case EventType::modified: return "MODIFIED";
+    case EventType::deleted: return "DELETED";
+    case EventType::bookmark:
+    case EventType::synced: return "BOOKMARK";
+  }
+  return "ERROR";
+}
+
+class Stream {  // turns events into frames
+ public:
+  Stream(Call& call, const Request& request, Frames& frames) : call_(call), request_(request), frames_(frames) {}
+
+  bool send(const WatchEvent& event) {
+    // The commonest by far: stored text, as it is.
+    if (request_.wanted.encoding == Encoding::json && request_.wanted.as == As::itself) {
+      std::string frame = "{\"type\":\"";
+      frame += type_name(event.type);
+      frame += "\",\"object\":";
+      frame += event.object->text();
+      return frames_.write(frame += "}\n");
+    }
+    schema::TableOptions table{request_.include, !std::exchange(columns_sent_, true), std::to_string(event.revision), {}};
+    auto text = represent(*call_.info, event.object, request_.wanted, table, call_.house.clock.now());
+    return text && frames_.write(framed(type_name(event.type), *std::move(text)));
+  }
+
+  bool bookmark(Revision revision, bool ends_initial) {
+    json::object metadata{{"resourceVersion", std::to_string(revision)}, {"creationTimestamp", nullptr}};
+    if (ends_initial) metadata["annotations"] = json::object{{"k8s.io/initial-events-end", "true"}};
+    json::value object = json::object{{"kind", call_.kind().kind}, {"apiVersion", call_.kind().api_version()}, {"metadata", std::move(metadata)}};
+    if (request_.wanted.as != As::itself) {
+      if (request_.wanted.as == As::table) {
+        auto made = schema::to_table(*call_.info, std::span<const ObjectPtr>(), {schema::IncludeObject::none, !columns_sent_, std::to_string(revision), {}}, call_.house.clock.now());
+        if (ends_initial) {
+          // Tables carry the mark in a row's object.
+          json::value row = json::object{{"cells", json::array()}, {"object", schema::partial_metadata(object)}};
+          make(made, "rows") = json::array{std::move(row)};
+        }
+        columns_sent_ = true;
+        object = std::move(made);
+      } else {
+        object = schema::partial_metadata(object);
+      }
+    }
+    auto text = encode(object, request_.wanted);
+    return text && frames_.write(framed("BOOKMARK", *std::move(text))) && frames_.flush();
+  }
+
+  void error(const Error& why) {
+    auto text = encode(to_status(why), request_.wanted);
+    if (text && frames_.write(framed("ERROR", *std::move(text)))) frames_.flush();
+  }
+
+ private:
+  std::string framed(std::string_view type, std::string object) const {
+    if (request_.wanted.encoding == Encoding::protobuf) return schema::watch_frame(type, object);
+    if (request_.wanted.encoding == Encoding::yaml) {
+      std::string out = "---\nobject:\n";
+      for (std::string_view line : split(trim(object), '\n')) out += "  " + std::string(line) + "\n";
+      return out + "type: " + std::string(type) + "\n";
+    }
+    return "{\"type\":\"" + std::string(type) + "\",\"object\":" + std::string(trim(object)) + "}\n";
+  }
+
+  Call& call_;
+  const Request& request_;
+  Frames& frames_;
+  bool columns_sent_ = false;
+};
+
+// What is there, as ADDED. Returns the revision to go on from. Errors: unavailable when the client is gone.
+Result<Revision> send_initial(Call& call, const Request& request, Stream& stream, Frames& frames) {
+  engine::ListOptions options;
+  options.ns = request.ns;
+  options.matches = request.filter;
+  engine::ListPage page = TRY(call.house.registry.engine().list(call.kind(), options));
+  for (const ObjectPtr& object : page.items)
+    if (!stream.send({EventType::added, object, object->revision()})) return Error(Code::unavailable, "the client went away");
+  if (request.marks_end_of_initial && !stream.bookmark(page.revision, true)) return Error(Code::unavailable, "the client went away");
+  if (!frames.flush()) return Error(Code::unavailable, "the client went away");
+  return page.revision;
+}
+
+// Whether the client is really gone, now that it stirred. What it says during a watch nobody reads: that ends it as well.
+bool client_left(TlsConnection& connection) { return connection.peer_gone() || connection.has_buffered_input(); }
+
+void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream& stream, Frames& frames) {
+  std::stop_token stirred = call.exchange.notice_peer();
+  auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
+  for (;;) {
+    auto event = watcher.take(stirred, request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline);
+    if (!event) return stream.error(event.error());
+    if (*event) {
+      auto seen = registry::seen_through(request.filter, **event);
+      if (seen && seen->object && !(stream.send(*seen) && frames.flush())) return;
+      continue;
+    }
+    if (stirred.stop_requested()) {
+      if (client_left(call.exchange.connection)) return;
+      stirred = call.exchange.notice_peer();
+      continue;
+    }
+    bool over = std::chrono::steady_clock::now() >= request.deadline;
+    if (request.bookmarks && !stream.bookmark(watcher.progress(), false)) return;
+    if (over) return frames.end();
+    next_bookmark += kBookmarkEvery;
+  }
+}
+
+Result<std::unique_ptr<Frames>> open_frames(Call& call, const Request& request) {
+  bool binary = request.wanted.encoding == Encoding::protobuf;
+  if (asks_for_websocket(call.head())) {
+    WebSocket socket = TRY(WebSocket::accept(call.exchange, {"", "binary.k8s.io", "base64.binary.k8s.io"}));
+    return std::unique_ptr<Frames>(std::make_unique<SocketFrames>(std::move(socket), binary));
+  }
+  std::string type(request.wanted.media_type());
+  if (binary) type += ";stream=watch";
+  return std::unique_ptr<Frames>(std::make_unique<ChunkedFrames>(call, type));
+}
+
+Result<void> watch(Call& call) {
+  Request request = TRY(read_request(call));
+  auto frames = TRY(open_frames(call, request));
+  Stream stream(call, request, *frames);
+  Revision after = request.after;
+  if (request.initial) {
+    auto sent = send_initial(call, request, stream, *frames);
+    if (!sent) return sent.error().code() == Code::unavailable ? void() : stream.error(sent.error()), Result<void>();
+    after = *sent;
+  }
+  auto watcher = call.house.registry.engine().watch(call.kind(), request.ns, after);
+  if (!watcher) {
+    stream.error(watcher.error());
+    return frames->end(), Result<void>();
+  }
+  follow(call, request, **watcher, stream, *frames);
+  return {};
+}
+
+}  // namespace
+
+void serve_watch(Call& call) { answer_with(call, watch(call)); }
+
+}  // namespace coracle::api
