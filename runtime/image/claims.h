@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims: names that one worker at a time may have. Pulls from one registry take turns (as the kubelet's do by default),
+// and two pulls never write the same partial download.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/result.h"
+#include "runtime/base/scope.h"
+
+namespace coracle::image {
+
+class Claims {
+ public:
+  // Blocks until nobody else has `name`; the Scope gives it back. Errors: cancelled.
+  Result<Scope> take(const std::string& name, std::stop_token stop) {
+    bool got = held_.wait(stop, [&](const auto& held) { return !held.contains(name); },
+                          [&](auto& held) { return !stop.stop_requested() && held.insert(name).second; });
+    if (!got) return Error(Code::cancelled, "cancelled");
+    return Scope([this, name] {
+      held_.with([&](auto& held) { held.erase(name); });
+      held_.notify();
+    });
+  }
+  bool any() const { return held_.with([](const auto& held) { return !held.empty(); }); }
+
+ private:
+  Guarded<std::set<std::string>> held_;
+};
+
+}  // namespace coracle::image

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// See content.h. A file comes into being by rename; a layer too, after everything in it is on the disk.
+#include "runtime/image/content.h"
+
+#include "runtime/base/json.h"
+#include "runtime/base/text.h"
+#include "runtime/image/manifest.h"
+#include "runtime/sys/inode.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr size_t kIndexMax = 16 << 20;
+constexpr size_t kLayerRecordMax = 4096;
+constexpr int kIndexVersion = 1;
+
+bool is_old(const struct stat& info, std::chrono::seconds age) {
+  return system_clock().now() - std::chrono::system_clock::from_time_t(info.st_mtime) > age;
+}
+
+Result<Fd> ensure_dir(const Fd& dir, const std::string& name, mode_t mode) {
+  auto made = sys::make_directory_at(dir, name, mode);
+  if (!made && made.error().code() != Code::already_exists) return made.take_error();
+  return sys::open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+std::vector<std::string> texts(const json::value& from, std::string_view key) {
+  std::vector<std::string> out;
+  for (const json::value& text : get_array(from, key))
+    if (text.is_string()) out.emplace_back(text.get_string());
+  return out;
+}
+
+}  // namespace
+
+Result<Content> Content::open(const std::string& path) {
+  TRY(sys::make_directories(path, 0700));
+  Content content;
+  content.path_ = path;
+  content.root_ = TRY(sys::open_directory(path));
+  TRY(sys::change_mode(content.root_, 0700).wrap(path));
+  content.lock_ = TRY(sys::lock_file(path + "/lock"));
+  TRY(sys::remove_tree(content.root_, "staging"));
+  content.staging_ = TRY(ensure_dir(content.root_, "staging", 0700));
+  content.configs_ = TRY(ensure_dir(content.root_, "configs", 0700));
+  content.layers_ = TRY(ensure_dir(content.root_, "layers", 0700));
+  content.partial_ = TRY(ensure_dir(content.root_, "partial", 0700));
+  content.snapshots_ = TRY(ensure_dir(content.root_, "snapshots", 0700));
+  content.empty_ = TRY(ensure_dir(content.root_, "empty", 0755));
+  return content;
+}
+
+Result<std::vector<Record>> Content::read_index() const {
+  auto text = sys::read_file_at(root_, "images.json", kIndexMax);
+  if (!text && text.error().code() == Code::not_found) return std::vector<Record>();
+  if (!text) return text.take_error();
+  auto document = parse_json(*text);
+  if (!document) return document.take_error().wrap(path_ + "/images.json");
+  if (get_int(*document, "version") != kIndexVersion)
+    return Error(Code::unsupported, path_ + "/images.json is of another version");
+  std::vector<Record> records;
+  for (const json::value& image : get_array(*document, "images")) {
+    Digest id = TRY(Digest::parse(get_string(image, "id")).wrap("images.json"));
+    records.push_back({std::move(id), texts(image, "references"), texts(image, "digests")});
+  }
+  return records;
+}
+
+Result<void> Content::write_index(const std::vector<Record>& records) const {
+  json::array images;
+  for (const Record& record : records)
+    images.push_back({{"id", record.id.text()},
+                      {"references", json::array(record.references.begin(), record.references.end())},
+                      {"digests", json::array(record.digests.begin(), record.digests.end())}});
+  return sys::replace_file_at(root_, "images.json", to_text(json::object{{"version", kIndexVersion}, {"images", std::move(images)}}));
+}
+
+Result<std::string> Content::read_config(const Digest& id) const {
+  std::string text = TRY(sys::read_file_at(configs_, id.hex(), kManifestMax));
+  if (digest_of(text) != id) return Error(Code::invalid, "the configuration " + id.text() + " is damaged");
+  return text;
+}
+
+Result<void> Content::write_config(const Digest& id, std::string_view text) const {
+  if (auto there = read_config(id)) return {};
+  return sys::replace_file_at(configs_, id.hex(), text);
+}
+
+bool Content::has_layer(const Digest& chain) const { return bool(sys::stat_at(layers_, chain.hex())); }
+
+std::string Content::layer_path(const Digest& chain) const { return path_ + "/layers/" + chain.hex() + "/diff"; }
+
+Result<Fd> Content::open_layer(const Digest& chain) const {
+  Fd layer = TRY(sys::open_at(layers_, chain.hex(), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  return sys::open_at(layer, "diff", O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+Result<Bytes> Content::layer_size(const Digest& chain) const {
+  Fd layer = TRY(sys::open_at(layers_, chain.hex(), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  std::string text = TRY(sys::read_file_at(layer, "layer.json", kLayerRecordMax));
+  auto document = parse_json(text);
+  if (!document) return document.take_error();
+  return Bytes(get_int(*document, "size"));
+}
+
+Result<Staging> Content::stage() {
+  std::string name = std::to_string(__atomic_add_fetch(&staged_, 1, __ATOMIC_RELAXED));
+  Fd dir = TRY(ensure_dir(staging_, name, 0700));
+  Fd diff = TRY(ensure_dir(dir, "diff", 0755));
+  TRY(sys::change_mode(diff, 0755));  // what a root looks like unless described
+  return Staging(staging_, std::move(name), std::move(diff));
+}
+
+Result<void> Content::keep_layer(Staging staging, const Digest& chain, Bytes size) const {
+  Fd dir = TRY(sys::open_at(staging_, staging.name(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  TRY(sys::replace_file_at(dir, "layer.json", to_text(json::object{{"size", size.count}})));
+  TRY(sys::sync_file_system(dir));
+  auto placed = sys::rename_at(staging_, staging.name(), layers_, chain.hex());
+  if (!placed) {
+    if (has_layer(chain)) return {};
+    return placed;
+  }
+  staging.kept();
+  return sys::sync(layers_);
+}
+
+Result<Fd> Content::open_partial(const Digest& blob) const {
+  return sys::open_at(partial_, blob.hex(), O_RDWR | O_CREAT | O_APPEND, 0600);
+}
+
+Result<void> Content::drop_partial(const Digest& blob) const { return sys::remove_tree(partial_, blob.hex()); }
+
+Result<void> Content::collect(const std::set<Digest>& configs, const std::set<Digest>& chains,
+                              const std::set<Digest>& doomed, std::chrono::seconds age) const {
+  auto sweep = [&](const Fd& dir, const std::set<Digest>* keep) -> Result<void> {
+    std::vector<sys::DirEntry> entries = TRY(sys::list(dir));
+    for (const auto& [name, type, inode] : entries) {
+      auto digest = Digest::parse("sha256:" + name);
+      if (digest && keep && keep->contains(*digest)) continue;
+      auto info = sys::stat_at(dir, name);
+      bool goes = info && (is_old(*info, age) || (digest && doomed.contains(*digest)));
+      if (!goes) continue;
+      // Moved away first: what is half deleted when the power goes must not look like a layer.
+      std::string trash = "trash-" + name;
+      TRY(sys::rename_at(dir, name, staging_, trash));
+      TRY(sys::remove_tree(staging_, trash));
+    }
+    return {};
+  };
+  TRY(sweep(configs_, &configs));
+  TRY(sweep(layers_, &chains));
+  return sweep(partial_, nullptr);
+}
+
+}  // namespace coracle::image

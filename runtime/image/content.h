@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Content: the directory of the image store and what a crash must not half-write in it. Layout: store.h.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/image/digest.h"
+#include "runtime/image/unpack.h"
+#include "runtime/runtime.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::image {
+
+// What images.json says of one image. The order of names is that in which they came.
+struct Record {
+  Digest id;
+  std::vector<std::string> references, digests;
+  bool operator==(const Record&) const = default;
+};
+
+// A layer on its way: a directory under staging/ that vanishes with this unless it was kept.
+class Staging {
+ public:
+  Staging(const Fd& parent, std::string name, Fd diff) : parent_(&parent), name_(std::move(name)), diff_(std::move(diff)) {}
+  Staging(Staging&& other) noexcept
+      : parent_(std::exchange(other.parent_, nullptr)), name_(std::move(other.name_)), diff_(std::move(other.diff_)) {}
+  Staging& operator=(Staging&&) = delete;
+  ~Staging() {
+    if (parent_) (void)sys::remove_tree(*parent_, name_);  // what stays behind goes when the store is opened again
+  }
+  const Fd& diff() const { return diff_; }
+  const std::string& name() const { return name_; }
+  void kept() { parent_ = nullptr; }
+
+ private:
+  const Fd* parent_;
+  std::string name_;
+  Fd diff_;
+};
+
+class Content {
+ public:
+  // Errors: conflict when another process has the directory.
+  static Result<Content> open(const std::string& path);
+
+  Result<std::vector<Record>> read_index() const;  // empty when there is none yet
+  Result<void> write_index(const std::vector<Record>& records) const;
+
+  Result<std::string> read_config(const Digest& id) const;  // verified
+  Result<void> write_config(const Digest& id, std::string_view text) const;
+
+  bool has_layer(const Digest& chain) const;
+  Result<Bytes> layer_size(const Digest& chain) const;
+  std::string layer_path(const Digest& chain) const;  // its diff directory
+  Result<Fd> open_layer(const Digest& chain) const;   // the same
+  Result<Staging> stage();
+  // Puts a staged layer in its place, on the disk. Somebody may have been faster: that is as good.
+  Result<void> keep_layer(Staging staging, const Digest& chain, Bytes size) const;
+
+  Result<Fd> open_partial(const Digest& blob) const;  // read and append, from its start
+  Result<void> drop_partial(const Digest& blob) const;
+
+  // Deletes configurations and layers that are not to be kept and are either doomed or nobody touched for `age`; partial
+  // downloads by age alone.
+  Result<void> collect(const std::set<Digest>& configs, const std::set<Digest>& chains, const std::set<Digest>& doomed,
+                       std::chrono::seconds age) const;
+
+  const Fd& snapshots() const { return snapshots_; }
+  const Fd& spool() const { return staging_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  Content() = default;
+  std::string path_;
+  Fd lock_, root_, configs_, layers_, partial_, staging_, snapshots_, empty_;
+  uint64_t staged_ = 0;
+};
+
+}  // namespace coracle::image

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// libcurl's multi interface, driven by whoever reads. See http.h.
+#include "runtime/image/http.h"
+
+#include <curl/curl.h>
+
+#include <functional>
+
+#include "runtime/base/text.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr long kConnectSeconds = 15;
+constexpr long kStallSeconds = 60;  // without a byte
+constexpr int kPollMilliseconds = 1000;
+
+Error error_of(CURLcode code, const char* detail, const std::string& url) {
+  Code kind = Code::unavailable;
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL) kind = Code::forbidden;
+  if (code == CURLE_URL_MALFORMAT) kind = Code::invalid;
+  if (code == CURLE_OPERATION_TIMEDOUT) kind = Code::timeout;
+  return Error(kind, url + ": " + (detail && *detail ? detail : curl_easy_strerror(code)));
+}
+
+std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK || !text) return {};
+  std::string out = text;
+  curl_free(text);
+  return out;
+}
+
+// `location` as seen from `base`, or "".
+std::string resolve(const std::string& base, const std::string& location) {
+  std::unique_ptr<CURLU, void (*)(CURLU*)> url(curl_url(), curl_url_cleanup);
+  if (curl_url_set(url.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK) return {};
+  if (curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK) return {};
+  return part_of(url.get(), CURLUPART_URL);
+}
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+class CurlExchange : public Http::Exchange {
+ public:
+  CurlExchange(CURLM* multi, std::stop_token stop, std::string url)
+      : multi_(multi), stop_(std::move(stop)), url_(std::move(url)), easy_(curl_easy_init()) {}
+  ~CurlExchange() override {
+    if (added_) curl_multi_remove_handle(multi_, easy_);
+    curl_easy_cleanup(easy_);
+    curl_slist_free_all(sent_);
+  }
+
+  Result<void> begin(const Request& request, const std::string& authorization);
+  int status() const override { return status_; }
+  std::vector<std::string> headers(std::string_view name) const override {
+    std::vector<std::string> values;
+    for (auto [at, end] = headers_.equal_range(std::string(name)); at != end; ++at) values.push_back(at->second);
+    return values;
+  }
+  const std::string& url() const override { return url_; }
+  Result<std::string_view> next() override;
+
+ private:
+  static size_t on_body(char* bytes, size_t, size_t count, void* self) {
+    static_cast<CurlExchange*>(self)->arrived_.append(bytes, count);
+    return count;
+  }
+  static size_t on_header(char* bytes, size_t, size_t count, void* self) {
+    static_cast<CurlExchange*>(self)->read_header(std::string_view(bytes, count));
+    return count;
+  }
+  void read_header(std::string_view line);
+  Result<void> pump();  // lets something happen
+
+  CURLM* multi_;
+  std::stop_token stop_;
+  std::string url_;
+  CURL* easy_;
+  curl_slist* sent_ = nullptr;
+  char detail_[CURL_ERROR_SIZE] = "";
+  bool added_ = false, head_ = false, done_ = false;
+  CURLcode outcome_ = CURLE_OK;
+  int status_ = 0;
+  size_t header_bytes_ = 0;
+  std::multimap<std::string, std::string> headers_;
+  std::string arrived_, given_;
+};
+
+void CurlExchange::read_header(std::string_view line) {
+  if (line.starts_with("HTTP/")) {  // also after "100 Continue" and a proxy's answer
+    headers_.clear();
+    header_bytes_ = 0;
+    size_t space = line.find(' ');
+    status_ = space == line.npos ? 0 : parse_number<int>(line.substr(space + 1, 3)).value_or(0);
+    return;
+  }
+  if (trim(line).empty()) {
+    head_ = status_ >= 200;
+    return;
+  }
+  header_bytes_ += line.size();
+  size_t colon = line.find(':');
+  if (colon == line.npos || header_bytes_ > kHeadersMax) return;
+  headers_.emplace(to_lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
+}
+
+Result<void> CurlExchange::begin(const Request& request, const std::string& authorization) {
+  auto add = [&](const std::string& header) { sent_ = curl_slist_append(sent_, header.c_str()); };
+  for (const std::string& header : request.headers) add(header);
+  if (!authorization.empty()) add("Authorization: " + authorization);
+  curl_easy_setopt(easy_, CURLOPT_URL, url_.c_str());
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, sent_);
+  curl_easy_setopt(easy_, CURLOPT_USERAGENT, "coracle");
+  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_TIME, kStallSeconds);
+  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, detail_);
+  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  if (request.from > 0) curl_easy_setopt(easy_, CURLOPT_RANGE, (std::to_string(request.from) + "-").c_str());
+  if (!request.form.empty()) curl_easy_setopt(easy_, CURLOPT_COPYPOSTFIELDS, request.form.c_str());
+  if (!request.verify) {
+    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return Error(Code::internal, "cannot start a transfer");
+  added_ = true;
+  while (!head_ && !done_)
+    TRY(pump());
+  if (done_ && outcome_ != CURLE_OK && !head_) return error_of(outcome_, detail_, url_);
+  return {};
+}
+
+Result<void> CurlExchange::pump() {
+  if (stop_.stop_requested()) return Error(Code::cancelled, "cancelled");
+  int running = 0;
+  size_t before = arrived_.size();
+  bool had_head = head_;
+  if (CURLMcode code = curl_multi_perform(multi_, &running); code != CURLM_OK)
+    return Error(Code::unavailable, url_ + ": " + curl_multi_strerror(code));
+  int left = 0;
+  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE || message->easy_handle != easy_) continue;
+    done_ = true;
+    outcome_ = message->data.result;
+  }
+  bool moved = done_ || arrived_.size() != before || head_ != had_head;
+  if (!moved) curl_multi_poll(multi_, nullptr, 0, kPollMilliseconds, nullptr);
+  return {};
+}
+
+Result<std::string_view> CurlExchange::next() {
+  while (arrived_.empty() && !done_)
+    TRY(pump());
+  if (arrived_.empty() && outcome_ != CURLE_OK) return error_of(outcome_, detail_, url_);
+  given_.clear();
+  given_.swap(arrived_);
+  return std::string_view(given_);
+}
+
+}  // namespace
+
+std::string origin_of(const std::string& url) {
+  std::unique_ptr<CURLU, void (*)(CURLU*)> parsed(curl_url(), curl_url_cleanup);
+  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK) return {};
+  std::string scheme = part_of(parsed.get(), CURLUPART_SCHEME);
+  if (scheme != "http" && scheme != "https") return {};
+  return scheme + "://" + to_lower(part_of(parsed.get(), CURLUPART_HOST)) + ":" +
+         part_of(parsed.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+}
+
+std::string Http::Exchange::header(std::string_view name) const {
+  auto values = headers(name);
+  return values.empty() ? std::string() : values.front();
+}
+
+struct Http::Impl {
+  std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi{curl_multi_init(), curl_multi_cleanup};
+  std::stop_callback<std::function<void()>> wake;  // a stop interrupts the poll
+  explicit Impl(std::stop_token stop) : wake(std::move(stop), [this] { curl_multi_wakeup(multi.get()); }) {}
+};
+
+Http::Http(std::stop_token stop) : stop_(stop), impl_(std::make_unique<Impl>(stop)) {}
+Http::~Http() = default;
+
+Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
+  const std::string first = origin_of(request.url);
+  if (first.empty()) return Error(Code::invalid, "no http or https URL: " + quoted(request.url));
+  std::string url = request.url;
+  bool left_home = false;  // once elsewhere, the authorisation is not shown again, not even back home
+  for (int hops = 0; hops <= kRedirectsMax; ++hops) {
+    auto exchange = std::make_unique<CurlExchange>(impl_->multi.get(), stop_, url);
+    TRY(exchange->begin(request, left_home ? "" : request.authorization));
+    std::string location = exchange->header("location");
+    if (!is_redirect(exchange->status()) || location.empty() || !request.form.empty())
+      return std::unique_ptr<Exchange>(std::move(exchange));
+    url = resolve(url, location);
+    std::string origin = origin_of(url);
+    if (origin.empty()) return Error(Code::forbidden, request.url + ": redirected to " + quoted(location));
+    if (first.starts_with("https:") && origin.starts_with("http:") && request.verify)
+      return Error(Code::forbidden, request.url + ": redirected from https to http");
+    left_home = left_home || origin != first;
+  }
+  return Error(Code::unavailable, request.url + ": more than " + std::to_string(kRedirectsMax) + " redirects");
+}
+
+Result<std::string> read_all(Source& source, size_t max) {
+  std::string text;
+  for (;;) {
+    std::string_view piece = TRY(source.next());
+    if (piece.empty()) return text;
+    if (text.size() + piece.size() > max) return Error(Code::too_large, "the answer is larger than " + std::to_string(max) + " bytes");
+    text.append(piece);
+  }
+}
+
+}  // namespace coracle::image

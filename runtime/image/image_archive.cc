@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// See image_archive.h.
+#include "runtime/image/image_archive.h"
+
+#include "runtime/base/json.h"
+#include "runtime/base/text.h"
+#include "runtime/image/tar.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr int kLinksMax = 8;      // one after the other
+constexpr int kIndexDepthMax = 3;
+constexpr size_t kNameMax = 4096;
+
+// "./a//b/../c" → "a/c": names in an archive are keys to us, never paths.
+std::string normal(std::string_view name, std::string_view from_dir = {}) {
+  std::vector<std::string> parts;
+  auto walk = [&](std::string_view text) {
+    for (std::string_view part : split(text, '/')) {
+      if (part.empty() || part == ".") continue;
+      if (part != "..") parts.emplace_back(part);
+      else if (!parts.empty()) parts.pop_back();
+    }
+  };
+  if (!name.starts_with('/')) walk(from_dir);
+  walk(name);
+  return join(parts, "/");
+}
+
+std::string blob_name(const Digest& digest) { return "blobs/sha256/" + digest.hex(); }
+
+Result<std::string> read_blob(const Spool& spool, const Digest& digest) {
+  std::string text = TRY(spool.text(blob_name(digest)));
+  if (digest_of(text) != digest) return Error(Code::invalid, blob_name(digest) + " is not what its digest says");
+  return text;
+}
+
+// ---- docker save ----
+
+Result<ArchivedImage> read_docker_image(const Spool& spool, const json::value& entry) {
+  std::string config = TRY(spool.text(normal(get_string(entry, "Config"))));
+  ArchivedImage image{{}, {}, digest_of(config), config, {}};
+  for (const json::value& tag : get_array(entry, "RepoTags")) {
+    if (!tag.is_string()) return Error(Code::invalid, "RepoTags holds what is no string");
+    Reference name = TRY(parse_reference(std::string_view(tag.get_string())));
+    image.names.push_back(std::move(name));
+  }
+  const json::array& layers = get_array(entry, "Layers");
+  if (layers.size() > kLayersMax) return Error(Code::too_large, "more than " + std::to_string(kLayersMax) + " layers");
+  for (const json::value& layer : layers) {
+    if (!layer.is_string()) return Error(Code::invalid, "Layers holds what is no string");
+    image.layers.push_back({normal(std::string_view(layer.get_string())), {}});
+  }
+  return image;
+}
+
+Result<std::vector<ArchivedImage>> read_docker(const Spool& spool) {
+  std::string text = TRY(spool.text("manifest.json"));
+  auto document = parse_json(text);
+  if (!document) return document.take_error().as(Code::invalid).wrap("manifest.json");
+  if (!document->is_array()) return Error(Code::invalid, "manifest.json is no list");
+  if (document->get_array().size() > kArchiveImagesMax) return Error(Code::too_large, "more than 100 images in one archive");
+  std::vector<ArchivedImage> images;
+  for (const json::value& entry : document->get_array()) {
+    ArchivedImage image = TRY(read_docker_image(spool, entry).wrap("manifest.json"));
+    images.push_back(std::move(image));
+  }
+  return images;
+}
+
+// ---- OCI layout ----
+
+Result<ArchivedImage> read_oci_image(const Spool& spool, const Descriptor& top, const Platform& platform) {
+  Descriptor at = top;
+  for (int depth = 0; depth < kIndexDepthMax; ++depth) {
+    std::string text = TRY(read_blob(spool, at.digest));
+    ManifestOrIndex document = TRY(parse_manifest(text, at.media_type).wrap(at.digest.text()));
+    if (document.index) {
+      at = TRY(choose(*document.index, platform));
+      continue;
+    }
+    const Descriptor& config = document.manifest->config;
+    std::string configuration = TRY(read_blob(spool, config.digest));
+    ArchivedImage image{{}, top.digest, config.digest, std::move(configuration), {}};
+    for (const Descriptor& layer : document.manifest->layers) image.layers.push_back({blob_name(layer.digest), layer});
+    return image;
+  }
+  return Error(Code::invalid, "indexes within indexes within indexes");
+}
+
+// A bare tag ("latest", which some tools write as the reference's name) names no image.
+Result<std::vector<Reference>> names_of(const Descriptor& descriptor) {
+  std::vector<Reference> names;
+  if (descriptor.name.find_first_of(":/") == std::string::npos) return names;
+  Reference name = TRY(parse_reference(descriptor.name));
+  names.push_back(std::move(name));
+  return names;
+}
+
+Result<std::vector<ArchivedImage>> read_oci(const Spool& spool, const Platform& platform) {
+  std::string text = TRY(spool.text("index.json"));
+  ManifestOrIndex top = TRY(parse_manifest(text, "").wrap("index.json"));
+  if (!top.index) return Error(Code::invalid, "index.json is no index");
+  std::map<std::string, Index> by_name;  // one image for several platforms may stand side by side
+  for (const Descriptor& entry : top.index->manifests) by_name[entry.name].manifests.push_back(entry);
+  if (by_name.size() > kArchiveImagesMax) return Error(Code::too_large, "more than 100 images in one archive");
+  std::vector<ArchivedImage> images;
+  for (const auto& [name, index] : by_name) {
+    Descriptor chosen = index.manifests.front();
+    if (index.manifests.size() > 1)
+      chosen = TRY(choose(index, platform));
+    ArchivedImage image = TRY(read_oci_image(spool, chosen, platform));
+    image.names = TRY(names_of(chosen));
+    images.push_back(std::move(image));
+  }
+  return images;
+}
+
+}  // namespace
+
+Result<Spool> Spool::read(Source& stream, const Fd& dir) {
+  Spool spool;
+  spool.dir_ = &dir;
+  TarReader tar(stream);
+  int64_t bytes = 0;
+  for (;;) {
+    archive_entry* entry = TRY(tar.next());
+    if (!entry) break;
+    const char* raw = archive_entry_pathname(entry);
+    if (!raw || std::string_view(raw).size() > kNameMax) return Error(Code::invalid, "an entry has no good name");
+    std::string name = normal(raw);
+    if (spool.files_.size() >= kArchiveFilesMax) return Error(Code::too_large, "more than 20000 files in the archive");
+    const char* hard = archive_entry_hardlink(entry);
+    const char* symbolic = archive_entry_symlink(entry);
+    if (hard) {
+      spool.files_[name] = {"", normal(hard)};
+    } else if (archive_entry_filetype(entry) == AE_IFLNK && symbolic) {
+      size_t slash = name.rfind('/');
+      spool.files_[name] = {"", normal(symbolic, slash == name.npos ? "" : std::string_view(name).substr(0, slash))};
+    } else if (archive_entry_filetype(entry) == AE_IFREG) {
+      std::string stored = std::to_string(spool.files_.size());
+      Fd file = TRY(sys::open_at(dir, stored, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+      for (int64_t at = 0;;) {
+        TarReader::Piece piece = TRY(tar.data());
+        if (piece.bytes.empty()) break;
+        if (piece.offset != at) return Error(Code::invalid, quoted(name) + " is a sparse file");
+        at += int64_t(piece.bytes.size());
+        bytes += int64_t(piece.bytes.size());
+        if (bytes > kArchiveBytesMax) return Error(Code::too_large, "the archive holds more than 64 GiB");
+        TRY(sys::write_all(file, piece.bytes));
+      }
+      spool.files_[name] = {stored, ""};
+    }
+  }
+  TRY(stream.drain());
+  return spool;
+}
+
+const Spool::File* Spool::resolve(std::string name) const {
+  for (int links = 0; links <= kLinksMax; ++links) {
+    auto found = files_.find(name);
+    if (found == files_.end()) return nullptr;
+    if (found->second.link.empty()) return &found->second;
+    name = found->second.link;
+  }
+  return nullptr;
+}
+
+Result<Fd> Spool::open(const std::string& name) const {
+  const File* file = resolve(name);
+  if (!file) return Error(Code::invalid, "the archive holds no " + quoted(name));
+  return sys::open_at(*dir_, file->stored, O_RDONLY | O_NOFOLLOW);
+}
+
+Result<std::string> Spool::text(const std::string& name) const {
+  Fd file = TRY(open(name));
+  return sys::read_all(file, kManifestMax).wrap(name);
+}
+
+Result<std::vector<ArchivedImage>> read_archive(const Spool& spool, const Platform& platform) {
+  if (spool.has("manifest.json")) return read_docker(spool);
+  if (spool.has("index.json")) return read_oci(spool, platform);
+  return Error(Code::invalid, "no image archive: it holds neither manifest.json nor index.json");
+}
+
+}  // namespace coracle::image

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// See registry.h.
+#include "runtime/image/registry.h"
+
+#include <algorithm>
+
+#include "runtime/base/json.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr size_t kTokenMax = 1 << 20;
+constexpr size_t kErrorBodyMax = 16 << 10;
+
+const std::vector<std::string> kManifestHeaders = {
+    "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"};
+
+bool is_loopback(const std::string& registry) {
+  std::string host = registry.substr(0, registry.starts_with('[') ? registry.find(']') + 1 : registry.find(':'));
+  return host == "localhost" || host == "[::1]" || (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+}
+
+std::string host_of(const std::string& url) {
+  size_t start = url.find("://");
+  start = start == url.npos ? 0 : start + 3;
+  return url.substr(start, url.find('/', start) - start);
+}
+
+bool may_pass(const Error& error) {  // could the same request succeed in a while?
+  return error.code() == Code::unavailable || error.code() == Code::timeout || error.code() == Code::too_many_requests;
+}
+
+// Sleeps, unless asked to stop.
+Result<void> pause(std::stop_token stop, std::chrono::milliseconds time) {
+  Guarded<bool> nothing(false);
+  nothing.wait_until(stop, std::chrono::steady_clock::now() + time, [](bool) { return false; }, [](bool) {});
+  if (stop.stop_requested()) return Error(Code::cancelled, "cancelled");
+  return {};
+}
+
+class Backoff {  // pauses between attempts in a row
+ public:
+  explicit Backoff(std::chrono::milliseconds first) : first_(first), next_(first) {}
+  void progress() { attempts_ = 0, next_ = first_; }
+  // Waits before another attempt, or gives the error back when there have been enough.
+  Result<void> before_retry(std::stop_token stop, Error error) {
+    if (!may_pass(error) || ++attempts_ >= kAttemptsMax) return error;
+    auto asked = std::chrono::seconds(error.details() ? error.details()->retry_after_seconds : 0);
+    TRY(pause(stop, std::min<std::chrono::milliseconds>(std::max<std::chrono::milliseconds>(next_, asked), kRetryDelayMax)));
+    next_ *= 2;
+    return {};
+  }
+
+ private:
+  std::chrono::milliseconds first_, next_;
+  int attempts_ = 0;
+};
+
+// What a registry says went wrong. Source: distribution-spec "Error Codes".
+Error refusal(Http::Exchange& answer) {
+  int status = answer.status();
+  Code code = status == 401   ? Code::unauthorized
+              : status == 403 ? Code::forbidden
+              : status == 404 ? Code::not_found
+              : status == 429 ? Code::too_many_requests
+              : status >= 500 ? Code::unavailable
+                              : Code::invalid;
+  std::string said;
+  if (auto body = read_all(answer, kErrorBodyMax)) {
+    if (auto document = parse_json(*body)) {
+      const json::array& errors = get_array(*document, "errors");
+      if (!errors.empty()) said = get_string(errors[0], "message");
+    }
+  }
+  std::string text = answer.url() + ": " + std::to_string(status) + (said.empty() ? "" : ": " + said.substr(0, 300));
+  ErrorDetails details;
+  details.retry_after_seconds = std::clamp(parse_number<int>(answer.header("retry-after")).value_or(0), 0, 60);
+  return Error(code, std::move(text)).with(std::move(details));
+}
+
+std::string basic(const runtime::Credentials& who) {
+  return "Basic " + base64_encode(who.username + ":" + who.password);
+}
+
+}  // namespace
+
+std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
+                                     const std::map<std::string, std::vector<std::string>>& mirrors) {
+  std::vector<Endpoint> out;
+  auto is_insecure = [&](const std::string& host) {
+    return is_loopback(host) || std::find(insecure.begin(), insecure.end(), host) != insecure.end();
+  };
+  auto own = mirrors.find(registry);
+  if (own == mirrors.end()) own = mirrors.find("*");
+  if (own != mirrors.end()) {
+    for (std::string url : own->second) {
+      if (url.find("://") == url.npos) url.insert(0, "https://");
+      while (url.ends_with('/')) url.pop_back();
+      if (!url.ends_with("/v2")) url += "/v2";
+      std::string host = host_of(url);
+      out.push_back({url, host, registry, !is_insecure(host), false});
+    }
+  }
+  std::string host = registry == "docker.io" ? "registry-1.docker.io" : registry;
+  bool unsafe = is_insecure(registry);
+  out.push_back({"https://" + host + "/v2", registry, "", !unsafe, false});
+  if (unsafe) out.push_back({"http://" + host + "/v2", registry, "", false, true});
+  return out;
+}
+
+template <typename T>
+Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f) {
+  for (Backoff backoff(retry_delay_);;) {
+    std::optional<Error> last;
+    for (const Endpoint& endpoint : endpoints_) {
+      if (endpoint.twin && last && !may_pass(*last)) continue;  // it did answer
+      auto got = f(endpoint);
+      if (got) return got;
+      if (got.error().code() == Code::cancelled) return got;
+      last = got.take_error();
+    }
+    TRY(backoff.before_retry(stop, std::move(*last)));
+  }
+}
+
+Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, const Challenge& challenge,
+                                          const runtime::Credentials* who) {
+  auto param = [&](const char* name) {
+    auto found = challenge.params.find(name);
+    return found == challenge.params.end() ? std::string() : found->second;
+  };
+  std::string realm = param("realm"), scope = param("scope");
+  if (scope.empty()) scope = "repository:" + reference_.repository + ":pull";
+  std::string origin = origin_of(realm);
+  if (origin.empty()) return Error(Code::invalid, "the registry names no place to get a token from");
+  if (who && endpoint.base.starts_with("https:") && endpoint.verify && !origin.starts_with("https:"))
+    return Error(Code::forbidden, "the registry wants the credentials sent unencrypted to " + quoted(realm));
+  std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
+  Request request;
+  request.verify = endpoint.verify;
+  if (who && !who->identity_token.empty()) {
+    request.url = realm;
+    request.form = "grant_type=refresh_token&client_id=coracle&" + query + "&refresh_token=" + percent_encode(who->identity_token);
+  } else {
+    request.url = realm + (realm.find('?') == realm.npos ? "?" : "&") + query;
+    if (who) request.authorization = basic(*who);
+  }
+  Exchange answer = TRY(http.start(request));
+  if (answer->status() != 200) return refusal(*answer).wrap("get token");
+  std::string body = TRY(read_all(*answer, kTokenMax).wrap("get token"));
+  auto document = parse_json(body);
+  if (!document) return document.take_error().as(Code::invalid).wrap("token");
+  std::string token(get_string(*document, "token"));
+  if (token.empty()) token = get_string(*document, "access_token");
+  if (token.empty() || token.find_first_of("\r\n") != token.npos) return Error(Code::invalid, "the registry's answer holds no token");
+  return "Bearer " + token;
+}
+
+Result<std::string> Registry::authorize(Http& http, const Endpoint& endpoint, const std::vector<Challenge>& challenges,
+                                        const runtime::Credentials* who) {
+  for (const Challenge& challenge : challenges)
+    if (challenge.scheme == "bearer") return fetch_token(http, endpoint, challenge, who);
+  for (const Challenge& challenge : challenges)
+    if (challenge.scheme == "basic" && who) return basic(*who);
+  return Error(Code::unauthorized, endpoint.host + " wants a user name and a password");
+}
+
+Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, const std::string& path,
+                                          const std::vector<std::string>& headers, int64_t from) {
+  Request request;
+  request.url = endpoint.base + "/" + reference_.repository + "/" + path;
+  if (!endpoint.ns.empty()) request.url += "?ns=" + percent_encode(endpoint.ns);
+  request.headers = headers;
+  request.from = from;
+  request.verify = endpoint.verify;
+  request.authorization = authorization_.with([&](auto& known) { return known[endpoint.base]; });
+  Exchange answer = TRY(http.start(request));
+  if (answer->status() == 401) {
+    std::vector<Challenge> challenges;
+    for (const std::string& header : answer->headers("www-authenticate"))
+      for (Challenge& challenge : parse_challenges(header)) challenges.push_back(std::move(challenge));
+    auto known = matching_credentials(credentials_, endpoint.host, reference_.repository);
+    std::vector<const runtime::Credentials*> candidates;
+    for (const auto& credentials : known) candidates.push_back(&credentials);
+    if (candidates.empty()) candidates.push_back(nullptr);  // nobody in particular
+    Error denied = refusal(*answer);
+    for (const runtime::Credentials* who : candidates) {
+      answer.reset();
+      auto authorization = authorize(http, endpoint, challenges, who);
+      if (!authorization) {
+        denied = authorization.take_error();
+        continue;
+      }
+      request.authorization = *authorization;
+      answer = TRY(http.start(request));
+      if (answer->status() != 401) {
+        authorization_.with([&](auto& all) { all[endpoint.base] = request.authorization; });
+        break;
+      }
+      denied = refusal(*answer);
+    }
+    if (!answer || answer->status() == 401) return denied;
+  }
+  bool good = answer->status() == 200 || (from > 0 && answer->status() == 206);
+  if (!good) return refusal(*answer);
+  return answer;
+}
+
+Result<Registry::Document> Registry::manifest(Http& http, const std::string& which) {
+  std::optional<Digest> wanted;
+  if (auto digest = Digest::parse(which)) wanted = *digest;
+  return at_any_endpoint<Document>(http.stop(), [&](const Endpoint& endpoint) -> Result<Document> {
+    Exchange answer = TRY(open(http, endpoint, "manifests/" + which, kManifestHeaders, 0));
+    std::string text = TRY(read_all(*answer, kManifestMax));
+    Digest digest = digest_of(text);
+    auto said = Digest::parse(answer->header("docker-content-digest"));
+    if ((wanted && digest != *wanted) || (said && digest != *said))
+      return Error(Code::invalid, answer->url() + ": the manifest is not what its digest says");
+    std::string type = answer->header("content-type");
+    return Document{std::move(text), type.substr(0, type.find(';')), std::move(digest)};
+  });
+}
+
+Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, size_t max) {
+  return at_any_endpoint<std::string>(http.stop(), [&](const Endpoint& endpoint) -> Result<std::string> {
+    Exchange answer = TRY(open(http, endpoint, "blobs/" + descriptor.digest.text(), {}, 0));
+    std::string text = TRY(read_all(*answer, max));
+    if (int64_t(text.size()) != descriptor.size || digest_of(text) != descriptor.digest)
+      return Error(Code::invalid, answer->url() + ": the blob is not what its digest says");
+    return text;
+  });
+}
+
+// First what is already here, then the network, as often as it takes.
+class LayerDownload : public Source {
+ public:
+  LayerDownload(Registry& registry, Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done)
+      : registry_(registry), http_(http), descriptor_(descriptor), partial_(partial), here_(partial), done_(done),
+        backoff_(registry.retry_delay_) {}
+
+  Result<std::string_view> next() override {
+    auto more = on_disk_ ? from_disk() : from_network();
+    if (!more) return more;
+    std::string_view piece = *more;
+    at_ += int64_t(piece.size());
+    done_ += int64_t(piece.size());
+    return piece;
+  }
+
+ private:
+  Result<std::string_view> from_disk() {
+    std::string_view piece = TRY(here_.next());
+    if (!piece.empty()) return piece;
+    on_disk_ = false;
+    return from_network();
+  }
+
+  Result<std::string_view> from_network() {
+    while (at_ < descriptor_.size) {
+      auto piece = more();
+      if (piece && !piece->empty()) {
+        backoff_.progress();
+        TRY(sys::write_all(partial_, *piece));
+        return piece;
+      }
+      answer_.reset();
+      leftover_.clear();
+      if (piece) piece = Error(Code::unavailable, "the connection ended early");
+      TRY(backoff_.before_retry(http_.stop(), piece.take_error()));
+    }
+    answer_.reset();
+    return std::string_view();
+  }
+
+  // The next piece of the exchange, started where we stand when there is none.
+  Result<std::string_view> more() {
+    if (!answer_)
+      TRY(ask());
+    given_ = std::exchange(leftover_, {});
+    std::string_view piece = given_;
+    if (piece.empty()) {
+      auto next = answer_->next();
+      if (!next) return next;
+      piece = *next;
+    }
+    int64_t left = descriptor_.size - at_;
+    if (int64_t(piece.size()) > left) return Error(Code::invalid, answer_->url() + ": more bytes than the manifest says");
+    return piece;
+  }
+
+  Result<void> ask() {
+    answer_ = TRY(registry_.at_any_endpoint<Registry::Exchange>(
+        http_.stop(), [&](const Endpoint& endpoint) -> Result<Registry::Exchange> {
+          return registry_.open(http_, endpoint, "blobs/" + descriptor_.digest.text(), {}, at_);
+        }));
+    int64_t skip = at_;
+    if (answer_->status() == 206) {  // "bytes 100-199/200"
+      std::string range = answer_->header("content-range");
+      if (!range.starts_with("bytes " + std::to_string(at_) + "-"))
+        return Error(Code::invalid, answer_->url() + ": sent another range than asked for");
+      skip = 0;
+    }
+    return skip_bytes(skip);  // a server that knows no ranges starts from the beginning
+  }
+
+  Result<void> skip_bytes(int64_t count) {
+    if (count == 0) return {};
+    while (count > 0) {
+      std::string_view piece = TRY(answer_->next());
+      if (piece.empty()) return Error(Code::unavailable, "the connection ended early");
+      if (int64_t(piece.size()) > count) {
+        leftover_ = piece.substr(size_t(count));
+        return {};
+      }
+      count -= int64_t(piece.size());
+    }
+    return {};
+  }
+
+  Registry& registry_;
+  Http& http_;
+  const Descriptor& descriptor_;
+  const Fd& partial_;
+  FileSource here_;
+  std::atomic<int64_t>& done_;
+  Backoff backoff_;
+  Registry::Exchange answer_;
+  std::string leftover_, given_;  // of a piece that began before where we stand
+  int64_t at_ = 0;
+  bool on_disk_ = true;
+};
+
+std::unique_ptr<Source> Registry::layer(Http& http, const Descriptor& descriptor, const Fd& partial,
+                                        std::atomic<int64_t>& done) {
+  return std::make_unique<LayerDownload>(*this, http, descriptor, partial, done);
+}
+
+}  // namespace coracle::image

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// See snapshot_dir.h. The link comes last, so a directory without one was never finished.
+#include "runtime/image/snapshot_dir.h"
+
+#include <algorithm>
+
+#include "runtime/base/scope.h"
+#include "runtime/image/snapshot.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/overlay.h"
+
+namespace coracle::image {
+
+bool is_snapshot_name(std::string_view name) {
+  auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+  };
+  return !name.empty() && name.size() <= kSnapshotNameMax && name[0] != '.' && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), good);
+}
+
+Result<std::map<std::string, std::string>> SnapshotDir::load() {
+  std::map<std::string, std::string> out;
+  std::vector<sys::DirEntry> entries = TRY(sys::list(dir_));
+  for (const auto& entry : entries) {
+    Fd snapshot = TRY(sys::open_at(dir_, entry.name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    auto image = sys::read_link_at(snapshot, "image");
+    if (image) {
+      out[entry.name] = *image;
+    } else {
+      TRY(sys::remove_tree(dir_, entry.name));
+    }
+  }
+  return out;
+}
+
+Result<void> SnapshotDir::create(const std::string& name, const std::string& image_id, const std::string& root_like) {
+  TRY(sys::make_directory_at(dir_, name, 0700).wrap("make snapshot"));
+  Scope undo([&] { (void)sys::remove_tree(dir_, name); });  // the error that led here is the one to report
+  Fd snapshot = TRY(sys::open_at(dir_, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  TRY(sys::make_directory_at(snapshot, "upper", 0755));
+  TRY(sys::make_directory_at(snapshot, "work", 0700));
+  Fd upper = TRY(sys::open_at(snapshot, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Fd like = TRY(sys::open(root_like, O_PATH | O_DIRECTORY));
+  struct stat info = TRY(sys::stat(like));
+  TRY(sys::change_owner(upper, info.st_uid, info.st_gid));
+  TRY(sys::change_mode(upper, info.st_mode & 07777));
+  TRY(sys::symlink_at(image_id, snapshot, "image"));
+  undo.dismiss();
+  return {};
+}
+
+Result<Fd> SnapshotDir::mount(const std::string& name, const std::vector<std::string>& lower) const {
+  std::string base = path_ + "/" + name;
+  return sys::mount_overlay({lower, base + "/upper", base + "/work", trash_path_}).wrap("mount snapshot " + name);
+}
+
+Result<Fd> SnapshotDir::mount_read_only(const std::vector<std::string>& lower) const {
+  if (lower.size() == 1) return sys::mount_read_only(lower[0]);
+  return sys::mount_overlay({lower, "", "", trash_path_}).wrap("mount image");
+}
+
+Result<void> SnapshotDir::remove(const std::string& name) {
+  std::string doomed = "snapshot-" + std::to_string(++removed_);
+  auto moved = sys::rename_at(dir_, name, trash_, doomed);
+  if (!moved && moved.error().code() == Code::not_found) return {};
+  TRY(std::move(moved));
+  return sys::remove_tree(trash_, doomed);
+}
+
+}  // namespace coracle::image

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots on the disk: snapshots/<name>/{upper,work} and the link `image`, made, mounted and deleted. What an image's
+// layers are, and that it stays while it is used, is the store's affair.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace coracle::image {
+
+class SnapshotDir {
+ public:
+  // `dir` (at `path`) holds the snapshots; `trash` is a directory of the same file system, emptied at the next start.
+  SnapshotDir(const Fd& dir, std::string path, const Fd& trash, std::string trash_path)
+      : dir_(dir), path_(std::move(path)), trash_(trash), trash_path_(std::move(trash_path)) {}
+
+  // Names and the image ids they stand on. Deletes what a crash left half-made.
+  Result<std::map<std::string, std::string>> load();
+  // `root_like`: the directory whose owner and mode the new root gets.
+  Result<void> create(const std::string& name, const std::string& image_id, const std::string& root_like);
+  // `lower`: layer directories, topmost first.
+  Result<Fd> mount(const std::string& name, const std::vector<std::string>& lower) const;
+  Result<Fd> mount_read_only(const std::vector<std::string>& lower) const;
+  Result<void> remove(const std::string& name);
+
+ private:
+  const Fd& dir_;
+  std::string path_;
+  const Fd& trash_;
+  std::string trash_path_;
+  std::atomic<uint64_t> removed_{0};
+};
+
+bool is_snapshot_name(std::string_view name);
+
+}  // namespace coracle::image

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+// See store.h. Two locks: `state_`, short, for what is known in memory; `disk_`, taken first and held while the index is
+// written or garbage is collected (nobody waits for it but pulls and removals), so that nothing is collected that a pull
+// has just found to be there.
+#include "runtime/image/store.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/guarded.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/image/claims.h"
+#include "runtime/image/content.h"
+#include "runtime/image/image_archive.h"
+#include "runtime/image/pull.h"
+#include "runtime/image/reference.h"
+#include "runtime/image/registry.h"
+#include "runtime/image/snapshot_dir.h"
+#include "runtime/image/users.h"
+#include "runtime/sys/inode.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr std::chrono::seconds kOrphanAge = std::chrono::hours(24);  // what an unfinished pull left may be used again
+constexpr size_t kUsersCached = 512;
+constexpr int kIndexDepthMax = 2;
+
+struct Known {  // one image in memory
+  Record record;
+  runtime::Image image;
+  std::vector<Digest> chain;
+  std::vector<std::string> lower;  // layer directories as the overlay wants them, topmost first
+};
+
+struct State {
+  std::vector<Known> images;
+  std::map<std::string, std::string> snapshots;  // name → image id
+  std::multiset<Digest> pinned;                  // layers and configurations of pulls on their way
+  std::map<std::pair<std::string, std::string>, oci::User> users;
+};
+
+using Written = std::vector<Record>;  // what images.json holds
+
+struct Names {
+  std::vector<std::string> references, digests;
+};
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// A reference or an id, as people may give it.
+struct Wanted {
+  std::string id;         // "sha256:…"
+  std::string reference;  // "docker.io/library/nginx:1.27"
+  std::string digest;     // "docker.io/library/nginx@sha256:…"
+  bool fits(const Record& record) const {
+    if (!id.empty()) return record.id.text() == id;
+    if (!digest.empty()) return contains(record.digests, digest);
+    return contains(record.references, reference);
+  }
+};
+
+Result<Wanted> parse_wanted(std::string_view text) {
+  for (const std::string& id : {std::string(text), "sha256:" + std::string(text)})
+    if (Digest::parse(id)) return Wanted{id, "", ""};
+  Reference reference = TRY(parse_reference(text));
+  if (reference.digest) return Wanted{"", "", reference.name() + "@" + reference.digest->text()};
+  return Wanted{"", reference.tagged(), ""};
+}
+
+class DirStore final : public Store {
+ public:
+  DirStore(const Options& options, Content content)
+      : options_(options), platform_(this_machine()), content_(std::move(content)),
+        snapshot_dir_(content_.snapshots(), content_.path() + "/snapshots", content_.spool(),
+                      content_.path() + "/staging") {
+    if (!options.architecture.empty()) platform_ = {options.architecture, "linux", ""};
+  }
+
+  Result<void> load();
+
+  std::vector<runtime::Image> list() override;
+  Result<runtime::Image> find(std::string_view reference) override;
+  Result<runtime::Image> pull(std::string_view reference, const std::vector<runtime::Credentials>& credentials,
+                              const std::function<void(const runtime::PullProgress&)>& progress,
+                              std::stop_token stop) override;
+  Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name) override;
+  Result<void> remove(std::string_view reference) override;
+  Result<oci::User> resolve_user(const runtime::Image& image, std::string_view user) override;
+  Snapshots& snapshots() override { return held_; }
+
+ private:
+  struct Held final : Snapshots {  // the other interface of the same store
+    DirStore& store;
+    explicit Held(DirStore& store) : store(store) {}
+    Result<void> create(const std::string& name, const std::string& image_id) override;
+    Result<Fd> mount(const std::string& name) override;
+    Result<void> remove(const std::string& name) override;
+    Result<std::vector<std::string>> list() override;
+    Result<Fd> mount_image(const std::string& image_id) override;
+  };
+
+  Result<Known> know(const Record& record, std::string_view configuration) const;
+  Result<std::vector<std::string>> lower_of(const std::string& image_id);
+  Scope pin(const Digest& id, const std::vector<Digest>& chain);
+  std::vector<LayerJob> plan_layers(const Configuration& configuration, const std::vector<Digest>& chain) const;
+  Result<StagedLayer> fetch_layer(Registry& registry, const Descriptor& descriptor, const LayerJob& job,
+                                  std::atomic<int64_t>& done, std::stop_token stop);
+  Result<runtime::Image> add(const Digest& id, std::string_view configuration, const Names& names);
+  Result<runtime::Image> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names);
+  Result<void> commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed);
+  Result<void> drop(Written& written, const Wanted& wanted, std::string_view text);
+
+  const Options options_;
+  Platform platform_;
+  Content content_;
+  SnapshotDir snapshot_dir_;
+  Claims claims_;
+  Guarded<State> state_;
+  Guarded<Written> disk_;
+  Held held_{*this};
+};
+
+// ---- what there is ----
+
+Result<Known> DirStore::know(const Record& record, std::string_view text) const {
+  Configuration configuration = TRY(parse_configuration(text));
+  Known known{record, {}, {}, {}};
+  known.image.id = record.id.text();
+  known.image.references = record.references;
+  known.image.digests = record.digests;
+  known.image.created = configuration.created;
+  known.image.config = configuration.config;
+  known.chain = chain_ids(configuration.diff_ids);
+  bool hidden = false;  // below a layer whose root is opaque
+  for (size_t i = known.chain.size(); i-- > 0;) {
+    Bytes size = TRY(content_.layer_size(known.chain[i]).wrap("layer " + known.chain[i].text()));
+    known.image.size += size;
+    if (hidden) continue;
+    Fd root = TRY(content_.open_layer(known.chain[i]));
+    known.lower.push_back(content_.layer_path(known.chain[i]));
+    auto opaque = sys::get_attribute(root, "trusted.overlay.opaque");
+    hidden = opaque && *opaque == "y";
+  }
+  if (known.lower.empty()) known.lower.push_back(content_.path() + "/empty");
+  return known;
+}
+
+Result<void> DirStore::load() {
+  std::vector<Record> records = TRY(content_.read_index());
+  auto snapshots = TRY(snapshot_dir_.load().wrap("snapshots"));
+  state_.with([&](State& state) { state.snapshots = std::move(snapshots); });
+  std::vector<Known> images;
+  for (const Record& record : records) {
+    auto text = content_.read_config(record.id);
+    auto known = text ? know(record, *text) : Result<Known>(text.take_error());
+    if (known) images.push_back(std::move(*known));
+    else log_warning("image", "image is damaged and left out", {{"image", record.id.text()}, {"error", known.error().text()}});
+  }
+  return disk_.with([&](Written& written) {
+    written = std::move(records);
+    return commit(written, std::move(images), {});
+  });
+}
+
+std::vector<runtime::Image> DirStore::list() {
+  return state_.with([](const State& state) {
+    std::vector<runtime::Image> out;
+    for (const Known& known : state.images) out.push_back(known.image);
+    return out;
+  });
+}
+
+Result<runtime::Image> DirStore::find(std::string_view reference) {
+  Wanted wanted = TRY(parse_wanted(reference));
+  return state_.with([&](const State& state) -> Result<runtime::Image> {
+    for (const Known& known : state.images)
+      if (wanted.fits(known.record)) return known.image;
+    return Error(Code::not_found, "no image " + quoted(reference) + " here");
+  });
+}
+
+Result<std::vector<std::string>> DirStore::lower_of(const std::string& image_id) {
+  return state_.with([&](const State& state) -> Result<std::vector<std::string>> {
+    for (const Known& known : state.images)
+      if (known.image.id == image_id) return known.lower;
+    return Error(Code::not_found, "no image " + image_id + " here");
+  });
+}
+
+// ---- changing it ----
+
+// Writes the index, then forgets and deletes what is no longer needed: `doomed` at once, other orphans when they are old.
+Result<void> DirStore::commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed) {
+  std::vector<Record> records;
+  std::set<Digest> configs, chains;
+  for (const Known& known : images) {
+    records.push_back(known.record);
+    configs.insert(known.record.id);
+    chains.insert(known.chain.begin(), known.chain.end());
+  }
+  if (written != records)
+    TRY(content_.write_index(records).wrap("write the list of images"));
+  written = std::move(records);
+  state_.with([&](State& state) {
+    state.images = std::move(images);
+    for (const Digest& pinned : state.pinned) configs.insert(pinned), chains.insert(pinned);
+  });
+  return content_.collect(configs, chains, doomed, kOrphanAge).wrap("delete what no image needs");
+}
+
+// While the Scope lives nothing named here is collected. Waits for a collection under way.
+Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
+  std::vector<Digest> all = chain;
+  all.push_back(id);
+  disk_.with([&](Written&) {
+    state_.with([&](State& state) { state.pinned.insert(all.begin(), all.end()); });
+  });
+  return Scope([this, all] {
+    state_.with([&](State& state) {
+      for (const Digest& digest : all) state.pinned.erase(state.pinned.find(digest));
+    });
+  });
+}
+
+// The last step of a pull or an import: the image is there, under these names, which other images lose.
+Result<runtime::Image> DirStore::add(const Digest& id, std::string_view configuration, const Names& names) {
+  return disk_.with([&](Written& written) -> Result<runtime::Image> {
+    TRY(content_.write_config(id, configuration));
+    std::vector<Known> images = state_.with([](const State& state) { return state.images; });
+    for (Known& other : images) {
+      std::erase_if(other.record.references, [&](const std::string& name) { return contains(names.references, name); });
+      other.image.references = other.record.references;
+    }
+    auto there = std::find_if(images.begin(), images.end(), [&](const Known& known) { return known.record.id == id; });
+    Record record = there != images.end() ? there->record : Record{id, {}, {}};
+    for (const std::string& name : names.references) add_once(record.references, name);
+    for (const std::string& digest : names.digests) add_once(record.digests, digest);
+    Known known = TRY(know(record, configuration));
+    runtime::Image image = known.image;
+    if (there != images.end()) *there = std::move(known);
+    else images.push_back(std::move(known));
+    TRY(commit(written, std::move(images), {}));
+    return image;
+  });
+}
+
+std::vector<LayerJob> DirStore::plan_layers(const Configuration& configuration, const std::vector<Digest>& chain) const {
+  std::vector<LayerJob> jobs;
+  for (size_t i = 0; i < chain.size(); ++i)
+    jobs.push_back({chain[i], configuration.diff_ids[i], i == 0, content_.has_layer(chain[i]), Bytes(0)});
+  return jobs;
+}
+
+Result<StagedLayer> DirStore::fetch_layer(Registry& registry, const Descriptor& descriptor, const LayerJob& job,
+                                          std::atomic<int64_t>& done, std::stop_token stop) {
+  Scope claim = TRY(claims_.take("blob " + descriptor.digest.text(), stop));
+  for (bool again = false;; again = true) {
+    Fd partial = TRY(content_.open_partial(descriptor.digest));
+    struct stat before = TRY(sys::stat(partial));
+    Http http(stop);
+    int64_t done_before = done;
+    auto source = registry.layer(http, descriptor, partial, done);
+    auto staged = stage_layer(content_, *source, &descriptor, job.diff_id, job.bottom);
+    bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
+    if (staged || damaged)
+      TRY(content_.drop_partial(descriptor.digest));
+    // What lay here from an earlier try may have lost bytes in a crash: once more, from the beginning.
+    if (!damaged || before.st_size == 0 || again) return std::move(staged).wrap("layer " + descriptor.digest.text());
+    done = done_before;
+  }
+}
+
+Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<runtime::Credentials>& credentials,
+                                      const std::function<void(const runtime::PullProgress&)>& progress,
+                                      std::stop_token stop) {
+  Reference reference = TRY(parse_reference(text));
+  Scope turn = TRY(claims_.take("registry " + reference.registry, stop));
+  Registry registry(reference, plan_endpoints(reference.registry, options_.insecure_registries, options_.mirrors),
+                    credentials, options_.retry_delay);
+  Http http(stop);
+  auto doing = "pull " + reference.text();
+  std::string which = reference.digest ? reference.digest->text() : reference.tag;
+  Registry::Document document = TRY(registry.manifest(http, which).wrap(doing + ": get manifest"));
+  const Digest top = document.digest;
+  ManifestOrIndex parsed = TRY(parse_manifest(document.text, document.content_type).wrap(doing));
+  for (int depth = 0; parsed.index; ++depth) {
+    if (depth >= kIndexDepthMax) return Error(Code::invalid, doing + ": indexes within indexes");
+    Descriptor chosen = TRY(choose(*parsed.index, platform_).wrap(doing));
+    document = TRY(registry.manifest(http, chosen.digest.text()).wrap(doing + ": get manifest"));
+    parsed = TRY(parse_manifest(document.text, document.content_type).wrap(doing));
+  }
+  const Manifest& manifest = *parsed.manifest;
+  auto config_text = content_.read_config(manifest.config.digest);
+  if (!config_text) config_text = registry.blob(http, manifest.config, kManifestMax);
+  std::string config = TRY(std::move(config_text).wrap(doing + ": get configuration"));
+  Configuration configuration = TRY(parse_configuration(config).wrap(doing));
+  if (configuration.diff_ids.size() != manifest.layers.size())
+    return Error(Code::invalid, doing + ": the manifest and the configuration disagree about the layers");
+
+  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
+  Scope pinned = pin(manifest.config.digest, chain);
+  std::vector<LayerJob> jobs = plan_layers(configuration, chain);
+  for (size_t i = 0; i < jobs.size(); ++i) jobs[i].size = Bytes(manifest.layers[i].size);
+  auto fetch = [&](size_t index, std::atomic<int64_t>& done, std::stop_token halt) {
+    return fetch_layer(registry, manifest.layers[index], jobs[index], done, halt);
+  };
+  TRY(bring_layers(content_, jobs, fetch, progress, stop).wrap(doing));
+  Names names{{}, {reference.name() + "@" + top.text()}};
+  if (!reference.tag.empty() && !reference.digest) names.references.push_back(reference.tagged());
+  return add(manifest.config.digest, config, names).wrap(doing);
+}
+
+Result<runtime::Image> DirStore::import_one(const Spool& spool, const ArchivedImage& image,
+                                            const std::vector<Reference>& names) {
+  Configuration configuration = TRY(parse_configuration(image.configuration));
+  if (configuration.diff_ids.size() != image.layers.size())
+    return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
+  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
+  Scope pinned = pin(image.id, chain);
+  std::vector<LayerJob> jobs = plan_layers(configuration, chain);
+  auto fetch = [&](size_t index, std::atomic<int64_t>&, std::stop_token) -> Result<StagedLayer> {
+    const ArchivedLayer& layer = image.layers[index];
+    Fd file = TRY(spool.open(layer.file));
+    FileSource source(file);
+    return stage_layer(content_, source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[index].diff_id, index == 0)
+        .wrap(layer.file);
+  };
+  TRY(bring_layers(content_, jobs, fetch, nullptr, {}));
+  Names known_as;
+  for (const Reference& name : names) {
+    if (!name.tag.empty()) known_as.references.push_back(name.tagged());
+    if (image.manifest) known_as.digests.push_back(name.name() + "@" + image.manifest->text());
+  }
+  return add(image.id, image.configuration, known_as);
+}
+
+Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::string_view name) {
+  std::vector<Reference> wanted;
+  if (!name.empty()) {
+    Reference reference = TRY(parse_reference(name));
+    if (reference.digest) return Error(Code::invalid, "an imported image is named by a tag, not by a digest");
+    wanted.push_back(std::move(reference));
+  }
+  Staging spool_dir = TRY(content_.stage());
+  FileSource file(archive);
+  DecompressingSource plain(file);
+  Spool spool = TRY(Spool::read(plain, spool_dir.diff()).wrap("read archive"));
+  std::vector<ArchivedImage> images = TRY(read_archive(spool, platform_).wrap("read archive"));
+  if (images.empty()) return Error(Code::invalid, "the archive holds no image");
+  if (!wanted.empty() && images.size() > 1)
+    return Error(Code::invalid, "the archive holds " + std::to_string(images.size()) + " images: one name does not fit them all");
+  std::vector<runtime::Image> out;
+  for (const ArchivedImage& image : images) {
+    const auto& names = wanted.empty() ? image.names : wanted;
+    if (names.empty()) return Error(Code::invalid, "the archive does not name its image: give it a name");
+    runtime::Image added = TRY(import_one(spool, image, names).wrap("import " + names[0].text()));
+    out.push_back(std::move(added));
+  }
+  return out;
+}
+
+Result<void> DirStore::remove(std::string_view text) {
+  Wanted wanted = TRY(parse_wanted(text));
+  return disk_.with([&](Written& written) { return drop(written, wanted, text); });
+}
+
+Result<void> DirStore::drop(Written& written, const Wanted& wanted, std::string_view text) {
+  std::vector<Known> images = state_.with([](const State& state) { return state.images; });
+  auto found = std::find_if(images.begin(), images.end(), [&](const Known& known) { return wanted.fits(known.record); });
+  if (found == images.end()) return Error(Code::not_found, "no image " + quoted(text) + " here");
+  const Known before = *found;
+  Record& record = found->record;
+  if (!wanted.id.empty()) {
+    record.references.clear();
+  } else if (!wanted.reference.empty()) {
+    std::erase(record.references, wanted.reference);
+  } else {  // by digest: this repository's tags go with it
+    std::string name = wanted.digest.substr(0, wanted.digest.find('@'));
+    std::erase(record.digests, wanted.digest);
+    std::erase_if(record.references, [&](const std::string& tagged) { return tagged.substr(0, tagged.rfind(':')) == name; });
+  }
+  found->image.references = record.references;
+  found->image.digests = record.digests;
+  if (!record.references.empty() || (!wanted.digest.empty() && !record.digests.empty()))
+    return commit(written, std::move(images), {});
+
+  // The last name: from here on nobody new may use it. create() looks for the image under the lock that erases it.
+  std::string user = state_.with([&](State& state) {
+    for (const auto& [snapshot, image] : state.snapshots)
+      if (image == before.image.id) return snapshot;
+    std::erase_if(state.images, [&](const Known& known) { return known.record.id == before.record.id; });
+    return std::string();
+  });
+  if (!user.empty()) return Error(Code::conflict, "the image is in use by " + user);
+  std::set<Digest> doomed(before.chain.begin(), before.chain.end());
+  doomed.insert(before.record.id);
+  images.erase(found);
+  auto done = commit(written, std::move(images), doomed);
+  bool still_listed = std::find(written.begin(), written.end(), before.record) != written.end();
+  if (!done && still_listed) state_.with([&](State& state) { state.images.push_back(before); });
+  return done;
+}
+
+// ---- looking into it ----
+
+Result<oci::User> DirStore::resolve_user(const runtime::Image& image, std::string_view user) {
+  std::pair<std::string, std::string> key(image.id, user);
+  auto cached = state_.with([&](const State& state) -> std::optional<oci::User> {
+    auto found = state.users.find(key);
+    return found == state.users.end() ? std::nullopt : std::optional(found->second);
+  });
+  if (cached) return *cached;
+  Fd root = TRY(held_.mount_image(image.id));
+  std::string passwd = TRY(read_account_file(root, "etc/passwd"));
+  std::string group = TRY(read_account_file(root, "etc/group"));
+  oci::User resolved = TRY(find_user(user, passwd, group));
+  state_.with([&](State& state) {
+    if (state.users.size() >= kUsersCached) state.users.clear();
+    state.users[key] = resolved;
+  });
+  return resolved;
+}
+
+// ---- snapshots ----
+
+Result<void> DirStore::Held::create(const std::string& name, const std::string& image_id) {
+  if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + quoted(name));
+  std::vector<std::string> lower;
+  bool mine = TRY(store.state_.with([&](State& state) -> Result<bool> {
+    for (const Known& known : state.images)
+      if (known.image.id == image_id) lower = known.lower;
+    if (lower.empty()) return Error(Code::not_found, "no image " + image_id + " here");
+    return state.snapshots.emplace(name, image_id).second;
+  }));
+  if (!mine) return Error(Code::already_exists, "the snapshot " + name + " exists");
+  auto made = store.snapshot_dir_.create(name, image_id, lower.front());
+  if (!made) store.state_.with([&](State& state) { state.snapshots.erase(name); });
+  return made;
+}
+
+Result<Fd> DirStore::Held::mount(const std::string& name) {
+  std::string image = store.state_.with([&](const State& state) {
+    auto found = state.snapshots.find(name);
+    return found == state.snapshots.end() ? std::string() : found->second;
+  });
+  if (image.empty()) return Error(Code::not_found, "no snapshot " + name);
+  std::vector<std::string> lower = TRY(store.lower_of(image));
+  return store.snapshot_dir_.mount(name, lower);
+}
+
+Result<void> DirStore::Held::remove(const std::string& name) {
+  if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + quoted(name));
+  TRY(store.snapshot_dir_.remove(name));
+  store.state_.with([&](State& state) { state.snapshots.erase(name); });
+  return {};
+}
+
+Result<std::vector<std::string>> DirStore::Held::list() {
+  return store.state_.with([](const State& state) {
+    std::vector<std::string> names;
+    for (const auto& [name, image] : state.snapshots) names.push_back(name);
+    return names;
+  });
+}
+
+Result<Fd> DirStore::Held::mount_image(const std::string& image_id) {
+  std::vector<std::string> lower = TRY(store.lower_of(image_id));
+  return store.snapshot_dir_.mount_read_only(lower);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> make_store(const Options& options) {
+  static const bool curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  if (!curl_ready) return Error(Code::internal, "libcurl does not start");
+  Content content = TRY(Content::open(options.state_dir).wrap("open image store"));
+  auto store = std::make_unique<DirStore>(options, std::move(content));
+  TRY(store->load().wrap("open image store"));
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace coracle::image

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// See tar.h.
+#include "runtime/image/tar.h"
+
+namespace coracle::image {
+
+TarReader::TarReader(Source& from)
+    : from_(from), reader_(archive_read_new()), utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+      before_(utf8_ ? ::uselocale(utf8_) : nullptr) {
+  archive_read_support_format_tar(reader_);
+  archive_read_support_format_empty(reader_);
+}
+
+TarReader::~TarReader() {
+  archive_read_free(reader_);
+  if (!utf8_) return;
+  ::uselocale(before_);
+  ::freelocale(utf8_);
+}
+
+la_ssize_t TarReader::read(archive* reader, void* self, const void** bytes) {
+  auto& tar = *static_cast<TarReader*>(self);
+  auto piece = tar.from_.next();
+  if (!piece) {
+    tar.failed_ = std::make_unique<Error>(piece.take_error());
+    archive_set_error(reader, EIO, "source failed");
+    return -1;
+  }
+  *bytes = piece->data();
+  return la_ssize_t(piece->size());
+}
+
+Error TarReader::failure() {
+  if (failed_) return std::move(*failed_);
+  const char* why = archive_error_string(reader_);
+  return Error(Code::invalid, std::string("not a good tar stream: ") + (why ? why : "damaged"));
+}
+
+Result<archive_entry*> TarReader::next() {
+  if (!open_ && archive_read_open(reader_, this, nullptr, read, nullptr) != ARCHIVE_OK) return failure();
+  open_ = true;
+  archive_entry* entry = nullptr;
+  int status = archive_read_next_header(reader_, &entry);
+  if (failed_ || (status < ARCHIVE_WARN && status != ARCHIVE_EOF)) return failure();
+  return status == ARCHIVE_EOF ? nullptr : entry;
+}
+
+Result<TarReader::Piece> TarReader::data() {
+  const void* bytes = nullptr;
+  size_t size = 0;
+  la_int64_t offset = 0;
+  int status = ARCHIVE_OK;
+  while (status == ARCHIVE_OK && size == 0) status = archive_read_data_block(reader_, &bytes, &size, &offset);
+  if (failed_ || status < ARCHIVE_WARN) return failure();
+  if (status == ARCHIVE_EOF) return Piece{};
+  return Piece{std::string_view(static_cast<const char*>(bytes), size), offset};
+}
+
+}  // namespace coracle::image

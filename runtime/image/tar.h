@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tar stream read entry by entry from a Source, with the source's own errors kept whole on their way through libarchive.
+#pragma once
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <locale.h>
+
+#include <memory>
+
+#include "runtime/base/result.h"
+#include "runtime/image/source.h"
+
+namespace coracle::image {
+
+class TarReader {
+ public:
+  explicit TarReader(Source& from);
+  ~TarReader();
+  TarReader(const TarReader&) = delete;
+
+  // The next entry, valid until the next call; nullptr at the end. Errors: invalid for damaged streams; the source's.
+  Result<archive_entry*> next();
+  struct Piece {
+    std::string_view bytes;
+    int64_t offset = 0;
+  };
+  // The next piece of the entry's data; empty at its end. Holes are skipped.
+  Result<Piece> data();
+
+ private:
+  static la_ssize_t read(archive* reader, void* self, const void** bytes);
+  Error failure();
+
+  Source& from_;
+  archive* reader_;
+  bool open_ = false;
+  std::unique_ptr<Error> failed_;  // of from_, while the library only knows "an error"
+  // libarchive turns names into the locale's encoding: UTF-8 for as long as this lives, on this thread alone.
+  locale_t utf8_, before_;
+};
+
+}  // namespace coracle::image

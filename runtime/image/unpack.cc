@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// See unpack.h. Each entry: name checked ▸ parent opened inside the target ▸ what stands there removed ▸ made anew by its
+// parent's descriptor ▸ owner, mode, attributes, time set on its own descriptor, in this order (chown clears setuid bits
+// and file capabilities).
+#include "runtime/image/unpack.h"
+
+#include <sys/sysmacros.h>
+
+#include <climits>
+#include <cstring>
+#include <map>
+
+#include "runtime/base/text.h"
+#include "runtime/image/tar.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/inode.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr std::string_view kWhiteout = ".wh.";
+constexpr std::string_view kOpaque = ".wh..wh..opq";
+constexpr std::string_view kAufsMeta = ".wh..wh.";  // other bookkeeping of aufs: nothing to us
+constexpr int64_t kFreeCheckEvery = int64_t(16) << 20;
+
+struct Path {  // normalised: no "", ".", ".."
+  std::vector<std::string> parts;
+  bool root() const { return parts.empty(); }
+  const std::string& name() const { return parts.back(); }
+  std::string parent() const { return join({parts.begin(), parts.end() - 1}, "/"); }
+  std::string text() const { return join(parts, "/"); }
+};
+
+Result<Path> parse_path(const char* text, const UnpackLimits& limits) {
+  if (!text || !*text) return Error(Code::invalid, "an entry has no name");
+  std::string_view whole(text);
+  if (whole.size() > limits.path_max) return Error(Code::too_large, "a name is longer than " + std::to_string(limits.path_max));
+  Path path;
+  for (std::string_view part : split(whole, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") return Error(Code::invalid, "the name " + quoted(whole) + " leaves the layer");
+    if (part.size() > NAME_MAX) return Error(Code::invalid, "a part of the name " + quoted(whole) + " is too long");
+    path.parts.emplace_back(part);
+  }
+  if (path.parts.size() > limits.depth_max) return Error(Code::too_large, "the name " + quoted(whole) + " is too deep");
+  return path;
+}
+
+bool is_whiteout(const struct stat& info) { return S_ISCHR(info.st_mode) && info.st_rdev == 0; }
+
+// The attributes an image may bring. trusted.* and *.overlay.* would speak to the overlay file system in our name,
+// security.* beside file capabilities to the host's own policy.
+bool may_set(std::string_view name) {
+  return name == "security.capability" || (name.starts_with("user.") && !name.starts_with("user.overlay."));
+}
+
+// Resolved inside the layer's root, where links may lead about but not out.
+Result<Fd> open_inside(const Fd& root, const std::string& path, int flags) {
+  return sys::open_in(root, path.empty() ? "/" : path, flags);
+}
+
+Result<Fd> open_child(const Fd& dir, const std::string& name, int flags, mode_t mode = 0) {
+  return sys::open_at(dir, name, flags | O_NOFOLLOW, mode);
+}
+
+// A file system without such attributes does without; there is nothing it would protect.
+Result<void> set_attribute(const Fd& object, const std::string& name, std::string_view value) {
+  auto set = sys::set_attribute(object, name, value);
+  if (!set && set.error().code() == Code::unsupported) return {};
+  return set;
+}
+
+class Layer {
+ public:
+  Layer(const Fd& root, bool bottom, const UnpackLimits& limits) : root_(root), bottom_(bottom), limits_(limits) {
+    out_.implicit_dirs.insert("");
+  }
+
+  Result<void> add(TarReader& tar, archive_entry* entry);
+  Result<Unpacked> finish();
+
+ private:
+  Result<const Fd*> open_parent(const Path& path);
+  Result<Fd> make_parent(const std::string& path, const std::string& part_of, const std::string& name);
+  Result<void> clear(const Fd& parent, const Path& path, bool for_directory, bool& was_whiteout);
+  Result<void> add_root(archive_entry* entry);
+  Result<void> add_whiteout(const Fd& parent, const Path& path);
+  Result<void> add_file(TarReader& tar, archive_entry* entry, const Fd& parent, const Path& path);
+  Result<void> add_directory(archive_entry* entry, const Fd& parent, const Path& path, bool opaque);
+  Result<void> add_link(archive_entry* entry, const Fd& parent, const Path& path);
+  Result<void> add_symlink(archive_entry* entry, const Fd& parent, const Path& path);
+  Result<void> add_special(archive_entry* entry, const Fd& parent, const Path& path);
+  Result<void> write_data(TarReader& tar, const Fd& file, int64_t size);
+  Result<void> dress(archive_entry* entry, const Fd& object);
+  Result<void> dress_at(archive_entry* entry, const Fd& parent, const std::string& name);
+  Result<void> set_attributes(archive_entry* entry, const Fd& object);
+  Result<void> make_opaque(const Fd& dir);
+  Result<void> check_space(int64_t more);
+  void forget_parent() { parent_.reset(); }
+
+  const Fd& root_;
+  const bool bottom_;
+  const UnpackLimits& limits_;
+  Unpacked out_;
+  int64_t entries_ = 0, bytes_ = 0, unchecked_ = kFreeCheckEvery;
+  std::string parent_path_;
+  Fd parent_;  // the last parent: entries come directory by directory
+  std::map<std::string, timespec> dir_times_;  // set last: making children changes them
+};
+
+timespec modified_at(archive_entry* entry) {
+  if (!archive_entry_mtime_is_set(entry)) return {0, 0};
+  long nanos = archive_entry_mtime_nsec(entry);
+  return {archive_entry_mtime(entry), nanos < 0 || nanos > 999'999'999 ? 0 : nanos};
+}
+
+Result<std::pair<uid_t, gid_t>> owner_of(archive_entry* entry) {
+  int64_t uid = archive_entry_uid(entry), gid = archive_entry_gid(entry);
+  constexpr int64_t kMax = UINT32_MAX - 1;  // the last one means "leave as it is" to chown
+  if (uid < 0 || gid < 0 || uid > kMax || gid > kMax) return Error(Code::invalid, "owner out of range");
+  return std::pair(uid_t(uid), gid_t(gid));
+}
+
+Result<void> Layer::check_space(int64_t more) {
+  if (more > limits_.bytes_max - bytes_)
+    return Error(Code::too_large, "the layer holds more than " + std::to_string(limits_.bytes_max) + " bytes");
+  bytes_ += more;
+  return {};
+}
+
+// One part of the way to an entry: opened, or made as a directory the stream has not described.
+Result<Fd> Layer::make_parent(const std::string& path, const std::string& part_of, const std::string& name) {
+  auto found = open_inside(root_, path, O_PATH | O_DIRECTORY);
+  if (found) return found;
+  if (found.error().code() != Code::not_found && found.error().err() != ENOTDIR) return found.take_error();
+  Fd above = TRY(open_inside(root_, part_of, O_RDONLY | O_DIRECTORY));
+  auto standing = sys::stat_at(above, name);
+  bool whiteout = standing && is_whiteout(*standing);
+  if (whiteout) {
+    TRY(sys::remove_tree(above, name));
+  } else if (standing) {
+    return Error(Code::invalid, quoted(path) + " is used as a directory but is none");
+  }
+  TRY(sys::make_directory_at(above, name, 0755));
+  Fd made = TRY(open_child(above, name, O_RDONLY | O_DIRECTORY));
+  TRY(sys::change_mode(made, 0755));
+  out_.implicit_dirs.insert(path);
+  if (whiteout)
+    TRY(make_opaque(made));
+  return open_inside(root_, path, O_PATH | O_DIRECTORY);
+}
+
+Result<const Fd*> Layer::open_parent(const Path& path) {
+  std::string wanted = path.parent();
+  if (parent_ && wanted == parent_path_) return &parent_;
+  auto found = open_inside(root_, wanted, O_RDONLY | O_DIRECTORY);
+  if (!found) {
+    std::string walked;
+    for (size_t i = 0; i + 1 < path.parts.size(); ++i) {
+      std::string next = walked.empty() ? path.parts[i] : walked + "/" + path.parts[i];
+      TRY(make_parent(next, walked, path.parts[i]));
+      walked = next;
+    }
+    found = open_inside(root_, wanted, O_RDONLY | O_DIRECTORY);
+  }
+  parent_ = TRY(std::move(found));
+  parent_path_ = wanted;
+  return &parent_;
+}
+
+// Makes room for a new object. A directory over a directory stays.
+Result<void> Layer::clear(const Fd& parent, const Path& path, bool for_directory, bool& was_whiteout) {
+  auto standing = sys::stat_at(parent, path.name());
+  if (!standing) return standing.error().code() == Code::not_found ? Result<void>() : Result<void>(standing.take_error());
+  was_whiteout = is_whiteout(*standing);
+  if (S_ISDIR(standing->st_mode)) {
+    if (for_directory) return {};
+    std::string prefix = path.text() + "/";
+    std::erase_if(out_.implicit_dirs, [&](const std::string& dir) { return dir + "/" == prefix || dir.starts_with(prefix); });
+    std::erase_if(dir_times_, [&](const auto& dir) { return dir.first + "/" == prefix || dir.first.starts_with(prefix); });
+  }
+  return sys::remove_tree(parent, path.name());
+}
+
+Result<void> Layer::set_attributes(archive_entry* entry, const Fd& object) {
+  archive_entry_xattr_reset(entry);
+  const char* name = nullptr;
+  const void* value = nullptr;
+  size_t size = 0;
+  while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
+    if (!name || !may_set(name)) continue;
+    if (size > sys::kAttributeMax) return Error(Code::too_large, "an extended attribute is larger than 64 KiB");
+    TRY(set_attribute(object, name, std::string_view(static_cast<const char*>(value), size)));
+  }
+  return {};
+}
+
+// Owner, mode, attributes, time: of what we hold open.
+Result<void> Layer::dress(archive_entry* entry, const Fd& object) {
+  auto [uid, gid] = TRY(owner_of(entry));
+  TRY(sys::change_owner(object, uid, gid));
+  TRY(sys::change_mode(object, archive_entry_perm(entry) & 07777));
+  TRY(set_attributes(entry, object));
+  return sys::set_modified(object, modified_at(entry));
+}
+
+// The same for what cannot be opened: links and devices, by their parent's descriptor and never followed.
+Result<void> Layer::dress_at(archive_entry* entry, const Fd& parent, const std::string& name) {
+  auto [uid, gid] = TRY(owner_of(entry));
+  TRY(sys::change_owner_at(parent, name, uid, gid));
+  return sys::set_modified_at(parent, name, modified_at(entry));
+}
+
+Result<void> Layer::make_opaque(const Fd& dir) {
+  if (bottom_) return {};
+  return sys::set_attribute(dir, "trusted.overlay.opaque", "y");
+}
+
+Result<void> Layer::add_root(archive_entry* entry) {
+  if (archive_entry_filetype(entry) != AE_IFDIR || archive_entry_hardlink(entry))
+    return Error(Code::invalid, "the layer's root is no directory");
+  TRY(dress(entry, root_));
+  out_.implicit_dirs.erase("");
+  dir_times_[""] = modified_at(entry);
+  return {};
+}
+
+// A whiteout speaks of the layers below only: what this layer brings itself under the name stays.
+Result<void> Layer::add_whiteout(const Fd& parent, const Path& path) {
+  if (path.name() == kOpaque) return make_opaque(parent);
+  if (path.name().starts_with(kAufsMeta)) return {};
+  std::string hidden = path.name().substr(kWhiteout.size());
+  if (hidden.empty() || hidden == "." || hidden == "..")
+    return Error(Code::invalid, "the whiteout " + quoted(path.text()) + " hides no name");
+  if (bottom_) return {};
+  if (auto standing = sys::stat_at(parent, hidden)) {
+    if (!S_ISDIR(standing->st_mode)) return {};
+    Fd dir = TRY(open_child(parent, hidden, O_RDONLY | O_DIRECTORY));
+    return make_opaque(dir);
+  }
+  return sys::make_node_at(parent, hidden, S_IFCHR, 0);
+}
+
+Result<void> Layer::write_data(TarReader& tar, const Fd& file, int64_t size) {
+  for (;;) {
+    TarReader::Piece piece = TRY(tar.data());
+    int64_t count = int64_t(piece.bytes.size());
+    if (count == 0) return sys::resize(file, size);  // a sparse file may end in a hole
+    if (piece.offset < 0 || piece.offset > size || count > size - piece.offset)
+      return Error(Code::invalid, "a file is larger than it says");
+    unchecked_ += count;
+    if (unchecked_ > kFreeCheckEvery) {
+      unchecked_ = 0;
+      sys::DiskUsage usage = TRY(sys::disk_usage(root_));
+      if (usage.available.count < limits_.free_reserve_bytes) return Error(Code::unavailable, "the disk is nearly full");
+    }
+    TRY(sys::write_at(file, piece.bytes, piece.offset));
+  }
+}
+
+Result<void> Layer::add_file(TarReader& tar, archive_entry* entry, const Fd& parent, const Path& path) {
+  int64_t size = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
+  if (size < 0) return Error(Code::invalid, "negative size");
+  TRY(check_space(size));
+  Fd file = TRY(open_child(parent, path.name(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+  TRY(write_data(tar, file, size));
+  out_.size += Bytes(size);
+  return dress(entry, file);
+}
+
+Result<void> Layer::add_directory(archive_entry* entry, const Fd& parent, const Path& path, bool opaque) {
+  auto made = sys::make_directory_at(parent, path.name(), 0700);
+  if (!made && made.error().code() != Code::already_exists) return made.take_error();
+  Fd dir = TRY(open_child(parent, path.name(), O_RDONLY | O_DIRECTORY));
+  TRY(dress(entry, dir));
+  if (opaque)
+    TRY(make_opaque(dir));
+  dir_times_[path.text()] = modified_at(entry);
+  out_.implicit_dirs.erase(path.text());
+  return {};
+}
+
+// A hard link to something this layer brought. The target is found inside the root and not followed at its end.
+Result<void> Layer::add_link(archive_entry* entry, const Fd& parent, const Path& path) {
+  Path target = TRY(parse_path(archive_entry_hardlink(entry), limits_).wrap("hard link target"));
+  if (target.root()) return Error(Code::invalid, "a hard link to the root");
+  Fd target_parent = TRY(open_inside(root_, target.parent(), O_PATH | O_DIRECTORY).wrap("hard link target"));
+  struct stat info = TRY(sys::stat_at(target_parent, target.name()).wrap("hard link target"));
+  if (S_ISDIR(info.st_mode) || is_whiteout(info)) return Error(Code::invalid, "a hard link to " + quoted(target.text()));
+  return sys::link_at(target_parent, target.name(), parent, path.name());
+}
+
+Result<void> Layer::add_symlink(archive_entry* entry, const Fd& parent, const Path& path) {
+  const char* target = archive_entry_symlink(entry);
+  if (!target || !*target) return Error(Code::invalid, "a symbolic link to nothing");
+  if (std::strlen(target) >= limits_.path_max) return Error(Code::too_large, "a symbolic link's target is too long");
+  TRY(sys::symlink_at(target, parent, path.name()));
+  return dress_at(entry, parent, path.name());
+}
+
+Result<void> Layer::add_special(archive_entry* entry, const Fd& parent, const Path& path) {
+  mode_t type = archive_entry_filetype(entry);
+  dev_t device = type == AE_IFIFO ? 0 : makedev(archive_entry_rdevmajor(entry), archive_entry_rdevminor(entry));
+  TRY(sys::make_node_at(parent, path.name(), type | (archive_entry_perm(entry) & 07777), device));
+  TRY(dress_at(entry, parent, path.name()));
+  return {};
+}
+
+Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
+  if (++entries_ > limits_.entries_max)
+    return Error(Code::too_large, "the layer has more than " + std::to_string(limits_.entries_max) + " entries");
+  Path path = TRY(parse_path(archive_entry_pathname(entry), limits_));
+  if (path.root()) return add_root(entry);
+  auto here = [&](Result<void> done) { return std::move(done).wrap(quoted(path.text())); };
+  const Fd* opened = TRY(open_parent(path).wrap(quoted(path.text())));
+  const Fd& parent = *opened;
+  if (path.name().starts_with(kWhiteout)) return here(add_whiteout(parent, path));
+
+  bool link = archive_entry_hardlink(entry) != nullptr;
+  auto type = archive_entry_filetype(entry);
+  bool directory = !link && type == AE_IFDIR;
+  bool was_whiteout = false;
+  if (link) {  // one to itself would be removed before it is made; tar means "the same file again"
+    Path target = TRY(parse_path(archive_entry_hardlink(entry), limits_).wrap("hard link target"));
+    if (target.text() == path.text()) return {};
+  }
+  TRY(here(clear(parent, path, directory, was_whiteout)));
+  if (link) return here(add_link(entry, parent, path));
+  switch (type) {
+    case AE_IFREG: return here(add_file(tar, entry, parent, path));
+    case AE_IFDIR: return here(add_directory(entry, parent, path, was_whiteout));
+    case AE_IFLNK: return here(add_symlink(entry, parent, path));
+    case AE_IFCHR: case AE_IFBLK: case AE_IFIFO: return here(add_special(entry, parent, path));
+    default: return Error(Code::invalid, quoted(path.text()) + ": unknown kind of entry");
+  }
+}
+
+Result<Unpacked> Layer::finish() {
+  forget_parent();
+  for (const auto& [path, time] : dir_times_) {
+    auto dir = open_inside(root_, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!dir && (dir.error().code() == Code::not_found || dir.error().code() == Code::invalid)) continue;  // replaced later
+    Fd opened = TRY(std::move(dir));
+    TRY(sys::set_modified(opened, time));
+  }
+  return std::move(out_);
+}
+
+Result<void> copy_attributes(const Fd& from, const Fd& to) {
+  auto names = sys::list_attributes(from);
+  if (!names) return {};  // none here
+  for (const std::string& name : *names) {
+    if (!may_set(name)) continue;
+    std::string value = TRY(sys::get_attribute(from, name));
+    TRY(set_attribute(to, name, value));
+  }
+  return {};
+}
+
+// What `path` is in the layers below, seen from the top: the first layer that has the name decides.
+const Fd* find_below(const std::string& path, const std::vector<const Fd*>& below, Fd& found) {
+  for (const Fd* layer : below) {
+    auto dir = open_inside(*layer, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (dir) return found = std::move(*dir), &found;
+    if (dir.error().code() != Code::not_found) return nullptr;  // hidden, or no directory there
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Unpacked> unpack_layer(Source& stream, const Fd& target, bool bottom, const UnpackLimits& limits) {
+  TarReader tar(stream);
+  Layer layer(target, bottom, limits);
+  for (;;) {
+    archive_entry* entry = TRY(tar.next());
+    if (!entry) break;
+    TRY(layer.add(tar, entry));
+  }
+  TRY(stream.drain());  // padding counts for the digest
+  return layer.finish();
+}
+
+Result<void> inherit_directories(const Fd& layer, const std::set<std::string>& implicit_dirs,
+                                 const std::vector<const Fd*>& below) {
+  for (const std::string& path : implicit_dirs) {
+    Fd like;
+    if (!find_below(path, below, like)) continue;
+    Fd dir = TRY(open_inside(layer, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    struct stat info = TRY(sys::stat(like));
+    TRY(sys::change_owner(dir, info.st_uid, info.st_gid));
+    TRY(sys::change_mode(dir, info.st_mode & 07777));
+    TRY(copy_attributes(like, dir));
+    TRY(sys::set_modified(dir, info.st_mtim));
+  }
+  return {};
+}
+
+}  // namespace coracle::image

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// See inode.h.
+#include "runtime/sys/inode.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace coracle::sys {
+
+Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
+  for (;;) {
+    ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count >= 0) return size_t(count);
+    if (errno != EINTR) return Error::from_errno("read");
+  }
+}
+
+Result<void> write_at(const Fd& fd, std::string_view bytes, int64_t offset) {
+  while (!bytes.empty()) {
+    ssize_t count = ::pwrite(fd.get(), bytes.data(), bytes.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Error::from_errno("write");
+    bytes.remove_prefix(size_t(count));
+    offset += count;
+  }
+  return {};
+}
+
+Result<void> resize(const Fd& fd, int64_t size) {
+  if (::ftruncate(fd.get(), size) < 0) return Error::from_errno("set size");
+  return {};
+}
+
+Result<void> sync_file_system(const Fd& fd) {
+  if (::syncfs(fd.get()) < 0) return Error::from_errno("syncfs");
+  return {};
+}
+
+Result<void> make_node_at(const Fd& dir, const std::string& name, mode_t mode, dev_t device) {
+  if (::mknodat(dir.get(), name.c_str(), mode, device) < 0) return Error::from_errno("make node " + name);
+  // By a descriptor of the node itself: an O_PATH one cannot be given to fchmod, its name in /proc can.
+  Fd node(::openat(dir.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!node) return Error::from_errno("open node " + name);
+  if (::chmod(("/proc/self/fd/" + std::to_string(node.get())).c_str(), mode & 07777) < 0)
+    return Error::from_errno("set mode of node " + name);
+  return {};
+}
+
+Result<void> link_at(const Fd& from_dir, const std::string& from, const Fd& to_dir, const std::string& to) {
+  if (::linkat(from_dir.get(), from.c_str(), to_dir.get(), to.c_str(), 0) < 0) return Error::from_errno("link to " + from);
+  return {};
+}
+
+Result<void> change_owner_at(const Fd& dir, const std::string& name, uint32_t uid, uint32_t gid) {
+  if (::fchownat(dir.get(), name.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) < 0) return Error::from_errno("set owner of " + name);
+  return {};
+}
+
+Result<void> set_modified(const Fd& fd, timespec time) {
+  timespec times[2] = {time, time};
+  if (::futimens(fd.get(), times) < 0) return Error::from_errno("set time");
+  return {};
+}
+
+Result<void> set_modified_at(const Fd& dir, const std::string& name, timespec time) {
+  timespec times[2] = {time, time};
+  if (::utimensat(dir.get(), name.c_str(), times, AT_SYMLINK_NOFOLLOW) < 0) return Error::from_errno("set time of " + name);
+  return {};
+}
+
+Result<void> set_attribute(const Fd& fd, const std::string& name, std::string_view value) {
+  if (::fsetxattr(fd.get(), name.c_str(), value.data(), value.size(), 0) < 0) return Error::from_errno("set attribute " + name);
+  return {};
+}
+
+Result<std::string> get_attribute(const Fd& fd, const std::string& name) {
+  std::string value(kAttributeMax, '\0');
+  ssize_t size = ::fgetxattr(fd.get(), name.c_str(), value.data(), value.size());
+  if (size < 0) return Error::from_errno("get attribute " + name);
+  value.resize(size_t(size));
+  return value;
+}
+
+Result<std::vector<std::string>> list_attributes(const Fd& fd) {
+  std::string names(kAttributeMax, '\0');
+  ssize_t size = ::flistxattr(fd.get(), names.data(), names.size());
+  if (size < 0) return Error::from_errno("list attributes");
+  std::vector<std::string> out;
+  for (size_t at = 0; at < size_t(size); at += out.back().size() + 1) out.emplace_back(names.c_str() + at);
+  return out;
+}
+
+}  // namespace coracle::sys
