@@ -188,7 +188,7 @@ std::string tree_of(const std::string& path) {
     std::ostringstream line;
     char type = S_ISDIR(info.st_mode) ? 'd' : S_ISLNK(info.st_mode) ? 'l' : S_ISCHR(info.st_mode) ? 'c'
               : S_ISBLK(info.st_mode) ? 'b' : S_ISFIFO(info.st_mode) ? 'p' : 'f';
-    line << fs::relative(entry.path(), path).string() << ' ' << type << ' ' << std::oct << (info.st_mode & 07777) << std::dec
+    line << entry.path().lexically_relative(path).string() << ' ' << type << ' ' << std::oct << (info.st_mode & 07777) << std::dec
          << ' ' << info.st_uid << ':' << info.st_gid;
     if (type == 'f') line << ' ' << read_text(entry.path()).substr(0, 40);
     if (type == 'l') line << " -> " << fs::read_symlink(entry.path()).string();

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store from outside: archives in, images listed, mounted, removed; what a crash or a second process finds. Needs root.
+#include "runtime/image/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "runtime/sys/file.h"
+#include "runtime/sys/overlay.h"
+#include "tests/runtime/image/builder.h"
+
+namespace coracle::image {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+class StoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root: owners, devices and overlay mounts";
+    open();
+  }
+  void open() {
+    store_.reset();
+    Options options;
+    options.state_dir = dir_.path() + "/state";
+    auto made = make_store(options);
+    ASSERT_TRUE(made.ok()) << made.error().text();
+    store_ = std::move(*made);
+  }
+  Result<std::vector<runtime::Image>> import(const std::string& archive, const std::string& name = "") {
+    write_text(dir_.path() + "/archive", archive);
+    Fd fd = *sys::open(dir_.path() + "/archive", O_RDONLY);
+    return store_->import(fd, name);
+  }
+  // The image's files, as a container would see them.
+  std::string look(const Result<Fd>& mount) {
+    if (!mount) return mount.error().text();
+    return tree_of("/proc/self/fd/" + std::to_string(mount->get()));
+  }
+  size_t count(const std::string& directory) {
+    size_t n = 0;
+    for (const auto& entry : fs::directory_iterator(dir_.path() + "/state/" + directory)) (void)entry, ++n;
+    return n;
+  }
+  TempDir dir_;
+  std::unique_ptr<Store> store_;
+};
+
+TestImage two_layers() {
+  return {{{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"etc/two", 'f', "2"}, {"full", 'd', "", 0711, 9, 9},
+                      {"full/a", 'f', "a"}, {"etc/passwd", 'f', "root:x:0:0::/:\nweb:x:33:34::/:\n"},
+                      {"etc/group", 'f', "adm:x:4:web\n"}})},
+           {make_tar({{"etc/.wh.one", 'f'}, {"etc/three", 'f', "3"}, {"full/.wh..wh..opq", 'f'}, {"full/b", 'f', "b"}}),
+            Packing::zstd}}};
+}
+
+const char* kTwoLayersTree =
+    "etc d 755 0:0\netc/group f 644 0:0 adm:x:4:web\n\netc/passwd f 644 0:0 root:x:0:0::/:\nweb:x:33:34::/:\n\n"
+    "etc/three f 644 0:0 3\netc/two f 644 0:0 2\nfull d 711 9:9\nfull/b f 644 0:0 b\n";
+
+TEST_F(StoreTest, imports_both_kinds_however_packed) {
+  for (Packing packing : {Packing::plain, Packing::gzip, Packing::zstd}) {
+    for (bool docker : {false, true}) {
+      std::string tag = "localhost/x:" + std::to_string(int(packing)) + (docker ? "d" : "o");
+      auto layout = docker ? docker_layout(two_layers(), tag) : oci_layout(two_layers(), tag);
+      auto got = import(archive_of(layout, packing));
+      ASSERT_TRUE(got.ok()) << tag << ": " << got.error().text();
+      ASSERT_EQ(got->size(), 1u);
+      EXPECT_EQ(got->front().references.back(), tag);
+      EXPECT_EQ(got->front().config.cmd, (std::vector<std::string>{"/bin/sh"}));
+      EXPECT_EQ(look(store_->snapshots().mount_image(got->front().id)), kTwoLayersTree);
+    }
+  }
+  EXPECT_EQ(store_->list().size(), 1u) << "one image, six names";
+  EXPECT_EQ(count("layers"), 2u);
+  EXPECT_EQ(count("staging"), 0u);
+}
+
+TEST_F(StoreTest, is_private) {
+  struct stat info {};
+  ASSERT_EQ(::stat((dir_.path() + "/state").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  ASSERT_TRUE(import(archive_of(oci_layout({{{make_tar({{"su", 'f', "x", 04755}})}}}, "localhost/su:1"))).ok());
+  ::chmod(dir_.path().c_str(), 0755);
+  pid_t child = ::fork();
+  if (child == 0) {
+    bool denied = ::setgid(65534) == 0 && ::setuid(65534) == 0 && ::access((dir_.path() + "/state/layers").c_str(), F_OK) != 0;
+    ::_exit(denied ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "a setuid file of an image is out of reach for users of the machine";
+}
+
+TEST_F(StoreTest, remembers) {
+  ASSERT_TRUE(import(archive_of(oci_layout(two_layers(), "localhost/x:1"))).ok());
+  auto before = store_->list();
+  open();
+  auto after = store_->list();
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_EQ(after[0].id, before[0].id);
+  EXPECT_EQ(after[0].references, before[0].references);
+  EXPECT_EQ(after[0].size.count, before[0].size.count);
+  EXPECT_GT(after[0].size.count, 0);
+  EXPECT_EQ(after[0].config.env, (std::vector<std::string>{"A=b"}));
+  EXPECT_EQ(look(store_->snapshots().mount_image(after[0].id)), kTwoLayersTree);
+  EXPECT_TRUE(store_->find("localhost/x:1").ok());
+  EXPECT_TRUE(store_->find(after[0].id).ok());
+  EXPECT_TRUE(store_->find(after[0].id.substr(7)).ok()) << "a bare id";
+  EXPECT_EQ(store_->find("localhost/x:2").error().code(), Code::not_found);
+  EXPECT_EQ(store_->find("localhost/X").error().code(), Code::invalid);
+}
+
+TEST_F(StoreTest, belongs_to_one_process) {
+  Options options;
+  options.state_dir = dir_.path() + "/state";
+  auto second = make_store(options);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code(), Code::conflict);
+}
+
+TEST_F(StoreTest, a_tag_moves) {
+  auto one = import(archive_of(oci_layout({{{make_tar({{"a"}})}}}, "localhost/x:1")));
+  auto two = import(archive_of(oci_layout({{{make_tar({{"b"}})}}}, "localhost/x:1")));
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(store_->find("localhost/x:1")->id, two->front().id);
+  EXPECT_TRUE(store_->find(one->front().id)->references.empty());
+}
+
+TEST_F(StoreTest, names_what_the_archive_does_not) {
+  auto unnamed = import(archive_of(oci_layout(two_layers(), "")));
+  ASSERT_FALSE(unnamed.ok());
+  EXPECT_NE(unnamed.error().text().find("give it a name"), std::string::npos) << unnamed.error().text();
+  auto bare = import(archive_of(oci_layout(two_layers(), "latest")));
+  EXPECT_FALSE(bare.ok()) << "a bare tag is no name";
+  auto named = import(archive_of(oci_layout(two_layers(), "")), "localhost/busybox");
+  ASSERT_TRUE(named.ok()) << named.error().text();
+  EXPECT_EQ(named->front().references, (std::vector<std::string>{"localhost/busybox:latest"}));
+  auto other = import(archive_of(docker_layout(two_layers(), "its/own:name")), "mine:1");
+  ASSERT_TRUE(other.ok()) << other.error().text();
+  EXPECT_EQ(store_->find("its/own:name").error().code(), Code::not_found);
+}
+
+TEST_F(StoreTest, shares_layers_and_deletes_the_last_user) {
+  auto base = make_tar({{"base", 'f', "b"}});
+  ASSERT_TRUE(import(archive_of(oci_layout({{{base}, {make_tar({{"one"}})}}}, "localhost/one:1"))).ok());
+  ASSERT_TRUE(import(archive_of(oci_layout({{{base}, {make_tar({{"two"}})}}}, "localhost/two:1"))).ok());
+  EXPECT_EQ(count("layers"), 3u);
+  ASSERT_TRUE(store_->remove("localhost/one:1").ok());
+  EXPECT_EQ(count("layers"), 2u);
+  EXPECT_EQ(count("configs"), 1u);
+  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/two:1")->id)), "base f 644 0:0 b\ntwo f 644 0:0 \n");
+  EXPECT_EQ(store_->remove("localhost/one:1").error().code(), Code::not_found);
+  ASSERT_TRUE(store_->remove("localhost/two:1").ok());
+  EXPECT_EQ(count("layers"), 0u);
+  open();
+  EXPECT_TRUE(store_->list().empty());
+}
+
+TEST_F(StoreTest, keeps_what_is_in_use) {
+  auto got = import(archive_of(oci_layout(two_layers(), "localhost/x:1")));
+  std::string id = got->front().id;
+  ASSERT_TRUE(store_->snapshots().create("pod-1", id).ok());
+  EXPECT_EQ(store_->remove("localhost/x:1").error().code(), Code::conflict);
+  open();
+  EXPECT_EQ(*store_->snapshots().list(), (std::vector<std::string>{"pod-1"}));
+  EXPECT_EQ(store_->remove(id).error().code(), Code::conflict) << "after a restart too";
+  ASSERT_TRUE(store_->snapshots().remove("pod-1").ok());
+  ASSERT_TRUE(store_->snapshots().remove("pod-1").ok()) << "again is no error";
+  EXPECT_TRUE(store_->remove(id).ok());
+}
+
+TEST_F(StoreTest, snapshots_are_written_apart) {
+  std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  auto& snapshots = store_->snapshots();
+  ASSERT_TRUE(snapshots.create("a", id).ok());
+  ASSERT_TRUE(snapshots.create("b", id).ok());
+  EXPECT_EQ(snapshots.create("a", id).error().code(), Code::already_exists);
+  EXPECT_EQ(snapshots.create("c", "sha256:" + std::string(64, '0')).error().code(), Code::not_found);
+  for (const char* bad : {"", ".", "..", "a/b", "-a", "../x", "a b"}) EXPECT_EQ(snapshots.create(bad, id).error().code(), Code::invalid) << bad;
+  {
+    auto a = snapshots.mount("a"), b = snapshots.mount("b");
+    ASSERT_TRUE(a.ok()) << a.error().text();
+    ASSERT_TRUE(b.ok()) << b.error().text();
+    std::string in_a = "/proc/self/fd/" + std::to_string(a->get());
+    write_text(in_a + "/etc/mine", "m");
+    fs::remove(in_a + "/etc/two");
+    EXPECT_EQ(look(b), kTwoLayersTree);
+    EXPECT_EQ(look(snapshots.mount_image(id)), kTwoLayersTree);
+    EXPECT_NE(look(a).find("etc/mine"), std::string::npos);
+    EXPECT_EQ(look(a).find("etc/two"), std::string::npos);
+  }
+  ASSERT_TRUE(snapshots.remove("a").ok());
+  EXPECT_EQ(count("staging"), 0u);
+}
+
+TEST_F(StoreTest, a_snapshot_of_any_depth_is_deleted) {
+  std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  ASSERT_TRUE(store_->snapshots().create("deep", id).ok());
+  int at = ::open((dir_.path() + "/state/snapshots/deep/upper").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int i = 0; i < 3000; ++i) {  // as a process in the container can, by going down step by step
+    ASSERT_EQ(::mkdirat(at, "d", 0755), 0);
+    int next = ::openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ::close(at);
+    at = next;
+  }
+  ::close(at);
+  auto removed = store_->snapshots().remove("deep");
+  EXPECT_TRUE(removed.ok()) << removed.error().text();
+  EXPECT_EQ(count("staging"), 0u);
+}
+
+TEST_F(StoreTest, what_was_half_made_is_gone_after_opening) {
+  std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  ASSERT_TRUE(store_->snapshots().create("whole", id).ok());
+  store_.reset();
+  fs::create_directories(dir_.path() + "/state/staging/7/diff/etc");
+  fs::create_directories(dir_.path() + "/state/snapshots/half/upper");
+  write_text(dir_.path() + "/state/images.json.new", "{");
+  open();
+  EXPECT_EQ(count("staging"), 0u);
+  EXPECT_EQ(*store_->snapshots().list(), (std::vector<std::string>{"whole"}));
+  EXPECT_EQ(store_->list().size(), 1u);
+}
+
+TEST_F(StoreTest, a_damaged_image_is_left_out_and_the_others_live) {
+  ASSERT_TRUE(import(archive_of(oci_layout({{{make_tar({{"a"}})}}}, "localhost/a:1"))).ok());
+  std::string bad = import(archive_of(oci_layout({{{make_tar({{"b"}})}}}, "localhost/b:1")))->front().id;
+  write_text(dir_.path() + "/state/configs/" + bad.substr(7), "{}");
+  open();
+  ASSERT_EQ(store_->list().size(), 1u);
+  EXPECT_TRUE(store_->find("localhost/a:1").ok());
+  EXPECT_TRUE(import(archive_of(oci_layout({{{make_tar({{"b"}})}}}, "localhost/b:1"))).ok()) << "and can come back";
+}
+
+TEST_F(StoreTest, refuses_archives_that_lie) {
+  struct Row {
+    const char* name;
+    std::map<std::string, std::string> files;
+  };
+  auto lie = [](auto change) {
+    auto files = oci_layout(two_layers(), "localhost/bad:1");
+    change(files);
+    return files;
+  };
+  auto layer_name = "blobs/sha256/" + digest_text(pack(two_layers().layers[0].tar, Packing::gzip)).substr(7);
+  auto config_name = "blobs/sha256/" + digest_text(oci_config(two_layers())).substr(7);
+  TestImage wrong_diff = two_layers();
+  auto mixed = docker_layout(wrong_diff, "localhost/bad:1");
+  for (auto& [name, content] : mixed)
+    if (name.ends_with("layer.tar")) content = make_tar({{"other"}});
+  for (const Row& row : {
+           Row{"another layer under the digest", lie([&](auto& f) { f[layer_name] = pack(make_tar({{"evil"}}), Packing::gzip); })},
+           Row{"a layer with something behind it", lie([&](auto& f) { f[layer_name] += "x"; })},
+           Row{"a layer cut short", lie([&](auto& f) { f[layer_name].resize(f[layer_name].size() - 9); })},
+           Row{"no layer", lie([&](auto& f) { f.erase(layer_name); })},
+           Row{"another configuration", lie([&](auto& f) { f[config_name] = "{}"; })},
+           Row{"no index", lie([&](auto& f) { f.erase("index.json"); })},
+           Row{"an index that is none", lie([&](auto& f) { f["index.json"] = "[1"; })},
+           Row{"an empty archive", {}},
+           Row{"layers that are not what the configuration says", mixed},
+           Row{"docker: a name outside", {{"manifest.json", R"([{"Config":"../../../../etc/passwd","RepoTags":["a:1"],"Layers":[]}])"}}},
+           Row{"docker: no list", {{"manifest.json", "{}"}}},
+           Row{"docker: names that are none", {{"manifest.json", R"([{"Config":"c","RepoTags":[1],"Layers":[]}])"}, {"c", "{}"}}},
+       }) {
+    auto got = import(archive_of(row.files));
+    ASSERT_FALSE(got.ok()) << row.name;
+    EXPECT_TRUE(got.error().code() == Code::invalid || got.error().code() == Code::too_large)
+        << row.name << ": " << got.error().text();
+    EXPECT_TRUE(store_->list().empty()) << row.name;
+    EXPECT_EQ(count("staging"), 0u) << row.name;
+  }
+  EXPECT_EQ(import("this is no archive").error().code(), Code::invalid);
+  EXPECT_TRUE(import(archive_of(oci_layout(two_layers(), "localhost/good:1"))).ok()) << "no lie is remembered";
+}
+
+TEST_F(StoreTest, follows_links_between_archive_files) {
+  auto files = docker_layout({{{make_tar({{"a"}})}}}, "localhost/l:1");
+  std::vector<Entry> entries;
+  for (const auto& [name, content] : files) {
+    if (!name.ends_with("/layer.tar")) {
+      entries.push_back({name, 'f', content});
+      continue;
+    }
+    entries.push_back({name, 'l', "../shared/real.tar"});
+    entries.push_back({"shared/real.tar", 'f', content});
+  }
+  auto got = import(make_tar(entries));
+  EXPECT_TRUE(got.ok()) << got.error().text();
+  auto loop = import(make_tar({{"manifest.json", 'l', "x"}, {"x", 'l', "manifest.json"}}));
+  EXPECT_EQ(loop.error().code(), Code::invalid);
+}
+
+TEST_F(StoreTest, resolves_users_by_files_it_does_not_trust) {
+  write_text(dir_.path() + "/secret", "web:x:1:1::/:\n");
+  auto user = [&](const std::vector<Entry>& entries, const char* who) {
+    auto got = import(archive_of(oci_layout({{{make_tar(entries)}}}, "localhost/user:1")));
+    EXPECT_TRUE(got.ok());
+    return store_->resolve_user(got->front(), who);
+  };
+  auto good = user({{"etc/passwd", 'f', "web:x:33:34::/:\n"}, {"etc/group", 'f', "adm:x:4:web\n"}}, "web");
+  ASSERT_TRUE(good.ok()) << good.error().text();
+  EXPECT_EQ(good->uid, 33u);
+  EXPECT_EQ(good->additional_gids, (std::vector<uint32_t>{4}));
+  EXPECT_EQ(user({{"etc/passwd", 'l', dir_.path() + "/secret"}}, "web").error().code(), Code::invalid);
+  EXPECT_EQ(user({{"etc", 'l', dir_.path()}, {"passwd", 'f', "x"}}, "web").error().code(), Code::invalid);
+  EXPECT_EQ(user({{"etc/passwd", 'p'}}, "web").error().code(), Code::invalid) << "and does not wait for a writer";
+  EXPECT_EQ(user({{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, "web").error().code(), Code::invalid) << "/dev/zero";
+  EXPECT_EQ(user({{"etc/passwd", 'd'}}, "web").error().code(), Code::invalid);
+  EXPECT_EQ(user({{"etc/passwd", 'f', std::string(2 << 20, 'x')}}, "1").error().code(), Code::too_large);
+  EXPECT_EQ(user({{"a", 'f'}}, "12")->uid, 12u) << "no files at all";
+}
+
+TEST_F(StoreTest, an_image_of_nothing_and_an_opaque_root_work) {
+  auto nothing = import(archive_of(oci_layout({}, "localhost/scratch:1")));
+  ASSERT_TRUE(nothing.ok()) << nothing.error().text();
+  EXPECT_EQ(look(store_->snapshots().mount_image(nothing->front().id)), "");
+  auto opaque = import(archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1")));
+  ASSERT_TRUE(opaque.ok()) << opaque.error().text();
+  EXPECT_EQ(look(store_->snapshots().mount_image(opaque->front().id)), "new f 644 0:0 \n");
+}
+
+TEST_F(StoreTest, many_layers_mount_in_every_way) {
+  TestImage image;
+  for (int i = 0; i < 60; ++i) image.layers.push_back({make_tar({{"f" + std::to_string(i), 'f', std::to_string(i)}})});
+  auto got = import(archive_of(oci_layout(image, "localhost/many:1")));
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  std::string whole = look(store_->snapshots().mount_image(got->front().id));
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 60);
+
+  sys::Overlay overlay;
+  for (const auto& entry : fs::directory_iterator(dir_.path() + "/state/layers")) overlay.lower.push_back(entry.path().string() + "/diff");
+  overlay.staging = dir_.path();
+  auto classic = sys::mount_overlay(overlay, sys::OverlayWay::classic);
+  EXPECT_EQ(look(classic), whole);
+  EXPECT_FALSE(fs::exists(dir_.path() + "/mount-1")) << "attached for a moment only";
+  EXPECT_EQ(sys::mount_overlay(overlay, sys::OverlayWay::by_descriptor).error().code(), Code::too_large);
+  overlay.lower.resize(8);
+  EXPECT_EQ(look(sys::mount_overlay(overlay, sys::OverlayWay::by_descriptor)),
+            look(sys::mount_overlay(overlay, sys::OverlayWay::classic)));
+  fs::create_directory(dir_.path() + "/upper");
+  fs::create_directory(dir_.path() + "/work");
+  overlay.upper = dir_.path() + "/upper", overlay.work = dir_.path() + "/work";
+  auto writable = sys::mount_overlay(overlay, sys::OverlayWay::by_descriptor);
+  ASSERT_TRUE(writable.ok()) << writable.error().text();
+  write_text("/proc/self/fd/" + std::to_string(writable->get()) + "/new", "x");
+  EXPECT_EQ(read_text(dir_.path() + "/upper/new"), "x");
+}
+
+}  // namespace
+}  // namespace coracle::image
