@@ -22,6 +22,7 @@ constexpr size_t kErrorBytesMax = 1u << 20;      // of a failed stream's body
 constexpr size_t kUpgradeHeadBytesMax = 64u << 10;
 constexpr long kConnectTimeoutMs = 10'000;
 constexpr int kUpgradeTimeoutMs = 30'000;
+constexpr int kQuietMs = 3'600'000;              // libcurl shortens it to its own deadlines
 
 struct Handle {
   CURL* easy = curl_easy_init();
@@ -49,6 +50,7 @@ struct Exchange {  // what libcurl's callbacks work on
   HttpAnswer answer;
   const std::function<bool(std::string_view)>* sink = nullptr;
   const std::function<size_t(char*, size_t)>* source = nullptr;
+  const std::function<void()>* begun = nullptr;
   std::stop_token stop;
   bool sink_ended = false, too_large = false;
 };
@@ -85,8 +87,14 @@ std::string warning_text(std::string_view value) {
 }
 
 size_t on_header(char* bytes, size_t size, size_t count, void* user) {
-  auto& answer = static_cast<Exchange*>(user)->answer;
+  auto& exchange = *static_cast<Exchange*>(user);
+  auto& answer = exchange.answer;
   std::string_view line(bytes, size * count);
+  if (trim(line).empty() && exchange.begun && *exchange.begun) {  // the head is complete
+    long status = 0;
+    curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && status < 300) (*exchange.begun)();
+  }
   size_t colon = line.find(':');
   if (colon == line.npos) return line.size();
   std::string name = to_lower(line.substr(0, colon));
@@ -101,8 +109,21 @@ size_t on_upload(char* buffer, size_t size, size_t count, void* user) {
   return (*static_cast<Exchange*>(user)->source)(buffer, size * count);
 }
 
-int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<Exchange*>(user)->stop.stop_requested() ? 1 : 0;
+// curl_easy_perform, but woken by a stop, and by nothing else: a quiet stream costs no system calls.
+CURLcode perform(Exchange& exchange) {
+  if (!exchange.stop.stop_possible()) return curl_easy_perform(exchange.easy);
+  std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi(curl_multi_init(), curl_multi_cleanup);
+  if (!multi || curl_multi_add_handle(multi.get(), exchange.easy) != CURLM_OK) return CURLE_FAILED_INIT;
+  std::stop_callback wake(exchange.stop, [&] { curl_multi_wakeup(multi.get()); });
+  CURLcode outcome = CURLE_ABORTED_BY_CALLBACK;
+  for (int running = 1; running && !exchange.stop.stop_requested();) {
+    if (curl_multi_perform(multi.get(), &running) != CURLM_OK) outcome = CURLE_FAILED_INIT, running = 0;
+    int left = 0;
+    if (const CURLMsg* message = curl_multi_info_read(multi.get(), &left)) outcome = message->data.result;
+    if (running) curl_multi_poll(multi.get(), nullptr, 0, kQuietMs, nullptr);
+  }
+  curl_multi_remove_handle(multi.get(), exchange.easy);
+  return outcome;
 }
 
 curl_blob blob_of(const std::string& text) {
@@ -140,6 +161,7 @@ struct Http::State {
     curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);  // a quiet watch notices that its server lost power
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -222,18 +244,13 @@ struct Http::State {
     curl_easy_setopt(handle.easy, CURLOPT_WRITEDATA, &exchange);
     curl_easy_setopt(handle.easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(handle.easy, CURLOPT_HEADERDATA, &exchange);
-    if (exchange.stop.stop_possible()) {
-      curl_easy_setopt(handle.easy, CURLOPT_NOPROGRESS, 0L);
-      curl_easy_setopt(handle.easy, CURLOPT_XFERINFOFUNCTION, on_progress);
-      curl_easy_setopt(handle.easy, CURLOPT_XFERINFODATA, &exchange);
-    }
-    CURLcode code = curl_easy_perform(handle.easy);
+    CURLcode code = perform(exchange);
     long status = 0;
     curl_easy_getinfo(handle.easy, CURLINFO_RESPONSE_CODE, &status);
     exchange.answer.status = int(status);
     if (exchange.sink_ended) return std::move(exchange.answer);  // the connection is spent with the handle
     if (exchange.too_large) return Error(Code::too_large, "the server's answer is too large");
-    if (code == CURLE_ABORTED_BY_CALLBACK && exchange.stop.stop_requested()) return std::move(exchange.answer);
+    if (exchange.stop.stop_requested()) return std::move(exchange.answer);
     if (code != CURLE_OK) return failure(code, detail.data());
     give(std::move(handle));
     return std::move(exchange.answer);
@@ -256,9 +273,11 @@ Result<std::unique_ptr<Http>> Http::make(ServerAccess access) {
 
 Result<HttpAnswer> Http::send(const HttpRequest& request) { return state_->run(request, {}); }
 
-Result<HttpAnswer> Http::stream(const HttpRequest& request, const std::function<bool(std::string_view)>& sink, std::stop_token stop) {
+Result<HttpAnswer> Http::stream(const HttpRequest& request, const std::function<bool(std::string_view)>& sink,
+                                std::stop_token stop, const std::function<void()>& begun) {
   Exchange exchange;
   exchange.sink = &sink;
+  exchange.begun = &begun;
   exchange.stop = std::move(stop);
   return state_->run(request, std::move(exchange));
 }

@@ -47,7 +47,9 @@ class Http {
   // Errors of all: unavailable when the server cannot be reached or trusted, timeout, cancelled. Any HTTP status is an answer.
   Result<HttpAnswer> send(const HttpRequest& request);
   // Hands a 2xx answer's body over as it comes, until it ends, `sink` returns false or stop is requested (both: no error).
-  Result<HttpAnswer> stream(const HttpRequest& request, const std::function<bool(std::string_view)>& sink, std::stop_token stop = {});
+  // `begun` is called once the head of a 2xx answer is there. A stop interrupts at once.
+  Result<HttpAnswer> stream(const HttpRequest& request, const std::function<bool(std::string_view)>& sink,
+                            std::stop_token stop = {}, const std::function<void()>& begun = {});
   // As stream, with a body that `source` gives piece by piece (it fills a buffer, and returns 0 at its end).
   Result<HttpAnswer> upload(const HttpRequest& request, const std::function<size_t(char*, size_t)>& source,
                             const std::function<bool(std::string_view)>& sink);

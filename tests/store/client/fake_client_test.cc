@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake passes the contract, and its faults happen when and where they were asked for.
+// The fake's faults happen when and where they were asked for.
 #include "tests/store/client/fake_client.h"
 
-#include "tests/store/client/client_contract.h"
+#include <gtest/gtest.h>
+
+#include "tests/store/client/recording_sink.h"
 
 namespace coracle {
 namespace {
-
-class FakeWorld : public ClientWorld {
- public:
-  Client& client() override { return client_; }
-  bool forget_past() override { return client_.forget_past(), true; }
-
- private:
-  FakeClient client_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Fake, ClientContract,
-                         testing::Values(ClientMaker{"fake", [] { return std::make_unique<FakeWorld>(); }}));
 
 constexpr const char* kBody = R"({"metadata":{"name":"a"}})";
 
