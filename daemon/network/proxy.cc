@@ -39,7 +39,7 @@ bool is_name(std::string_view text) {
 
 // The table as it stands without any Service.
 Ruleset base_rules(const ProxyInput& input) {
-  const std::string bridge = std::string("\"") + kBridgeName + "\"";
+  const std::string anchor = std::string("\"") + kAnchorName + "\"", ours = std::string("\"") + kLinkPrefix + "*\"";
   const std::string dns = input.dns.text();
   Ruleset rules;
   rules.sets[kServices] = {true, "type inet_proto . ipv4_addr . inet_service : verdict;", {}};
@@ -61,27 +61,28 @@ Ruleset base_rules(const ProxyInput& input) {
   rules.chains["postrouting"] = {
       "type nat hook postrouting priority 100; policy accept;",
       {
-          "ct status dnat ip saddr . ip daddr @hairpin masquerade",
-          "ct status dnat oifname != { \"lo\", " + bridge + " } masquerade",
-          "ip saddr " + input.pods.text() + " ip daddr != " + input.pods.text() + " oifname != { \"lo\", " + bridge +
-              " } masquerade",
+          "ct status dnat ip saddr . ip daddr @hairpin snat to " + input.pods.at(1).text(),
+          "ct status dnat oifname != \"lo\" oifname != " + ours + " masquerade",
+          "ip saddr " + input.pods.text() + " oifname != \"lo\" oifname != " + ours + " masquerade",
       }};
 
-  // A Service's address that is still there behind the translation has no endpoint (or is nobody's).
-  const std::string refuse_rest = "ip daddr " + input.services.text() + " ip daddr != " + dns + " goto refuse";
+  const std::string no_service = "ip daddr " + input.services.text() + " ip daddr != " + dns + " goto refuse";
   const std::string refuse_named = "meta l4proto . ip daddr . th dport @refused goto refuse";
-  rules.chains["filter-forward"] = {"type filter hook forward priority 0; policy accept;", {refuse_rest, refuse_named}};
+  // No wire is behind the anchor: what would leave there is for a Service without endpoints, or for nobody. (What this
+  // machine sends itself still bears the anchor's name here after it was translated, so there the address has to tell.)
+  rules.chains["filter-forward"] = {"type filter hook forward priority 0; policy accept;",
+                                    {"oifname " + anchor + " goto refuse", refuse_named}};
   rules.chains["filter-output"] = {"type filter hook output priority 0; policy accept;",
                                    {
-                                       refuse_rest,
+                                       no_service,
                                        refuse_named,
                                        // Pods reach each other through us on purpose: no "there is a shorter way".
-                                       "oifname " + bridge + " icmp type redirect drop",
+                                       "oifname " + ours + " icmp type redirect drop",
                                    }};
   rules.chains["filter-input"] = {"type filter hook input priority 0; policy accept;",
                                   {
                                       // Our DNS server is the pods' and the machine's, not the neighbourhood's.
-                                      "ip daddr " + dns + " iifname != { \"lo\", " + bridge + " } drop",
+                                      "ip daddr " + dns + " iifname != \"lo\" iifname != " + ours + " drop",
                                       "meta l4proto . th dport @refused-node-ports goto refuse",
                                       refuse_named,
                                   }};

@@ -6,7 +6,7 @@
 //   prerouting (from pods, from outside) ─┐              ┌▶ service/<ns>/<name>/<port> ▶ dnat to a random ready endpoint
 //   output (from the machine itself) ─────┴▶ translate ──┤     (ClientIP affinity: ▶ endpoint/… remembered by source)
 //                                                        └▶ dnat to a pod's host port
-//   forward, input, output (filter) ▶ what still bears a Service's address has no endpoint, and is refused
+//   forward, input, output (filter) ▶ what still bears a Service's address behind that has no endpoint, and is refused
 //   postrouting ▶ masquerade: hairpin, endpoints elsewhere, pods speaking to the world
 //
 // Both traffic policies "Local" hold by themselves: every endpoint is on this machine, and no source address is hidden.
@@ -28,7 +28,8 @@ namespace coracle::network {
 
 inline constexpr size_t kEndpointsPerPortMax = 1000;  // further ones get no traffic
 inline constexpr int64_t kAffinityClientsMax = 65536;   // sources remembered per endpoint
-inline constexpr const char* kBridgeName = "coracle0";
+inline constexpr const char* kLinkPrefix = "coracle";  // of all our links' names
+inline constexpr const char* kAnchorName = "coracle0";
 inline constexpr uint16_t kDnsPort = 53;
 
 enum class Protocol : uint8_t { tcp, udp, sctp };

@@ -282,7 +282,7 @@ Result<void> Netlink::set_master(uint32_t index, uint32_t bridge) {
 }
 
 // libnl knows only some of a port's flags, so the message is put together here.
-Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated, bool learning) {
+Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated) {
   MessageHandle message(nlmsg_alloc_simple(RTM_SETLINK, NLM_F_REQUEST));
   ifinfomsg head{};
   head.ifi_family = AF_BRIDGE;
@@ -290,25 +290,11 @@ Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated, bool
   if (nlmsg_append(message.get(), &head, sizeof head, NLMSG_ALIGNTO) < 0) return Error(Code::too_large, "port flags");
   nlattr* nest = nla_nest_start(message.get(), IFLA_PROTINFO | NLA_F_NESTED);
   if (!nest || nla_put_u8(message.get(), IFLA_BRPORT_MODE, hairpin) < 0 ||
-      nla_put_u8(message.get(), IFLA_BRPORT_ISOLATED, isolated) < 0 ||
-      nla_put_u8(message.get(), IFLA_BRPORT_LEARNING, learning) < 0)
+      nla_put_u8(message.get(), IFLA_BRPORT_ISOLATED, isolated) < 0)
     return Error(Code::too_large, "port flags");
   nla_nest_end(message.get(), nest);
   int rc = nl_send_sync(socket_, message.release());  // frees it
   if (rc < 0) return nl_error(rc, "set port flags of link " + std::to_string(index));
-  return {};
-}
-
-Result<void> Netlink::add_forwarding(uint32_t port, const std::string& mac) {
-  NeighborHandle entry(rtnl_neigh_alloc());
-  AddrHandle lladdr = TRY(parse_mac(mac));
-  rtnl_neigh_set_family(entry.get(), AF_BRIDGE);
-  rtnl_neigh_set_ifindex(entry.get(), int(port));
-  rtnl_neigh_set_flags(entry.get(), NTF_MASTER);
-  rtnl_neigh_set_state(entry.get(), NUD_NOARP);
-  rtnl_neigh_set_lladdr(entry.get(), lladdr.get());
-  int rc = rtnl_neigh_add(socket_, entry.get(), NLM_F_CREATE | NLM_F_REPLACE);
-  if (rc < 0) return nl_error(rc, "add forwarding of " + mac);
   return {};
 }
 

@@ -83,9 +83,7 @@ class Netlink {
   Result<void> set_mtu(uint32_t index, uint32_t mtu);
   Result<void> set_alias(uint32_t index, const std::string& alias);
   Result<void> set_master(uint32_t index, uint32_t bridge);            // bridge 0 = released
-  // Flags of a bridge's port. Without `learning` the bridge believes add_forwarding only, not the frames it sees.
-  Result<void> set_port(uint32_t index, bool hairpin, bool isolated, bool learning = true);
-  Result<void> add_forwarding(uint32_t port, const std::string& mac);  // a bridge's permanent entry: mac is behind port
+  Result<void> set_port(uint32_t index, bool hairpin, bool isolated);  // flags of a bridge's port
   // A permanent neighbour: `address` is at `mac`, whatever ARP claims. Replaces what there was.
   Result<void> add_neighbor(uint32_t link, const std::string& address, const std::string& mac);
 

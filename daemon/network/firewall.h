@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Firewall: brings a Ruleset into the kernel as one transaction, through libnftables. It remembers what it applied last
+// and sends only what differs; when the kernel no longer has what it should (somebody reloaded the machine's firewall, and
+// with it flushed everybody's tables), it replaces the whole table. Not thread-safe: one thread's.
+// Source: libnftables(3).
+#pragma once
+
+#include <optional>
+
+#include "daemon/network/ruleset.h"
+#include "runtime/base/result.h"
+
+namespace coracle::network {
+
+class Firewall {
+ public:
+  // Nothing happens when `rules` is what was applied last. Blocks some 0.15 ms per changed element. Errors: internal with
+  // nft's own words; then the kernel has what it had.
+  Result<void> apply(const Ruleset& rules);
+  void forget() { applied_.reset(); }  // the next apply replaces the table
+  static Result<void> remove();        // the table; succeeds when there is none
+
+ private:
+  std::optional<Ruleset> applied_;
+};
+
+}  // namespace coracle::network

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// See network.h.
+#include "daemon/network/network.h"
+
+#include "daemon/network/dns_server.h"
+#include "daemon/network/firewall.h"
+#include "daemon/network/pod_network.h"
+#include "daemon/network/service_proxy.h"
+#include "daemon/network/zone_source.h"
+#include "runtime/base/log.h"
+
+namespace coracle::network {
+namespace {
+
+constexpr uint16_t kDnsPortElsewhere = 10053;  // where port 53 of every address is another server's
+constexpr int kPodRangeBitsMax = 29, kPodRangeBitsMin = 12;
+
+struct Ranges {
+  Ipv4Range pods, services;
+  Ipv4 dns;
+};
+
+bool overlap(const Ipv4Range& a, const Ipv4Range& b) { return a.contains(b.base) || b.contains(a.base); }
+
+Result<Ranges> parse(const Config& config) {
+  Ranges out;
+  out.pods = TRY(Ipv4Range::parse(config.pod_cidr).wrap("pod_cidr"));
+  out.services = TRY(Ipv4Range::parse(config.service_cidr).wrap("service_cidr"));
+  out.dns = TRY(Ipv4::parse(config.dns_address).wrap("dns_address"));
+  if (out.pods.bits < kPodRangeBitsMin || out.pods.bits > kPodRangeBitsMax)
+    return Error(Code::invalid, "pod_cidr: its prefix must have between " + std::to_string(kPodRangeBitsMin) + " and " +
+                                    std::to_string(kPodRangeBitsMax) + " bits");
+  if (overlap(out.pods, out.services)) return Error(Code::invalid, "pod_cidr and service_cidr overlap");
+  if (!out.services.contains(out.dns)) return Error(Code::invalid, "dns_address is not within service_cidr");
+  return out;
+}
+
+}  // namespace
+
+struct Network::State {
+  std::string domain;
+  Ipv4 dns;
+  std::unique_ptr<PodNetwork> pods;
+  InformerZone zone;
+  std::unique_ptr<DnsServer> server;
+  std::unique_ptr<ServiceProxy> proxy;
+};
+
+Network::Network(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Network::~Network() { stop(); }
+
+Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& services, Informer& endpoint_slices,
+                                               Informer& pods) {
+  Ranges ranges = TRY(parse(config));
+  std::unique_ptr<State> state(
+      new State{config.domain, ranges.dns, nullptr, InformerZone(services, endpoint_slices, pods), nullptr, nullptr});
+  state->pods = TRY(PodNetwork::open({ranges.pods, ranges.services, ranges.dns, config.run_dir}));
+
+  DnsServerConfig dns;
+  dns.zone = {config.domain, ranges.pods, ranges.services, ranges.dns};
+  dns.listen = ranges.dns;
+  dns.ports = {kDnsPort, kDnsPortElsewhere};
+  dns.resolv_conf = config.resolv_conf;
+  dns.ours = {ranges.dns, state->pods->gateway()};
+  state->server = TRY(DnsServer::open(std::move(dns), state->zone));
+  uint16_t port = state->server->port();
+  if (port != kDnsPort) log_notice("dns", "port 53 is taken; translating to another", {{"port", std::to_string(port)}});
+
+  ServiceProxyConfig proxy{ranges.pods, ranges.services, ranges.dns, port,
+                           [attached = state->pods.get()] { return attached->host_ports(); }};
+  state->proxy = TRY(ServiceProxy::open(std::move(proxy), services, endpoint_slices));
+  return std::unique_ptr<Network>(new Network(std::move(state)));
+}
+
+void Network::start() {
+  state_->server->start();
+  state_->proxy->start();
+}
+
+void Network::stop() {
+  state_->proxy->stop();
+  state_->server->stop();
+}
+
+Result<std::vector<std::string>> Network::attach(const std::string& sandbox, const Fd& netns,
+                                                 const std::vector<HostPort>& ports) {
+  Ipv4 address = TRY(state_->pods->attach(sandbox, netns, ports));
+  if (!ports.empty()) state_->proxy->wake();
+  return std::vector<std::string>{address.text()};
+}
+
+Result<void> Network::detach(const std::string& sandbox) {
+  TRY(state_->pods->detach(sandbox));
+  state_->proxy->wake();
+  return {};
+}
+
+std::vector<std::string> Network::addresses(const std::string& sandbox) const {
+  Ipv4 address = state_->pods->address_of(sandbox);
+  return address ? std::vector<std::string>{address.text()} : std::vector<std::string>{};
+}
+
+std::string Network::dns_address() const { return state_->dns.text(); }
+std::string Network::domain() const { return state_->domain; }
+std::string Network::gateway_address() const { return state_->pods->gateway().text(); }
+
+Result<void> Network::wait_applied(std::chrono::milliseconds longest) { return state_->proxy->wait_applied(longest); }
+
+Result<void> Network::cleanup(const Config& config) {
+  TRY(Firewall::remove().wrap("remove the rules"));
+  return PodNetwork::cleanup(config.run_dir).wrap("remove the links");
+}
+
+}  // namespace coracle::network

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Network: all that lets pods be reached by address and by name, for main to hold and for the node agent to use.
+//
+//   node ── attach/detach ─▶ PodNetwork (veth, addresses, routes)
+//   informers ─▶ ServiceProxy (thread "network": nftables)      informers ─▶ DnsServer (thread "dns")
+//
+// Order: open (before the informers are started) ▸ start ▸ informers' start … ▸ stop. What it made in the kernel stays when
+// the daemon ends: pods keep their connections while it is upgraded. cleanup() takes it away.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/informer/informer.h"
+#include "daemon/network/address.h"
+#include "daemon/network/dns_service.h"
+#include "daemon/network/proxy.h"
+#include "runtime/base/fd.h"
+
+namespace coracle::network {
+
+struct Config {
+  std::string pod_cidr = "10.244.0.0/24";      // at most 253 pods; the first address is the gateway's
+  std::string service_cidr = "10.96.0.0/16";
+  std::string dns_address = "10.96.0.10";      // within service_cidr
+  std::string domain = "cluster.local";
+  std::string run_dir = "/run/coracle/network";
+  std::string resolv_conf = "/etc/resolv.conf";  // whom the DNS server asks
+};
+
+class Network {
+ public:
+  // Makes the anchor interface and binds the DNS server. The informers are not started yet and outlive it; it adds handlers and
+  // indexes to them. Errors: invalid with the setting named, and what the kernel said with the step named.
+  static Result<std::unique_ptr<Network>> open(const Config& config, Informer& services, Informer& endpoint_slices,
+                                               Informer& pods);
+  ~Network();
+  void start();  // the threads
+  void stop();
+
+  // Gives a sandbox's namespace its interface and addresses (IPv4 first; now exactly one). Asked again, answers the same.
+  // Thread-safe, blocks about a millisecond, never waits for the proxy. Errors: unavailable when no address is free.
+  Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns, const std::vector<HostPort>& ports);
+  Result<void> detach(const std::string& sandbox);  // succeeds when it was not attached
+  std::vector<std::string> addresses(const std::string& sandbox) const;  // empty when not attached
+
+  std::string dns_address() const;      // for pods' resolv.conf
+  std::string domain() const;
+  std::string gateway_address() const;  // this machine, as its pods see it
+
+  // For tests and benchmarks: until the rules hold what the informers held at the call. Errors: timeout.
+  Result<void> wait_applied(std::chrono::milliseconds longest);
+
+  // Removes everything of ours from the kernel and from run_dir. For uninstall, with no daemon running.
+  static Result<void> cleanup(const Config& config);
+
+ private:
+  struct State;
+  explicit Network(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coracle::network

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pod_network.h.
+#include "daemon/network/pod_network.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "runtime/base/log.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/netlink.h"
+#include "runtime/sys/netns.h"
+
+namespace coracle::network {
+namespace {
+
+constexpr uint32_t kMtuDefault = 1500;
+constexpr int kUnplugTries = 3;
+constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
+constexpr const char* kForwardingWasOff = "/forwarding-was-off";  // in run_dir: turn it off again at cleanup
+
+std::string hex_of(Ipv4 address) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", address.value);
+  return text;
+}
+
+std::string link_name(Ipv4 address) { return kLinkPrefix + hex_of(address); }
+
+// Locally administered, and the same for an address whenever it comes back: what peers remember of it stays true.
+// `side` tells the two ends of a pair apart.
+std::string mac_of(Ipv4 address, int side) {
+  char text[18];
+  std::snprintf(text, sizeof text, "0a:%02x:%02x:%02x:%02x:%02x", side, address.value >> 24, address.value >> 16 & 0xff,
+                address.value >> 8 & 0xff, address.value & 0xff);
+  return text;
+}
+constexpr int kPodSide = 0x58, kHostSide = 0x59;
+
+bool is_sandbox_id(std::string_view id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+// A kernel setting. Absent (IPv6 switched off at boot) means there is nothing to set.
+Result<void> set_sysctl(const std::string& path, std::string_view value) {
+  Result<Fd> file = sys::open(path, O_WRONLY);
+  if (!file) return file.error().code() == Code::not_found ? Result<void>() : Result<void>(file.take_error());
+  return sys::write_all(*file, value).wrap("set " + path);
+}
+
+// No addresses by router advertisement, no IPv6 at all where nobody gave the pod any (CVE-2020-10749, CVE-2024-32473).
+// "default" is what interfaces made from now on begin with; lo, which is there already, keeps ::1.
+Result<void> quiet_ipv6(const std::string& interface) {
+  const std::string base = "/proc/sys/net/ipv6/conf/" + interface;
+  TRY(set_sysctl(base + "/accept_ra", "0"));
+  return set_sysctl(base + "/disable_ipv6", "1");
+}
+
+bool exists_already(const Result<void>& result) {
+  return !result && result.error().code() == Code::already_exists;
+}
+
+Result<void> ensure_address(sys::Netlink& host, uint32_t link, const std::string& address) {
+  Result<void> added = host.add_address(link, address);
+  return exists_already(added) ? Result<void>() : std::move(added);
+}
+
+// As narrow as the way out of this machine; without one, Ethernet's.
+uint32_t find_mtu(sys::Netlink& host) {
+  Result<std::vector<sys::RouteSpec>> routes = host.routes();
+  Result<std::vector<sys::Link>> links = host.links();
+  if (!routes || !links) return kMtuDefault;
+  for (const sys::RouteSpec& route : *routes) {
+    if (route.destination != "0.0.0.0/0") continue;
+    for (const sys::Link& link : *links)
+      if (link.index == route.link && link.mtu >= 576 && link.mtu < kMtuDefault) return link.mtu;
+  }
+  return kMtuDefault;
+}
+
+// The anchor with exactly our addresses on it, up, and the way to the Services' addresses: they have to be routable from
+// this machine (without a default route, too) before a rule can translate them.
+Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, Ipv4 gateway) {
+  Result<uint32_t> made = host.add_bridge(kAnchorName, mac_of(gateway, kHostSide), kLinkAlias);
+  if (!made && made.error().code() != Code::already_exists) return made.take_error();
+  uint32_t anchor = TRY(host.index_of(kAnchorName));
+  TRY(quiet_ipv6(kAnchorName));
+  const std::string own = gateway.text() + "/" + std::to_string(config.pods.bits), dns = config.dns.text() + "/32";
+  std::vector<sys::AddressInfo> addresses = TRY(host.addresses(anchor));
+  for (const sys::AddressInfo& there : addresses) {
+    if (there.address == own || there.address == dns || there.address == config.dns.text()) continue;
+    TRY(host.remove_address(anchor, there.address));  // of an earlier configuration
+  }
+  TRY(ensure_address(host, anchor, own));
+  TRY(ensure_address(host, anchor, dns));
+  TRY(host.set_up(anchor));
+  return host.add_route({.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
+}
+
+Result<void> ensure_forwarding(const std::string& run_dir) {
+  std::string now = TRY(sys::read_file(kForwarding));
+  if (now.starts_with('1')) return {};
+  TRY(sys::replace_file(run_dir + kForwardingWasOff, "", 0600, sys::Durability::volatile_));
+  return set_sysctl(kForwarding, "1");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PodNetwork>> PodNetwork::open(const PodNetworkConfig& config) {
+  TRY(sys::make_directories(config.run_dir, 0700));
+  sys::Netlink host = TRY(sys::Netlink::open());
+  Ipv4 gateway = AddressPool(config.pods).gateway();
+  TRY(ensure_anchor(host, config, gateway).wrap(std::string("interface ") + kAnchorName));
+  TRY(ensure_forwarding(config.run_dir).wrap("turn on forwarding"));
+  std::unique_ptr<PodNetwork> network(new PodNetwork(config, find_mtu(host)));
+  TRY(network->restore().wrap("find attached pods again"));
+  return network;
+}
+
+// A record without its interface is of a sandbox that went away while nobody looked.
+Result<void> PodNetwork::restore() {
+  sys::Netlink host = TRY(sys::Netlink::open());
+  std::vector<sys::Link> links = TRY(host.links());
+  std::vector<Attachment> recorded = TRY(records_.load());
+  auto plugged = [&](const Attachment& attachment) {
+    return std::any_of(links.begin(), links.end(), [&](auto& link) { return link.name == link_name(attachment.address); });
+  };
+  for (Attachment& attachment : recorded) {
+    Result<void> kept = state_.with([&](State& state) -> Result<void> {
+      if (!plugged(attachment)) return Error(Code::not_found, "its interface is gone");
+      TRY(state.pool.restore(attachment.sandbox, attachment.address));
+      state.attachments[attachment.sandbox] = attachment;
+      return {};
+    });
+    if (kept) continue;
+    log_info("network", "address freed", {{"sandbox", attachment.sandbox}, {"why", kept.error().text()}});
+    TRY(records_.remove(attachment.sandbox));
+  }
+  return {};
+}
+
+Result<Attachment> PodNetwork::reserve(const std::string& sandbox, std::vector<HostPort> host_ports) {
+  Attachment attachment{sandbox, {}, std::move(host_ports)};
+  attachment.address = TRY(state_.with([&](State& state) { return state.pool.take(sandbox); }));
+  TRY(records_.store(attachment));
+  state_.with([&](State& state) { state.attachments[sandbox] = attachment; });
+  return attachment;
+}
+
+Result<Ipv4> PodNetwork::attach(const std::string& sandbox, const Fd& netns, std::vector<HostPort> host_ports) {
+  if (!is_sandbox_id(sandbox)) return Error(Code::invalid, "sandbox id " + sandbox);
+  Attachment attachment = TRY(reserve(sandbox, std::move(host_ports)));
+  Result<void> plugged = plug(attachment, netns);
+  for (int tries = 0; exists_already(plugged) && tries < kUnplugTries; ++tries) {
+    // The address's last owner is gone, but the kernel is not done with its interface. It rarely happens: addresses rest.
+    TRY(unplug(attachment.address));
+    plugged = plug(attachment, netns);
+  }
+  if (plugged) return attachment.address;
+  TRY(detach(sandbox));
+  return std::move(plugged.take_error()).wrap("connect " + attachment.address.text());
+}
+
+Result<void> PodNetwork::unplug(Ipv4 address) {
+  sys::Netlink host = TRY(sys::Netlink::open());
+  Result<uint32_t> index = host.index_of(link_name(address));
+  Result<void> removed = index ? host.remove_link(*index) : Result<void>(index.take_error());
+  if (!removed && removed.error().code() != Code::not_found) return removed;
+  return {};
+}
+
+// Three parties: the pod's namespace first (what its interfaces begin with), then the pair of interfaces, then the pod's
+// end again. Asked a second time, what is there is taken as it is.
+Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
+  const std::string address = attachment.address.text(), gateway = this->gateway().text();
+  const std::string name = link_name(attachment.address);
+  const std::string pod_mac = mac_of(attachment.address, kPodSide), host_mac = mac_of(attachment.address, kHostSide);
+
+  std::optional<sys::Netlink> opened;
+  TRY(sys::in_netns(netns, [&]() -> Result<void> {
+    TRY(quiet_ipv6("default"));
+    opened = TRY(sys::Netlink::open());
+    return {};
+  }));
+  sys::Netlink& pod = *opened;
+  sys::Netlink host = TRY(sys::Netlink::open());
+
+  Result<uint32_t> eth0 = pod.index_of(kPodLinkName);
+  if (!eth0) {
+    TRY(host.add_veth({.name = name, .peer_name = kPodLinkName, .peer_netns = &netns, .mtu = mtu_, .mac = host_mac,
+                       .peer_mac = pod_mac, .alias = kLinkAlias, .up = false}));
+    TRY(quiet_ipv6(name));
+    eth0 = pod.index_of(kPodLinkName);
+  }
+  uint32_t inside = TRY(std::move(eth0));
+  uint32_t outside = TRY(host.index_of(name));
+  TRY(host.set_up(outside));
+  TRY(host.add_neighbor(outside, address, pod_mac));
+  TRY(host.add_route({.destination = address + "/32", .link = outside, .source = gateway, .scope_link = true}));
+
+  Result<void> added = pod.add_address(inside, address + "/32");
+  if (!added && !exists_already(added)) return added;
+  TRY(pod.set_up(inside));
+  TRY(pod.add_neighbor(inside, gateway, host_mac));
+  TRY(pod.add_route({.destination = gateway + "/32", .link = inside, .scope_link = true}));
+  return pod.add_route({.destination = "0.0.0.0/0", .gateway = gateway, .link = inside});
+}
+
+Result<void> PodNetwork::detach(const std::string& sandbox) {
+  // The record goes first: a crash in between leaves an address to the interface, not to nobody.
+  TRY(records_.remove(sandbox));
+  state_.with([&](State& state) {
+    state.attachments.erase(sandbox);
+    state.pool.give_back(sandbox);
+  });
+  return {};
+}
+
+Ipv4 PodNetwork::address_of(const std::string& sandbox) const {
+  return state_.with([&](const State& state) { return state.pool.of(sandbox); });
+}
+
+std::vector<PodPort> PodNetwork::host_ports() const {
+  return state_.with([](const State& state) {
+    std::vector<PodPort> out;
+    for (const auto& [sandbox, attachment] : state.attachments)
+      for (const HostPort& port : attachment.host_ports) out.push_back({port, attachment.address});
+    return out;
+  });
+}
+
+Ipv4 PodNetwork::gateway() const { return AddressPool(config_.pods).gateway(); }
+
+Result<void> PodNetwork::cleanup(const std::string& run_dir) {
+  sys::Netlink host = TRY(sys::Netlink::open());
+  std::vector<sys::Link> links = TRY(host.links());
+  for (const sys::Link& link : links) {
+    if (link.alias != kLinkAlias || !link.name.starts_with(kLinkPrefix)) continue;
+    Result<void> removed = host.remove_link(link.index);
+    if (!removed && removed.error().code() != Code::not_found) return removed;
+  }
+  if (sys::exists(run_dir + kForwardingWasOff)) {
+    TRY(set_sysctl(kForwarding, "0"));
+  }
+  return sys::remove_tree(run_dir);
+}
+
+}  // namespace coracle::network

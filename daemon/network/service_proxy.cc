@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// See service_proxy.h.
+#include "daemon/network/service_proxy.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "daemon/network/firewall.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/guarded.h"
+#include "runtime/base/log.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/netfilter.h"
+
+namespace coracle::network {
+namespace {
+
+constexpr uint64_t kWoken = 1, kTables = 2;
+
+// UDP flows that go where nothing leads any more.
+Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& after) {
+  std::set<UdpPath> gone;
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::inserter(gone, gone.end()));
+  if (gone.empty()) return {};
+  auto leads_nowhere = [&](const sys::UdpFlow& flow) {
+    UdpPath path{Ipv4{flow.destination}, flow.destination_port, Ipv4{flow.answering}, flow.answering_port};
+    if (gone.contains(path)) return true;
+    path.to = {};  // a node or host port: any of our addresses
+    return gone.contains(path);
+  };
+  Result<size_t> forgotten = sys::forget_udp_flows(leads_nowhere);
+  return forgotten ? Result<void>() : Result<void>(forgotten.take_error());
+}
+
+}  // namespace
+
+struct ServiceProxy::State {
+  ServiceProxyConfig config;
+  Informer& services;
+  Informer& slices;
+  Fd wake, epoll;
+  sys::TableMonitor tables;
+
+  struct Progress {
+    uint64_t wanted = 1;  // counts wakes; the first look is wanted from the beginning
+    uint64_t applied = 0;
+  };
+  Guarded<Progress> progress{Progress{}};
+
+  // The thread's own.
+  Firewall firewall;
+  std::set<UdpPath> udp;
+  std::jthread thread;
+
+  void run(std::stop_token stop);
+  void sleep(std::chrono::milliseconds longest);
+  Result<void> bring_level();
+};
+
+ServiceProxy::ServiceProxy(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ServiceProxy::~ServiceProxy() { stop(); }
+
+Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig config, Informer& services,
+                                                         Informer& slices) {
+  Fd wake = TRY(sys::make_eventfd());
+  Fd epoll = TRY(sys::make_epoll());
+  sys::TableMonitor tables = TRY(sys::TableMonitor::open());
+  TRY(sys::epoll_add(epoll, wake, EPOLLIN, kWoken));
+  TRY(sys::epoll_add(epoll, tables.fd(), EPOLLIN, kTables));
+  std::unique_ptr<State> state(
+      new State{std::move(config), services, slices, std::move(wake), std::move(epoll), std::move(tables)});
+  std::unique_ptr<ServiceProxy> proxy(new ServiceProxy(std::move(state)));
+  for (Informer* informer : {&services, &slices})
+    informer->on_change([self = proxy.get()](const Informer::Change&) { self->wake(); });
+  return proxy;
+}
+
+void ServiceProxy::start() {
+  state_->thread = std::jthread([this](std::stop_token stop) { state_->run(stop); });
+  pthread_setname_np(state_->thread.native_handle(), "network");
+}
+
+void ServiceProxy::stop() {
+  if (!state_->thread.joinable()) return;
+  state_->thread.request_stop();
+  sys::signal_eventfd(state_->wake);
+  state_->thread.join();
+}
+
+void ServiceProxy::wake() {
+  state_->progress.with([](State::Progress& progress) { ++progress.wanted; });
+  sys::signal_eventfd(state_->wake);
+}
+
+Result<void> ServiceProxy::wait_applied(std::chrono::milliseconds longest) {
+  uint64_t wanted = state_->progress.with([](State::Progress& progress) { return progress.wanted; });
+  return state_->progress.wait_until(
+      {}, std::chrono::steady_clock::now() + longest,
+      [&](const State::Progress& progress) { return progress.applied >= wanted; },
+      [&](State::Progress& progress) -> Result<void> {
+        if (progress.applied >= wanted) return {};
+        return Error(Code::timeout, "service rules are not applied yet");
+      });
+}
+
+// Until it is woken, a table is flushed, or the time is over.
+void ServiceProxy::State::sleep(std::chrono::milliseconds longest) {
+  std::optional<std::chrono::milliseconds> timeout;
+  if (longest != longest.max()) timeout = longest;
+  Result<std::vector<sys::Ready>> ready = sys::epoll_wait(epoll, timeout);
+  if (!ready) return;
+  for (const sys::Ready& one : *ready) {
+    if (one.key == kWoken) sys::drain_eventfd(wake);
+    if (one.key == kTables && tables.removed(kTableName)) {
+      log_notice("network", "somebody removed our table; putting it back");
+      firewall.forget();
+      progress.with([](Progress& now) { ++now.wanted; });
+    }
+  }
+}
+
+void ServiceProxy::State::run(std::stop_token stop) {
+  // Rules of a previous daemon serve on until we know what there is; half of the truth would cut connections.
+  if (!services.wait_synced(stop) || !slices.wait_synced(stop)) return;
+  SteadyTime due{};  // no sooner
+  while (!stop.stop_requested()) {
+    auto [wanted, applied] = progress.with([](Progress& now) { return now; });
+    if (wanted == applied) {
+      sleep(std::chrono::milliseconds::max());
+      continue;
+    }
+    SteadyTime now = system_clock().steady();
+    if (now < due) {
+      sleep(std::chrono::ceil<std::chrono::milliseconds>(due - now));
+      continue;
+    }
+    Result<void> level = bring_level();
+    due = now + (level ? kProxyIntervalMin : std::chrono::milliseconds(kProxyRetry));
+    if (!level) {
+      log_error("network", "service rules not applied", {{"why", level.error().text()}});
+      continue;
+    }
+    progress.with([&](Progress& progress) { progress.applied = wanted; });
+    progress.notify();
+  }
+}
+
+Result<void> ServiceProxy::State::bring_level() {
+  ProxyInput input{config.pods, config.services, config.dns, config.dns_port, services.list(), slices.list(),
+                   config.host_ports()};
+  ProxyPlan plan = plan_proxy(input);
+  TRY(firewall.apply(plan.rules));
+  (void)tables.removed(kTableName);  // a replacement removes the table, too: that news is our own
+  Result<void> forgotten = forget_flows(udp, plan.udp);
+  udp = std::move(plan.udp);
+  if (!forgotten) log_warning("network", "old UDP flows may live on", {{"why", forgotten.error().text()}});
+  return {};
+}
+
+}  // namespace coracle::network

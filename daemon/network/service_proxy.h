@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// ServiceProxy: the one thread that keeps the kernel's rules level with Services, EndpointSlices and host ports.
+//
+//   informers, attach/detach ──wake──▶ thread: plan_proxy (pure) ▶ Firewall::apply ▶ forget UDP flows to who is gone
+//
+// A change is applied at once, a flood of them at most every kProxyIntervalMin; nobody waits for it. It also hears when
+// somebody flushes the machine's tables, and puts ours back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "daemon/informer/informer.h"
+#include "daemon/network/proxy.h"
+
+namespace coracle::network {
+
+inline constexpr std::chrono::milliseconds kProxyIntervalMin{50};
+inline constexpr std::chrono::seconds kProxyRetry{5};  // after a failure
+
+struct ServiceProxyConfig {
+  Ipv4Range pods, services;
+  Ipv4 dns;
+  uint16_t dns_port = kDnsPort;
+  std::function<std::vector<PodPort>()> host_ports;
+};
+
+class ServiceProxy {
+ public:
+  // Adds its handlers to the informers, which are not started yet and outlive it.
+  static Result<std::unique_ptr<ServiceProxy>> open(ServiceProxyConfig config, Informer& services, Informer& slices);
+  ~ServiceProxy();
+  void start();
+  void stop();
+  void wake();                          // something has changed; does not block
+  Result<void> wait_applied(std::chrono::milliseconds longest);  // until the rules hold what was there at the call
+
+ private:
+  struct State;
+  explicit ServiceProxy(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coracle::network

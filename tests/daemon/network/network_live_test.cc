@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods that really reach each other, Services, the machine and the world, in namespaces of their own.
+#include <linux/if.h>
+
+#include <fstream>
+#include <set>
+
+#include "daemon/network/firewall.h"
+#include "tests/daemon/network/world.h"
+
+namespace coracle::network {
+namespace {
+
+TEST_F(World, pods_reach_each_other_and_the_machine) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 80), here(machine, "machine", 81);
+  EXPECT_EQ(greet_tcp(a.netns, b.address, 80), "b " + a.address) << "with the address it has";
+  EXPECT_EQ(greet_tcp(machine, b.address, 80), "b " + network->gateway_address());
+  EXPECT_EQ(greet_tcp(a.netns, network->gateway_address(), 81), "machine " + a.address);
+}
+
+TEST_F(World, a_service_is_reached_from_pods_the_machine_and_itself) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  put_service("web", R"({"clusterIP":"10.96.3.7","ports":[{"name":"p","port":80}]})");
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), "b " + a.address) << "the source stays";
+  EXPECT_EQ(greet_tcp(machine, "10.96.3.7", 80), "b " + network->gateway_address()) << "without a default route";
+  EXPECT_EQ(greet_tcp(b.netns, "10.96.3.7", 80), "b " + network->gateway_address()) << "hairpin";
+  EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 8080), "refused") << "a port that it does not have";
+}
+
+TEST_F(World, load_is_spread_over_the_ready_endpoints) {
+  up();
+  Pod a = pod("a"), b = pod("b"), c = pod("c");
+  Greeter at_b(b.netns, "b", 8080), at_c(c.netns, "c", 8080);
+  put_service("web", R"({"clusterIP":"10.96.3.7","ports":[{"name":"p","port":80}]})");
+  put_endpoints("web", {b.address, c.address}, 8080);
+  applied();
+  std::set<std::string> seen;
+  for (int i = 0; i < 40; ++i) seen.insert(greet_tcp(a.netns, "10.96.3.7", 80));
+  EXPECT_EQ(seen, (std::set<std::string>{"b " + a.address, "c " + a.address}));  // by chance otherwise: 2^-39
+  put_endpoints("web", {c.address}, 8080);
+  applied();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), "c " + a.address);
+}
+
+TEST_F(World, a_client_with_affinity_stays_with_its_endpoint_through_changes) {
+  up();
+  Pod a = pod("a"), b = pod("b"), c = pod("c"), d = pod("d");
+  Greeter at_b(b.netns, "b", 8080), at_c(c.netns, "c", 8080), at_d(d.netns, "d", 8080);
+  put_service("web", R"({"clusterIP":"10.96.3.7","sessionAffinity":"ClientIP","ports":[{"name":"p","port":80}]})");
+  put_endpoints("web", {b.address, c.address}, 8080);
+  applied();
+  std::string first = greet_tcp(a.netns, "10.96.3.7", 80);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), first);
+  put_endpoints("web", {b.address, c.address, d.address}, 8080);
+  applied();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), first);
+}
+
+TEST_F(World, a_node_port_is_reached_from_everywhere_and_keeps_the_source) {
+  connect_outside();
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
+  EXPECT_EQ(greet_tcp(machine, kMachine, 30080), std::string("b ") + kMachine);
+  EXPECT_EQ(greet_tcp(a.netns, kMachine, 30080), "b " + a.address);
+  EXPECT_EQ(greet_tcp(b.netns, kMachine, 30080), "b " + network->gateway_address()) << "hairpin";
+  EXPECT_EQ(greet_tcp(machine, "127.0.0.1", 30080), "refused") << "loopback stays the machine's own";
+}
+
+TEST_F(World, node_ports_and_host_ports_capture_no_traffic_for_other_machines) {
+  connect_outside();
+  up();
+  Pod a = pod("a", {{Protocol::tcp, {}, 8081, 8080}}), b = pod("b");
+  Greeter at_a(a.netns, "a", 8080), elsewhere(outside, "elsewhere", 30080), elsewhere_too(outside, "elsewhere", 8081);
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_endpoints("web", {a.address}, 8080);
+  applied();
+  for (uint16_t port : {30080, 8081}) {  // CVE-2025-67499
+    EXPECT_EQ(greet_tcp(b.netns, kOutside, port), std::string("elsewhere ") + kMachine);
+    EXPECT_EQ(greet_tcp(machine, kOutside, port), std::string("elsewhere ") + kMachine);
+  }
+}
+
+TEST_F(World, udp_moves_on_when_an_endpoint_goes_away) {
+  up();
+  Pod a = pod("a"), b = pod("b"), c = pod("c");
+  Greeter at_b(b.netns, "b", 5353), at_c(c.netns, "c", 5353);
+  put_service("talk", R"({"clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP"}]})");
+  put_endpoints("talk", {b.address}, 5353, "UDP");
+  applied();
+  Fd socket = socket_in(a.netns, SOCK_DGRAM);  // the same for both: to the kernel it is one flow
+  EXPECT_EQ(greet_udp(socket, "10.96.3.8", 53), "b " + a.address);
+  put_endpoints("talk", {c.address}, 5353, "UDP");
+  applied();
+  EXPECT_EQ(greet_udp(socket, "10.96.3.8", 53), "c " + a.address);
+}
+
+TEST_F(World, without_endpoints_connections_are_refused_at_once) {
+  connect_outside();
+  up();
+  Pod a = pod("a");
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080},
+    {"name":"u","port":80,"protocol":"UDP"}]})");
+  applied();
+  for (const char* address : {"10.96.3.7", "10.96.77.77"}) {  // a Service's, and nobody's
+    EXPECT_EQ(greet_tcp(a.netns, address, 80), "refused") << address;
+    EXPECT_EQ(greet_tcp(machine, address, 80), "refused") << address;
+    EXPECT_EQ(greet_udp(a.netns, address, 80, 0), "refused") << address;
+  }
+  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), "refused");
+  EXPECT_EQ(greet_tcp(a.netns, kMachine, 30080), "refused");
+}
+
+TEST_F(World, a_host_port_lives_as_long_as_its_pod) {
+  connect_outside();
+  up();
+  Ipv4 machine_address = MUST(Ipv4::parse(kMachine));
+  Pod a = pod("a", {{Protocol::tcp, {}, 8081, 80}, {Protocol::udp, machine_address, 514, 80}}), b = pod("b");
+  Greeter at_a(a.netns, "a", 80);
+  applied();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 8081), std::string("a ") + kOutside);
+  EXPECT_EQ(greet_tcp(machine, kMachine, 8081), std::string("a ") + kMachine);
+  EXPECT_EQ(greet_tcp(b.netns, kMachine, 8081), "a " + b.address);
+  EXPECT_EQ(greet_tcp(a.netns, kMachine, 8081), "a " + network->gateway_address()) << "hairpin";
+  EXPECT_EQ(greet_udp(outside, kMachine, 514, 0), std::string("a ") + kOutside);
+  EXPECT_EQ(greet_udp(machine, network->gateway_address(), 514, 0), "refused") << "on the address it asked for only";
+  MUST(network->detach("a"));
+  applied();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 8081), "refused");
+}
+
+TEST_F(World, pods_reach_the_world_as_this_machine) {
+  connect_outside();
+  up();
+  Pod a = pod("a");
+  Greeter elsewhere(outside, "elsewhere", 80);
+  EXPECT_EQ(greet_tcp(a.netns, kOutside, 80), std::string("elsewhere ") + kMachine);
+  EXPECT_EQ(greet_udp(a.netns, kOutside, 80, 0), std::string("elsewhere ") + kMachine);
+  put_service("far", R"({"clusterIP":"10.96.3.9","ports":[{"name":"p","port":80}]})");
+  put_endpoints("far", {kOutside}, 80);
+  applied();
+  EXPECT_EQ(greet_tcp(a.netns, "10.96.3.9", 80), std::string("elsewhere ") + kMachine) << "an endpoint elsewhere";
+  EXPECT_EQ(greet_tcp(machine, "10.96.3.9", 80), std::string("elsewhere ") + kMachine);
+}
+
+TEST_F(World, a_new_daemon_finds_addresses_rules_and_open_connections_again) {
+  connect_outside();
+  up();
+  Pod a = pod("a"), b = pod("b", {{Protocol::tcp, {}, 8081, 80}});
+  Greeter at_b(b.netns, "b", 80);
+  Fd listener = socket_in(b.netns, SOCK_STREAM), talking = socket_in(a.netns, SOCK_STREAM);
+  sockaddr_in any = at("0.0.0.0", 90), vip = at("10.96.3.7", 90);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  put_service("web", R"({"clusterIP":"10.96.3.7","ports":[{"name":"p","port":90}]})");
+  put_endpoints("web", {b.address}, 90);
+  applied();
+  ASSERT_EQ(::connect(talking.get(), reinterpret_cast<sockaddr*>(&vip), sizeof vip), 0) << failure();
+  Fd heard(::accept(listener.get(), nullptr, nullptr));
+
+  down();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 8081), std::string("b ") + kOutside) << "while nobody is there";
+  up();
+  EXPECT_EQ(network->addresses("a"), std::vector<std::string>{a.address});
+  EXPECT_EQ(MUST(network->attach("a", a.netns, {})).at(0), a.address);
+  EXPECT_EQ(greet_tcp(outside, kMachine, 8081), std::string("b ") + kOutside);
+  EXPECT_NE(pod("c").address, a.address);
+  ASSERT_EQ(::send(talking.get(), "x", 1, 0), 1);
+  char byte = 0;
+  EXPECT_EQ(::recv(heard.get(), &byte, 1, 0), 1) << failure();
+}
+
+TEST_F(World, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
+  up();
+  std::string address = pod("a").address;  // and its namespace is closed right here
+  down();
+  sys::Netlink link = MUST(sys::Netlink::open());
+  for (int i = 0; i < 500 && MUST(link.links()).size() > 2; ++i) ::poll(nullptr, 0, 10);  // the kernel tears it down
+  up();
+  EXPECT_TRUE(network->addresses("a").empty());
+  EXPECT_TRUE(std::filesystem::is_empty(config.run_dir + "/attachments"));
+}
+
+TEST_F(World, an_interface_on_its_way_out_does_not_stop_the_next_pod) {
+  config.pod_cidr = "10.244.0.0/29";  // five pods
+  up();
+  for (int i = 0; i < 25; ++i) {
+    std::string id = "pod-" + std::to_string(i);
+    Pod one = pod(id);
+    MUST(network->detach(id));
+  }
+}
+
+TEST_F(World, when_all_addresses_are_taken_it_says_so) {
+  config.pod_cidr = "10.244.0.0/29";
+  up();
+  std::vector<Pod> all;
+  for (int i = 0; i < 5; ++i) all.push_back(pod("pod-" + std::to_string(i)));
+  Fd netns = MUST(sys::new_netns());
+  EXPECT_EQ(network->attach("one-more", netns, {}).error().code(), Code::unavailable);
+  EXPECT_EQ(network->attach("../../etc", netns, {}).error().code(), Code::invalid);
+}
+
+TEST_F(World, a_table_that_somebody_flushed_comes_back) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  put_service("web", R"({"clusterIP":"10.96.3.7","ports":[{"name":"p","port":80}]})");
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  MUST(Firewall::remove());
+  std::string got;
+  for (int i = 0; i < 100 && (got = greet_tcp(a.netns, "10.96.3.7", 80)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
+  EXPECT_EQ(got, "b " + a.address);
+}
+
+TEST_F(World, a_pod_has_no_ipv6_but_its_own_loopback) {
+  up();
+  Pod a = pod("a");
+  MUST(sys::in_netns(a.netns, []() -> Result<void> {
+    std::string setting = TRY(sys::read_file("/proc/sys/net/ipv6/conf/eth0/disable_ipv6"));
+    EXPECT_EQ(setting, "1\n");
+    setting = TRY(sys::read_file("/proc/sys/net/ipv6/conf/eth0/accept_ra"));
+    EXPECT_EQ(setting, "0\n");
+    setting = TRY(sys::read_file("/proc/sys/net/ipv6/conf/lo/disable_ipv6"));
+    EXPECT_EQ(setting, "0\n");
+    return {};
+  }));
+  std::string setting = MUST(sys::read_file("/proc/sys/net/ipv4/conf/coracle0/route_localnet"));
+  EXPECT_EQ(setting, "0\n");
+}
+
+TEST_F(World, cleanup_leaves_nothing) {
+  connect_outside();
+  ASSERT_EQ(MUST(sys::read_file("/proc/sys/net/ipv4/ip_forward")), "0\n");
+  up();
+  Pod a = pod("a", {{Protocol::tcp, {}, 8081, 80}});
+  applied();
+  EXPECT_EQ(MUST(sys::read_file("/proc/sys/net/ipv4/ip_forward")), "1\n");
+  down();
+  MUST(Network::cleanup(config));
+  MUST(Network::cleanup(config));  // there is nothing, and that is fine
+  sys::Netlink link = MUST(sys::Netlink::open());
+  std::set<std::string> names;
+  for (const sys::Link& one : MUST(link.links())) names.insert(one.name);
+  EXPECT_EQ(names, (std::set<std::string>{"lo", "uplink"}));
+  EXPECT_FALSE(std::filesystem::exists(config.run_dir));
+  EXPECT_EQ(MUST(sys::read_file("/proc/sys/net/ipv4/ip_forward")), "0\n");
+
+  EXPECT_EQ(greet_tcp(outside, kMachine, 8081), "refused");
+}
+
+TEST_F(World, settings_that_cannot_be_are_named) {
+  struct Row { std::string Config::*field; const char* value; const char* says; };
+  services = std::make_unique<Informer>(client, kService);
+  slices = std::make_unique<Informer>(client, kEndpointSlice);
+  pods = std::make_unique<Informer>(client, kPod);
+  for (const Row& row : {Row{&Config::pod_cidr, "10.244.0.0", "pod_cidr"}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
+                         Row{&Config::pod_cidr, "10.244.0.0/30", "pod_cidr"}, Row{&Config::service_cidr, "x", "service_cidr"},
+                         Row{&Config::dns_address, "10.97.0.10", "dns_address"}}) {
+    Config wrong = config;
+    wrong.*row.field = row.value;
+    auto opened = Network::open(wrong, *services, *slices, *pods);
+    ASSERT_FALSE(opened) << row.value;
+    EXPECT_EQ(opened.error().code(), Code::invalid) << row.value;
+    EXPECT_NE(opened.error().text().find(row.says), std::string::npos) << opened.error().text();
+  }
+}
+
+TEST_F(World, measured_attaching_a_pod) {
+  up();
+  std::vector<double> took;
+  std::vector<Pod> all;
+  for (int i = 0; i < 60; ++i) {
+    Fd netns = MUST(sys::new_netns());
+    auto begun = std::chrono::steady_clock::now();
+    MUST(network->attach("pod-" + std::to_string(i), netns, {}));
+    took.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count());
+    all.push_back({"", "", std::move(netns)});
+  }
+  std::sort(took.begin(), took.end());
+  std::printf("measured: attach median %.2f ms, worst %.2f ms\n", took[took.size() / 2], took.back());
+}
+
+}  // namespace
+}  // namespace coracle::network
