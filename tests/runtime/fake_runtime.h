@@ -68,8 +68,8 @@ class FakeImageStore : public ImageStore {
       if (image.id == reference || name == reference || normal(name) == normal(reference)) return image;
     if (reference.empty() || reference.find(' ') != reference.npos ||
         to_lower(path_of(reference)) != path_of(reference))
-      return Error(Code::invalid, "malformed image reference " + quoted(reference));
-    return Error(Code::not_found, "no image " + quoted(reference));
+      return Error(Code::invalid, "malformed image reference " + coracle::quoted(reference));
+    return Error(Code::not_found, "no image " + coracle::quoted(reference));
   }
   Result<Image> pull(std::string_view reference, const std::vector<Credentials>& credentials,
                      const std::function<void(const PullProgress&)>& progress, std::stop_token stop) override {
@@ -104,7 +104,7 @@ class FakeImageStore : public ImageStore {
       present_.erase(it);
       return {};
     }
-    return Error(Code::not_found, "no image " + quoted(reference));
+    return Error(Code::not_found, "no image " + coracle::quoted(reference));
   }
   Result<oci::User> resolve_user(const Image&, std::string_view user) override {
     std::lock_guard lock(mutex_);
@@ -114,7 +114,7 @@ class FakeImageStore : public ImageStore {
     auto number = [&](std::string_view text) -> Result<uint32_t> {
       if (auto found = users_.find(std::string(text)); found != users_.end()) return found->second;
       auto value = parse_number<uint32_t>(text);
-      if (!value || *value > 0x7fffffff) return Error(Code::invalid, "unknown user or group " + quoted(text));
+      if (!value || *value > 0x7fffffff) return Error(Code::invalid, "unknown user or group " + coracle::quoted(text));
       return *value;
     };
     out.uid = TRY(number(parts[0]));
@@ -278,7 +278,7 @@ class FakeRuntime : public Runtime {
     TRY(enter("create_sandbox", spec.id));
     if (spec.id.empty() || spec.id.size() > 64 ||
         spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != spec.id.npos)
-      return Error(Code::invalid, "sandbox id " + quoted(spec.id) + " is not of [a-z0-9-]{1,64}");
+      return Error(Code::invalid, "sandbox id " + coracle::quoted(spec.id) + " is not of [a-z0-9-]{1,64}");
     if (find_box(spec.id)) return Error(Code::already_exists, "sandbox " + spec.id + " exists");
     Box box;
     box.spec = spec;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One try of what probes and lifecycle hooks do: a command in the container, an HTTP request, a TCP connection, a gRPC
+// health check, a sleep. Requests go from the host to the pod's address. Blocks up to the timeout, or until stop.
+// Source: Kubernetes core/v1 Probe and LifecycleHandler; kubelet's probers (semantics, texts); grpc health/v1.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/runtime.h"
+
+namespace coracle::node {
+
+struct ActionTarget {
+  std::string sandbox_id, container_id;
+  std::string address;                // the pod's: where requests go when the handler names no host
+  const json::value* container = nullptr;  // for named ports
+};
+
+struct ActionResult {
+  bool success = false;
+  std::string text;  // why not, as events show it
+};
+
+class Actions {
+ public:
+  explicit Actions(runtime::Runtime& runtime) : runtime_(runtime) {}
+
+  // `handler` is a Probe or a LifecycleHandler: it has exec, httpGet, tcpSocket, grpc or sleep.
+  ActionResult run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) const;
+
+ private:
+  ActionResult exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) const;
+  runtime::Runtime& runtime_;
+};
+
+// The number of a port given by number or by name. Nothing when the container has no such port.
+std::optional<uint16_t> port_number(const json::value& port, const json::value* container);
+
+}  // namespace coracle::node

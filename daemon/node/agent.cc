@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node agent's wiring: who names pods for the workers, and the threads. See agent.h.
+#include "daemon/node/agent.h"
+
+#include "runtime/base/log.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr int kProbeThreads = 4;
+constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 32;
+
+Key queue_key(const std::string& uid) { return {"", uid}; }
+
+}  // namespace
+
+Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
+    : config_(std::move(config)),
+      seams_(seams),
+      network_(std::move(network)),
+      queue_(BackoffPolicy{}, seams.clock),
+      recorder_(seams.events, "kubelet", config_.node_name),
+      actions_(seams.runtime),
+      probes_(actions_, recorder_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
+      node_object_(config_, seams.client, seams.runtime, seams.clock),
+      worker_({.config = config_,
+               .client = seams.client,
+               .config_maps = seams.config_maps,
+               .secrets = seams.secrets,
+               .services = seams.services,
+               .runtime = seams.runtime,
+               .network = network_,
+               .events = recorder_,
+               .table = table_,
+               .probes = probes_,
+               .actions = actions_,
+               .pulls = seams.pulls ? seams.pulls : [this](Task task) { pulls_.post(std::move(task)); },
+               .hooks = seams.hooks ? seams.hooks : [this](Task task) { hooks_.post(std::move(task)); },
+               .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
+               .allocatable = [this] { return node_object_.allocatable(); },
+               .images_changed = [this] { node_object_.touch(); },
+               .clock = seams.clock}),
+      static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
+      pulls_(kPullsAtOnce),
+      hooks_(kHooksAtOnce) {
+  // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
+  auto heard = [self = self_](auto&& hear) {
+    self->with([&](Agent* agent) {
+      if (agent) hear(*agent);
+    });
+  };
+  seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
+  seams_.config_maps.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change); }); });
+  seams_.secrets.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kSecret, change); }); });
+  seams_.runtime.on_change([heard](const std::string& uid) { heard([&](Agent& agent) { agent.on_sandbox(uid); }); });
+}
+
+Agent::~Agent() {
+  stop();
+  self_->with([](Agent*& agent) { agent = nullptr; });
+}
+
+Result<void> Agent::start() {
+  TRY(sys::make_directories(config_.state_dir, 0700).wrap("node agent"));
+  TRY(sys::make_directories(config_.memory_dir, 0700).wrap("node agent"));
+  TRY(sys::make_directories(config_.log_dir, 0755).wrap("node agent"));
+  if (config_.mounts.tmpfs) {
+    // A tmpfs of our own: programs in configMaps may be executed, which those of the system do not allow.
+    auto mounted = config_.mounts.tmpfs(config_.memory_dir, Bytes(0), 0700);
+    if (!mounted) log_warning("node", "secrets will rest on the disk: " + mounted.error().text());
+  }
+  TRY(adopt());
+  probes_.start(kProbeThreads);
+  threads_.emplace_back([this] { run(stop_.get_token()); });
+  return {};
+}
+
+void Agent::stop() {
+  stop_.request_stop();
+  followers_.with([](Followers& followers) {
+    for (auto& [uid, watch] : followers.by_uid) watch->wake();
+  });
+  threads_.clear();  // joins them
+}
+
+// What the runtime still has is looked at, whether or not the API knows it.
+Result<void> Agent::adopt() {
+  auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));
+  for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](DesiredPod&) {});
+  return {};
+}
+
+void Agent::run(std::stop_token stop) {
+  for (Informer* informer : {&seams_.pods, &seams_.config_maps, &seams_.secrets, &seams_.services})
+    if (!informer->wait_synced(stop)) return;
+  if (!config_.manifests_dir.empty()) static_pods_.read();
+  sweep();
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < config_.workers; ++i)
+    threads.emplace_back([this, stop] {
+      run_worker(stop, queue_, "node", [this](const Key& key) { return worker_.reconcile(key); });
+    });
+  if (!config_.manifests_dir.empty()) threads.emplace_back([this, stop] { static_pods_.run(stop); });
+  node_object_.run(stop);
+}
+
+void Agent::sweep() {
+  for (const auto& uid : table_.uids()) {
+    table_.change_existing(uid, [](DesiredPod& pod) { pod.gone |= pod.object == nullptr; });
+    queue_.add(queue_key(uid));
+  }
+}
+
+void Agent::read_manifests() {
+  static_pods_.read();
+  auto reflected = static_pods_.reflect();
+  if (!reflected) log_warning("node", reflected.error().text());
+}
+
+bool Agent::work_once() {
+  auto lease = queue_.try_take();
+  if (!lease) return false;
+  coracle::work_once(queue_, lease->key(), "node", [this](const Key& key) { return worker_.reconcile(key); });
+  return true;
+}
+
+void Agent::on_pod(const Informer::Change& change) {
+  if (get_string(change.any().json(), "spec.nodeName") != config_.node_name) return;
+  if (static_pods_.on_mirror(change)) return;
+  std::string uid = change.any().uid();
+  if (change.before && change.after && change.before->uid() != change.after->uid()) {  // made anew under its name
+    std::string old = change.before->uid();
+    table_.change_existing(old, [](DesiredPod& pod) { pod.gone = true; });
+    queue_.add(queue_key(old));
+    uid = change.after->uid();
+  }
+  if (!change.after) {
+    table_.change_existing(uid, [](DesiredPod& pod) { pod.gone = true; });
+  } else {
+    table_.change(uid, [&](DesiredPod& pod) {
+      if (pod.object) {
+        const auto &before = pod.object->json(), &after = change.after->json();
+        pod.stale_volumes |= get_object(before, "metadata.labels") != get_object(after, "metadata.labels") ||
+                             get_object(before, "metadata.annotations") != get_object(after, "metadata.annotations");
+      }
+      pod.object = change.after;
+    });
+  }
+  queue_.add(queue_key(uid));
+}
+
+void Agent::on_source(const Kind& kind, const Informer::Change& change) {
+  for (const auto& uid : table_.mark_stale(kind, change.any().key())) queue_.add(queue_key(uid));
+}
+
+void Agent::on_sandbox(const std::string& uid) {
+  queue_.add(queue_key(uid));
+  followers_.with([&](Followers& followers) {
+    auto [begin, end] = followers.by_uid.equal_range(uid);
+    for (auto entry = begin; entry != end; ++entry) entry->second->wake();
+  });
+}
+
+json::object Agent::allocatable() const { return node_object_.allocatable(); }
+
+}  // namespace coracle::node

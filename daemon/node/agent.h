@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agent: the node agent, Kubernetes' kubelet for this one machine. It sees the pods bound to its node through the informer,
+// brings them up through the runtime, and reports what came of them through the Client; it knows neither API nor store.
+//   informers, manifests, runtime.on_change ──▶ queue of uids ──▶ workers ──▶ PodWorker (look, plan, do, tell)
+// Threads: `workers` for pods; a few for probes, pulls and hooks while there are such; one for the node object and, with a
+// manifests directory, one for static pods. A daemon that starts finds its pods' sandboxes and adopts them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/event/recorder.h"
+#include "daemon/informer/informer.h"
+#include "daemon/node/config.h"
+#include "daemon/node/files.h"
+#include "daemon/node/node_object.h"
+#include "daemon/node/pod_table.h"
+#include "daemon/node/probes.h"
+#include "daemon/node/static_pods.h"
+#include "daemon/node/task_pool.h"
+#include "daemon/node/worker.h"
+#include "daemon/queue/work_queue.h"
+#include "daemon/stream/stream.h"
+#include "runtime/runtime.h"
+#include "store/client/client.h"
+
+namespace coracle::node {
+
+// What the agent reads and writes. All outlive it.
+struct AgentSeams {
+  Client& client;
+  Informer& pods;         // of this node, or all: others are left alone
+  Informer& config_maps;
+  Informer& secrets;
+  Informer& services;
+  runtime::Runtime& runtime;
+  EventSink& events;
+  const Clock& clock = system_clock();
+  Executor pulls, hooks;  // where long work runs; absent: on threads of the agent's own
+};
+
+class Agent : public PodStreams, public NodeImages {
+ public:
+  // Registers its handlers with the informers: before they are started.
+  Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network);
+  ~Agent() override;
+
+  // Begins. Adopts what runs, then waits for the informers on a thread of its own. Errors: directories that cannot be made.
+  Result<void> start();
+  void stop();  // pods go on
+
+  // ---- PodStreams ----
+  Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override;
+  Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) override;
+
+  // ---- NodeImages ----
+  json::value list() override;
+  Result<json::value> pull(const std::string& reference, const std::function<void(const json::value&)>& progress) override;
+  Result<json::value> import(const Fd& archive, const std::string& name) override;
+  Result<void> remove(const std::string& reference) override;
+
+  // The steps of a thread, one at a time on the caller's, for tests: adopt, then a look at each pod that is due.
+  Result<void> adopt();
+  void sweep();  // once, when the informers are level: sandboxes of pods that nobody wants any more end
+  void read_manifests();
+  bool work_once();
+  Probes& probes() { return probes_; }
+
+ private:
+  void on_pod(const Informer::Change& change);
+  void on_source(const Kind& kind, const Informer::Change& change);
+  void on_sandbox(const std::string& uid);
+  void run(std::stop_token stop);
+  json::object allocatable() const;
+
+  // What a stream is about: the pod as the API knows it, and its sandbox.
+  struct StreamTarget {
+    ObjectPtr pod;      // what runs
+    ObjectPtr shown;    // how the API shows it
+    std::string uid;    // of what runs
+  };
+  Result<StreamTarget> stream_target(const Key& pod) const;
+  Result<std::string> stream_container(const StreamTarget& target, const std::string& wanted) const;
+
+  struct Followers {  // of logs, woken when their sandbox changes
+    std::multimap<std::string, files::DirectoryWatch*> by_uid;
+  };
+
+  std::shared_ptr<Guarded<Agent*>> self_ = std::make_shared<Guarded<Agent*>>(this);  // null once it has ended
+  AgentConfig config_;
+  AgentSeams seams_;
+  PodNetworkHooks network_;
+  PodTable table_;
+  WorkQueue queue_;
+  EventRecorder recorder_;
+  Actions actions_;
+  Probes probes_;
+  Guarded<Followers> followers_;
+  NodeObject node_object_;
+  PodWorker worker_;
+  StaticPods static_pods_;
+  std::stop_source stop_;
+  TaskPool pulls_, hooks_;           // their tasks reach what stands above
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace coracle::node

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows a set of small files in a directory so that a reader sees all of the old or all of the new: they lie in a
+// directory named by time, "..data" is a symbolic link to it that is replaced by rename, and the visible names are
+// links through "..data".   volume/key → ..data/key,  volume/..data → ..2026_01_02_…/
+// Source: Kubernetes ConfigMap and Secret volumes (layout that programs rely on).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/result.h"
+
+namespace coracle::node {
+
+struct PayloadFile {
+  std::string content;
+  unsigned mode = 0644;
+  std::optional<uint32_t> uid;
+  bool operator==(const PayloadFile&) const = default;
+};
+using Payload = std::map<std::string, PayloadFile>;  // by path below the volume
+
+// Makes `directory` show exactly `payload`, whose group is `gid`. Returns whether anything had to change.
+// Errors: invalid for a path that would leave the directory or touch our own names.
+Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now);
+
+// What the directory shows at `path` now. Errors: not_found.
+Result<std::string> shown_file(const std::string& directory, const std::string& path);
+
+}  // namespace coracle::node

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What main tells the node agent about its machine, and what main does for it where the agent may not reach itself:
+// the pod network (another room) and mounts (sys). Plain functions, so that neither side names the other.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/base/units.h"
+#include "store/object/kind.h"
+
+namespace coracle::node {
+
+struct HostPort {
+  std::string host_ip;    // "" = every address of the host
+  uint16_t host_port = 0, container_port = 0;
+  std::string protocol;   // "TCP", "UDP", "SCTP"
+};
+
+struct Attachment {
+  std::vector<std::string> ips;  // the pod's addresses, the primary one first
+};
+
+// The pod network, as main wires it.
+struct PodNetworkHooks {
+  // Gives the sandbox its interface, addresses and host ports. Idempotent: for a sandbox attached before (by a daemon
+  // before this one, too) it returns the addresses that it has. Blocks for the kernel's work only.
+  std::function<Result<Attachment>(const std::string& sandbox_id, const Fd& network_namespace, const Key& pod,
+                                   const std::vector<HostPort>& host_ports)> attach;
+  // Releases what attach gave. Succeeds when there is nothing.
+  std::function<Result<void>(const std::string& sandbox_id)> detach;
+  std::vector<std::string> nameservers;  // the cluster's DNS, for dnsPolicy ClusterFirst
+  std::string cluster_domain = "cluster.local";
+};
+
+// Mounts in the host's mount namespace. Without them memory-backed volumes fail, and secrets rest on the disk.
+struct MountHooks {
+  // Mounts a tmpfs on an existing directory unless it is one already. `size` 0: half of the memory.
+  std::function<Result<void>(const std::string& directory, Bytes size, unsigned mode)> tmpfs;
+  std::function<Result<void>(const std::string& directory)> unmount;  // lazily; succeeds when nothing is mounted
+};
+
+struct AgentConfig {
+  std::string node_name;
+  std::vector<std::string> node_ips;     // of this machine, the primary one first
+  std::string machine_id, boot_id, os_image, kernel_version;  // for nodeInfo; "" = read from the machine
+  std::string state_dir = "/var/lib/coracle/pods";   // <uid>/…: emptyDir, hosts file, termination messages
+  std::string memory_dir = "/run/coracle/volumes";   // <uid>/…: configMap, secret, projected, downwardAPI
+  std::string log_dir = "/var/log/pods";             // <namespace>_<name>_<uid>/<container>/<n>.log
+  std::string manifests_dir;                         // static pods; "" = none
+  std::string seccomp_dir = "/var/lib/coracle/seccomp";  // profiles of type Localhost
+  std::string host_root = "";                        // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests
+  int pods_max = 110;
+  int workers = 4;                                   // pods worked on at once
+  Bytes system_reserved_memory{0};                   // kept out of allocatable
+  Millicores system_reserved_cpu{0};
+  bool seccomp_default = true;                       // RuntimeDefault for pods that name no profile
+  int64_t pod_pids_max = 4096;                       // processes and threads of one pod; 0 = no limit
+  MountHooks mounts;
+};
+
+}  // namespace coracle::node

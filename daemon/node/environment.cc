@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// A container's environment: see environment.h.
+#include "daemon/node/environment.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "store/object/quantity.h"
+
+namespace coracle::node {
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+std::string map_as_lines(const json::object& map) {  // name="value", sorted, as files of the downward API show maps
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, value] : map) sorted[std::string(name)] = value.is_string() ? std::string(value.get_string()) : "";
+  std::string text;
+  for (const auto& [name, value] : sorted) text += (text.empty() ? "" : "\n") + name + "=" + quoted(value);
+  return text;
+}
+
+// metadata.labels['name'] → name; "" when `path` does not index `field`.
+std::string subscript(std::string_view path, std::string_view field) {
+  std::string opening = std::string(field) + "['";
+  if (!path.starts_with(opening) || !path.ends_with("']")) return "";
+  return std::string(path.substr(opening.size(), path.size() - opening.size() - 2));
+}
+
+std::string first(const std::vector<std::string>& ips) { return ips.empty() ? "" : ips.front(); }
+
+std::string env_name(std::string_view text) {  // redis-master → REDIS_MASTER
+  std::string name(text);
+  for (char& c : name) c = c == '-' ? '_' : c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  return name;
+}
+
+std::string string_of(const json::value& value) { return value.is_string() ? std::string(value.get_string()) : to_text(value); }
+
+class Maker {
+ public:
+  Maker(const json::value& pod, const json::value& container, const Lookup& lookup, const PodIdentity& identity)
+      : pod_(pod), container_(container), lookup_(lookup), identity_(identity) {}
+
+  Result<Variables> make() {
+    Variables services = service_variables(lookup_.services, get_bool(pod_, "spec.enableServiceLinks", true),
+                                           get_string(pod_, "metadata.namespace"));
+    for (const auto& source : get_array(container_, "envFrom")) TRY(add_from(source));
+    // Service variables can be referred to by env, and yield to everything the pod says itself.
+    Variables known = services;
+    for (const auto& [name, value] : variables_) known[name] = value;
+    for (const auto& entry : get_array(container_, "env")) {
+      std::string name(get_string(entry, "name"));
+      bool absent = false;
+      std::string value = TRY(value_of(entry, known, absent));
+      if (absent) continue;  // an optional reference to nothing leaves no variable
+      known[name] = value;
+      variables_[name] = std::move(value);
+    }
+    variables_.merge(services);
+    return std::move(variables_);
+  }
+
+ private:
+  Result<void> add_from(const json::value& source) {
+    std::string prefix(get_string(source, "prefix"));
+    if (const auto* reference = find(source, "configMapRef")) {
+      auto name = get_string(*reference, "name");
+      ObjectPtr map = lookup_.config_map(name);
+      if (!map && get_bool(*reference, "optional")) return {};
+      if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
+      for (const auto& [key, value] : get_object(map->json(), "data")) variables_[prefix + std::string(key)] = string_of(value);
+    }
+    if (const auto* reference = find(source, "secretRef")) {
+      auto name = get_string(*reference, "name");
+      ObjectPtr secret = lookup_.secret(name);
+      if (!secret && get_bool(*reference, "optional")) return {};
+      if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
+      for (const auto& [key, value] : get_object(secret->json(), "data")) {
+        std::string decoded = TRY(base64_decode(string_of(value)));
+        variables_[prefix + std::string(key)] = std::move(decoded);
+      }
+    }
+    return {};
+  }
+
+  Result<std::string> value_of(const json::value& entry, const Variables& known, bool& absent) {
+    const json::value* from = find(entry, "valueFrom");
+    if (!from || !from->is_object() || from->get_object().empty()) return expand(get_string(entry, "value"), known);
+    if (const auto* field = find(*from, "fieldRef")) return field_value(pod_, get_string(*field, "fieldPath"), identity_);
+    if (const auto* resource = find(*from, "resourceFieldRef")) return resource_of(*resource);
+    if (const auto* key = find(*from, "configMapKeyRef")) return config_map_key(*key, absent);
+    if (const auto* key = find(*from, "secretKeyRef")) return secret_key(*key, absent);
+    return Error(Code::invalid, "env " + quoted(get_string(entry, "name")) + ": valueFrom names no source that is known here");
+  }
+
+  Result<std::string> resource_of(const json::value& reference) {
+    const json::value* container = &container_;
+    std::optional<ContainerRef> other;
+    if (auto name = get_string(reference, "containerName"); !name.empty()) {
+      other = find_container(pod_, name);
+      if (!other) return Error(Code::invalid, "container " + quoted(name) + " not found");
+      container = other->spec;
+    }
+    return resource_value(*container, get_string(reference, "resource"), find(reference, "divisor"), identity_);
+  }
+
+  Result<std::string> config_map_key(const json::value& reference, bool& absent) {
+    auto name = get_string(reference, "name"), key = get_string(reference, "key");
+    bool optional = get_bool(reference, "optional");
+    ObjectPtr map = lookup_.config_map(name);
+    if (!map) {
+      absent = optional;
+      if (optional) return std::string();
+      return Error(Code::not_found, "configmap " + quoted(name) + " not found");
+    }
+    const json::value* value = get_object(map->json(), "data").if_contains(key);
+    if (value) return string_of(*value);
+    absent = optional;
+    if (optional) return std::string();
+    return Error(Code::not_found, "couldn't find key " + std::string(key) + " in ConfigMap " + map->key().text());
+  }
+
+  Result<std::string> secret_key(const json::value& reference, bool& absent) {
+    auto name = get_string(reference, "name"), key = get_string(reference, "key");
+    bool optional = get_bool(reference, "optional");
+    ObjectPtr secret = lookup_.secret(name);
+    if (!secret) {
+      absent = optional;
+      if (optional) return std::string();
+      return Error(Code::not_found, "secret " + quoted(name) + " not found");
+    }
+    const json::value* value = get_object(secret->json(), "data").if_contains(key);
+    if (value) return base64_decode(string_of(*value));
+    absent = optional;
+    if (optional) return std::string();
+    return Error(Code::not_found, "couldn't find key " + std::string(key) + " in Secret " + secret->key().text());
+  }
+
+  const json::value& pod_;
+  const json::value& container_;
+  const Lookup& lookup_;
+  const PodIdentity& identity_;
+  Variables variables_;
+};
+
+}  // namespace
+
+std::string expand(std::string_view text, const Variables& variables) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$' || i + 1 == text.size()) {
+      out += text[i];
+    } else if (text[i + 1] == '$') {
+      out += '$';
+      ++i;
+    } else if (size_t close; text[i + 1] == '(' && (close = text.find(')', i)) != text.npos) {
+      std::string_view name = text.substr(i + 2, close - i - 2);
+      auto found = variables.find(std::string(name));
+      out += found == variables.end() ? std::string(text.substr(i, close - i + 1)) : found->second;
+      i = close;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+Result<std::string> field_value(const json::value& pod, std::string_view path, const PodIdentity& identity) {
+  if (auto label = subscript(path, "metadata.labels"); !label.empty()) {
+    const auto* value = get_object(pod, "metadata.labels").if_contains(label);
+    return value ? string_of(*value) : std::string();
+  }
+  if (auto annotation = subscript(path, "metadata.annotations"); !annotation.empty()) {
+    const auto* value = get_object(pod, "metadata.annotations").if_contains(annotation);
+    return value ? string_of(*value) : std::string();
+  }
+  if (path == "metadata.labels" || path == "metadata.annotations") return map_as_lines(get_object(pod, path));
+  if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid" || path == "spec.serviceAccountName")
+    return std::string(get_string(pod, path));
+  if (path == "spec.nodeName") return identity.node_name;
+  if (path == "status.podIP") return first(identity.pod_ips);
+  if (path == "status.podIPs") return join(identity.pod_ips, ",");
+  if (path == "status.hostIP") return first(identity.host_ips);
+  if (path == "status.hostIPs") return join(identity.host_ips, ",");
+  return Error(Code::invalid, "unsupported fieldPath: " + std::string(path));
+}
+
+Result<std::string> resource_value(const json::value& container, std::string_view resource, const json::value* divisor,
+                                   const PodIdentity& identity) {
+  size_t dot = resource.find('.');
+  std::string_view list = resource.substr(0, dot), name = dot == resource.npos ? "" : resource.substr(dot + 1);
+  if ((list != "limits" && list != "requests") || name.empty())
+    return Error(Code::invalid, "unsupported container resource: " + std::string(resource));
+  const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
+  if (!found && list == "limits") found = identity.allocatable.if_contains(name);  // no limit: all that the node has
+  Quantity amount, unit = Quantity::of_count(1);
+  if (found) amount = TRY(Quantity::from_json(*found));
+  if (divisor && !divisor->is_null()) {
+    Quantity given = TRY(Quantity::from_json(*divisor));
+    if (!given.is_zero()) unit = given;
+  }
+  auto divided = [](int64_t a, int64_t b) { return a / b + (a % b != 0); };
+  // Thousandths where they fit, whole units beyond, so that bytes do not overflow.
+  bool fine = name == "cpu" || unit < Quantity::of_count(1);
+  int64_t quotient = fine ? divided(amount.milli_value(), std::max<int64_t>(unit.milli_value(), 1))
+                          : divided(amount.value(), std::max<int64_t>(unit.value(), 1));
+  return std::to_string(quotient);
+}
+
+Variables service_variables(const std::vector<ObjectPtr>& services, bool all, std::string_view ns) {
+  Variables variables;
+  auto add = [&](const Object& service) {
+    auto ip = get_string(service.json(), "spec.clusterIP");
+    if (ip.empty() || ip == "None") return;
+    std::string name = env_name(service.name()), address(ip);
+    bool first_port = true;
+    for (const auto& port : get_array(service.json(), "spec.ports")) {
+      std::string number = std::to_string(get_int(port, "port"));
+      std::string protocol(get_string(port, "protocol"));
+      if (protocol.empty()) protocol = "TCP";
+      std::string base = name + "_PORT_" + number + "_" + protocol, url = to_lower(protocol) + "://" + address + ":" + number;
+      if (first_port) {
+        variables[name + "_SERVICE_HOST"] = address;
+        variables[name + "_SERVICE_PORT"] = number;
+        variables[name + "_PORT"] = url;
+      }
+      if (auto port_name = get_string(port, "name"); !port_name.empty())
+        variables[name + "_SERVICE_PORT_" + env_name(port_name)] = number;
+      variables[base] = url;
+      variables[base + "_PROTO"] = to_lower(protocol);
+      variables[base + "_PORT"] = number;
+      variables[base + "_ADDR"] = address;
+      first_port = false;
+    }
+  };
+  for (const auto& service : services)  // the API server's first: a service of the namespace may not stand for it
+    if (all && service->ns() == ns && !(service->ns() != "default" && service->name() == "kubernetes")) add(*service);
+  for (const auto& service : services)
+    if (service->ns() == "default" && service->name() == "kubernetes") add(*service);
+  return variables;
+}
+
+Result<Variables> make_environment(const json::value& pod, const json::value& container, const Lookup& lookup,
+                                   const PodIdentity& identity) {
+  return Maker(pod, container, lookup, identity).make();
+}
+
+}  // namespace coracle::node

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// When to pull, and with which credentials: see images.h.
+#include "daemon/node/images.h"
+
+#include "runtime/base/text.h"
+
+namespace coracle::node {
+
+namespace {
+
+void add_auths(const json::object& auths, std::vector<runtime::Credentials>& found) {
+  for (const auto& [registry, entry] : auths) {
+    runtime::Credentials credentials;
+    std::string host(registry);
+    for (std::string_view scheme : {"https://", "http://"})
+      if (host.starts_with(scheme)) host.erase(0, scheme.size());
+    while (host.ends_with('/')) host.pop_back();
+    credentials.registry = host;
+    credentials.username = get_string(entry, "username");
+    credentials.password = get_string(entry, "password");
+    credentials.identity_token = get_string(entry, "identitytoken");
+    if (auto packed = get_string(entry, "auth"); !packed.empty()) {
+      auto decoded = base64_decode(packed);
+      size_t colon = decoded ? decoded->find(':') : std::string::npos;
+      if (colon == std::string::npos) continue;
+      credentials.username = decoded->substr(0, colon);
+      credentials.password = decoded->substr(colon + 1);
+    }
+    found.push_back(std::move(credentials));
+  }
+}
+
+}  // namespace
+
+bool is_local_image(std::string_view reference) { return reference.starts_with("localhost/"); }
+
+PullPolicy pull_policy(const json::value& container) {
+  auto policy = get_string(container, "imagePullPolicy");
+  if (policy == "Never") return PullPolicy::never;
+  if (policy == "Always") return is_local_image(get_string(container, "image")) ? PullPolicy::never : PullPolicy::always;
+  return is_local_image(get_string(container, "image")) ? PullPolicy::never : PullPolicy::if_not_present;
+}
+
+std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
+  std::vector<runtime::Credentials> found;
+  const json::object& data = get_object(secret, "data");
+  for (const char* key : {".dockerconfigjson", ".dockercfg"}) {
+    const json::value* packed = data.if_contains(key);
+    if (!packed || !packed->is_string()) continue;
+    auto text = base64_decode(packed->get_string());
+    if (!text) continue;
+    auto config = parse_json(*text);
+    if (!config || !config->is_object()) continue;
+    bool nested = std::string_view(key) == ".dockerconfigjson";
+    add_auths(nested ? get_object(*config, "auths") : config->get_object(), found);
+  }
+  return found;
+}
+
+std::vector<runtime::Credentials> pull_credentials(const json::value& pod, const Lookup& lookup) {
+  std::vector<runtime::Credentials> found;
+  for (const auto& reference : get_array(pod, "spec.imagePullSecrets")) {
+    ObjectPtr secret = lookup.secret(get_string(reference, "name"));
+    if (!secret) continue;
+    for (auto& credentials : credentials_in(secret->json())) found.push_back(std::move(credentials));
+  }
+  return found;
+}
+
+std::string pull_error_reason(const Error& error) { return error.code() == Code::invalid ? "InvalidImageName" : "ErrImagePull"; }
+
+}  // namespace coracle::node

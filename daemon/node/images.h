@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the node must know about images beyond the runtime's store: when one has to be pulled, and with which credentials.
+// Pure. Source: Kubernetes images (imagePullPolicy, imagePullSecrets); docker config.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/node/environment.h"
+#include "runtime/runtime.h"
+
+namespace coracle::node {
+
+enum class PullPolicy : uint8_t { always, if_not_present, never };
+
+// Images of the registry "localhost" (without a port) exist on this machine only: they are never asked for elsewhere.
+bool is_local_image(std::string_view reference);
+PullPolicy pull_policy(const json::value& container);
+
+// The credentials in one secret of type kubernetes.io/dockerconfigjson or dockercfg; what cannot be read is left out.
+std::vector<runtime::Credentials> credentials_in(const json::value& secret);
+// Those of all the pod's imagePullSecrets that exist.
+std::vector<runtime::Credentials> pull_credentials(const json::value& pod, const Lookup& lookup);
+
+// The reason that a pod shows for a failed pull: "ErrImagePull", "InvalidImageName".
+std::string pull_error_reason(const Error& error);
+
+}  // namespace coracle::node

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a container's log: see log_reader.h.
+#include "daemon/node/log_reader.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr size_t kBlock = 32 << 10;
+constexpr size_t kLineMax = 1 << 20;  // a raw line beyond that is handed on as it is
+constexpr int kRotatedMax = 100;
+constexpr std::chrono::seconds kGoneCheck{30};  // how often a silent follower is asked whether anybody still reads
+
+struct OpenLog {
+  Fd fd;
+  off_t size = 0, start = 0;  // where reading begins
+};
+
+// Oldest first. A rotation between two opens shows a file twice at worst: it is dropped by its inode.
+std::vector<OpenLog> open_logs(const std::string& path) {
+  std::vector<OpenLog> logs;
+  std::vector<ino_t> seen;
+  for (int n = 0; n < kRotatedMax; ++n) {
+    auto fd = sys::open(n == 0 ? path : path + "." + std::to_string(n), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!fd) break;
+    auto info = sys::stat(*fd);
+    if (!info || std::find(seen.begin(), seen.end(), info->st_ino) != seen.end()) continue;
+    seen.push_back(info->st_ino);
+    logs.push_back({*std::move(fd), info->st_size, 0});
+  }
+  std::reverse(logs.begin(), logs.end());
+  return logs;
+}
+
+ssize_t read_at(const Fd& fd, char* buffer, size_t size, off_t at) {
+  ssize_t got;
+  do {
+    got = ::pread(fd.get(), buffer, size, at);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+// Moves the start so that at most `lines` lines follow; returns how many there are.
+int64_t seek_tail(OpenLog& log, int64_t lines) {
+  char buffer[kBlock];
+  int64_t found = 0;
+  off_t end = log.size;
+  if (lines == 0) return log.start = log.size, 0;
+  while (end > 0) {
+    off_t begin = std::max<off_t>(0, end - off_t(kBlock));
+    ssize_t got = read_at(log.fd, buffer, size_t(end - begin), begin);
+    if (got <= 0) break;
+    for (ssize_t i = got - 1; i >= 0; --i) {
+      if (buffer[i] != '\n' || begin + i + 1 == log.size) continue;
+      if (++found == lines) return log.start = begin + i + 1, found;
+    }
+    end = begin;
+  }
+  log.start = 0;
+  return log.size > 0 ? found + 1 : 0;
+}
+
+// Reads from `at` to the end as it is now. False: enough.
+bool read_on(const Fd& fd, off_t& at, LogFilter& filter) {
+  char buffer[kBlock];
+  while (true) {
+    ssize_t got = read_at(fd, buffer, sizeof buffer, at);
+    if (got <= 0) return true;
+    at += got;
+    if (!filter.take({buffer, size_t(got)})) return false;
+  }
+}
+
+void apply_tail(std::vector<OpenLog>& logs, std::optional<int64_t> lines) {
+  if (!lines) return;
+  int64_t left = std::max<int64_t>(*lines, 0);
+  for (auto log = logs.rbegin(); log != logs.rend(); ++log) left -= seek_tail(*log, left);
+}
+
+}  // namespace
+
+std::optional<LogLine> parse_log_line(std::string_view line) {
+  LogLine parsed;
+  size_t space = line.find(' ');
+  if (space == line.npos) return std::nullopt;
+  parsed.time = line.substr(0, space);
+  line.remove_prefix(space + 1);
+  space = line.find(' ');
+  if (space == line.npos) return std::nullopt;
+  parsed.stream = line.substr(0, space);
+  line.remove_prefix(space + 1);
+  space = line.find(' ');
+  std::string_view tags = line.substr(0, space);
+  if (tags.empty()) return std::nullopt;
+  parsed.whole = tags.front() != 'P';
+  parsed.content = space == line.npos ? std::string_view() : line.substr(space + 1);
+  return parsed;
+}
+
+bool LogFilter::take(std::string_view bytes) {
+  while (!bytes.empty()) {
+    size_t end = bytes.find('\n');
+    if (end == bytes.npos && rest_.size() + bytes.size() <= kLineMax) {
+      rest_ += bytes;
+      return true;
+    }
+    std::string_view line = bytes.substr(0, end);
+    bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
+    if (!rest_.empty()) {
+      rest_ += line;
+      std::string whole = std::exchange(rest_, {});
+      if (!take_line(whole)) return false;
+    } else if (!take_line(line)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool LogFilter::take_line(std::string_view line) {
+  auto parsed = parse_log_line(line);
+  if (!parsed) return true;  // torn by a full disk, or not ours
+  if (options_.since) {
+    auto time = parse_time(parsed->time);
+    if (time && *time < *options_.since) return true;
+  }
+  if (options_.timestamps && at_line_start_ && !write(std::string(parsed->time) + " ")) return false;
+  at_line_start_ = parsed->whole;
+  if (!write(parsed->content)) return false;
+  return !parsed->whole || write("\n");
+}
+
+bool LogFilter::write(std::string_view bytes) {
+  if (options_.limit_bytes) {
+    int64_t left = *options_.limit_bytes - written_;
+    if (left <= 0) return false;
+    bytes = bytes.substr(0, size_t(left));
+  }
+  written_ += int64_t(bytes.size());
+  return bytes.empty() || out_(bytes);
+}
+
+Result<void> read_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out) {
+  auto logs = open_logs(path);
+  if (logs.empty()) return Error(Code::not_found, "no log at " + path);
+  apply_tail(logs, options.tail_lines);
+  LogFilter filter(options, out);
+  for (auto& log : logs)
+    if (!read_on(log.fd, log.start, filter)) break;
+  return {};
+}
+
+Result<void> follow_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out,
+                        files::DirectoryWatch& watch, const std::function<bool()>& running, std::stop_token stop) {
+  auto logs = open_logs(path);
+  apply_tail(logs, options.tail_lines);
+  LogFilter filter(options, out);
+  for (auto& log : logs)
+    if (!read_on(log.fd, log.start, filter)) return {};
+  OpenLog current;
+  if (!logs.empty()) current = std::move(logs.back());
+  while (!stop.stop_requested()) {
+    bool runs = running();  // asked before reading: what is written before the end is read
+    if (current.fd && !read_on(current.fd, current.start, filter)) return {};
+    auto there = sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    auto now = there ? sys::stat(*there) : Result<struct stat>(Error(Code::not_found, ""));
+    auto was = current.fd ? sys::stat(current.fd) : Result<struct stat>(Error(Code::not_found, ""));
+    if (now && (!was || now->st_ino != was->st_ino)) {  // rotated: the old one was read to its end
+      if (current.fd && !read_on(current.fd, current.start, filter)) return {};
+      current = {*std::move(there), now->st_size, 0};
+      continue;
+    }
+    if (!runs) return {};
+    if (!watch.wait(stop, kGoneCheck) && !out({})) return {};
+  }
+  return {};
+}
+
+std::string last_lines(const std::string& path, int64_t lines, size_t max_bytes) {
+  std::string text;
+  auto keep = [&](std::string_view bytes) {
+    text += bytes;
+    if (text.size() > 2 * max_bytes) text.erase(0, text.size() - max_bytes);
+    return true;
+  };
+  LogOptions options;
+  options.tail_lines = lines;
+  if (!read_log(path, options, keep)) return "";
+  if (text.size() > max_bytes) text.erase(0, text.size() - max_bytes);
+  return text;
+}
+
+}  // namespace coracle::node

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a container's log as its runtime writes it: lines "<time> <stream> <F|P> <content>" in <n>.log, older ones in
+// <n>.log.1, <n>.log.2, … A reader keeps its place when the log is rotated under it.
+// Source: CRI logging format (KEP-1819); kubelet's log reader (semantics of tail, since, limits).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "daemon/node/files.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/result.h"
+
+namespace coracle::node {
+
+struct LogOptions {
+  bool timestamps = false;
+  std::optional<int64_t> tail_lines, limit_bytes;
+  std::optional<WallTime> since;
+};
+
+// One line taken apart. Nothing when it is none.
+struct LogLine {
+  std::string_view time, stream, content;
+  bool whole = true;  // false: a part of a longer line follows
+};
+std::optional<LogLine> parse_log_line(std::string_view line);
+
+// Turns raw log bytes into what a person reads. Pure but for its place in a line.
+class LogFilter {
+ public:
+  LogFilter(const LogOptions& options, const std::function<bool(std::string_view)>& out) : options_(options), out_(out) {}
+  // false: enough was written, or nobody reads.
+  bool take(std::string_view bytes);
+
+ private:
+  bool take_line(std::string_view line);
+  bool write(std::string_view bytes);
+  const LogOptions& options_;
+  const std::function<bool(std::string_view)>& out_;
+  std::string rest_;  // an unfinished raw line
+  bool at_line_start_ = true;
+  int64_t written_ = 0;
+};
+
+// Everything that is there. Errors: not_found.
+Result<void> read_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out);
+
+// The same, and then what is added, until `running` says no (asked after each change, and each time `watch` is woken),
+// `out` returns false, or stop. `watch` is on the log's directory.
+Result<void> follow_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out,
+                        files::DirectoryWatch& watch, const std::function<bool()>& running, std::stop_token stop);
+
+// The contents of the last lines, at most max_bytes of them, for termination messages. "" when there is no log.
+std::string last_lines(const std::string& path, int64_t lines, size_t max_bytes);
+
+}  // namespace coracle::node

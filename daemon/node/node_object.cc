@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Node object and its Lease: see node_object.h.
+#include "daemon/node/node_object.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "store/object/quantity.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr size_t kImagesShownMax = 50;
+constexpr size_t kImageNamesMax = 5;
+constexpr Bytes kMemoryLow = 100_MiB;  // kubelet's eviction thresholds: memory.available<100Mi, nodefs.available<10%
+constexpr std::chrono::seconds kRetry{5};
+
+std::string first_line(const char* path) {
+  std::string text = sys::read_file(path, 4096).value_or("");
+  return std::string(trim(text.substr(0, text.find('\n'))));
+}
+
+Bytes memory_field(const std::string& text, std::string_view name) {  // "MemTotal:  16303428 kB"
+  size_t at = text.find(name);
+  if (at == text.npos) return {};
+  std::string_view rest = trim(std::string_view(text).substr(at + name.size(), 40));
+  return Bytes(parse_number<int64_t>(rest.substr(0, rest.find(' '))).value_or(0) << 10);
+}
+
+std::string os_image() {
+  std::string text = sys::read_file("/etc/os-release", 1 << 16).value_or("");
+  for (auto line : split(text, '\n'))
+    if (line.starts_with("PRETTY_NAME=")) {
+      line.remove_prefix(12);
+      if (line.size() >= 2 && line.front() == '"') line = line.substr(1, line.size() - 2);
+      return std::string(line);
+    }
+  return "Linux";
+}
+
+std::string go_arch(std::string_view machine) {
+  if (machine == "x86_64") return "amd64";
+  if (machine == "aarch64") return "arm64";
+  if (machine.starts_with("arm")) return "arm";
+  if (machine == "i686" || machine == "i386") return "386";
+  return std::string(machine);
+}
+
+json::object labels_of(const AgentConfig& config, const MachineFacts& machine) {
+  return {{"kubernetes.io/hostname", config.node_name}, {"kubernetes.io/arch", machine.arch}, {"kubernetes.io/os", "linux"},
+          {"beta.kubernetes.io/arch", machine.arch}, {"beta.kubernetes.io/os", "linux"}};
+}
+
+json::object condition(const json::value& before, std::string_view type, bool value, std::string_view reason, std::string_view message, WallTime now) {
+  std::string since = format_time(now), beat = since;
+  for (const auto& old : get_array(before, "status.conditions")) {
+    if (get_string(old, "type") != type || get_string(old, "status") != (value ? "True" : "False")) continue;
+    since = get_string(old, "lastTransitionTime");
+    // An unchanged condition keeps its heartbeat too: saying the same again is no reason to write.
+    if (get_string(old, "reason") == reason && get_string(old, "message") == message) beat = get_string(old, "lastHeartbeatTime");
+  }
+  return {{"type", type}, {"status", value ? "True" : "False"}, {"lastHeartbeatTime", beat}, {"lastTransitionTime", since},
+          {"reason", reason}, {"message", message}};
+}
+
+json::array conditions(const MachineFacts& machine, const runtime::Enforcement& enforcement, const json::value& before, WallTime now) {
+  bool memory_low = machine.memory_available.count > 0 && machine.memory_available < kMemoryLow;
+  bool disk_low = machine.disk.count > 0 && machine.disk_available.count < machine.disk.count / 10;
+  bool processes_low = machine.processes_max > 0 && machine.processes > machine.processes_max * 9 / 10;
+  json::array list;
+  list.push_back(condition(before, "MemoryPressure", memory_low, memory_low ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
+                           memory_low ? "kubelet has insufficient memory available" : "kubelet has sufficient memory available", now));
+  list.push_back(condition(before, "DiskPressure", disk_low, disk_low ? "KubeletHasDiskPressure" : "KubeletHasNoDiskPressure",
+                           disk_low ? "kubelet has disk pressure" : "kubelet has no disk pressure", now));
+  list.push_back(condition(before, "PIDPressure", processes_low, processes_low ? "KubeletHasInsufficientPID" : "KubeletHasSufficientPID",
+                           processes_low ? "kubelet has insufficient PID available" : "kubelet has sufficient PID available", now));
+  bool held = enforcement.missing.empty();
+  list.push_back(condition(before, "LimitsUnenforced", !held, held ? "AllLimitsEnforced" : "ControllersMissing",
+                           held ? "all resource limits can be enforced" : enforcement.missing, now));
+  list.push_back(condition(before, "Ready", true, "KubeletReady", "kubelet is posting ready status", now));
+  return list;
+}
+
+json::array images_shown(const std::vector<runtime::Image>& images) {
+  std::vector<const runtime::Image*> sorted;
+  for (const auto& image : images) sorted.push_back(&image);
+  std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->size != b->size ? a->size > b->size : a->id < b->id; });
+  if (sorted.size() > kImagesShownMax) sorted.resize(kImagesShownMax);
+  json::array list;
+  for (const auto* image : sorted) {
+    json::array names;
+    for (const auto* from : {&image->digests, &image->references})
+      for (const auto& name : *from)
+        if (names.size() < kImageNamesMax) names.push_back(json::value(name));
+    list.push_back(json::object{{"names", std::move(names)}, {"sizeBytes", image->size.count}});
+  }
+  return list;
+}
+
+}  // namespace
+
+MachineFacts read_machine(const AgentConfig& config) {
+  MachineFacts facts;
+  utsname name{};
+  (void)::uname(&name);
+  facts.arch = go_arch(name.machine);
+  facts.kernel_version = config.kernel_version.empty() ? name.release : config.kernel_version;
+  facts.os_image = config.os_image.empty() ? os_image() : config.os_image;
+  facts.machine_id = config.machine_id.empty() ? first_line("/etc/machine-id") : config.machine_id;
+  facts.boot_id = config.boot_id.empty() ? first_line("/proc/sys/kernel/random/boot_id") : config.boot_id;
+  facts.system_uuid = to_lower(first_line("/sys/class/dmi/id/product_uuid"));
+  if (facts.system_uuid.empty()) facts.system_uuid = facts.machine_id;
+  facts.cpus = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  std::string memory = sys::read_file("/proc/meminfo", 1 << 16).value_or("");
+  facts.memory = memory_field(memory, "MemTotal:");
+  facts.memory_available = memory_field(memory, "MemAvailable:");
+  facts.processes_max = parse_number<int64_t>(first_line("/proc/sys/kernel/pid_max")).value_or(0);
+  auto load = first_line("/proc/loadavg");  // "0.00 0.01 0.05 1/123 4567"
+  auto parts = split(load, ' ');
+  if (parts.size() >= 4 && parts[3].find('/') != parts[3].npos)
+    facts.processes = parse_number<int64_t>(parts[3].substr(parts[3].find('/') + 1)).value_or(0);
+  if (auto directory = sys::open_directory(config.state_dir)) {
+    if (auto usage = sys::disk_usage(*directory)) {
+      facts.disk = usage->total;
+      facts.disk_available = usage->available;
+    }
+  }
+  return facts;
+}
+
+json::object node_capacity(const AgentConfig& config, const MachineFacts& machine) {
+  return {{"cpu", std::to_string(machine.cpus)}, {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
+          {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"}, {"pods", std::to_string(config.pods_max)},
+          {"hugepages-2Mi", "0"}};
+}
+
+json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine) {
+  json::object left = node_capacity(config, machine);
+  int64_t cpu = std::max<int64_t>(machine.cpus * 1000 - config.system_reserved_cpu.count, 0);
+  left["cpu"] = cpu % 1000 == 0 ? std::to_string(cpu / 1000) : std::to_string(cpu) + "m";
+  left["memory"] = std::to_string(std::max<int64_t>(machine.memory.count - config.system_reserved_memory.count, 0) >> 10) + "Ki";
+  left["ephemeral-storage"] = std::to_string(machine.disk.count / 10 * 9);
+  return left;
+}
+
+json::value make_node(const AgentConfig& config, const MachineFacts& machine) {
+  json::object metadata{{"name", config.node_name}, {"labels", labels_of(config, machine)}};
+  return json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", std::move(metadata)}, {"spec", json::object{}}};
+}
+
+json::object make_node_status(const AgentConfig& config, const MachineFacts& machine, const runtime::Enforcement& enforcement,
+                              const std::vector<runtime::Image>& images, const json::value& before, WallTime now) {
+  json::array addresses;
+  for (const auto& ip : config.node_ips) addresses.push_back(json::object{{"type", "InternalIP"}, {"address", ip}});
+  addresses.push_back(json::object{{"type", "Hostname"}, {"address", config.node_name}});
+  json::object info{{"machineID", machine.machine_id}, {"systemUUID", machine.system_uuid}, {"bootID", machine.boot_id},
+                    {"kernelVersion", machine.kernel_version}, {"osImage", machine.os_image},
+                    {"containerRuntimeVersion", "coracle://" + std::string(kVersion).substr(1)}, {"kubeletVersion", kVersion},
+                    {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", machine.arch}};
+  return {{"capacity", node_capacity(config, machine)}, {"allocatable", node_allocatable(config, machine)},
+          {"conditions", conditions(machine, enforcement, before, now)}, {"addresses", std::move(addresses)},
+          {"daemonEndpoints", json::object{{"kubeletEndpoint", json::object{{"Port", 10250}}}}}, {"nodeInfo", std::move(info)},
+          {"images", images_shown(images)}};
+}
+
+NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock)
+    : config_(config), client_(client), runtime_(runtime), clock_(clock), machine_(read_machine(config)) {}
+
+json::object NodeObject::allocatable() const { return node_allocatable(config_, machine_); }
+
+Result<void> NodeObject::refresh() {
+  MachineFacts machine = read_machine(config_);
+  machine.disk = machine_.disk.count ? machine_.disk : machine.disk;
+  auto found = client_.get(kNode, {"", config_.node_name});
+  if (!found && found.error().code() == Code::not_found) found = client_.create(kNode, make_node(config_, machine));
+  ObjectPtr node = TRY(std::move(found).wrap("register the node"));
+  json::object missing;
+  for (const auto& [name, value] : labels_of(config_, machine))
+    if (node->label(name) != std::string_view(value.get_string())) missing[name] = value;
+  if (!missing.empty()) {
+    json::object labels{{"metadata", json::object{{"labels", std::move(missing)}}}};
+    node = TRY(client_.patch(kNode, node->key(), PatchType::merge, labels, {.field_manager = "coracled"}).wrap("label the node"));
+  }
+  json::object wanted = make_node_status(config_, machine, runtime_.enforcement(), runtime_.images().list(), node->json(), clock_.now());
+  json::object changed;
+  for (const auto& [name, value] : wanted) {
+    const json::value* there = get_object(node->json(), "status").if_contains(name);
+    bool both_empty = !there && value.is_array() && value.get_array().empty();
+    if (!both_empty && (!there || *there != value)) changed[name] = value;
+  }
+  if (changed.empty()) return {};
+  json::object patch{{"status", std::move(changed)}};
+  TRY(client_.patch(kNode, node->key(), PatchType::merge, patch, {.subresource = "status", .field_manager = "coracled"}).wrap("write the node's status"));
+  return {};
+}
+
+Result<void> NodeObject::renew_lease() {
+  constexpr const char* kLeases = "kube-node-lease";
+  std::string now = format_micro_time(clock_.now());
+  json::object spec{{"holderIdentity", config_.node_name}, {"leaseDurationSeconds", 3 * std::chrono::seconds(kLeaseRenewal).count()}, {"renewTime", now}};
+  auto patched = client_.patch(kLease, {kLeases, config_.node_name}, PatchType::merge, json::object{{"spec", spec}}, {.field_manager = "coracled"});
+  if (patched) return {};
+  if (patched.error().code() != Code::not_found) return patched.take_error().wrap("renew the node's lease");
+  json::object metadata{{"namespace", kLeases}, {"name", config_.node_name}};
+  TRY(client_.create(kLease, json::object{{"apiVersion", "coordination.k8s.io/v1"}, {"kind", "Lease"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}})
+          .wrap("make the node's lease"));
+  return {};
+}
+
+void NodeObject::run(std::stop_token stop) {
+  SteadyTime renew_at{};
+  while (!stop.stop_requested()) {
+    auto refreshed = refresh();
+    if (!refreshed) log_warning("node", refreshed.error().text());
+    bool fine = refreshed.ok();
+    if (fine && std::chrono::steady_clock::now() >= renew_at) {
+      auto renewed = renew_lease();
+      if (!renewed) log_warning("node", renewed.error().text());
+      fine = renewed.ok();
+      if (fine) renew_at = std::chrono::steady_clock::now() + kLeaseRenewal;
+    }
+    auto until = std::chrono::steady_clock::now() + (fine ? std::chrono::seconds(kConditionsCheck) : kRetry);
+    touched_.wait_until(stop, until, [](bool touched) { return touched; }, [](bool& touched) { touched = false; });
+  }
+}
+
+void NodeObject::touch() {
+  touched_.with([](bool& touched) { touched = true; });
+  touched_.notify();
+}
+
+}  // namespace coracle::node

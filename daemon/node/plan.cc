@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pod lifecycle, pure: see plan.h. `run` brings a pod up and keeps it up, `wind_down` ends it.
+#include "daemon/node/plan.h"
+
+#include <algorithm>
+
+namespace coracle::node {
+
+namespace {
+
+constexpr int64_t kGraceAfterHookSeconds = 2;  // what a container gets when its preStop hook has used up the grace period
+
+class Planner {
+ public:
+  explicit Planner(const PodFacts& facts) : facts_(facts) {}
+
+  Plan run() {
+    if (facts_.verdict == Verdict::none && !facts_.deleting && past_deadline()) {
+      plan_.verdict = Verdict::failed;
+      plan_.past_deadline = true;
+    } else {
+      plan_.verdict = facts_.verdict;
+    }
+    if (plan_.verdict == Verdict::none && !facts_.deleting) bring_up();
+    if (plan_.verdict != Verdict::none || facts_.deleting) wind_down();
+    return std::move(plan_);
+  }
+
+ private:
+  bool past_deadline() {
+    if (!facts_.active_deadline) return false;
+    if (facts_.now >= *facts_.active_deadline) return true;
+    wake_at(*facts_.active_deadline);
+    return false;
+  }
+
+  void wake_at(SteadyTime when) { plan_.again = plan_.again ? std::min(*plan_.again, when) : when; }
+  void step(StepKind kind, const std::string& container = {}, std::string why = {}, int64_t grace_seconds = 0) {
+    plan_.steps.push_back({kind, container, std::move(why), grace_seconds});
+  }
+
+  // ---- bringing up ----
+
+  void bring_up() {
+    if (facts_.sandbox != SandboxFact::alive) {
+      if (Verdict ended = end_of_what_ran(); ended != Verdict::none) {
+        plan_.verdict = ended;
+        return;
+      }
+      if (facts_.sandbox == SandboxFact::dead) step(StepKind::discard_sandbox);
+      step(StepKind::create_sandbox);
+    }
+    plan_.initialized = run_init_containers();
+    if (plan_.initialized && plan_.verdict == Verdict::none) run_main_containers();
+  }
+
+  // A pod without a living sandbox has ended when nothing of it may run again.
+  Verdict end_of_what_ran() const {
+    bool any_main_ran = false, failed = false;
+    for (const auto& container : facts_.main) {
+      if (!container.ever_ran) continue;
+      any_main_ran = true;
+      if (should_restart(container)) return Verdict::none;
+      failed = failed || container.exit_code.value_or(0) != 0;
+    }
+    for (const auto& container : facts_.init) {
+      if (container.role == Role::init && container.ever_ran && !any_main_ran && container.policy == RestartPolicy::never)
+        return Verdict::failed;  // its outcome went with the sandbox, and it may not run twice
+    }
+    bool all_ran = std::all_of(facts_.main.begin(), facts_.main.end(), [](const auto& c) { return c.ever_ran; });
+    if (!any_main_ran || !all_ran) return Verdict::none;
+    return failed ? Verdict::failed : Verdict::succeeded;
+  }
+
+  bool in_sandbox(const ContainerFacts& container) const {
+    return facts_.sandbox == SandboxFact::alive && container.in_sandbox;
+  }
+
+  // In order, each only when what is before it is done. Returns whether the main containers may run.
+  bool run_init_containers() {
+    bool main_began = facts_.sandbox == SandboxFact::alive && facts_.initialized_before;
+    bool gate_open = true;
+    for (const auto& container : facts_.init) {
+      if (!gate_open) break;
+      if (container.role == Role::sidecar) {
+        keep_running(container);
+        if (!main_began && !(in_sandbox(container) && container.running && container.started)) gate_open = false;
+        continue;
+      }
+      if (main_began) continue;  // done once per sandbox
+      gate_open = run_to_end(container);
+    }
+    return main_began || (gate_open && plan_.verdict == Verdict::none);
+  }
+
+  // A plain init container. Returns whether it has succeeded.
+  bool run_to_end(const ContainerFacts& container) {
+    if (!in_sandbox(container)) {
+      start(container);
+      return false;
+    }
+    if (container.running) {
+      tend(container);
+      return false;
+    }
+    if (container.exit_code == 0) return true;
+    if (should_restart(container)) {
+      start(container);
+    } else {
+      plan_.verdict = Verdict::failed;
+    }
+    return false;
+  }
+
+  void run_main_containers() {
+    bool all_ended = true, failed = false;
+    for (const auto& container : facts_.main) {
+      keep_running(container);
+      bool ended = container.ever_ran && !container.running && container.exit_code && !should_restart(container);
+      all_ended = all_ended && ended;
+      failed = failed || container.exit_code.value_or(0) != 0;
+    }
+    if (all_ended) plan_.verdict = failed ? Verdict::failed : Verdict::succeeded;
+  }
+
+  void keep_running(const ContainerFacts& container) {
+    if (in_sandbox(container) && container.running) {
+      tend(container);
+    } else if (!container.ever_ran || should_restart(container)) {
+      start(container);
+    }
+  }
+
+  void start(const ContainerFacts& container) {
+    if (container.back_off_until && facts_.now < *container.back_off_until) {
+      plan_.backed_off.push_back(container.name);
+      wake_at(*container.back_off_until);
+      return;
+    }
+    step(StepKind::start, container.name);
+  }
+
+  // A running container: stop it when it is ill, and go on with a stop that has begun.
+  void tend(const ContainerFacts& container) {
+    if (container.stopping) return go_on_stopping(container);
+    const std::string name = "Container " + container.name;
+    switch (container.ailment) {
+      case Ailment::none: return;
+      case Ailment::startup_probe: return stop(container, name + " failed startup probe, will be restarted");
+      case Ailment::liveness_probe: return stop(container, name + " failed liveness probe, will be restarted");
+      case Ailment::definition_changed: return stop(container, name + " definition changed, will be restarted");
+      case Ailment::post_start: return stop(container, "FailedPostStartHook");
+    }
+  }
+
+  // ---- stopping ----
+
+  void stop(const ContainerFacts& container, std::string why) {
+    if (facts_.grace_seconds == 0) return step(StepKind::kill, container.name, std::move(why));
+    bool hook = container.has_pre_stop && container.ailment != Ailment::post_start;
+    step(hook ? StepKind::run_pre_stop : StepKind::terminate, container.name, std::move(why), facts_.grace_seconds);
+  }
+
+  void go_on_stopping(const ContainerFacts& container) {
+    const Stopping& stopping = *container.stopping;
+    if (stopping.killed) return;  // its exit is a matter of the kernel now
+    bool over = facts_.now >= stopping.deadline;
+    if (!stopping.terminated) {
+      if (stopping.hook_running && !over) return wake_at(stopping.deadline);
+      auto left = std::chrono::ceil<std::chrono::seconds>(stopping.deadline - facts_.now).count();
+      return step(StepKind::terminate, container.name, {}, std::max<int64_t>(left, kGraceAfterHookSeconds));
+    }
+    if (over) return step(StepKind::kill, container.name);
+    wake_at(stopping.deadline);
+  }
+
+  void wind_down() {
+    plan_.steps.clear();
+    plan_.backed_off.clear();
+    if (facts_.sandbox == SandboxFact::alive) {
+      bool others_run = false;
+      for (const auto& container : facts_.main) others_run |= end(container);
+      for (const auto& container : facts_.init)
+        if (container.role == Role::init) others_run |= end(container);
+      // Sidecars serve the others to their end, and each other in reverse.
+      for (auto container = facts_.init.rbegin(); container != facts_.init.rend() && !others_run; ++container)
+        if (container->role == Role::sidecar) others_run = end(*container);
+      if (others_run) return;
+    }
+    plan_.again.reset();
+    step(StepKind::release);
+    if (facts_.deleting) step(StepKind::forget);
+  }
+
+  bool end(const ContainerFacts& container) {  // whether it still runs
+    if (!container.running) return false;
+    if (container.stopping) {
+      go_on_stopping(container);
+    } else {
+      stop(container, "Stopping container " + container.name);
+    }
+    return true;
+  }
+
+  const PodFacts& facts_;
+  Plan plan_;
+};
+
+}  // namespace
+
+bool should_restart(const ContainerFacts& container) {
+  if (!container.exit_code) return true;
+  if (container.restart_by_rule) return true;
+  switch (container.policy) {
+    case RestartPolicy::always: return true;
+    case RestartPolicy::on_failure: return *container.exit_code != 0;
+    case RestartPolicy::never: return false;
+  }
+  return false;
+}
+
+Plan make_plan(const PodFacts& facts) { return Planner(facts).run(); }
+
+}  // namespace coracle::node

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a container: its image, its definition carried out on this machine, its files, and what is noted about the
+// attempt. What cannot be done yet leaves the reason that the pod's status shows. See pod_sync.h.
+#include "daemon/node/environment.h"
+#include "daemon/node/files.h"
+#include "daemon/node/images.h"
+#include "daemon/node/network_files.h"
+#include "daemon/node/pod_sync.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr int kLogsKept = 2;  // the running attempt's and the one's before
+constexpr Bytes kSharedMemory = 64_MiB;
+constexpr std::chrono::seconds kPostStartTimeout{3600};
+constexpr const char* kTerminationPath = "/dev/termination-log";
+
+std::string seconds_text(std::chrono::milliseconds span) {
+  if (span < std::chrono::seconds(1)) return std::to_string(span.count()) + "ms";
+  return std::to_string(span.count() / 1000) + "." + std::to_string(span.count() % 1000) + "s";
+}
+
+std::string read_host_file(const AgentConfig& config, const char* path) {
+  return sys::read_file(config.host_root + path, 1 << 20).value_or("");
+}
+
+// The machine's own resolvers: a stub on loopback cannot be reached from a pod's network.
+ResolvConf host_resolv_conf(const AgentConfig& config) {
+  ResolvConf conf = ResolvConf::parse(read_host_file(config, "/etc/resolv.conf"));
+  bool stub = !conf.nameservers.empty() && conf.nameservers.front() == "127.0.0.53";
+  if (!stub) return conf;
+  ResolvConf behind = ResolvConf::parse(read_host_file(config, "/run/systemd/resolve/resolv.conf"));
+  return behind.nameservers.empty() ? conf : behind;
+}
+
+}  // namespace
+
+Result<void> PodSync::start(const std::string& name) {
+  auto container = find_container(pod(), name);
+  ContainerRecord* record = record_.find(name);
+  if (!container || !record) return {};
+  if (!record_.volumes_ready) TRY(prepare_volumes());
+  auto image = image_for(*container, *record);
+  if (!image) return {};
+  int attempt = record->attempt + 1;
+  auto spec = container_spec(*container, *record, *image, attempt);
+  if (!spec) {
+    config_error(*container, *record, "CreateContainerConfigError", spec.error());
+    return {};
+  }
+  begin_attempt(*record, attempt);
+  record->mark = ContainerMark::from_text(spec->metadata);
+  event(false, "Created", "Created container: " + name, &*container);
+  auto started = seams_.runtime.start_container(uid_, *spec);
+  if (started) note_started(*container, *record);
+  else note_start_failed(*container, *record, attempt, started.error());
+  remove_old_attempts(*record);
+  return {};
+}
+
+// ---- image ----
+
+std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
+  std::string reference(get_string(*container.spec, "image")), shown = quoted(reference);
+  Pull& pull = entry_.pulls[record.name];
+  int attempt = record.attempt + 1;
+  bool pulled = pull.done && pull.attempt == attempt;
+  PullPolicy policy = pull_policy(*container.spec);
+  if (pulled || policy != PullPolicy::always) {
+    auto found = seams_.runtime.images().find(reference);
+    if (found) {
+      if (!pulled) event(false, "Pulled", "Container image " + shown + " already present on machine", &container);
+      return *std::move(found);
+    }
+    if (found.error().code() == Code::invalid) {
+      config_error(container, record, "InvalidImageName", Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
+      return std::nullopt;
+    }
+    if (policy == PullPolicy::never) {
+      config_error(container, record, "ErrImageNeverPull", Error(Code::not_found, "Container image " + shown + " is not present with pull policy of Never"));
+      return std::nullopt;
+    }
+  }
+  if (pull.running) return std::nullopt;
+  auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
+  if (wait && seams_.clock.steady() < *wait) {
+    if (seams_.clock.steady() < pull.failed_at + kPullErrorShown) {
+      again_at(pull.failed_at + kPullErrorShown);
+      return std::nullopt;
+    }
+    if (record.waiting_reason != "ImagePullBackOff") {
+      event(false, "BackOff", "Back-off pulling image " + shown, &container);
+      event(true, "Failed", "Error: ImagePullBackOff", &container);
+    }
+    wait_with(record, "ImagePullBackOff", "Back-off pulling image " + shown + ": " + pull.reason + ": " + pull.error);
+    again_at(*wait);
+    return std::nullopt;
+  }
+  begin_pull(container, reference, attempt);
+  return std::nullopt;
+}
+
+void PodSync::begin_pull(const ContainerRef& container, const std::string& reference, int attempt) {
+  Pull& pull = entry_.pulls[std::string(container.name)];
+  pull.attempt = attempt;
+  pull.running = true;
+  pull.done = false;
+  event(false, "Pulling", "Pulling image " + quoted(reference), &container);
+  auto task = [&worker = worker_, uid = uid_, name = std::string(container.name), reference, attempt,
+               credentials = pull_credentials(pod(), lookup())](std::stop_token stop) {
+    SteadyTime began = worker.seams_.clock.steady();
+    auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
+    auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
+    bool fine = image.ok();
+    worker.reports_.with([&](auto& reports) {
+      reports[uid].pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took});
+    });
+    if (fine) worker.seams_.images_changed();
+    worker.seams_.look_again(uid);
+  };
+  seams_.pulls(std::move(task));
+}
+
+void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
+  auto container = find_container(pod(), record.name);
+  Pull& pull = entry_.pulls[record.name];
+  pull.running = false;
+  if (!container) return;
+  std::string shown = quoted(done.reference);
+  if (done.image) {
+    pull.done = true;
+    pull.error.clear();
+    pull.back_off.reset();
+    record.waiting_reason.clear();
+    event(false, "Pulled", "Successfully pulled image " + shown + " in " + seconds_text(done.took) + " (" + seconds_text(done.took) +
+                               " including waiting). Image size: " + std::to_string(done.image->size.count) + " bytes.", &*container);
+    return;
+  }
+  pull.reason = pull_error_reason(done.image.error());
+  pull.error = done.image.error().text();
+  pull.failed_at = seams_.clock.steady();
+  pull.back_off.next(pull.failed_at, pull.failed_at);
+  event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, &*container);
+  event(true, "Failed", "Error: " + pull.reason, &*container);
+  wait_with(record, pull.reason, pull.error);
+}
+
+// ---- definition ----
+
+Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& container, const ContainerRecord& record,
+                                                       const runtime::Image& image, int attempt) {
+  const json::value& spec = *container.spec;
+  ContainerInputs inputs;
+  inputs.image = image;
+  inputs.attempt = attempt;
+  inputs.environment = TRY(make_environment(pod(), spec, lookup(), identity()));
+  inputs.user = TRY(seams_.runtime.images().resolve_user(image, user_of(pod(), spec, image.config)));
+  inputs.volumes = TRY(worker_.volumes_.mounts(pod(), spec, paths_, inputs.environment));
+  inputs.files = TRY(managed_files(container, attempt));
+  inputs.enforcement = seams_.runtime.enforcement();
+  inputs.machine_memory = worker_.machine_memory_;
+  inputs.seccomp_default = seams_.config.seccomp_default;
+  inputs.host_name = get_bool(pod(), "spec.hostNetwork") ? seams_.config.node_name : hostname_of(pod());
+  inputs.shared_memory_dir = TRY(shared_memory());
+  inputs.log_path = paths_.log(container.name, attempt);
+  TRY(sys::make_directories(paths_.logs + "/" + record.name, 0755));
+  if (is_privileged(spec)) inputs.host_devices = files::devices();
+  if (std::string profile = seccomp_profile_name(pod(), spec); !profile.empty()) {
+    Fd directory = TRY(sys::open_directory(seams_.config.seccomp_dir).wrap("open the seccomp profiles"));
+    std::string text = TRY(sys::read_file_in(directory, profile, 1 << 20).wrap("read seccomp profile " + quoted(profile)));
+    inputs.local_seccomp = TRY(parse_json(text).wrap("seccomp profile " + quoted(profile)));
+  }
+  runtime::ContainerSpec made = TRY(make_container_spec(pod(), spec, inputs));
+  std::string policy(get_string(spec, "terminationMessagePolicy"));
+  made.metadata = ContainerMark{record.name, std::string(get_string(spec, "image")), image.digests.empty() ? image.id : image.digests.front(),
+                                made.stop_signal, definition_of(spec), policy, attempt}.to_text();
+  return made;
+}
+
+// One /dev/shm for all containers of the pod, where it has more than one: they share their IPC.
+Result<std::string> PodSync::shared_memory() {
+  if (get_bool(pod(), "spec.hostIPC")) return std::string("/dev/shm");
+  if (containers_of(pod()).size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
+  std::string path = paths_.state + "/shm";
+  TRY(sys::make_directories(path, 0755));
+  TRY(seams_.config.mounts.tmpfs(path, kSharedMemory, 01777).wrap("mount the pod's shared memory"));
+  return path;
+}
+
+Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& container, int attempt) {
+  const AgentConfig& config = seams_.config;
+  bool on_host = get_bool(pod(), "spec.hostNetwork");
+  std::string hosts = paths_.state + "/etc-hosts", resolv = paths_.state + "/resolv.conf", hostname = paths_.state + "/hostname";
+  std::string hosts_text = make_hosts_file(pod(), record_.ips, on_host ? read_host_file(config, "/etc/hosts") : "", seams_.network.cluster_domain);
+  if (!sys::exists(hosts) || record_.containers_begun == 0) TRY(files::rewrite_file(hosts, hosts_text, 0644));
+  TRY(files::rewrite_file(resolv, make_resolv_conf(pod(), host_resolv_conf(config), seams_.network).text(), 0644));
+  TRY(files::rewrite_file(hostname, (on_host ? config.node_name : hostname_of(pod())) + "\n", 0644));
+  std::string directory = paths_.container(container.name);
+  TRY(sys::make_directories(directory, 0755));
+  std::string message = directory + "/" + std::to_string(attempt) + "-message";
+  TRY(files::rewrite_file(message, "", 0666));  // whatever user the container runs as
+  std::string shown(get_string(*container.spec, "terminationMessagePath"));
+  return std::vector<ManagedFile>{{"/etc/hosts", hosts}, {"/etc/resolv.conf", resolv}, {"/etc/hostname", hostname},
+                                  {shown.empty() ? kTerminationPath : shown, message}};
+}
+
+// ---- the attempt ----
+
+void PodSync::begin_attempt(ContainerRecord& record, int attempt) {
+  SteadyTime now = seams_.clock.steady();
+  if (record.terminated) {
+    record.back_off.next(record.ended_at, now);
+    record.last = std::move(record.terminated);
+    record.terminated.reset();
+  }
+  seams_.probes.forget(uid_, record.id());
+  record.attempt = attempt;
+  record.waiting_reason.clear();
+  record.waiting_message.clear();
+  record.post_start = record.pre_stop = {};
+  record.stopping.reset();
+  record.started = record.ready = false;
+  record.ailment = Ailment::none;
+  record.ailment_text.clear();
+  ++record_.containers_begun;
+  entry_.start_failed.erase(record.name);
+}
+
+void PodSync::note_started(const ContainerRef& container, ContainerRecord& record) {
+  record.running = record.in_sandbox = true;
+  event(false, "Started", "Started container " + record.name, &container);
+  if (get_object(*container.spec, "lifecycle.postStart").empty()) return;
+  record.post_start = {HookState::running, ""};
+  begin_hook(container, record, "postStart", kPostStartTimeout);
+}
+
+// The attempt counts, as one that ended with 128: what cannot be executed comes again with back-off like what crashes.
+void PodSync::note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error) {
+  std::string now = format_time(seams_.clock.now());
+  record.running = false;
+  record.in_sandbox = true;
+  record.terminated = json::object{{"exitCode", 128}, {"reason", "StartError"}, {"message", error.text()},
+                                   {"startedAt", "1970-01-01T00:00:00Z"}, {"finishedAt", now}};
+  record.ended_at = seams_.clock.steady();
+  entry_.start_failed[record.name] = attempt;
+  event(true, "Failed", "Error: " + error.text(), &container);
+  again_at(seams_.clock.steady());
+}
+
+void PodSync::wait_with(ContainerRecord& record, std::string reason, std::string message) {
+  record.waiting_reason = std::move(reason);
+  record.waiting_message = std::move(message);
+}
+
+void PodSync::config_error(const ContainerRef& container, ContainerRecord& record, std::string reason, const Error& error) {
+  if (record.waiting_reason != reason || record.waiting_message != error.text()) event(true, "Failed", "Error: " + error.text(), &container);
+  wait_with(record, std::move(reason), error.text());
+  again_at(seams_.clock.steady() + kConfigErrorRetry);
+}
+
+// The newest attempt and the one before it stay, for logs and last states.
+void PodSync::remove_old_attempts(const ContainerRecord& record) {
+  int old = record.attempt - kLogsKept;
+  if (old < 0) return;
+  (void)seams_.runtime.remove_container(uid_, record.name + "-" + std::to_string(old));  // removed with the sandbox otherwise
+  (void)sys::unlink(paths_.container(record.name) + "/" + std::to_string(old) + "-message");
+  std::string stem = std::to_string(old) + ".log";
+  for (const auto& name : files::list(paths_.logs + "/" + record.name))
+    if (name.starts_with(stem)) (void)sys::unlink(paths_.logs + "/" + record.name + "/" + name);
+}
+
+}  // namespace coracle::node

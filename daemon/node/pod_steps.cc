@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carrying out a plan: sandbox, network and volumes, stopping, and the end of a pod. See pod_sync.h.
+#include <charconv>
+
+#include "daemon/node/files.h"
+#include "daemon/node/pod_sync.h"
+#include "daemon/node/status.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+
+Result<void> PodSync::apply(const Plan& plan) {
+  for (const auto& step : plan.steps) TRY(apply(step));
+  return {};
+}
+
+Result<void> PodSync::apply(const Step& step) {
+  acted_ = true;
+  switch (step.kind) {
+    case StepKind::create_sandbox: return create_sandbox();
+    case StepKind::start: return start(step.container);
+    case StepKind::run_pre_stop:
+    case StepKind::terminate:
+    case StepKind::kill: return stop_container(step);
+    case StepKind::discard_sandbox: return discard_sandbox();
+    case StepKind::release: return release();
+    case StepKind::forget: return forget();
+  }
+  return {};
+}
+
+// ---- beginning ----
+
+Result<void> PodSync::create_sandbox() {
+  tell_unenforceable();
+  auto prepared = prepare_volumes();
+  if (!prepared) {
+    event(true, "FailedMount", prepared.error().text());
+    return prepared;
+  }
+  SandboxMark mark{record_.key, uid_, format_time(seams_.clock.now()), grace_seconds(pod()), get_bool(pod(), "spec.hostNetwork"), desired_.is_static};
+  auto spec = make_sandbox_spec(pod(), uid_, mark.to_text(), seams_.network.cluster_domain, seams_.config.pod_pids_max);
+  auto created = seams_.runtime.create_sandbox(spec);
+  if (!created) {
+    event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + created.error().text());
+    return std::move(created).wrap("create sandbox");
+  }
+  record_.sandbox = SandboxFact::alive;
+  record_.released = false;
+  record_.network_known = false;
+  auto attached = attach_network();
+  if (attached) return {};
+  event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + attached.error().text());
+  (void)seams_.runtime.remove_sandbox(uid_);  // what is left is found at the next look, and discarded
+  (void)seams_.network.detach(uid_);
+  record_.sandbox = SandboxFact::absent;
+  return attached;
+}
+
+Result<void> PodSync::attach_network() {
+  if (get_bool(pod(), "spec.hostNetwork")) {
+    record_.ips = seams_.config.node_ips;
+  } else {
+    Fd network = TRY(seams_.runtime.network_namespace(uid_).wrap("open the network namespace"));
+    Attachment attachment = TRY(seams_.network.attach(uid_, network, record_.key, host_ports(pod())).wrap("attach network"));
+    record_.ips = std::move(attachment.ips);
+  }
+  record_.network_known = true;
+  return {};
+}
+
+Result<void> PodSync::prepare_volumes() {
+  TRY(sys::make_directories(paths_.state, 0750));
+  VolumeResult result = TRY(worker_.volumes_.prepare(pod(), paths_, lookup(), identity()));
+  entry_.volumes_refresh_at = result.refresh_at;
+  record_.volumes_ready = true;
+  desired_.stale_volumes = false;
+  seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.stale_volumes = false; });
+  return {};
+}
+
+// Brings what running containers see level with its sources. What is missing now stays as it was shown.
+void PodSync::refresh_volumes() {
+  if (record_.sandbox != SandboxFact::alive || deleting() || record_.verdict != Verdict::none) return;
+  bool due = entry_.volumes_refresh_at && *entry_.volumes_refresh_at <= seams_.clock.now();
+  if (!due && !desired_.stale_volumes) return;
+  auto prepared = prepare_volumes();
+  if (prepared) return;
+  event(true, "FailedMount", prepared.error().text());
+  again_at(seams_.clock.steady() + kConfigErrorRetry);
+}
+
+// ---- stopping ----
+
+Result<void> PodSync::stop_container(const Step& step) {
+  ContainerRecord* record = record_.find(step.container);
+  auto ref = find_container(pod(), step.container);
+  if (!record) return {};
+  if (!record->stopping) {
+    record->stopping.emplace();
+    event(false, "Killing", step.why.empty() ? "Stopping container " + step.container : step.why, ref ? &*ref : nullptr);
+    if (record->ailment == Ailment::post_start)
+      event(true, "FailedPostStartHook", "PostStartHook failed: " + record->ailment_text, ref ? &*ref : nullptr);
+  }
+  Stopping& stopping = *record->stopping;
+  stopping.deadline = seams_.clock.steady() + std::chrono::seconds(step.grace_seconds);
+  if (step.kind == StepKind::run_pre_stop && ref) {
+    record->pre_stop = {HookState::running, ""};
+    begin_hook(*ref, *record, "preStop", std::chrono::seconds(step.grace_seconds));
+  } else if (step.kind == StepKind::terminate) {
+    stopping.terminated = true;
+    int signal = signal_number(record->mark.stop_signal).value_or(15);
+    TRY(seams_.runtime.signal_container(uid_, record->id(), signal).wrap("stop container " + step.container));
+  } else {
+    stopping.terminated = stopping.killed = true;
+    TRY(seams_.runtime.kill_container(uid_, record->id()).wrap("kill container " + step.container));
+  }
+  again_at(stopping.deadline);
+  return {};
+}
+
+void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook, std::chrono::seconds timeout) {
+  std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
+  // Everything by value: the pod may be gone before the hook ends.
+  auto task = [&worker = worker_, pod = desired_.object, uid = uid_, name = std::string(container.name), id = record.id(),
+               key = hook_name(record, hook), field = std::string("lifecycle.") + hook, address, timeout](std::stop_token stop) {
+    ActionResult result{true, ""};
+    auto ref = find_container(pod->json(), name);
+    const json::value* handler = ref ? find(*ref->spec, field) : nullptr;
+    if (handler) result = worker.seams_.actions.run(*handler, {uid, id, address, ref->spec}, timeout, stop);
+    worker.reports_.with([&](auto& reports) {
+      reports[uid].hooks[key] = Hook{result.success ? HookState::done : HookState::failed, result.text};
+    });
+    worker.seams_.look_again(uid);
+  };
+  seams_.hooks(std::move(task));
+}
+
+// ---- ending ----
+
+Result<void> PodSync::discard_sandbox() {
+  event(false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  seams_.probes.forget_pod(uid_);
+  TRY(seams_.network.detach(uid_).wrap("detach network"));
+  TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
+  record_.sandbox = SandboxFact::absent;
+  record_.network_known = record_.initialized = false;
+  record_.ips.clear();
+  for (auto& container : record_.containers) {
+    container.in_sandbox = container.running = container.started = container.ready = false;
+    container.post_start = container.pre_stop = {};
+    entry_.start_failed.erase(container.name);
+  }
+  return {};
+}
+
+// The results are kept, everything else is given back.
+Result<void> PodSync::release() {
+  if (record_.released && record_.sandbox == SandboxFact::absent) return {};
+  if (!deleting() && record_.sandbox != SandboxFact::absent) {
+    PodRecord last = record_;
+    last.released = true;
+    ObjectPtr known = api();
+    json::object status = make_status(last, known ? known->json() : pod(), {seams_.config.node_ips, false, seams_.clock.now()});
+    TRY(sys::make_directories(paths_.state, 0750));
+    TRY(sys::replace_file(paths_.state + "/status.json", to_text(status)).wrap("keep the pod's results"));
+  }
+  seams_.probes.forget_pod(uid_);
+  if (record_.sandbox != SandboxFact::absent) {
+    TRY(seams_.network.detach(uid_).wrap("detach network"));
+    TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
+  }
+  TRY(worker_.volumes_.remove(paths_));
+  record_.sandbox = SandboxFact::absent;
+  record_.released = true;
+  record_.network_known = false;
+  return {};
+}
+
+Result<void> PodSync::forget() {
+  TRY(write_status().wrap("write status"));
+  ObjectPtr known = desired_.api();
+  if (known && !desired_.gone && !desired_.is_static) {
+    auto removed = seams_.client.remove(kPod, known->key(), {.grace_period_seconds = 0, .uid = known->uid()});
+    // Not there, or made anew: somebody else was faster.
+    bool gone = !removed && (removed.error().code() == Code::not_found || removed.error().code() == Code::conflict);
+    if (!removed && !gone) return std::move(removed).wrap("remove the pod from the API");
+  }
+  TRY(sys::remove_tree(paths_.state).wrap("remove the pod's directory"));
+  TRY(sys::remove_tree(paths_.logs).wrap("remove the pod's logs"));
+  seams_.table.erase(uid_);
+  worker_.drop(uid_);
+  forgotten_ = true;
+  return {};
+}
+
+}  // namespace coracle::node

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at one pod: reading what is there, and telling what came of it. See pod_sync.h.
+#include "daemon/node/pod_sync.h"
+
+#include "daemon/node/log_reader.h"
+#include "daemon/node/resources.h"
+#include "daemon/node/status.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr size_t kTerminationMessageMax = 4096, kTerminationLogMax = 2048;
+constexpr int64_t kTerminationLogLines = 80;
+
+std::string field_path(const ContainerRef& container) {
+  const char* list = container.role == Role::main ? "spec.containers{" : "spec.initContainers{";
+  return list + std::string(container.name) + "}";
+}
+
+SteadyTime steady_of(WallTime when, const Clock& clock) {
+  return clock.steady() + std::chrono::duration_cast<SteadyTime::duration>(when - clock.now());
+}
+
+// A stand-in for a pod of which only the sandbox is left: enough to end it.
+Result<ObjectPtr> object_of(const SandboxMark& mark) {
+  json::object metadata{{"namespace", mark.pod.ns}, {"name", mark.pod.name}, {"uid", mark.uid}};
+  json::object spec{{"containers", json::array()}, {"terminationGracePeriodSeconds", mark.grace_seconds}};
+  return Object::make(kPod, json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
+}
+
+}  // namespace
+
+std::string hook_name(const ContainerRecord& record, const char* hook) { return record.id() + " " + hook; }
+
+Result<Outcome> PodSync::run() {
+  if (!TRY(prepare())) return Outcome{};
+  TRY(look());
+  take_reports();
+  admit();
+  take_verdicts();
+  refresh_volumes();
+  Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady()));
+  take_verdict(plan);
+  auto applied = apply(plan);
+  if (forgotten_) return Outcome{};
+  if (acted_) {
+    TRY(look());
+    take_verdicts();
+  }
+  note_back_offs(plan);
+  TRY(write_status().wrap("write status"));
+  if (!applied) return applied.take_error();
+  if (plan.again) again_at(*plan.again);
+  if (entry_.volumes_refresh_at && record_.sandbox == SandboxFact::alive) again_at(steady_of(*entry_.volumes_refresh_at, seams_.clock));
+  if (!again_) return Outcome{};
+  return Outcome{std::max(std::chrono::nanoseconds(*again_ - seams_.clock.steady()), std::chrono::nanoseconds(0))};
+}
+
+
+// Makes sure that there is a pod to look at, and that what was known before about it is known again.
+Result<bool> PodSync::prepare() {
+  if (!desired_.object) {
+    auto sandbox = seams_.runtime.sandbox(uid_);
+    if (!sandbox) {
+      seams_.table.erase(uid_);
+      worker_.drop(uid_);
+      return false;
+    }
+    SandboxMark mark = SandboxMark::from_text(sandbox->metadata);
+    if (mark.uid.empty()) mark = {Key{"unknown", uid_}, uid_, "", 0, false, false};
+    desired_.object = TRY(object_of(mark));
+  }
+  record_.uid = uid_;
+  record_.key = desired_.object->key();
+  paths_ = TRY(paths_of(seams_.config, record_.key, uid_));
+  ObjectPtr known = api();
+  if (!std::exchange(entry_.looked, true)) adopt_left_status();
+  adopt_status(record_, known ? known->json() : pod(), seams_.clock);
+  if (!record_.start_time) record_.start_time = seams_.clock.now();
+  if (const auto* limit = find(pod(), "spec.activeDeadlineSeconds"); limit && limit->is_int64())
+    record_.active_deadline = steady_of(*record_.start_time + std::chrono::seconds(limit->get_int64()), seams_.clock);
+  return true;
+}
+
+// A pod that has ended left its status on the disk, lest the API should not have had it there before a crash.
+void PodSync::adopt_left_status() {
+  auto text = sys::read_file(paths_.state + "/status.json");
+  if (!text) return;
+  auto status = parse_json(*text);
+  if (!status) return;
+  json::value left = pod();
+  make(left, "status") = *std::move(status);
+  adopt_status(record_, left, seams_.clock);
+  record_.released = true;
+}
+
+Result<void> PodSync::look() {
+  auto found = seams_.runtime.sandbox(uid_);
+  if (!found && found.error().code() != Code::not_found) return found.take_error().wrap("look at the sandbox");
+  runtime::SandboxState sandbox;
+  if (found) sandbox = *std::move(found);
+  record_.sandbox = !found ? SandboxFact::absent : sandbox.alive ? SandboxFact::alive : SandboxFact::dead;
+  if (record_.containers.empty() && !sandbox.containers.empty()) {  // of a pod that nobody knows any more
+    for (const auto& state : sandbox.containers)
+      if (std::string name = ContainerMark::from_text(state.metadata).name; !name.empty() && !record_.find(name))
+        record_.containers.emplace_back(name);
+  }
+  for (auto& container : record_.containers) look_at(container, sandbox);
+  if (record_.sandbox == SandboxFact::alive && !record_.network_known) TRY(attach_network());
+  return {};
+}
+
+void PodSync::look_at(ContainerRecord& container, const runtime::SandboxState& sandbox) {
+  const runtime::ContainerState* newest = nullptr;
+  const runtime::ContainerState* before = nullptr;
+  ContainerMark newest_mark;
+  for (const auto& state : sandbox.containers) {
+    ContainerMark mark = ContainerMark::from_text(state.metadata);
+    if (mark.name != container.name) continue;
+    if (newest && mark.attempt < newest_mark.attempt) {
+      before = &state;
+      continue;
+    }
+    before = newest;
+    newest = &state;
+    newest_mark = std::move(mark);
+  }
+  bool alive = record_.sandbox == SandboxFact::alive;
+  auto failed = entry_.start_failed.find(container.name);
+  if (failed != entry_.start_failed.end() && failed->second == container.attempt) {
+    container.running = false;  // this attempt never came to life; what the runtime has is older
+    container.in_sandbox = alive;
+    return;
+  }
+  container.in_sandbox = alive && newest;
+  container.running = alive && newest && newest->running;
+  if (!newest) {
+    if (container.attempt >= 0 && !container.terminated)
+      note_lost(container, 137, "ContainerStatusUnknown", "The container could not be located when the pod was looked at");
+    return;
+  }
+  if (newest_mark.attempt > container.attempt) container.terminated.reset();
+  container.attempt = newest_mark.attempt;
+  container.mark = std::move(newest_mark);
+  container.started_at = newest->started;
+  if (container.running) {
+    container.terminated.reset();
+  } else if (!container.terminated) {
+    if (newest->exit) note_end(container, *newest);
+    else note_lost(container, 255, "Unknown", "");
+  }
+  if (!container.last && before && before->exit) {
+    ContainerRecord earlier(container.name);
+    earlier.mark = ContainerMark::from_text(before->metadata);
+    earlier.attempt = earlier.mark.attempt;
+    note_end(earlier, *before);
+    container.last = std::move(earlier.terminated);
+  }
+}
+
+void PodSync::note_end(ContainerRecord& container, const runtime::ContainerState& state) {
+  const runtime::ExitStatus& exit = *state.exit;
+  json::object ended{{"exitCode", exit.exit_code}};
+  ended["reason"] = exit.oom_killed ? "OOMKilled" : exit.exit_code == 0 ? "Completed" : "Error";
+  if (std::string message = termination_message(container, exit.exit_code); !message.empty()) ended["message"] = message;
+  ended["startedAt"] = format_time(exit.started);
+  ended["finishedAt"] = format_time(exit.finished);
+  ended["containerID"] = container_id(record_, container);
+  container.terminated = std::move(ended);
+  // By the steady clock, so that a wall clock that jumps does not stretch a back-off.
+  auto ago = std::clamp<WallTime::duration>(seams_.clock.now() - exit.finished, WallTime::duration(0), BackOff::kForgottenAfter);
+  container.ended_at = seams_.clock.steady() - ago;
+  container.stopping.reset();
+  container.ailment = Ailment::none;
+  seams_.probes.forget(uid_, container.id());
+}
+
+void PodSync::note_lost(ContainerRecord& container, int exit_code, std::string reason, std::string message) {
+  json::object ended{{"exitCode", exit_code}, {"reason", std::move(reason)}};
+  if (!message.empty()) ended["message"] = std::move(message);
+  if (container.started_at != WallTime()) ended["startedAt"] = format_time(container.started_at);
+  ended["finishedAt"] = format_time(seams_.clock.now());
+  ended["containerID"] = container_id(record_, container);
+  container.terminated = std::move(ended);
+  container.ended_at = seams_.clock.steady();
+  container.stopping.reset();
+  container.ailment = Ailment::none;
+  // It did not fail by itself: the machine or its pause did. It starts again at once.
+  container.back_off.reset();
+}
+
+// What a container leaves in its termination log, or, when its definition asks for that, the end of its output.
+std::string PodSync::termination_message(const ContainerRecord& container, int exit_code) const {
+  auto text = sys::read_file(paths_.container(container.name) + "/" + std::to_string(container.attempt) + "-message", kTerminationMessageMax * 16);
+  if (text && !text->empty()) return text->substr(0, kTerminationMessageMax);
+  if (container.mark.termination_policy != "FallbackToLogsOnError" || exit_code == 0) return "";
+  std::string tail = last_lines(paths_.log(container.name, container.attempt), kTerminationLogLines, kTerminationLogMax);
+  return tail;
+}
+
+void PodSync::take_reports() {
+  Reports reports = worker_.reports_.with([&](auto& all) {
+    auto found = all.find(uid_);
+    return found == all.end() ? Reports() : std::move(found->second);
+  });
+  for (auto& container : record_.containers) {
+    if (auto hook = reports.hooks.find(hook_name(container, "postStart")); hook != reports.hooks.end()) {
+      container.post_start = hook->second;
+      if (hook->second.state == HookState::failed) {
+        container.ailment = Ailment::post_start;
+        container.ailment_text = hook->second.text;
+      }
+    }
+    if (auto hook = reports.hooks.find(hook_name(container, "preStop")); hook != reports.hooks.end()) container.pre_stop = hook->second;
+    if (auto pull = reports.pulls.find(container.name); pull != reports.pulls.end()) take_pull(container, pull->second);
+  }
+}
+
+// What the probes say of the containers that run, now.
+void PodSync::take_verdicts() {
+  for (const auto& ref : containers_of(pod())) {
+    ContainerRecord* container = record_.find(ref.name);
+    if (!container || !container->running) continue;
+    bool hook_done = container->post_start.state == HookState::none || container->post_start.state == HookState::done;
+    if (!hook_done) {
+      container->started = container->ready = false;
+      continue;
+    }
+    bool probed = find(*ref.spec, "startupProbe") || find(*ref.spec, "livenessProbe") || find(*ref.spec, "readinessProbe");
+    if (!probed) {
+      container->started = container->ready = true;
+      continue;
+    }
+    std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
+    seams_.probes.watch({uid_, container->name, container->id(), desired_.object, address, steady_of(container->started_at, seams_.clock),
+                         container->started, container->ready});
+    ProbeVerdict verdict = seams_.probes.verdict(uid_, container->id());
+    container->started = verdict.startup_passed;
+    container->ready = verdict.startup_passed && verdict.ready;
+    if (verdict.failed && container->ailment == Ailment::none) {
+      container->ailment = *verdict.failed == ProbeKind::startup ? Ailment::startup_probe : Ailment::liveness_probe;
+      container->ailment_text = verdict.text;
+    }
+  }
+}
+
+// The node's own check of a pod that is new here; what runs already is not asked again.
+void PodSync::admit() {
+  if (desired_.admitted) return;
+  ObjectPtr known = api();
+  bool known_before = record_.sandbox != SandboxFact::absent || (known && !get_string(known->json(), "status.startTime").empty());
+  if (record_.verdict == Verdict::none && !deleting() && !known_before) {
+    auto refusal = refuse(pod(), seams_.table.admitted_beside(uid_), seams_.allocatable(), seams_.config.pods_max);
+    if (refusal) {
+      record_.verdict = Verdict::failed;
+      record_.verdict_reason = refusal->reason;
+      record_.verdict_message = "Pod was rejected: " + refusal->message;
+      event(true, refusal->reason, refusal->message);
+    }
+  }
+  if (record_.verdict == Verdict::none) {
+    desired_.admitted = true;
+    seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.admitted = true; });
+  }
+}
+
+void PodSync::take_verdict(const Plan& plan) {
+  record_.initialized = plan.initialized || (record_.initialized && (plan.verdict != Verdict::none || deleting()));
+  if (record_.verdict != Verdict::none || plan.verdict == Verdict::none) return;
+  record_.verdict = plan.verdict;
+  if (!plan.past_deadline) return;
+  record_.verdict_reason = "DeadlineExceeded";
+  record_.verdict_message = "Pod was active on the node longer than the specified deadline";
+  event(false, "DeadlineExceeded", record_.verdict_message);
+}
+
+// Containers that wait out their back-off say so; a new wait is an event.
+void PodSync::note_back_offs(const Plan& plan) {
+  for (const auto& name : plan.backed_off) {
+    ContainerRecord* container = record_.find(name);
+    auto ref = find_container(pod(), name);
+    if (!container || !ref) continue;
+    if (container->waiting_reason != "CrashLoopBackOff")
+      event(true, "BackOff", "Back-off restarting failed container " + name + " in pod " + pod_text(), &*ref);
+    container->waiting_reason = "CrashLoopBackOff";
+    container->waiting_message = "back-off " + duration_text(container->back_off.wait()) + " restarting failed container=" + name + " pod=" + pod_text();
+  }
+}
+
+// ---- telling ----
+
+Result<void> PodSync::write_status() {
+  ObjectPtr known = api();
+  if (!known || desired_.gone) return {};
+  json::object wanted = make_status(record_, known->json(), {seams_.config.node_ips, deleting(), seams_.clock.now()});
+  auto patch = status_patch(known->json(), wanted);
+  if (!patch) return {};
+  auto written = seams_.client.patch(kPod, known->key(), PatchType::strategic, *patch, {.subresource = "status", .field_manager = "coracled"});
+  if (written) {
+    entry_.written = *std::move(written);
+    return {};
+  }
+  // Deleted, or made anew under its name: the informer will tell.
+  bool another = written.error().code() == Code::not_found || written.error().code() == Code::conflict;
+  if (another) return {};
+  return written.take_error();
+}
+
+void PodSync::tell_unenforceable() {
+  if (std::exchange(entry_.told_unenforceable, true)) return;
+  runtime::Enforcement enforcement = seams_.runtime.enforcement();
+  if (std::string missing = unenforceable(pod(), enforcement); !missing.empty())
+    event(true, "LimitsNotEnforced", "This machine cannot hold the pod's limits of " + missing + ": " + enforcement.missing);
+}
+
+void PodSync::event(bool warning, std::string_view reason, std::string message, const ContainerRef* container) const {
+  ObjectPtr about = api();
+  if (!about) return;
+  std::string path = container ? field_path(*container) : std::string();
+  if (warning) seams_.events.warning(*about, reason, std::move(message), std::move(path));
+  else seams_.events.normal(*about, reason, std::move(message), std::move(path));
+}
+
+Lookup PodSync::lookup() const {
+  const std::string& ns = record_.key.ns;
+  Lookup made;
+  made.config_map = [this, ns](std::string_view name) { return seams_.config_maps.get({ns, std::string(name)}); };
+  made.secret = [this, ns](std::string_view name) { return seams_.secrets.get({ns, std::string(name)}); };
+  made.services = seams_.services.list(ns);
+  if (ns != "default")
+    if (ObjectPtr api_server = seams_.services.get({"default", "kubernetes"})) made.services.push_back(api_server);
+  return made;
+}
+
+std::string duration_text(std::chrono::seconds span) {  // as Go prints it: 10s, 1m20s, 5m0s
+  if (span < std::chrono::minutes(1)) return std::to_string(span.count()) + "s";
+  return std::to_string(span.count() / 60) + "m" + std::to_string(span.count() % 60) + "s";
+}
+
+}  // namespace coracle::node

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodSync: what one look at one pod needs, from reading through planning and doing to telling. Inside the worker only:
+// pod_sync.cc reads and tells, pod_steps.cc carries out the plan, pod_start.cc starts a container.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/node/container_spec.h"
+#include "daemon/node/worker.h"
+
+namespace coracle::node {
+
+constexpr std::chrono::seconds kConfigErrorRetry{10};  // a container that cannot be carried out as defined is tried again
+constexpr std::chrono::seconds kPullErrorShown{2};     // ErrImagePull is shown so long, then ImagePullBackOff
+
+// What hooks are known by until they are done: "<container id> postStart".
+std::string duration_text(std::chrono::seconds span);
+std::string hook_name(const ContainerRecord& record, const char* hook);
+
+class PodSync {
+ public:
+  PodSync(PodWorker& worker, PodWorker::Entry& entry, std::string uid, DesiredPod desired)
+      : worker_(worker), seams_(worker.seams_), entry_(entry), record_(entry.record), uid_(std::move(uid)), desired_(std::move(desired)) {}
+
+  // Reads, plans, does, tells. Errors: what could not be done; everything else was done and told.
+  Result<Outcome> run();
+
+ private:
+  // ---- reading ----
+  Result<bool> prepare();
+  void adopt_left_status();
+  Result<void> look();
+  void look_at(ContainerRecord& container, const runtime::SandboxState& sandbox);
+  void note_end(ContainerRecord& container, const runtime::ContainerState& state);
+  void note_lost(ContainerRecord& container, int exit_code, std::string reason, std::string message);
+  std::string termination_message(const ContainerRecord& container, int exit_code) const;
+  void take_reports();
+  void take_pull(ContainerRecord& container, const PullDone& pull);
+  void take_verdicts();
+  void admit();
+  void take_verdict(const Plan& plan);
+
+  // ---- doing ----
+  Result<void> apply(const Plan& plan);
+  Result<void> apply(const Step& step);
+  Result<void> create_sandbox();
+  Result<void> attach_network();
+  Result<void> prepare_volumes();
+  void refresh_volumes();
+  Result<std::string> shared_memory();
+  Result<void> start(const std::string& name);
+  std::optional<runtime::Image> image_for(const ContainerRef& container, ContainerRecord& record);
+  void begin_pull(const ContainerRef& container, const std::string& reference, int attempt);
+  Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record, const runtime::Image& image, int attempt);
+  Result<std::vector<ManagedFile>> managed_files(const ContainerRef& container, int attempt);
+  void note_started(const ContainerRef& container, ContainerRecord& record);
+  void note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error);
+  void begin_attempt(ContainerRecord& record, int attempt);
+  void wait_with(ContainerRecord& record, std::string reason, std::string message);
+  void config_error(const ContainerRef& container, ContainerRecord& record, std::string reason, const Error& error);
+  void begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook, std::chrono::seconds timeout);
+  Result<void> stop_container(const Step& step);
+  Result<void> discard_sandbox();
+  Result<void> release();
+  Result<void> forget();
+  void remove_old_attempts(const ContainerRecord& record);
+  void note_back_offs(const Plan& plan);
+
+  // ---- telling ----
+  Result<void> write_status();
+  void tell_unenforceable();
+  void event(bool warning, std::string_view reason, std::string message, const ContainerRef* container = nullptr) const;
+  void again_at(SteadyTime when) { again_ = again_ ? std::min(*again_, when) : when; }
+
+  const json::value& pod() const { return desired_.object->json(); }
+  // Where status is read from: the newest of what the informer has and what we wrote.
+  ObjectPtr api() const {
+    const ObjectPtr& known = desired_.api();
+    if (entry_.written && (!known || (entry_.written->uid() == known->uid() && entry_.written->revision() > known->revision()))) return entry_.written;
+    return known;
+  }
+  bool deleting() const { return desired_.gone || desired_.object->deleting(); }
+  PodIdentity identity() const { return {seams_.config.node_name, seams_.config.node_ips, record_.ips, seams_.allocatable()}; }
+  Lookup lookup() const;
+  std::string pod_text() const { return record_.key.name + "_" + record_.key.ns + "(" + uid_ + ")"; }
+
+  PodWorker& worker_;
+  WorkerSeams& seams_;
+  PodWorker::Entry& entry_;
+  PodRecord& record_;
+  std::string uid_;
+  DesiredPod desired_;
+  PodPaths paths_;
+  bool forgotten_ = false, acted_ = false;
+  std::optional<SteadyTime> again_;
+};
+
+}  // namespace coracle::node

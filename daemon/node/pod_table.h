@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods this node is to run, by uid: those the API binds to it and those its manifests name. Two pods of one name can
+// be here at once (one ending, one new); their uids tell them apart. Informers and the manifest reader write it, the
+// workers read it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/node/pod.h"
+#include "runtime/base/guarded.h"
+#include "store/object/object.h"
+
+namespace coracle::node {
+
+struct DesiredPod {
+  ObjectPtr object;      // what is to run; null: only a sandbox is known of it
+  ObjectPtr mirror;      // of a static pod: how the API shows it; null while it does not
+  bool is_static = false;
+  bool gone = false;     // from the API, or from the manifests
+  bool stale_volumes = true;  // what its volumes show may have changed
+  bool admitted = false;
+
+  // The object in the API, where status and events go. Null: there is none.
+  const ObjectPtr& api() const { return is_static ? mirror : object; }
+};
+
+class PodTable {
+ public:
+  std::optional<DesiredPod> get(const std::string& uid) const {
+    return pods_.with([&](const auto& pods) -> std::optional<DesiredPod> {
+      auto found = pods.find(uid);
+      if (found == pods.end()) return std::nullopt;
+      return found->second;
+    });
+  }
+  // Changes an entry, made when it is not there.
+  template <typename F>
+  void change(const std::string& uid, F&& f) {
+    pods_.with([&](auto& pods) { f(pods[uid]); });
+  }
+  template <typename F>
+  void change_existing(const std::string& uid, F&& f) {
+    pods_.with([&](auto& pods) {
+      if (auto found = pods.find(uid); found != pods.end()) f(found->second);
+    });
+  }
+  void erase(const std::string& uid) {
+    pods_.with([&](auto& pods) { pods.erase(uid); });
+  }
+  std::vector<std::string> uids() const {
+    return pods_.with([](const auto& pods) {
+      std::vector<std::string> list;
+      for (const auto& [uid, pod] : pods) list.push_back(uid);
+      return list;
+    });
+  }
+  // The pods that hold resources beside `uid`.
+  std::vector<ObjectPtr> admitted_beside(const std::string& uid) const {
+    return pods_.with([&](const auto& pods) {
+      std::vector<ObjectPtr> list;
+      for (const auto& [other, pod] : pods)
+        if (other != uid && pod.admitted && pod.object && !ends_by_itself(pod.api() ? pod.api()->json() : pod.object->json()))
+          list.push_back(pod.object);
+      return list;
+    });
+  }
+  // Marks and names the pods whose volumes or environment may show this object.
+  std::vector<std::string> mark_stale(const Kind& kind, const Key& key) {
+    return pods_.with([&](auto& pods) {
+      std::vector<std::string> list;
+      for (auto& [uid, pod] : pods) {
+        if (!pod.object || pod.object->ns() != key.ns) continue;
+        References references = volume_references(pod.object->json());
+        const auto& names = kind == kConfigMap ? references.config_maps : references.secrets;
+        bool shown = names.count(key.name) > 0;
+        pod.stale_volumes |= shown;
+        // A container that waits for a reference of its environment looks again, too.
+        if (shown || pod.object->text().find('"' + key.name + '"') != std::string::npos) list.push_back(uid);
+      }
+      return list;
+    });
+  }
+
+ private:
+  Guarded<std::map<std::string, DesiredPod>> pods_;
+};
+
+}  // namespace coracle::node

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes: runs the startup, liveness and readiness probes of running containers when they are due, on a few threads, and
+// says what they mean. A change of meaning names the pod in the worker's queue; nothing else happens here.
+//   worker ──watch(container)──▶ entries ──due──▶ Actions ──▶ ProbeCount (pure) ──changed──▶ queue.add(pod)
+// Source: Kubernetes core/v1 Probe; kubelet's prober (semantics: thresholds, startup first, initial results).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/event/recorder.h"
+#include "daemon/node/action.h"
+#include "daemon/queue/work_queue.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/guarded.h"
+#include "store/object/object.h"
+
+namespace coracle::node {
+
+enum class ProbeKind : uint8_t { startup, liveness, readiness };
+const char* probe_field(ProbeKind kind);  // "startupProbe"
+
+struct ProbeTiming {
+  std::chrono::seconds initial_delay{0}, period{10}, timeout{1};
+  int success_threshold = 1, failure_threshold = 3;
+  static ProbeTiming of(const json::value& probe);
+};
+
+// Counts results in a row. Pure.
+class ProbeCount {
+ public:
+  ProbeCount(const ProbeTiming& timing, std::optional<bool> initial) : timing_(timing), result_(initial) {}
+  bool add(bool success);  // whether the result has changed
+  std::optional<bool> result() const { return result_; }  // nothing: not known yet
+
+ private:
+  ProbeTiming timing_;
+  std::optional<bool> result_;
+  bool last_ = false;
+  int in_a_row_ = 0;
+};
+
+struct ProbeVerdict {
+  bool startup_passed = true, ready = true;
+  std::optional<ProbeKind> failed;  // startup or liveness: the container is to be restarted
+  std::string text;
+};
+
+struct ProbedContainer {
+  std::string uid, name, id;  // pod uid, container name, runtime id (changes with every attempt)
+  ObjectPtr pod;              // whose spec has the probes, and which events are about
+  std::string address;
+  SteadyTime started;
+  bool was_started = false, was_ready = false;  // what was known before (of a container found again)
+};
+
+class Probes {
+ public:
+  // `changed` names a pod by uid whose verdict may differ.
+  Probes(const Actions& actions, EventRecorder events, const Clock& clock, std::function<void(const std::string&)> changed);
+  ~Probes();
+
+  void start(int threads);  // they are made with the first probe
+  void watch(const ProbedContainer& container);       // does nothing when it is watched already
+  void forget(const std::string& uid, const std::string& id);
+  void forget_pod(const std::string& uid);
+  ProbeVerdict verdict(const std::string& uid, const std::string& id) const;
+
+  // One probe that is due, on the caller's thread; false when none is. For tests.
+  bool run_one();
+
+ private:
+  struct Probe;
+  struct Entry;
+  struct State {
+    std::map<std::string, std::shared_ptr<Entry>> entries;  // by uid/id
+    int threads_wanted = 0;
+    std::vector<std::jthread> threads;
+  };
+  void run(const Key& key);
+  void finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result);
+
+  const Actions& actions_;
+  EventRecorder events_;
+  const Clock& clock_;
+  std::function<void(const std::string&)> changed_;
+  std::stop_source stop_;
+  WorkQueue due_;  // keys: {uid/id, kind}
+  Guarded<State> state_;
+};
+
+}  // namespace coracle::node

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's memory of a pod and the way from it to the plan's facts: see record.h. Pure.
+#include "daemon/node/record.h"
+
+#include <algorithm>
+
+namespace coracle::node {
+
+namespace {
+
+json::value parsed(std::string_view text) {
+  auto value = parse_json(text);
+  return value ? *std::move(value) : json::value(json::object());
+}
+
+ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef& container, const json::value& pod) {
+  ContainerFacts facts;
+  facts.name = record.name;
+  facts.role = container.role;
+  facts.policy = restart_policy(pod, container);
+  facts.has_pre_stop = !get_object(*container.spec, "lifecycle.preStop").empty();
+  facts.in_sandbox = record.in_sandbox;
+  facts.ever_ran = record.attempt >= 0;
+  facts.running = record.running;
+  if (record.terminated) {
+    facts.exit_code = record.exit_code();
+    facts.restart_by_rule = restarts_by_rule(*container.spec, record.exit_code());
+    facts.back_off_until = record.back_off.until(record.ended_at);
+  }
+  facts.started = record.running && record.started;
+  facts.ailment = record.ailment;
+  facts.ailment_text = record.ailment_text;
+  if (record.running && record.ailment == Ailment::none && !record.mark.definition.empty() &&
+      record.mark.definition != definition_of(*container.spec))
+    facts.ailment = Ailment::definition_changed;
+  facts.stopping = record.stopping;
+  if (facts.stopping) facts.stopping->hook_running = record.pre_stop.state == HookState::running;
+  return facts;
+}
+
+}  // namespace
+
+ContainerMark ContainerMark::from_text(std::string_view text) {
+  json::value value = parsed(text);
+  auto string = [&](const char* name) { return std::string(get_string(value, name)); };
+  return {string("name"), string("image"), string("imageID"), string("stopSignal"), string("definition"),
+          string("terminationPolicy"), int(get_int(value, "attempt"))};
+}
+
+std::string ContainerMark::to_text() const {
+  return coracle::to_text(json::object{{"name", name}, {"attempt", attempt}, {"image", image}, {"imageID", image_id},
+                                       {"stopSignal", stop_signal}, {"definition", definition},
+                                       {"terminationPolicy", termination_policy}});
+}
+
+SandboxMark SandboxMark::from_text(std::string_view text) {
+  json::value value = parsed(text);
+  return {Key{std::string(get_string(value, "namespace")), std::string(get_string(value, "name"))},
+          std::string(get_string(value, "uid")), std::string(get_string(value, "created")),
+          get_int(value, "graceSeconds", 30), get_bool(value, "hostNetwork"), get_bool(value, "static")};
+}
+
+std::string SandboxMark::to_text() const {
+  return coracle::to_text(json::object{{"namespace", pod.ns}, {"name", pod.name}, {"uid", uid}, {"created", created},
+                                       {"graceSeconds", grace_seconds}, {"hostNetwork", host_network}, {"static", is_static}});
+}
+
+int ContainerRecord::exit_code() const {
+  if (!terminated) return 0;
+  const auto* code = terminated->if_contains("exitCode");
+  return code && code->is_int64() ? int(code->get_int64()) : 0;
+}
+
+ContainerRecord* PodRecord::find(std::string_view name) {
+  auto found = std::find_if(containers.begin(), containers.end(), [&](const auto& c) { return c.name == name; });
+  return found == containers.end() ? nullptr : &*found;
+}
+
+void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock) {
+  for (const auto& container : containers_of(pod)) {
+    if (record.find(container.name)) continue;
+    ContainerRecord& fresh = record.containers.emplace_back(std::string(container.name));
+    const json::value* status = status_of(pod, container.name);
+    if (!status || get_string(*status, "containerID").empty()) continue;
+    fresh.attempt = int(get_int(*status, "restartCount"));
+    fresh.started = get_bool(*status, "started");
+    fresh.ready = get_bool(*status, "ready");
+    fresh.mark.image_id = get_string(*status, "imageID");
+    if (const auto* ended = coracle::find(*status, "state.terminated"); ended && ended->is_object()) fresh.terminated = ended->get_object();
+    if (const auto* last = coracle::find(*status, "lastState.terminated"); last && last->is_object()) fresh.last = last->get_object();
+    if (fresh.terminated) fresh.ended_at = clock.steady();
+  }
+  if (!record.start_time) {
+    auto time = parse_time(get_string(pod, "status.startTime"));
+    if (time) record.start_time = *time;
+  }
+  if (record.verdict == Verdict::none && ends_by_itself(pod)) {
+    record.verdict = get_string(pod, "status.phase") == "Succeeded" ? Verdict::succeeded : Verdict::failed;
+    record.verdict_reason = get_string(pod, "status.reason");
+    record.verdict_message = get_string(pod, "status.message");
+  }
+}
+
+PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now) {
+  PodFacts facts;
+  facts.sandbox = record.sandbox;
+  facts.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
+  facts.verdict = record.verdict;
+  // A deletion that spares no time still lets a container hear its signal.
+  facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
+  facts.active_deadline = record.active_deadline;
+  facts.now = now;
+  for (const auto& container : containers_of(pod)) {
+    auto found = std::find_if(record.containers.begin(), record.containers.end(),
+                              [&](const auto& c) { return c.name == container.name; });
+    if (found == record.containers.end()) continue;
+    (container.role == Role::main ? facts.main : facts.init).push_back(container_facts(*found, container, pod));
+  }
+  facts.initialized_before = std::any_of(facts.main.begin(), facts.main.end(), [](const auto& c) { return c.in_sandbox; });
+  return facts;
+}
+
+std::string definition_of(const json::value& container) { return std::string(get_string(container, "image")); }
+
+}  // namespace coracle::node

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pods ask of the machine: see resources.h.
+#include "daemon/node/resources.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/base/text.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr int64_t kSharesMin = 2, kSharesMax = 262144, kSharesPerCpu = 1024;
+constexpr int64_t kQuotaPeriodUs = 100'000, kQuotaMinUs = 1'000;
+
+Quantity or_zero(const std::optional<Quantity>& quantity) { return quantity.value_or(Quantity()); }
+
+int64_t shares_of(int64_t millicores) { return std::clamp(millicores * kSharesPerCpu / 1000, kSharesMin, kSharesMax); }
+
+void set_cpu_limit(oci::Resources& resources, int64_t millicores) {
+  if (millicores <= 0) return;
+  resources.cpu_period_us = kQuotaPeriodUs;
+  resources.cpu_quota_us = std::max(millicores * kQuotaPeriodUs / 1000, kQuotaMinUs);
+}
+
+std::optional<Quantity> request_or_limit(const json::value& container, std::string_view name) {
+  auto request = resource_of(container, "requests", name);
+  return request ? request : resource_of(container, "limits", name);
+}
+
+// The sum of what all containers that run side by side are limited to; nothing when one of them is not limited.
+std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name) {
+  const json::value* spec = find(pod, "spec");
+  if (spec)
+    if (auto own = resource_of(*spec, "limits", name)) return own;
+  Quantity sum, largest_init;
+  for (const auto& container : containers_of(pod)) {
+    auto limit = resource_of(*container.spec, "limits", name);
+    if (!limit || limit->is_zero()) return std::nullopt;
+    if (container.role == Role::init) largest_init = std::max(largest_init, *limit);
+    else sum += *limit;
+  }
+  return std::max(sum, largest_init);
+}
+
+bool same_port(const HostPort& a, const HostPort& b) {
+  auto any = [](const std::string& ip) { return ip.empty() || ip == "0.0.0.0" || ip == "::"; };
+  return a.host_port == b.host_port && a.protocol == b.protocol && (any(a.host_ip) || any(b.host_ip) || a.host_ip == b.host_ip);
+}
+
+std::optional<Refusal> refuse_resource(const json::value& pod, const std::vector<ObjectPtr>& others,
+                                       const json::object& allocatable, std::string_view name) {
+  const json::value* there = allocatable.if_contains(name);
+  auto total = there ? Quantity::from_json(*there) : Result<Quantity>(Quantity());
+  Quantity wanted = pod_request(pod, name), used;
+  if (!total || wanted.is_zero()) return std::nullopt;
+  for (const auto& other : others) used += pod_request(other->json(), name);
+  Quantity sum = used;
+  sum += wanted;
+  if (sum <= *total) return std::nullopt;
+  auto number = [&](const Quantity& q) { return std::to_string(name == "cpu" ? q.milli_value() : q.value()); };
+  return Refusal{"OutOf" + std::string(name),
+                 "Node didn't have enough resource: " + std::string(name) + ", requested: " + number(wanted) +
+                     ", used: " + number(used) + ", capacity: " + number(*total)};
+}
+
+}  // namespace
+
+std::optional<Quantity> resource_of(const json::value& container, std::string_view list, std::string_view name) {
+  const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
+  if (!found) return std::nullopt;
+  auto quantity = Quantity::from_json(*found);
+  if (!quantity) return std::nullopt;  // the API has validated it
+  return *quantity;
+}
+
+QosClass qos_of(const json::value& pod) {
+  bool any = false, all_guaranteed = true;
+  for (const auto& container : containers_of(pod)) {
+    for (const char* name : {"cpu", "memory"}) {
+      Quantity request = or_zero(request_or_limit(*container.spec, name)), limit = or_zero(resource_of(*container.spec, "limits", name));
+      any |= !request.is_zero() || !limit.is_zero();
+      all_guaranteed &= !limit.is_zero() && request == limit;
+    }
+  }
+  if (!any) return QosClass::best_effort;
+  return all_guaranteed ? QosClass::guaranteed : QosClass::burstable;
+}
+
+const char* qos_name(QosClass qos) {
+  switch (qos) {
+    case QosClass::guaranteed: return "guaranteed";
+    case QosClass::burstable: return "burstable";
+    case QosClass::best_effort: return "besteffort";
+  }
+  return "besteffort";
+}
+
+Quantity pod_request(const json::value& pod, std::string_view name) {
+  Quantity sidecars, sum, largest;
+  for (const auto& container : containers_of(pod)) {
+    Quantity request = or_zero(request_or_limit(*container.spec, name));
+    if (container.role == Role::main) {
+      sum += request;
+    } else if (container.role == Role::sidecar) {
+      sidecars += request;
+    } else {
+      Quantity beside = sidecars;  // an init container runs beside the sidecars before it
+      beside += request;
+      largest = std::max(largest, beside);
+    }
+  }
+  sum += sidecars;
+  sum = std::max(sum, largest);
+  const json::value* spec = find(pod, "spec");
+  if (auto own = spec ? resource_of(*spec, "requests", name) : std::nullopt) sum = *own;
+  if (const auto* overhead = get_object(pod, "spec.overhead").if_contains(name))
+    if (auto extra = Quantity::from_json(*overhead)) sum += *extra;
+  return sum;
+}
+
+oci::Resources container_resources(const json::value& container, const runtime::Enforcement& enforcement) {
+  oci::Resources resources;
+  resources.cpu_shares = uint64_t(shares_of(or_zero(request_or_limit(container, "cpu")).milli_value()));
+  set_cpu_limit(resources, or_zero(resource_of(container, "limits", "cpu")).milli_value());
+  if (auto limit = or_zero(resource_of(container, "limits", "memory")).value(); limit > 0) {
+    resources.memory_limit_bytes = limit;
+    resources.memory_swap_bytes = limit;  // memory and swap together: none of it swap
+  }
+  // A container whose child is killed for memory ends as a whole, instead of limping on.
+  if (enforcement.memory) resources.unified["memory.oom.group"] = "1";
+  return resources;
+}
+
+oci::Resources pod_resources(const json::value& pod, int64_t pids_max) {
+  oci::Resources resources;
+  resources.cpu_shares = uint64_t(shares_of(pod_request(pod, "cpu").milli_value()));
+  if (auto limit = pod_limit(pod, "cpu")) set_cpu_limit(resources, limit->milli_value());
+  if (auto limit = pod_limit(pod, "memory"); limit && limit->value() > 0) resources.memory_limit_bytes = limit->value();
+  if (pids_max > 0) resources.pids_limit = pids_max;
+  return resources;
+}
+
+int oom_score_adj(const json::value& pod, const json::value& container, Bytes machine_memory) {
+  if (get_string(pod, "spec.priorityClassName") == "system-node-critical") return -997;
+  switch (qos_of(pod)) {
+    case QosClass::guaranteed: return -997;
+    case QosClass::best_effort: return 1000;
+    case QosClass::burstable: break;
+  }
+  int64_t request = or_zero(request_or_limit(container, "memory")).value();
+  int64_t score = machine_memory.count > 0 ? 1000 - int64_t(1000.0 * double(request) / double(machine_memory.count)) : 999;
+  return int(std::clamp<int64_t>(score, 3, 999));  // never as safe as guaranteed, nor as exposed as best effort
+}
+
+std::string unenforceable(const json::value& pod, const runtime::Enforcement& enforcement) {
+  bool memory = false, cpu = false;
+  for (const auto& container : containers_of(pod)) {
+    memory |= resource_of(*container.spec, "limits", "memory").has_value();
+    cpu |= resource_of(*container.spec, "limits", "cpu").has_value();
+  }
+  std::string missing;
+  if (cpu && !enforcement.cpu) missing = "cpu";
+  if (memory && !enforcement.memory) missing += missing.empty() ? "memory" : ", memory";
+  return missing;
+}
+
+std::optional<Refusal> refuse(const json::value& pod, const std::vector<ObjectPtr>& others, const json::object& allocatable,
+                              int pods_max) {
+  if (int(others.size()) >= pods_max) {
+    std::string count = std::to_string(others.size()), most = std::to_string(pods_max);
+    return Refusal{"OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: " + count + ", capacity: " + most};
+  }
+  for (const char* name : {"cpu", "memory", "ephemeral-storage"})
+    if (auto refusal = refuse_resource(pod, others, allocatable, name)) return refusal;
+  for (const auto& wanted : host_ports(pod))
+    for (const auto& other : others)
+      for (const auto& taken : host_ports(other->json()))
+        if (same_port(wanted, taken))
+          return Refusal{"NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"};
+  return refuse_sysctls(pod);
+}
+
+std::optional<Refusal> refuse_sysctls(const json::value& pod) {
+  // Namespaced, and harmless to what runs beside. Source: Kubernetes, using sysctls, the safe set.
+  static constexpr std::array<std::string_view, 13> kSafe = {
+      "kernel.shm_rmid_forced",       "net.ipv4.ip_local_port_range",    "net.ipv4.tcp_syncookies",
+      "net.ipv4.ping_group_range",    "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
+      "net.ipv4.tcp_keepalive_time",  "net.ipv4.tcp_fin_timeout",        "net.ipv4.tcp_keepalive_intvl",
+      "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",              "net.ipv4.tcp_wmem",
+      "net.ipv4.tcp_slow_start_after_idle"};
+  for (const auto& sysctl : get_array(pod, "spec.securityContext.sysctls")) {
+    std::string name(get_string(sysctl, "name"));
+    std::replace(name.begin(), name.end(), '/', '.');
+    bool safe = std::find(kSafe.begin(), kSafe.end(), name) != kSafe.end();
+    bool of_host = (name.starts_with("net.") && get_bool(pod, "spec.hostNetwork")) || (name.starts_with("kernel.") && get_bool(pod, "spec.hostIPC"));
+    if (!safe || of_host) return Refusal{"SysctlForbidden", "forbidden sysctl: " + quoted(name) + (of_host ? " not allowed with host net or host ipc enabled" : " not allowlisted")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace coracle::node

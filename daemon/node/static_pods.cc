@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Static pods and their mirrors: see static_pods.h.
+#include "daemon/node/static_pods.h"
+
+#include <set>
+
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "store/object/yaml.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr size_t kManifestMax = 1 << 20;
+constexpr std::chrono::seconds kRetry{10};
+
+// FNV-1a over 128 bits: a name for what a manifest says, no protection against anybody.
+std::string hash_of(std::string_view text) {
+  unsigned __int128 hash = (static_cast<unsigned __int128>(0x6c62272e07bb0142) << 64) | 0x62b821756295c58d;
+  const unsigned __int128 prime = (static_cast<unsigned __int128>(0x0000000001000000) << 64) | 0x000000000000013b;
+  for (unsigned char byte : text) hash = (hash ^ byte) * prime;
+  std::string bytes;
+  for (int shift = 120; shift >= 0; shift -= 8) bytes += char(hash >> shift & 0xff);
+  return hex(bytes);
+}
+
+bool is_manifest(const std::string& name) {
+  return !name.starts_with(".") && (name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"));
+}
+
+json::object& object_at(json::value& value, std::string_view path) {
+  json::value& there = make(value, path);
+  if (!there.is_object()) there = json::object();
+  return there.as_object();
+}
+
+}  // namespace
+
+Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
+  auto documents = TRY(parse_yaml(text).wrap(file));
+  if (documents.size() != 1) return Error(Code::invalid, file + ": holds " + std::to_string(documents.size()) + " documents, wanted one Pod");
+  json::value& pod = documents.front();
+  if (get_string(pod, "kind") != "Pod" || get_string(pod, "apiVersion") != "v1") return Error(Code::invalid, file + ": is no v1 Pod");
+  std::string name(get_string(pod, "metadata.name"));
+  if (name.empty()) return Error(Code::invalid, file + ": metadata.name: Required value");
+  if (get_array(pod, "spec.containers").empty()) return Error(Code::invalid, file + ": spec.containers: Required value");
+  json::object& metadata = object_at(pod, "metadata");
+  if (get_string(pod, "metadata.namespace").empty()) metadata["namespace"] = "default";
+  metadata["name"] = name + "-" + to_lower(node_name);
+  object_at(pod, "spec")["nodeName"] = node_name;
+  std::string hash = hash_of(to_text(pod));
+  metadata["uid"] = hash;
+  json::object& annotations = object_at(pod, "metadata.annotations");
+  annotations[kHashAnnotation] = hash;
+  annotations[kSourceAnnotation] = "file";
+  return Object::make(kPod, std::move(pod));
+}
+
+json::value mirror_of(const Object& pod, std::string_view node_uid) {
+  json::value mirror = pod.json();
+  json::object& metadata = object_at(mirror, "metadata");
+  metadata.erase("uid");
+  json::object& annotations = object_at(mirror, "metadata.annotations");
+  annotations[kMirrorAnnotation] = pod.annotation(kHashAnnotation);
+  if (!node_uid.empty())
+    metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", get_string(mirror, "spec.nodeName")},
+                                                           {"uid", node_uid}, {"controller", true}}};
+  if (auto* object = mirror.if_object()) object->erase("status");
+  return mirror;
+}
+
+StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table, std::function<void(const std::string&)> look_again)
+    : config_(config), client_(client), pods_(pods), table_(table), look_again_(std::move(look_again)) {
+  if (config_.manifests_dir.empty()) return;
+  (void)sys::make_directories(config_.manifests_dir, 0755);  // told below when it is not there
+  auto watch = files::DirectoryWatch::open(config_.manifests_dir);
+  if (watch) watch_ = std::make_unique<files::DirectoryWatch>(*std::move(watch));
+  else log_warning("node", watch.error().text());
+}
+
+void StaticPods::read() {
+  std::map<std::string, ObjectPtr> now;
+  for (const auto& name : files::list(config_.manifests_dir)) {
+    if (!is_manifest(name)) continue;
+    std::string path = config_.manifests_dir + "/" + name;
+    auto text = sys::read_file(path, kManifestMax);
+    auto pod = text ? static_pod(*text, path, config_.node_name) : Result<ObjectPtr>(text.take_error());
+    if (pod) {
+      now[name] = *pod;
+      continue;
+    }
+    log_warning("node", pod.error().text());
+    if (auto before = by_file_.find(name); before != by_file_.end()) now[name] = before->second;  // perhaps half written
+  }
+  by_file_ = std::move(now);
+  std::set<std::string> wanted;
+  for (const auto& [name, pod] : by_file_) {
+    wanted.insert(pod->uid());
+    table_.change(pod->uid(), [&](DesiredPod& desired) {
+      desired.object = pod;
+      desired.is_static = true;
+      desired.gone = false;
+    });
+    look_again_(pod->uid());
+  }
+  for (const auto& uid : table_.uids()) {
+    if (wanted.count(uid)) continue;
+    bool ends = false;
+    table_.change_existing(uid, [&](DesiredPod& desired) {
+      ends = desired.is_static && !desired.gone;
+      desired.gone |= ends;
+    });
+    if (ends) look_again_(uid);
+  }
+}
+
+Result<void> StaticPods::reflect() {
+  std::set<std::string> shown;
+  std::string node_uid;
+  for (const auto& object : pods_.list()) {
+    if (object->annotation(kMirrorAnnotation).empty() || get_string(object->json(), "spec.nodeName") != config_.node_name) continue;
+    auto pod = table_.get(std::string(object->annotation(kMirrorAnnotation)));
+    bool fine = pod && pod->is_static && !pod->gone && !object->deleting() && pod->object->key() == object->key();
+    if (fine) {
+      shown.insert(pod->object->uid());
+      continue;
+    }
+    auto removed = client_.remove(kPod, object->key(), {.grace_period_seconds = 0, .uid = object->uid()});
+    if (!removed && removed.error().code() != Code::not_found && removed.error().code() != Code::conflict)
+      return std::move(removed).wrap("remove mirror pod " + object->key().text());
+  }
+  for (const auto& uid : table_.uids()) {
+    auto pod = table_.get(uid);
+    if (!pod || !pod->is_static || pod->gone || shown.count(uid)) continue;
+    if (node_uid.empty())
+      if (auto node = client_.get(kNode, {"", config_.node_name})) node_uid = (*node)->uid();
+    auto made = client_.create(kPod, mirror_of(*pod->object, node_uid));
+    if (!made && made.error().code() != Code::already_exists) return made.take_error().wrap("make mirror pod " + pod->object->key().text());
+  }
+  return {};
+}
+
+bool StaticPods::on_mirror(const Informer::Change& change) {
+  std::string uid(change.any().annotation(kMirrorAnnotation));
+  if (uid.empty()) return false;
+  table_.change_existing(uid, [&](DesiredPod& desired) {
+    if (desired.is_static) desired.mirror = change.after;
+  });
+  look_again_(uid);
+  if (!change.after || change.after->deleting() || !change.before) touch();
+  return true;
+}
+
+void StaticPods::run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    read();
+    auto reflected = reflect();
+    if (!reflected) log_warning("node", reflected.error().text());
+    if (!watch_) return;
+    if (reflected) watch_->wait(stop);
+    else watch_->wait(stop, kRetry);
+  }
+}
+
+}  // namespace coracle::node

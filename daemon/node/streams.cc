@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs and exec of the node's pods, and its images, for the API: the Agent's other two faces. See daemon/stream/stream.h.
+#include <thread>
+
+#include "daemon/node/agent.h"
+#include "daemon/node/log_reader.h"
+#include "daemon/node/record.h"
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::node {
+
+namespace {
+
+// A running exec: two threads carry its output to the client, the caller's carries input to it.
+class Session : public ExecSession {
+ public:
+  Session(std::unique_ptr<runtime::Exec> process, bool terminal, bool stdin_wanted, ExecOutput& out) : process_(std::move(process)) {
+    Fd output = process_->take_stdout(), errors = process_->take_stderr();
+    if (stdin_wanted || terminal) input_ = process_->take_stdin();
+    if (terminal) {
+      pumps_.emplace_back([this, &out](std::stop_token stop) { files::pump(input_, [&](auto bytes) { return out.write_stdout(bytes); }, stop); });
+      return;
+    }
+    if (output)
+      pumps_.emplace_back([fd = std::move(output), &out](std::stop_token stop) { files::pump(fd, [&](auto bytes) { return out.write_stdout(bytes); }, stop); });
+    if (errors)
+      pumps_.emplace_back([fd = std::move(errors), &out](std::stop_token stop) { files::pump(fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop); });
+    terminal_ = false;
+  }
+  ~Session() override {
+    stop_.request_stop();
+    process_.reset();  // hangs up
+  }
+  Result<void> write_stdin(std::string_view bytes) override {
+    if (!input_) return Error(Code::unavailable, "the process has no standard input");
+    return files::write_all(input_, bytes, stop_.get_token());
+  }
+  void close_stdin() override {
+    constexpr char kEndOfTransmission = 4;  // what a terminal knows as the end of input
+    if (terminal_) (void)files::write_all(input_, {&kEndOfTransmission, 1}, stop_.get_token());
+    else input_.reset();
+  }
+  void resize(uint16_t width, uint16_t height) override { (void)process_->resize(width, height); }  // cosmetic
+  Result<int> wait() override {
+    auto code = process_->wait(stop_.get_token());
+    pumps_.clear_when_done();
+    return code;
+  }
+
+ private:
+  struct Pumps : std::vector<std::jthread> {
+    void clear_when_done() {
+      for (auto& thread : *this)
+        if (thread.joinable()) thread.join();
+      clear();
+    }
+  };
+  std::unique_ptr<runtime::Exec> process_;
+  bool terminal_ = true;
+  Fd input_;
+  std::stop_source stop_;
+  Pumps pumps_;
+};
+
+std::string names_of(const json::value& pod, const char* list) {
+  std::vector<std::string> names;
+  for (const auto& container : get_array(pod, list)) names.emplace_back(get_string(container, "name"));
+  return "[" + join(names, " ") + "]";
+}
+
+json::object progress_json(const runtime::PullProgress& progress) {
+  return {{"done", progress.done.count}, {"total", progress.total.count}, {"layersDone", progress.layers_done}, {"layersTotal", progress.layers_total}};
+}
+
+json::array texts(const std::vector<std::string>& list) {
+  json::array array;
+  for (const auto& text : list) array.push_back(json::value(text));
+  return array;
+}
+
+json::object image_json(const runtime::Image& image) {
+  json::object config{{"entrypoint", texts(image.config.entrypoint)}, {"cmd", texts(image.config.cmd)}, {"env", texts(image.config.env)},
+                      {"workingDir", image.config.working_dir}, {"user", image.config.user}, {"stopSignal", image.config.stop_signal}};
+  return {{"id", image.id}, {"references", texts(image.references)}, {"digests", texts(image.digests)}, {"sizeBytes", image.size.count},
+          {"created", format_time(image.created)}, {"config", std::move(config)}};
+}
+
+// What is left to tell about a container that has no log: it waits, or its log is gone.
+Error no_log(const json::value& shown, const std::string& container, const std::string& pod, bool previous) {
+  const json::value* status = status_of(shown, container);
+  if (previous) return bad_request("previous terminated container " + quoted(container) + " in pod " + quoted(pod) + " not found");
+  std::string reason(status ? get_string(*status, "state.waiting.reason") : "ContainerCreating");
+  const char* why = reason.find("Image") != reason.npos ? "trying and failing to pull image" : nullptr;
+  std::string text = "container " + quoted(container) + " in pod " + quoted(pod) + " is waiting to start: ";
+  return bad_request(text + (why ? why : reason.empty() ? "ContainerCreating" : reason));
+}
+
+}  // namespace
+
+Result<Agent::StreamTarget> Agent::stream_target(const Key& key) const {
+  ObjectPtr shown = seams_.pods.get(key);
+  if (!shown) return not_found(kPod, key.name);
+  std::string mirror(shown->annotation(kMirrorAnnotation));
+  if (mirror.empty()) return StreamTarget{shown, shown, shown->uid()};
+  auto pod = table_.get(mirror);
+  return StreamTarget{pod && pod->object ? pod->object : shown, shown, mirror};
+}
+
+Result<std::string> Agent::stream_container(const StreamTarget& target, const std::string& wanted) const {
+  const json::value& pod = target.shown->json();
+  if (!wanted.empty()) {
+    if (!find_container(pod, wanted)) return bad_request("container " + wanted + " is not valid for pod " + target.shown->name());
+    return wanted;
+  }
+  const auto& containers = get_array(pod, "spec.containers");
+  if (containers.size() == 1) return std::string(get_string(containers.front(), "name"));
+  std::string text = "a container name must be specified for pod " + target.shown->name() + ", choose one of: " + names_of(pod, "spec.containers");
+  if (!get_array(pod, "spec.initContainers").empty()) text += " or one of the init containers: " + names_of(pod, "spec.initContainers");
+  return bad_request(text);
+}
+
+Result<void> Agent::logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) {
+  StreamTarget target = TRY(stream_target(request.pod));
+  std::string container = TRY(stream_container(target, request.container));
+  PodPaths paths = TRY(paths_of(config_, target.pod->key(), target.uid));
+  auto newest = [&]() -> std::pair<int, bool> {  // attempt, running
+    std::pair<int, bool> found{-1, false};
+    auto sandbox = seams_.runtime.sandbox(target.uid);
+    if (sandbox)
+      for (const auto& state : sandbox->containers)
+        if (ContainerMark mark = ContainerMark::from_text(state.metadata); mark.name == container && mark.attempt >= found.first)
+          found = {mark.attempt, state.running && sandbox->alive};
+    const json::value* status = status_of(target.shown->json(), container);
+    if (status && !get_string(*status, "containerID").empty()) found.first = std::max(found.first, int(get_int(*status, "restartCount")));
+    return found;
+  };
+  auto [attempt, running] = newest();
+  if (request.previous) --attempt;
+  std::string path = paths.log(container, attempt);
+  LogOptions options{request.timestamps, request.tail_lines, request.limit_bytes, request.since};
+  if (attempt < 0) return no_log(target.shown->json(), container, request.pod.name, request.previous);
+  if (!request.follow || request.previous || !running) {
+    auto read = read_log(path, options, out);
+    if (!read && read.error().code() == Code::not_found) return no_log(target.shown->json(), container, request.pod.name, request.previous);
+    return read;
+  }
+  auto watch = TRY(files::DirectoryWatch::open(paths.logs + "/" + container).wrap("follow the log"));
+  auto place = followers_.with([&](Followers& followers) { return followers.by_uid.emplace(target.uid, &watch); });
+  Scope leave([&] { followers_.with([&](Followers& followers) { followers.by_uid.erase(place); }); });
+  auto still = [&, attempt = attempt] {
+    auto [now, runs] = newest();
+    return runs && now == attempt;
+  };
+  return follow_log(path, options, out, watch, still, stop_.get_token());
+}
+
+Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, ExecOutput& out) {
+  StreamTarget target = TRY(stream_target(request.pod));
+  std::string container = TRY(stream_container(target, request.container));
+  auto sandbox = seams_.runtime.sandbox(target.uid);
+  std::string id;
+  if (sandbox && sandbox->alive)
+    for (const auto& state : sandbox->containers)
+      if (state.running && ContainerMark::from_text(state.metadata).name == container) id = state.id;
+  if (id.empty()) {
+    auto phase = get_string(target.shown->json(), "status.phase");
+    if (phase == "Succeeded" || phase == "Failed")
+      return bad_request("cannot exec into a container in a completed pod; current phase is " + std::string(phase));
+    return Error(Code::internal, "unable to upgrade connection: container not found (" + quoted(container) + ")");
+  }
+  if (request.command.empty()) {
+    std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.attach(target.uid, id, request.use_stdin));
+    auto ref = find_container(target.pod->json(), container);
+    bool terminal = ref && get_bool(*ref->spec, "tty");
+    return std::unique_ptr<ExecSession>(std::make_unique<Session>(std::move(process), terminal && request.use_stdin, request.use_stdin, out));
+  }
+  runtime::ExecSpec spec{.args = request.command, .terminal = request.tty, .use_stdin = request.use_stdin};
+  std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.exec(target.uid, id, spec));
+  return std::unique_ptr<ExecSession>(std::make_unique<Session>(std::move(process), request.tty, request.use_stdin, out));
+}
+
+// ---- images ----
+
+json::value Agent::list() {
+  json::array images;
+  for (const auto& image : seams_.runtime.images().list()) images.push_back(image_json(image));
+  return images;
+}
+
+Result<json::value> Agent::pull(const std::string& reference, const std::function<void(const json::value&)>& progress) {
+  auto tell = [&](const runtime::PullProgress& now) {
+    if (progress) progress(progress_json(now));
+  };
+  runtime::Image image = TRY(seams_.runtime.images().pull(reference, {}, tell, stop_.get_token()));
+  node_object_.touch();
+  return json::value(image_json(image));
+}
+
+Result<json::value> Agent::import(const Fd& archive, const std::string& name) {
+  auto images = TRY(seams_.runtime.images().import(archive, name));
+  json::array list;
+  for (const auto& image : images) list.push_back(image_json(image));
+  node_object_.touch();
+  return json::value(std::move(list));
+}
+
+Result<void> Agent::remove(const std::string& reference) {
+  TRY(seams_.runtime.images().remove(reference));
+  node_object_.touch();
+  return {};
+}
+
+}  // namespace coracle::node

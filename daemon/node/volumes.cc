@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod's volumes: see volumes.h.
+#include "daemon/node/volumes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "daemon/node/files.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "store/object/quantity.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr unsigned kDefaultMode = 0644;
+constexpr std::chrono::hours kTokenAgeMax{24};
+
+std::optional<uint32_t> fs_group(const json::value& pod) {
+  const auto* group = find(pod, "spec.securityContext.fsGroup");
+  if (!group || !group->is_int64()) return std::nullopt;
+  return uint32_t(group->get_int64());
+}
+
+// The user of all containers, when they have the same one: tokens can then be theirs alone.
+std::optional<uint32_t> common_user(const json::value& pod) {
+  std::optional<int64_t> common;
+  for (const auto& container : containers_of(pod)) {
+    const auto* user = security_field(pod, *container.spec, "runAsUser");
+    if (!user || !user->is_int64()) return std::nullopt;
+    if (common && *common != user->get_int64()) return std::nullopt;
+    common = user->get_int64();
+  }
+  if (!common) return std::nullopt;
+  return uint32_t(*common);
+}
+
+class PayloadMaker {
+ public:
+  PayloadMaker(const json::value& pod, const PayloadSources& sources) : pod_(pod), sources_(sources) {}
+
+  Result<Payload> make(const json::value& volume) {
+    if (const auto* source = find(volume, "configMap")) {
+      TRY(add_config_map(*source, get_string(*source, "name"), mode_of(*source, kDefaultMode)));
+    } else if (const auto* secret = find(volume, "secret")) {
+      TRY(add_secret(*secret, get_string(*secret, "secretName"), mode_of(*secret, kDefaultMode)));
+    } else if (const auto* downward = find(volume, "downwardAPI")) {
+      TRY(add_downward(*downward, mode_of(*downward, kDefaultMode)));
+    } else if (const auto* projected = find(volume, "projected")) {
+      unsigned mode = mode_of(*projected, kDefaultMode);
+      for (const auto& source : get_array(*projected, "sources")) TRY(add_projection(source, mode));
+    }
+    return std::move(payload_);
+  }
+
+ private:
+  static unsigned mode_of(const json::value& source, unsigned absent, const char* field = "defaultMode") {
+    return unsigned(get_int(source, field, absent)) & 07777;
+  }
+
+  Result<void> add_projection(const json::value& source, unsigned mode) {
+    if (const auto* map = find(source, "configMap")) return add_config_map(*map, get_string(*map, "name"), mode);
+    if (const auto* secret = find(source, "secret")) return add_secret(*secret, get_string(*secret, "name"), mode);
+    if (const auto* downward = find(source, "downwardAPI")) return add_downward(*downward, mode);
+    if (const auto* token = find(source, "serviceAccountToken")) return add_token(*token, mode);
+    return Error(Code::unsupported, "a source of the projected volume is of a kind that this node does not know");
+  }
+
+  Result<void> add_config_map(const json::value& source, std::string_view name, unsigned mode) {
+    ObjectPtr map = sources_.lookup.config_map(name);
+    if (!map && get_bool(source, "optional")) return {};
+    if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
+    std::map<std::string, std::string> values;
+    for (const auto& [key, value] : get_object(map->json(), "data"))
+      if (value.is_string()) values[std::string(key)] = value.get_string();
+    for (const auto& [key, value] : get_object(map->json(), "binaryData")) {
+      if (!value.is_string()) continue;
+      std::string bytes = TRY(base64_decode(value.get_string()));
+      values[std::string(key)] = std::move(bytes);
+    }
+    return add_items(source, values, mode, "configmap references non-existent config key: ");
+  }
+
+  Result<void> add_secret(const json::value& source, std::string_view name, unsigned mode) {
+    ObjectPtr secret = sources_.lookup.secret(name);
+    if (!secret && get_bool(source, "optional")) return {};
+    if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
+    std::map<std::string, std::string> values;
+    for (const auto& [key, value] : get_object(secret->json(), "data")) {
+      if (!value.is_string()) continue;
+      std::string bytes = TRY(base64_decode(value.get_string()));
+      values[std::string(key)] = std::move(bytes);
+    }
+    return add_items(source, values, mode, "references non-existent secret key: ");
+  }
+
+  Result<void> add_items(const json::value& source, const std::map<std::string, std::string>& values, unsigned mode,
+                         std::string_view missing) {
+    const auto& items = get_array(source, "items");
+    if (items.empty())
+      for (const auto& [key, value] : values) payload_[key] = {value, mode, {}};
+    for (const auto& item : items) {
+      auto found = values.find(std::string(get_string(item, "key")));
+      if (found != values.end()) payload_[std::string(get_string(item, "path"))] = {found->second, mode_of(item, mode, "mode"), {}};
+      else if (!get_bool(source, "optional")) return Error(Code::not_found, std::string(missing) + std::string(get_string(item, "key")));
+    }
+    return {};
+  }
+
+  Result<void> add_downward(const json::value& source, unsigned mode) {
+    for (const auto& item : get_array(source, "items")) {
+      std::string value;
+      if (const auto* field = find(item, "fieldRef")) {
+        value = TRY(field_value(pod_, get_string(*field, "fieldPath"), sources_.identity));
+      } else if (const auto* resource = find(item, "resourceFieldRef")) {
+        auto container = find_container(pod_, get_string(*resource, "containerName"));
+        if (!container) return Error(Code::invalid, "container " + quoted(get_string(*resource, "containerName")) + " not found");
+        value = TRY(resource_value(*container->spec, get_string(*resource, "resource"), find(*resource, "divisor"), sources_.identity));
+      }
+      payload_[std::string(get_string(item, "path"))] = {std::move(value), mode_of(item, mode, "mode"), {}};
+    }
+    return {};
+  }
+
+  Result<void> add_token(const json::value& source, unsigned mode) {
+    std::string path(get_string(source, "path"));
+    std::string token = TRY(sources_.token(get_string(source, "audience"), get_int(source, "expirationSeconds", 3600), path));
+    auto user = common_user(pod_);
+    if (user || fs_group(pod_)) mode = 0600;
+    payload_[path] = {std::move(token), mode, user};
+    return {};
+  }
+
+  const json::value& pod_;
+  const PayloadSources& sources_;
+  Payload payload_;
+};
+
+const json::value* find_volume(const json::value& pod, std::string_view name) {
+  for (const auto& volume : get_array(pod, "spec.volumes"))
+    if (get_string(volume, "name") == name) return &volume;
+  return nullptr;
+}
+
+std::optional<mode_t> type_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return info.st_mode & S_IFMT;
+}
+
+Result<void> make_file(const std::string& path) {
+  TRY(sys::open(path, O_WRONLY | O_CREAT, 0644));
+  return {};
+}
+
+Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
+
+std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
+
+}  // namespace
+
+Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources) {
+  return PayloadMaker(pod, sources).make(volume);
+}
+
+bool is_payload_volume(const json::value& volume) {
+  for (const char* kind : {"configMap", "secret", "downwardAPI", "projected"})
+    if (find(volume, kind)) return true;
+  return false;
+}
+
+std::optional<WallTime> token_refresh_time(std::string_view token) {
+  auto parts = split(token, '.');
+  if (parts.size() != 3) return std::nullopt;
+  auto text = base64url_decode(parts[1]);
+  if (!text) return std::nullopt;
+  auto claims = parse_json(*text);
+  if (!claims) return std::nullopt;
+  int64_t issued = get_int(*claims, "iat"), expires = get_int(*claims, "exp");
+  if (issued <= 0 || expires <= issued) return std::nullopt;
+  auto life = std::min<std::chrono::seconds>(std::chrono::seconds((expires - issued) * 4 / 5), kTokenAgeMax);
+  return WallTime(std::chrono::seconds(issued)) + life;
+}
+
+Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup,
+                                      const PodIdentity& identity) const {
+  VolumeResult result;
+  for (const auto& volume : get_array(pod, "spec.volumes")) {
+    std::string name(get_string(volume, "name"));
+    if (find(volume, "emptyDir")) {
+      TRY(prepare_empty_dir(pod, volume, paths.volume(name)).wrap(setup_failed(name)));
+    } else if (find(volume, "hostPath")) {
+      TRY(check_host_path(volume).wrap(setup_failed(name)));
+    } else if (is_payload_volume(volume)) {
+      std::string directory = paths.memory_volume(name);
+      auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
+        auto there = shown_file(directory, path);
+        auto refresh = there ? token_refresh_time(*there) : std::nullopt;
+        if (!refresh || *refresh <= clock_.now()) {
+          there = tokens_(pod, audience, seconds);
+          if (!there) return std::move(there).wrap("request a token");
+          refresh = token_refresh_time(*there);
+        }
+        if (refresh) result.refresh_at = result.refresh_at ? std::min(*result.refresh_at, *refresh) : *refresh;
+        return there;
+      };
+      Payload payload = TRY(volume_payload(pod, volume, {lookup, identity, token}).wrap(setup_failed(name)));
+      TRY(sys::make_directories(directory, 0755).wrap(setup_failed(name)));
+      TRY(files::set_mode(directory, 0755).wrap(setup_failed(name)));
+      TRY(write_payload(directory, payload, fs_group(pod), clock_.now()).wrap(setup_failed(name)));
+    } else {
+      return Error(Code::unsupported, setup_failed(name) + ": this node does not know volumes of its kind");
+    }
+  }
+  return result;
+}
+
+Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path) const {
+  bool fresh = !sys::exists(path);
+  TRY(sys::make_directories(path, 0755));
+  if (get_string(volume, "emptyDir.medium") == "Memory") {
+    if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
+    Bytes size{0};
+    if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
+      Quantity quantity = TRY(Quantity::from_json(*limit));
+      size = quantity.bytes();
+    }
+    TRY(config_.mounts.tmpfs(path, size, 01777));
+  }
+  if (!fresh) return {};
+  auto group = fs_group(pod);
+  if (group) TRY(files::set_owner(path, std::nullopt, group));
+  return files::set_mode(path, group ? 02777 : 0777);
+}
+
+Result<void> Volumes::check_host_path(const json::value& volume) const {
+  std::string shown(get_string(volume, "hostPath.path")), path = config_.host_root + shown;
+  auto type = get_string(volume, "hostPath.type");
+  for (auto part : split(shown, '/'))
+    if (part == "..") return Error(Code::invalid, "hostPath must not contain '..'");
+  auto there = type_of(path);
+  auto must_be = [&](mode_t wanted, const char* what) -> Result<void> {
+    if (there == wanted) return {};
+    return Error(Code::not_found, "hostPath type check failed: " + shown + " is not " + what);
+  };
+  if (type == "DirectoryOrCreate") {
+    if (!there) return sys::make_directories(path, 0755);
+    return must_be(S_IFDIR, "a directory");
+  }
+  if (type == "FileOrCreate") {
+    if (!there) return make_file(path);
+    return must_be(S_IFREG, "a file");
+  }
+  if (type == "Directory") return must_be(S_IFDIR, "a directory");
+  if (type == "File") return must_be(S_IFREG, "a file");
+  if (type == "Socket") return must_be(S_IFSOCK, "a socket file");
+  if (type == "CharDevice") return must_be(S_IFCHR, "a character device");
+  if (type == "BlockDevice") return must_be(S_IFBLK, "a block device");
+  if (!there) return sys::make_directories(path, 0755);  // as container engines do for a bind mount without its source
+  return {};
+}
+
+Result<Fd> Volumes::open_volume(const json::value& pod, std::string_view name, const PodPaths& paths) const {
+  const json::value* volume = find_volume(pod, name);
+  if (!volume) return Error(Code::not_found, "volume " + quoted(name) + " not found");
+  if (find(*volume, "hostPath")) return open_path(config_.host_root + std::string(get_string(*volume, "hostPath.path")));
+  return open_path(is_payload_volume(*volume) ? paths.memory_volume(name) : paths.volume(name));
+}
+
+Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
+                                                 const std::map<std::string, std::string>& environment) const {
+  std::vector<VolumeMount> mounts;
+  for (const auto& mount : get_array(container, "volumeMounts")) {
+    auto name = get_string(mount, "name");
+    Fd source = TRY(open_volume(pod, name, paths).wrap("failed to prepare volume mount"));
+    std::string sub_path(get_string(mount, "subPath"));
+    if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
+      sub_path = expand(expression, environment);
+      if (sub_path.find("$(") != sub_path.npos) return Error(Code::invalid, "failed to expand subPath expression " + quoted(expression));
+    }
+    const json::value* volume = find_volume(pod, name);
+    bool payload = is_payload_volume(*volume);
+    if (!sub_path.empty()) {
+      if (sub_path.front() == '/') return Error(Code::invalid, "subPath " + quoted(sub_path) + " must be relative");
+      auto inside = sys::open_in(source, sub_path, O_PATH);
+      if (!inside && inside.error().code() == Code::not_found && !payload) inside = sys::make_directories_in(source, sub_path, 0750);
+      if (!inside) return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name")));
+      source = *std::move(inside);
+    }
+    bool read_only = get_bool(mount, "readOnly") || payload;  // what the node writes is not for the container to write
+    mounts.push_back({std::string(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
+                      get_string(mount, "recursiveReadOnly") == "Enabled", std::string(get_string(mount, "mountPropagation"))});
+  }
+  return mounts;
+}
+
+Result<void> Volumes::remove(const PodPaths& paths) const {
+  if (config_.mounts.unmount) {
+    for (const auto& name : files::list(paths.state + "/volumes")) TRY(config_.mounts.unmount(paths.volume(name)));
+    if (sys::exists(paths.state + "/shm")) TRY(config_.mounts.unmount(paths.state + "/shm"));
+  }
+  for (const auto& directory : {paths.memory, paths.state + "/volumes", paths.state + "/shm"})
+    TRY(sys::remove_tree(directory).wrap("remove volumes"));
+  return {};
+}
+
+}  // namespace coracle::node

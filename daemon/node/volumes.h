@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod's volumes: what they show (pure, volume_payload), and their directories on this machine (make, refresh, remove).
+//   volume + ConfigMaps, Secrets, pod, token ──volume_payload──▶ Payload ──write_payload──▶ directory ──mounts──▶ Fd
+// emptyDir lies in the pod's state directory (medium Memory: a tmpfs mounted there); configMap, secret, downwardAPI and
+// projected volumes in the pod's memory directory, so that secrets do not reach the disk and refreshing wears no flash.
+// Nothing about them is remembered: what is there is compared with what should be, also after a restart.
+// Source: Kubernetes core/v1 Volume, VolumeMount, projected volumes; kubelet's volume errors (texts).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/node/atomic_writer.h"
+#include "daemon/node/container_spec.h"
+#include "daemon/node/environment.h"
+#include "daemon/node/pod.h"
+
+namespace coracle::node {
+
+// Asks the API for a token of the pod's ServiceAccount, bound to the pod.
+using TokenSource = std::function<Result<std::string>(const json::value& pod, std::string_view audience, int64_t expiration_seconds)>;
+
+struct PayloadSources {
+  Lookup lookup;
+  PodIdentity identity;
+  std::function<Result<std::string>(std::string_view audience, int64_t expiration_seconds, const std::string& path)> token;
+};
+
+// What a configMap, secret, downwardAPI or projected volume shows. Errors: not_found (worded for the event), invalid.
+Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources);
+bool is_payload_volume(const json::value& volume);
+
+// When a token should be replaced: after four fifths of its life, and never older than a day. Nothing when it is not one.
+std::optional<WallTime> token_refresh_time(std::string_view token);
+
+struct VolumeResult {
+  std::optional<WallTime> refresh_at;  // a token in them wants replacing then
+};
+
+class Volumes {
+ public:
+  Volumes(const AgentConfig& config, const Clock& clock, TokenSource tokens)
+      : config_(config), clock_(clock), tokens_(std::move(tokens)) {}
+
+  // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
+  Result<VolumeResult> prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity) const;
+
+  // What a container mounts; descriptors stay valid beyond any renaming in the volumes. Errors: invalid, not_found.
+  Result<std::vector<VolumeMount>> mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
+                                          const std::map<std::string, std::string>& environment) const;
+
+  // Unmounts and removes them all. The rest of the pod's directory stays.
+  Result<void> remove(const PodPaths& paths) const;
+
+ private:
+  Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path) const;
+  Result<void> check_host_path(const json::value& volume) const;
+  Result<Fd> open_volume(const json::value& pod, std::string_view name, const PodPaths& paths) const;
+
+  const AgentConfig& config_;
+  const Clock& clock_;
+  TokenSource tokens_;
+};
+
+}  // namespace coracle::node

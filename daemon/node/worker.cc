@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers' entry: finds what is remembered about a pod and looks at it. See worker.h.
+#include "daemon/node/worker.h"
+
+#include <fstream>
+
+#include "daemon/node/pod_sync.h"
+
+namespace coracle::node {
+
+namespace {
+
+Bytes read_machine_memory() {
+  std::ifstream file("/proc/meminfo");  // "MemTotal: 16303428 kB" is its first line
+  std::string name;
+  int64_t kib = 0;
+  file >> name >> kib;
+  return Bytes(kib << 10);
+}
+
+Result<std::string> request_token(Client& client, const json::value& pod, std::string_view audience, int64_t expiration_seconds) {
+  std::string account(get_string(pod, "spec.serviceAccountName"));
+  if (account.empty()) account = "default";
+  json::object spec{{"expirationSeconds", expiration_seconds},
+                    {"boundObjectRef", json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", get_string(pod, "metadata.name")},
+                                                    {"uid", get_string(pod, "metadata.uid")}}}};
+  if (!audience.empty()) spec["audiences"] = json::array{json::value(audience)};
+  json::object request{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", std::move(spec)}};
+  Key key{std::string(get_string(pod, "metadata.namespace")), account};
+  json::value answer = TRY(client.act(kServiceAccount, key, "token", request));
+  std::string token(get_string(answer, "status.token"));
+  if (token.empty()) return Error(Code::internal, "the API gave no token");
+  return token;
+}
+
+}  // namespace
+
+PodWorker::PodWorker(WorkerSeams seams)
+    : seams_(std::move(seams)),
+      volumes_(seams_.config, seams_.clock,
+               [this](const json::value& pod, std::string_view audience, int64_t seconds) {
+                 return request_token(seams_.client, pod, audience, seconds);
+               }),
+      machine_memory_(read_machine_memory()) {}
+
+PodWorker::~PodWorker() = default;
+
+std::shared_ptr<PodWorker::Entry> PodWorker::entry_of(const std::string& uid) {
+  return entries_.with([&](auto& entries) {
+    auto& entry = entries[uid];
+    if (!entry) entry = std::make_shared<Entry>();
+    return entry;
+  });
+}
+
+Result<Outcome> PodWorker::reconcile(const Key& key) {
+  auto desired = seams_.table.get(key.name);
+  if (!desired) return Outcome{};
+  auto entry = entry_of(key.name);
+  return PodSync(*this, *entry, key.name, *std::move(desired)).run();
+}
+
+void PodWorker::drop(const std::string& uid) {
+  entries_.with([&](auto& entries) { entries.erase(uid); });
+  reports_.with([&](auto& reports) { reports.erase(uid); });
+}
+
+}  // namespace coracle::node

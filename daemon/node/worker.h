@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodWorker: one look at one pod. Reads what is wanted and what is there, plans, carries the steps out through the runtime,
+// and says in the pod's status what came of it. Called by the workers' threads, never for one pod twice at a time.
+//   PodTable + runtime.sandbox ──look──▶ PodRecord ──facts_of, make_plan──▶ steps ──apply──▶ runtime
+//                                             └──make_status, status_patch──▶ Client
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/event/recorder.h"
+#include "daemon/informer/informer.h"
+#include "daemon/node/action.h"
+#include "daemon/node/config.h"
+#include "daemon/node/pod_table.h"
+#include "daemon/node/probes.h"
+#include "daemon/node/record.h"
+#include "daemon/node/task_pool.h"
+#include "daemon/node/volumes.h"
+#include "daemon/queue/work_queue.h"
+#include "runtime/runtime.h"
+#include "store/client/client.h"
+
+namespace coracle::node {
+
+struct PullDone {
+  std::string reference;
+  int attempt = 0;
+  Result<runtime::Image> image;
+  std::chrono::milliseconds took;
+};
+
+// How far the image of a container's next attempt has come.
+struct Pull {
+  int attempt = -1;      // it was asked for
+  bool running = false, done = false;
+  BackOff back_off;
+  SteadyTime failed_at;
+  std::string reason, error;  // why it failed last; "" when it did not
+};
+
+// What other threads report about a pod until its next look.
+struct Reports {
+  std::map<std::string, Hook> hooks;       // by "<container id> postStart" and "<container id> preStop"
+  std::map<std::string, PullDone> pulls;   // by container name
+};
+
+struct WorkerSeams {
+  const AgentConfig& config;
+  Client& client;
+  Informer& config_maps;
+  Informer& secrets;
+  Informer& services;
+  runtime::Runtime& runtime;
+  const PodNetworkHooks& network;
+  EventRecorder events;
+  PodTable& table;
+  Probes& probes;
+  const Actions& actions;
+  Executor pulls, hooks;                    // threads for what takes long
+  std::function<void(const std::string& uid)> look_again;  // names a pod for the workers
+  std::function<json::object()> allocatable;
+  std::function<void()> images_changed;
+  const Clock& clock;
+};
+
+class PodWorker {
+ public:
+  explicit PodWorker(WorkerSeams seams);
+  ~PodWorker();
+
+  // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
+  Result<Outcome> reconcile(const Key& key);
+
+ private:
+  friend class PodSync;
+  struct Entry {
+    PodRecord record;
+    ObjectPtr written;  // our newest status, until the informer has it too
+    std::map<std::string, Pull, std::less<>> pulls;         // by container
+    std::map<std::string, int, std::less<>> start_failed;   // by container: the attempt that never came to life
+    std::optional<WallTime> volumes_refresh_at;
+    bool looked = false, told_unenforceable = false;
+  };
+  std::shared_ptr<Entry> entry_of(const std::string& uid);
+  void drop(const std::string& uid);  // the pod is forgotten
+
+  WorkerSeams seams_;
+  Volumes volumes_;
+  Bytes machine_memory_;
+  Guarded<std::map<std::string, std::shared_ptr<Entry>>> entries_;
+  Guarded<std::map<std::string, Reports>> reports_;
+};
+
+}  // namespace coracle::node

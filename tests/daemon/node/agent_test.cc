@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods through the whole agent: bound, started, crashed, restarted, stopped, found again.
+#include "tests/daemon/node/machine.h"
+
+namespace coracle::node {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kOne = R"("containers":[{"name":"a","image":"web:1"}])";
+
+class AgentTest : public Machine {};
+
+TEST_F(AgentTest, a_bound_pod_runs) {
+  boot();
+  put_pod(kOne);
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(condition("Ready"), "True");
+  EXPECT_EQ(condition("ContainersReady"), "True");
+  EXPECT_EQ(condition("Initialized"), "True");
+  EXPECT_EQ(get_string(pod(), "status.podIP"), "10.1.0.7");
+  EXPECT_EQ(get_string(pod(), "status.hostIP"), "192.0.2.1");
+  auto spec = spec_of("a-0");
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->spec.process.args, std::vector<std::string>{"/bin/web"});
+  EXPECT_EQ(spec->log.path, directory_ + "/logs/default_web_" + uid() + "/a/0.log");
+  EXPECT_TRUE(events_.has("Started container a"));
+}
+
+TEST_F(AgentTest, tells_a_new_pod_with_one_write) {
+  boot();
+  client_.clear_calls();
+  put_pod(kOne);
+  EXPECT_EQ(client_.calls(), std::vector<std::string>{"patch pods/status default/web"});
+}
+
+TEST_F(AgentTest, leaves_other_nodes_pods_alone) {
+  boot();
+  client_.put(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"x"},"spec":{"nodeName":"node-2","containers":[{"name":"a","image":"web:1"}]}})");
+  settle();
+  EXPECT_TRUE(runtime_calls("create_sandbox").empty());
+}
+
+TEST_F(AgentTest, a_crash_restarts_at_once_and_then_backs_off) {
+  boot();
+  put_pod(kOne);
+  runtime_.exit(uid(), "a-0", 3);
+  settle();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 1);
+  json::value shown = pod();
+  EXPECT_EQ(get_int(*status_of(shown, "a"), "lastState.terminated.exitCode"), 3);
+  runtime_.exit(uid(), "a-1", 4);
+  settle();
+  EXPECT_EQ(state(), "Waiting CrashLoopBackOff");
+  EXPECT_EQ(condition("Ready"), "False");
+  EXPECT_TRUE(events_.has("Back-off restarting failed container a in pod web_default"));
+  advance(seconds(9));
+  EXPECT_EQ(state(), "Waiting CrashLoopBackOff");
+  advance(seconds(1));
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 2);
+  runtime_.exit(uid(), "a-2", 4);
+  settle();
+  advance(seconds(19));
+  EXPECT_EQ(restarts(), 2);
+  advance(seconds(1));
+  EXPECT_EQ(restarts(), 3);
+  EXPECT_FALSE(spec_of("a-1"));  // the newest and the one before it are kept
+  EXPECT_TRUE(spec_of("a-2"));
+}
+
+TEST_F(AgentTest, a_long_good_run_forgets_the_back_off) {
+  boot();
+  put_pod(kOne);
+  for (int i = 0; i < 2; ++i) {
+    runtime_.exit(uid(), "a-" + std::to_string(i), 1);
+    settle();
+    advance(seconds(10));
+  }
+  EXPECT_EQ(restarts(), 2);
+  advance(seconds(601));
+  runtime_.exit(uid(), "a-2", 1);
+  settle();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 3);
+}
+
+TEST_F(AgentTest, a_pod_that_may_not_restart_ends) {
+  boot();
+  put_pod(std::string(kOne) + R"(,"restartPolicy":"Never")");
+  runtime_.exit(uid(), "a-0", 0);
+  settle();
+  EXPECT_EQ(phase(), "Succeeded");
+  EXPECT_EQ(state(), "Terminated Completed 0");
+  EXPECT_EQ(condition("Ready"), "False");
+  EXPECT_FALSE(runtime_.sandbox_spec(uid()));
+  EXPECT_TRUE(attached_.empty());
+}
+
+TEST_F(AgentTest, an_end_is_known_to_the_next_daemon_even_if_the_api_lost_it) {
+  boot();
+  put_pod(std::string(kOne) + R"(,"restartPolicy":"Never")");
+  runtime_.exit(uid(), "a-0", 5);
+  settle();
+  EXPECT_EQ(phase(), "Failed");
+  agent_.reset();
+  client_.set_status(kPod, {"default", "web"}, R"({"phase":"Running"})");
+  boot();
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(state(), "Terminated Error 5");
+  EXPECT_EQ(runtime_calls("start_container").size(), 1u);
+}
+
+TEST_F(AgentTest, deletion_is_graceful) {
+  boot();
+  put_pod(kOne);
+  std::string id = uid();
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  EXPECT_EQ(runtime_calls("signal_container"), std::vector<std::string>{"signal_container " + id + " a-0 15"});
+  EXPECT_FALSE(client_.find(kPod, {"default", "web"}));
+  EXPECT_FALSE(runtime_.sandbox_spec(id));
+  EXPECT_TRUE(attached_.empty());
+  EXPECT_FALSE(std::filesystem::exists(config_.state_dir + "/" + id));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/logs/default_web_" + id));
+}
+
+TEST_F(AgentTest, what_ignores_its_signal_is_killed_when_the_grace_is_over) {
+  runtime_.script("a", {.ignores_signals = true});
+  boot();
+  put_pod(std::string(kOne) + R"(,"terminationGracePeriodSeconds":5)");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {.grace_period_seconds = 5}));
+  settle();
+  advance(seconds(4));
+  EXPECT_TRUE(client_.find(kPod, {"default", "web"}));
+  advance(seconds(1));
+  EXPECT_EQ(runtime_calls("kill_container").size(), 1u);
+  EXPECT_FALSE(client_.find(kPod, {"default", "web"}));
+}
+
+TEST_F(AgentTest, a_pod_gone_from_the_api_is_stopped) {
+  boot();
+  put_pod(kOne);
+  std::string id = uid();
+  client_.erase(kPod, {"default", "web"});
+  settle();
+  EXPECT_FALSE(runtime_.sandbox_spec(id));
+}
+
+TEST_F(AgentTest, a_new_daemon_adopts_what_runs) {
+  boot();
+  put_pod(kOne);
+  boot();
+  EXPECT_EQ(runtime_calls("start_container").size(), 1u);
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(restarts(), 0);
+}
+
+TEST_F(AgentTest, exits_while_no_daemon_ran_are_not_lost) {
+  boot();
+  put_pod(kOne);
+  agent_.reset();
+  runtime_.exit(uid(), "a-0", 9);
+  boot();
+  EXPECT_EQ(restarts(), 1);
+  json::value shown = pod();
+  EXPECT_EQ(get_int(*status_of(shown, "a"), "lastState.terminated.exitCode"), 9);
+}
+
+TEST_F(AgentTest, after_a_reboot_pods_start_again_with_a_raised_count) {
+  boot();
+  put_pod(kOne);
+  agent_.reset();
+  runtime_.kill_pause(uid());
+  boot();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 1);
+  EXPECT_TRUE(runtime_calls("remove_sandbox").size() >= 1);
+}
+
+TEST_F(AgentTest, sandboxes_of_pods_that_nobody_knows_end) {
+  boot();
+  put_pod(kOne);
+  std::string id = uid();
+  agent_.reset();
+  client_.erase(kPod, {"default", "web"});
+  boot();
+  EXPECT_FALSE(runtime_.sandbox_spec(id));
+}
+
+TEST_F(AgentTest, lost_notifications_heal_at_the_next_look) {
+  boot();
+  put_pod(kOne);
+  runtime_.lose_changes(true);
+  runtime_.exit(uid(), "a-0", 1);
+  settle();
+  EXPECT_EQ(restarts(), 0);
+  runtime_.lose_changes(false);
+  boot();
+  EXPECT_EQ(restarts(), 1);
+}
+
+TEST_F(AgentTest, init_containers_run_in_order) {
+  boot();
+  put_pod(R"("initContainers":[{"name":"i","image":"web:1"},{"name":"j","image":"web:1"}],)" + std::string(kOne));
+  EXPECT_EQ(state("i"), "Running");
+  EXPECT_EQ(state("a"), "Waiting PodInitializing");
+  EXPECT_EQ(phase(), "Pending");
+  EXPECT_EQ(condition("Initialized"), "False");
+  runtime_.exit(uid(), "i-0", 0);
+  settle();
+  EXPECT_EQ(state("i"), "Terminated Completed 0");
+  runtime_.exit(uid(), "j-0", 0);
+  settle();
+  EXPECT_EQ(state("a"), "Running");
+  EXPECT_EQ(condition("Initialized"), "True");
+}
+
+TEST_F(AgentTest, a_missing_image_is_pulled) {
+  runtime_.images_fake().add("docker.io/library/far:2", {.cmd = {"/far"}}, /*present=*/false);
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"far:2"}])");
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has("Pulling image \"far:2\""));
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_TRUE(events_.has("Successfully pulled image \"far:2\""));
+}
+
+TEST_F(AgentTest, a_failed_pull_backs_off) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"nowhere:2"}])");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state(), "Waiting ErrImagePull");
+  advance(seconds(2));
+  EXPECT_EQ(state(), "Waiting ImagePullBackOff");
+  EXPECT_FALSE(pulls_.run_one());
+  advance(seconds(8));
+  EXPECT_TRUE(pulls_.run_one());
+}
+
+TEST_F(AgentTest, pull_policies) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"nowhere:2","imagePullPolicy":"Never"}])", "never");
+  EXPECT_EQ(state("a", "never"), "Waiting ErrImageNeverPull");
+  put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "always");
+  EXPECT_EQ(state("a", "always"), "Waiting ContainerCreating");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "always"), "Running");
+  EXPECT_FALSE(pulls_.run_one());
+}
+
+TEST_F(AgentTest, pull_secrets_reach_the_registry) {
+  runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}, /*present=*/false);
+  boot();
+  std::string config = base64_encode(R"({"auths":{"https://r.example/":{"auth":")" + base64_encode("me:secret") + R"("}}})");
+  client_.put(kSecret, R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"key"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":")" + config + R"("}})");
+  client_.settle();
+  put_pod(R"("imagePullSecrets":[{"name":"key"}],"containers":[{"name":"a","image":"r.example/far:2"}])");
+  ASSERT_TRUE(pulls_.run_one());
+  auto credentials = runtime_.images_fake().last_credentials();
+  ASSERT_EQ(credentials.size(), 1u);
+  EXPECT_EQ(credentials[0].registry, "r.example");
+  EXPECT_EQ(credentials[0].username, "me");
+  EXPECT_EQ(credentials[0].password, "secret");
+}
+
+TEST_F(AgentTest, what_cannot_be_executed_is_told_and_tried_again) {
+  runtime_.script("a", {.start_error = Error(Code::not_found, "exec /bin/web: no such file or directory")});
+  boot();
+  put_pod(kOne);
+  EXPECT_TRUE(events_.has("no such file or directory"));
+  EXPECT_EQ(state(), "Waiting CrashLoopBackOff");
+  json::value shown = pod();
+  EXPECT_EQ(get_string(*status_of(shown, "a"), "lastState.terminated.reason"), "StartError");
+  runtime_.script("a", {});
+  advance(seconds(10));
+  EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(AgentTest, a_failing_network_leaves_nothing_and_is_tried_again) {
+  attach_error_ = Error(Code::unavailable, "no address left");
+  boot();
+  put_pod(kOne);
+  EXPECT_TRUE(events_.has("FailedCreatePodSandBox"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  EXPECT_TRUE(runtime_.sandboxes()->empty());
+  attach_error_.reset();
+  advance(seconds(1));
+  EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(AgentTest, missing_references_are_named_and_healed) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"settings","key":"x"}}}]}])");
+  EXPECT_EQ(state(), "Waiting CreateContainerConfigError");
+  EXPECT_TRUE(events_.has("configmap \"settings\" not found"));
+  client_.put(kConfigMap, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"x":"1"}})");
+  settle();
+  EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(AgentTest, post_start_and_pre_stop_run) {
+  std::vector<std::string> commands;
+  runtime_.on_exec([&](const std::string&, const std::string&, const runtime::ExecSpec& spec) -> runtime::FakeRuntime::ExecAnswer {
+    commands.push_back(spec.args.front());
+    return {};
+  });
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","lifecycle":{"postStart":{"exec":{"command":["begin"]}},"preStop":{"exec":{"command":["end"]}}}}])");
+  EXPECT_EQ(condition("Ready"), "False");
+  ASSERT_TRUE(hooks_.run_one());
+  settle();
+  EXPECT_EQ(condition("Ready"), "True");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  EXPECT_TRUE(runtime_calls("signal_container").empty());
+  ASSERT_TRUE(hooks_.run_one());
+  settle();
+  EXPECT_EQ(commands, (std::vector<std::string>{"begin", "end"}));
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
+}
+
+TEST_F(AgentTest, a_failed_post_start_restarts_the_container) {
+  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1, .out = "no"}; });
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","lifecycle":{"postStart":{"exec":{"command":["begin"]}}}}])");
+  ASSERT_TRUE(hooks_.run_one());
+  settle();
+  EXPECT_TRUE(events_.has("FailedPostStartHook"));
+  EXPECT_EQ(restarts(), 1);
+}
+
+TEST_F(AgentTest, probes_decide_readiness_and_restarts) {
+  bool healthy = true, ready = false;
+  runtime_.on_exec([&](const std::string&, const std::string&, const runtime::ExecSpec& spec) {
+    bool fine = spec.args.front() == "live" ? healthy : ready;
+    return runtime::FakeRuntime::ExecAnswer{.exit_code = fine ? 0 : 1};
+  });
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1",
+    "livenessProbe":{"exec":{"command":["live"]},"periodSeconds":5,"failureThreshold":2},
+    "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":5}}])");
+  auto probe = [&] {
+    while (agent_->probes().run_one()) {
+    }
+    settle();
+  };
+  probe();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(condition("Ready"), "False");
+  ready = true;
+  advance(seconds(5));
+  probe();
+  EXPECT_EQ(condition("Ready"), "True");
+  healthy = false;
+  advance(seconds(5));
+  probe();
+  EXPECT_EQ(restarts(), 0);
+  advance(seconds(5));
+  probe();
+  EXPECT_TRUE(events_.has("Container a failed liveness probe, will be restarted"));
+  EXPECT_EQ(restarts(), 1);
+}
+
+TEST_F(AgentTest, the_deadline_ends_a_pod) {
+  boot();
+  put_pod(std::string(kOne) + R"(,"activeDeadlineSeconds":60)");
+  advance(seconds(59));
+  EXPECT_EQ(phase(), "Running");
+  advance(seconds(1));
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(get_string(pod(), "status.reason"), "DeadlineExceeded");
+}
+
+TEST_F(AgentTest, a_pod_that_does_not_fit_is_refused) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"requests":{"cpu":"5000"}}}])");
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(get_string(pod(), "status.reason"), "OutOfcpu");
+  EXPECT_TRUE(runtime_calls("create_sandbox").empty());
+  put_pod(R"("containers":[{"name":"a","image":"web:1","ports":[{"containerPort":80,"hostPort":8080}]}])", "first");
+  EXPECT_EQ(phase("first"), "Running");
+  ASSERT_EQ(host_ports_.size(), 1u);
+  EXPECT_EQ(host_ports_[0].host_port, 8080);
+  put_pod(R"("containers":[{"name":"a","image":"web:1","ports":[{"containerPort":80,"hostPort":8080}]}])", "second");
+  EXPECT_EQ(get_string(pod("second"), "status.reason"), "NodePorts");
+}
+
+TEST_F(AgentTest, says_which_limits_it_cannot_hold) {
+  runtime_.set_enforcement({.memory = false, .cpu = true, .pids = true, .missing = "the memory controller is not there"});
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"limits":{"memory":"64Mi"}}}])");
+  EXPECT_TRUE(events_.has("cannot hold the pod's limits of memory: the memory controller is not there"));
+}
+
+TEST_F(AgentTest, static_pods_run_and_are_mirrored) {
+  std::filesystem::create_directories(config_.manifests_dir);
+  std::ofstream(config_.manifests_dir + "/db.yaml") << "apiVersion: v1\nkind: Pod\nmetadata:\n  name: db\nspec:\n  containers:\n  - name: a\n    image: web:1\n";
+  boot();
+  agent_->read_manifests();
+  settle();
+  ObjectPtr mirror = client_.find(kPod, {"default", "db-node-1"});
+  ASSERT_TRUE(mirror);
+  EXPECT_FALSE(mirror->annotation("kubernetes.io/config.mirror").empty());
+  EXPECT_EQ(phase("db-node-1"), "Running");
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
+  // Deleting the mirror changes nothing; taking the manifest away does.
+  client_.erase(kPod, {"default", "db-node-1"});
+  settle();
+  agent_->read_manifests();
+  settle();
+  EXPECT_TRUE(client_.find(kPod, {"default", "db-node-1"}));
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
+  std::filesystem::remove(config_.manifests_dir + "/db.yaml");
+  agent_->read_manifests();
+  settle();
+  EXPECT_FALSE(client_.find(kPod, {"default", "db-node-1"}));
+  EXPECT_EQ(runtime_.sandboxes()->size(), 0u);
+}
+
+}  // namespace
+}  // namespace coracle::node

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pod lifecycle as a table: facts in, steps out.
+#include "daemon/node/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::node {
+namespace {
+
+using std::chrono::seconds;
+
+const SteadyTime kNow{seconds(1000)};
+
+ContainerFacts fresh(std::string name, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
+  ContainerFacts facts;
+  facts.name = std::move(name);
+  facts.role = role;
+  facts.policy = role == Role::sidecar ? RestartPolicy::always : policy;
+  return facts;
+}
+ContainerFacts running(std::string name, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
+  ContainerFacts facts = fresh(std::move(name), role, policy);
+  facts.in_sandbox = facts.ever_ran = facts.running = facts.started = true;
+  return facts;
+}
+ContainerFacts ended(std::string name, int code, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
+  ContainerFacts facts = fresh(std::move(name), role, policy);
+  facts.in_sandbox = facts.ever_ran = true;
+  facts.exit_code = code;
+  return facts;
+}
+template <typename F>
+ContainerFacts with(ContainerFacts facts, F&& change) {
+  change(facts);
+  return facts;
+}
+ContainerFacts lost(ContainerFacts facts) {  // with the sandbox it ran in
+  facts.in_sandbox = facts.running = facts.started = false;
+  if (!facts.exit_code) facts.exit_code = 255;
+  return facts;
+}
+
+PodFacts pod(SandboxFact sandbox, std::vector<ContainerFacts> main, std::vector<ContainerFacts> init = {}) {
+  PodFacts facts;
+  facts.sandbox = sandbox;
+  facts.main = std::move(main);
+  facts.init = std::move(init);
+  facts.now = kNow;
+  for (const auto& container : facts.main) facts.initialized_before |= container.in_sandbox;
+  return facts;
+}
+template <typename F>
+PodFacts with(PodFacts facts, F&& change) {
+  change(facts);
+  return facts;
+}
+
+std::string text(const Plan& plan) {  // "create_sandbox start:a … -> failed"
+  static const char* const kNames[] = {"create_sandbox", "start", "run_pre_stop", "terminate", "kill", "discard_sandbox", "release", "forget"};
+  std::string out;
+  for (const auto& step : plan.steps) {
+    if (!out.empty()) out += ' ';
+    out += kNames[int(step.kind)];
+    if (!step.container.empty()) out += ":" + step.container;
+    if (step.grace_seconds) out += "/" + std::to_string(step.grace_seconds);
+  }
+  for (const auto& name : plan.backed_off) out += " wait:" + name;
+  if (plan.verdict == Verdict::succeeded) out += " -> succeeded";
+  if (plan.verdict == Verdict::failed) out += " -> failed";
+  return out;
+}
+
+constexpr auto kAlive = SandboxFact::alive;
+constexpr auto kDead = SandboxFact::dead;
+constexpr auto kAbsent = SandboxFact::absent;
+constexpr auto kNever = RestartPolicy::never;
+constexpr auto kOnFailure = RestartPolicy::on_failure;
+constexpr auto kInit = Role::init;
+constexpr auto kSidecar = Role::sidecar;
+constexpr auto kMain = Role::main;
+
+void deleted(PodFacts& facts) { facts.deleting = true; }
+
+TEST(Plan, does_what_the_lifecycle_asks) {
+  struct Row {
+    const char* name;
+    PodFacts facts;
+    const char* want;
+  };
+  auto initial = [](const char* name) { return fresh(name, kInit, kOnFailure); };
+  const std::vector<Row> rows = {
+      {"a new pod", pod(kAbsent, {fresh("a"), fresh("b")}), "create_sandbox start:a start:b"},
+      {"all runs", pod(kAlive, {running("a"), running("b")}), ""},
+      {"one is missing", pod(kAlive, {running("a"), fresh("b")}), "start:b"},
+      {"a crash restarts at once", pod(kAlive, {ended("a", 1)}), "start:a"},
+      {"success restarts too", pod(kAlive, {ended("a", 0)}), "start:a"},
+      {"a crash waits out its back-off", pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(5); })}), " wait:a"},
+      {"a back-off that is over", pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow; })}), "start:a"},
+      {"on failure: success ends the pod", pod(kAlive, {ended("a", 0, kMain, kOnFailure)}), "release -> succeeded"},
+      {"on failure: failure restarts", pod(kAlive, {ended("a", 3, kMain, kOnFailure)}), "start:a"},
+      {"never: failure ends the pod", pod(kAlive, {ended("a", 3, kMain, kNever)}), "release -> failed"},
+      {"never: one still runs", pod(kAlive, {ended("a", 3, kMain, kNever), running("b", kMain, kNever)}), ""},
+      {"a rule restarts what never would", pod(kAlive, {with(ended("a", 42, kMain, kNever), [](auto& c) { c.restart_by_rule = true; })}), "start:a"},
+
+      {"init first", pod(kAbsent, {fresh("a")}, {initial("i"), initial("j")}), "create_sandbox start:i"},
+      {"init in order", pod(kAlive, {fresh("a")}, {ended("i", 0, kInit, kOnFailure), initial("j")}), "start:j"},
+      {"init still runs", pod(kAlive, {fresh("a")}, {running("i", kInit, kOnFailure), initial("j")}), ""},
+      {"init done", pod(kAlive, {fresh("a")}, {ended("i", 0, kInit, kOnFailure), ended("j", 0, kInit, kOnFailure)}), "start:a"},
+      {"init fails and comes again", pod(kAlive, {fresh("a")}, {ended("i", 1, kInit, kOnFailure)}), "start:i"},
+      {"init fails for good", pod(kAlive, {fresh("a")}, {ended("i", 1, kInit, kNever)}), "release -> failed"},
+      {"init is not run again beside main", pod(kAlive, {running("a")}, {initial("i")}), ""},
+
+      {"a sidecar gates what follows", pod(kAlive, {fresh("a")}, {with(running("s", kSidecar), [](auto& c) { c.started = false; }), initial("i")}), ""},
+      {"a started sidecar lets through", pod(kAlive, {fresh("a")}, {running("s", kSidecar), initial("i")}), "start:i"},
+      {"a sidecar restarts beside main", pod(kAlive, {running("a")}, {ended("s", 0, kSidecar)}), "start:s"},
+      {"sidecars end after main, last first", pod(kAlive, {ended("a", 0, kMain, kNever)}, {running("s", kSidecar), running("t", kSidecar)}),
+       "terminate:t/30 -> succeeded"},
+      {"then the one before", pod(kAlive, {ended("a", 0, kMain, kNever)}, {running("s", kSidecar), ended("t", 0, kSidecar)}), "terminate:s/30 -> succeeded"},
+
+      {"after a reboot everything starts again", pod(kDead, {lost(running("a")), lost(ended("b", 0))}), "discard_sandbox create_sandbox start:a start:b"},
+      {"and init too", pod(kDead, {lost(running("a"))}, {lost(ended("i", 0, kInit, kOnFailure))}), "discard_sandbox create_sandbox start:i"},
+      {"what never runs twice has failed", pod(kDead, {lost(running("a", kMain, kNever))}), "release -> failed"},
+      {"what had succeeded has succeeded", pod(kDead, {lost(ended("a", 0, kMain, kNever))}), "release -> succeeded"},
+      {"a reboot during init of such a pod", pod(kDead, {fresh("a", kMain, kNever)}, {lost(running("i", kInit, kNever))}), "release -> failed"},
+      {"on failure: what succeeded stays so", pod(kDead, {lost(ended("a", 0, kMain, kOnFailure)), lost(running("b", kMain, kOnFailure))}),
+       "discard_sandbox create_sandbox start:b"},
+      {"a sandbox that was lost", pod(kAbsent, {lost(running("a"))}), "create_sandbox start:a"},
+
+      {"deletion stops all at once", with(pod(kAlive, {running("a"), running("b")}), deleted), "terminate:a/30 terminate:b/30"},
+      {"with hooks first", with(pod(kAlive, {with(running("a"), [](auto& c) { c.has_pre_stop = true; })}), deleted), "run_pre_stop:a/30"},
+      {"sidecars last", with(pod(kAlive, {running("a")}, {running("s", kSidecar)}), deleted), "terminate:a/30"},
+      {"the end", with(pod(kAlive, {ended("a", 143)}), deleted), "release forget"},
+      {"a pod that never was", with(pod(kAbsent, {fresh("a")}), deleted), "release forget"},
+      {"a pod that had ended", with(pod(kAbsent, {lost(ended("a", 0))}), [](auto& f) { f.deleting = true, f.verdict = Verdict::succeeded; }),
+       "release forget -> succeeded"},
+      {"nothing starts while deleting", with(pod(kAlive, {ended("a", 1), running("b")}), deleted), "terminate:b/30"},
+      {"no grace", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.grace_seconds = 0; }), "kill:a"},
+
+      {"liveness stops gracefully", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe; })}), "terminate:a/30"},
+      {"with its hook", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::startup_probe, c.has_pre_stop = true; })}), "run_pre_stop:a/30"},
+      {"a failed postStart has no preStop", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::post_start, c.has_pre_stop = true; })}),
+       "terminate:a/30"},
+      {"a new image", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::definition_changed; })}), "terminate:a/30"},
+
+      {"the deadline", with(pod(kAlive, {running("a")}), [](auto& f) { f.active_deadline = kNow; }), "terminate:a/30 -> failed"},
+      {"refused", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.verdict = Verdict::failed; }), "release -> failed"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(text(make_plan(row.facts)), row.want) << row.name;
+}
+
+TEST(Plan, stops_in_phases) {
+  struct Row {
+    const char* name;
+    Stopping stopping;
+    const char* want;
+    std::optional<SteadyTime> again;
+  };
+  const SteadyTime later = kNow + seconds(7);
+  const std::vector<Row> rows = {
+      {"the hook runs", {.hook_running = true, .deadline = later}, "", later},
+      {"the hook is done: the rest of the grace", {.deadline = later}, "terminate:a/7", {}},
+      {"the hook took it all: a little more", {.hook_running = true, .deadline = kNow}, "terminate:a/2", {}},
+      {"the signal was sent", {.terminated = true, .deadline = later}, "", later},
+      {"and not heard", {.terminated = true, .deadline = kNow}, "kill:a", {}},
+      {"killed", {.terminated = true, .killed = true, .deadline = kNow}, "", {}},
+  };
+  for (const Row& row : rows) {
+    for (bool deleting : {true, false}) {
+      PodFacts facts = pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = row.stopping, c.ailment = Ailment::liveness_probe; })});
+      facts.deleting = deleting;
+      Plan plan = make_plan(facts);
+      EXPECT_EQ(text(plan), row.want) << row.name;
+      EXPECT_EQ(plan.again, row.again) << row.name;
+    }
+  }
+}
+
+TEST(Plan, wakes_for_the_earliest_reason) {
+  auto facts = pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(9); }),
+                            with(ended("b", 1), [](auto& c) { c.back_off_until = kNow + seconds(4); })});
+  facts.active_deadline = kNow + seconds(6);
+  EXPECT_EQ(make_plan(facts).again, kNow + seconds(4));
+}
+
+TEST(Plan, says_whether_init_is_done) {
+  EXPECT_FALSE(make_plan(pod(kAbsent, {fresh("a")}, {fresh("i", kInit)})).initialized);
+  EXPECT_TRUE(make_plan(pod(kAbsent, {fresh("a")})).initialized);
+  EXPECT_TRUE(make_plan(pod(kAlive, {running("a")}, {fresh("i", kInit)})).initialized);
+}
+
+}  // namespace
+}  // namespace coracle::node
