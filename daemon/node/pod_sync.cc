@@ -37,7 +37,8 @@ Result<ObjectPtr> object_of(const SandboxMark& mark) {
 std::string hook_name(const ContainerRecord& record, const char* hook) { return record.id() + " " + hook; }
 
 Result<Outcome> PodSync::run() {
-  if (!TRY(prepare())) return Outcome{};
+  bool prepared = TRY(prepare());
+  if (!prepared) return Outcome{};
   TRY(look());
   take_reports();
   admit();
