@@ -126,7 +126,9 @@ class Decoder {
       json::value* found = given->if_contains(field.name());
       if (found) ++known;
       json::value kept(nullptr, given->storage());
-      if (found && !found->is_null()) kept = TRY(of_field(field, std::move(*found), Path(path, field.name())));
+      if (found && !found->is_null()) {
+        kept = TRY(of_field(field, std::move(*found), Path(path, field.name())));
+      }
       if (!kept.is_null()) out.emplace(field.name(), std::move(kept));
       else if (field.always) out.emplace(field.name(), zero(field, given->storage()));
     }
@@ -148,11 +150,15 @@ class Decoder {
 
   // Null: nothing worth writing.
   Result<json::value> of_field(const Field& field, json::value value, const Path& path) {
-    if (field.shape == Shape::list) value = TRY(list(field, std::move(value), path));
-    else if (field.shape == Shape::map) value = TRY(map(field, std::move(value), path));
-    else value = TRY(one(field, std::move(value), path));
+    value = TRY(shaped(field, std::move(value), path));
     if (!field.always && !field.pointer && is_zero(value)) return json::value();
     return value;
+  }
+
+  Result<json::value> shaped(const Field& field, json::value value, const Path& path) {
+    if (field.shape == Shape::list) return list(field, std::move(value), path);
+    if (field.shape == Shape::map) return map(field, std::move(value), path);
+    return one(field, std::move(value), path);
   }
 
   Result<json::value> list(const Field& field, json::value value, const Path& path) {

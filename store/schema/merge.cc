@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/text.h"
+#include "store/schema/field_set.h"
 #include "store/schema/merge_key.h"
 
 namespace coracle::schema {
@@ -69,7 +70,9 @@ class Merger {
       if (word != "merge") original.clear();
       if (word == "delete") return {};
     }
-    if (const json::value* keys = patch.if_contains(kRetainKeys)) TRY(retain(original, *keys));
+    if (const json::value* keys = patch.if_contains(kRetainKeys)) {
+      TRY(retain(original, *keys));
+    }
     TRY(delete_from_primitive_lists(original, patch));
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
@@ -83,7 +86,7 @@ class Merger {
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
                       const json::value& change) {
     if (change.is_null()) {
-      original.erase(name);
+      drop(original, name);
       return {};
     }
     json::value& old = original[name];
@@ -109,7 +112,7 @@ class Merger {
     for (const auto& pair : patch) {
       if (pair.key() == kPatch) continue;
       if (pair.value().is_null()) {
-        original.erase(pair.key());
+        drop(original, pair.key());
       } else if (pair.value().is_object()) {
         json::value& old = original[pair.key()];
         if (!old.is_object()) old.emplace_object();
@@ -143,7 +146,7 @@ class Merger {
     for (const auto& pair : original) {
       if (!names(keys.get_array(), json::value(pair.key()), "")) gone.emplace_back(pair.key());
     }
-    for (const std::string& name : gone) original.erase(name);
+    for (const std::string& name : gone) drop(original, name);
     return {};
   }
 

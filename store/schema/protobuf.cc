@@ -130,7 +130,8 @@ class Reader {
     for (WireReader wire(piece.bytes); !wire.done();) {
       WireField part = TRY(wire.next());
       if (part.number == 1 && part.wire == Wire::bytes) key = part.bytes;
-      if (part.number == 2) value = TRY(one(field, part, depth));
+      if (part.number != 2) continue;
+      value = TRY(one(field, part, depth));
     }
     if (!is_utf8(key)) return malformed("a map key is not UTF-8");
     entries[key] = std::move(value);  // null becomes the zero value when it is made canonical
@@ -266,7 +267,9 @@ class Writer {
       if (!value) return {};
       const json::array* items = value->if_array();
       if (!items) return contradiction(field);
-      for (const json::value& item : *items) TRY(one(field, field.number, &item));
+      for (const json::value& item : *items) {
+        TRY(one(field, field.number, &item));
+      }
       return {};
     }
     if (field.shape == Shape::map) {

@@ -19,8 +19,8 @@ void default_namespace(json::object& object) {
   if (text_at(labels, kNameLabel) == name) return;
   json::object sorted;  // map keys are sorted
   bool placed = false;
-  labels.erase(kNameLabel);
   for (auto& pair : labels) {
+    if (pair.key() == kNameLabel) continue;
     if (!placed && pair.key() > kNameLabel) {
       sorted.emplace(kNameLabel, name);
       placed = true;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// See apply.h. The sets are field_set's; here is who holds them.
+//   apply:  applied fields ▸ conflicts with other holders ▸ live laid over with applied ▸ what is left out goes ▸ entry
+//   update: what changed or went leaves the other holders ▸ what changed joins the writer's entry
+#include "store/schema/apply.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "store/schema/field_set.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr size_t kUpdateEntriesMax = 10;
+constexpr std::string_view kAncient = "ancient-changes";
+
+struct Entry {
+  std::string manager, operation, api_version, time, subresource;
+  json::object fields;
+
+  bool is_of(const Manager& who, std::string_view how, std::string_view version) const {
+    return manager == who.name && operation == how && subresource == who.subresource && api_version == version;
+  }
+};
+
+std::vector<Entry> entries_of(const json::value& object) {
+  std::vector<Entry> entries;
+  for (const json::value& value : get_array(object, "metadata.managedFields")) {
+    entries.push_back({std::string(get_string(value, "manager")), std::string(get_string(value, "operation")),
+                       std::string(get_string(value, "apiVersion")), std::string(get_string(value, "time")),
+                       std::string(get_string(value, "subresource")), get_object(value, "fieldsV1")});
+  }
+  return entries;
+}
+
+void write_entries(json::value& object, std::vector<Entry> entries) {
+  std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty() && entry.operation == "Update"; });
+  json::array list;
+  for (Entry& entry : entries) {
+    json::object value;
+    if (!entry.manager.empty()) value["manager"] = entry.manager;
+    value["operation"] = entry.operation;
+    value["apiVersion"] = entry.api_version;
+    if (!entry.time.empty()) value["time"] = entry.time;
+    value["fieldsType"] = "FieldsV1";
+    value["fieldsV1"] = std::move(entry.fields);
+    if (!entry.subresource.empty()) value["subresource"] = entry.subresource;
+    list.push_back(std::move(value));
+  }
+  json::value& metadata = make(object, "metadata");
+  if (!metadata.is_object()) metadata.emplace_object();
+  if (list.empty()) drop(metadata.get_object(), "managedFields");
+  else metadata.get_object()["managedFields"] = std::move(list);
+}
+
+bool is_member(const json::object& node) { return node.empty() || node.contains("."); }
+
+// What is applied with another value than is live, and is held by `theirs`.
+void find_conflicts(const Place& place, const json::object& theirs, const json::value& live, const json::value& applied,
+                    const std::string& path, std::vector<std::string>& conflicts, json::object& taken) {
+  for (const Child& child : children_of(place, applied)) {
+    const json::value* held = theirs.if_contains(child.element);
+    if (!held || !held->is_object()) continue;
+    std::string at = path + (child.element[0] == 'f' ? "." + child.element.substr(2) : "[" + child.element.substr(2) + "]");
+    const json::value* current = child_at(place, live, child.element);
+    if (child.place.kind != Place::Kind::leaf && child.value->is_structured() && !children_of(child.place, *child.value).empty()) {
+      static const json::value absent;
+      json::object inner;
+      find_conflicts(child.place, held->get_object(), current ? *current : absent, *child.value, at, conflicts, inner);
+      if (!inner.empty()) taken[child.element] = std::move(inner);
+    } else if (is_member(held->get_object()) && (!current || *current != *child.value)) {
+      conflicts.push_back(at);
+      taken[child.element].emplace_object();
+    }
+  }
+}
+
+Error conflict_error(const std::vector<std::pair<const Entry*, std::vector<std::string>>>& found) {
+  ErrorDetails details;
+  std::string list;
+  for (const auto& [entry, paths] : found) {
+    std::string with = "conflict with " + quoted(entry->manager);
+    if (!entry->subresource.empty()) with += " with subresource " + quoted(entry->subresource);
+    with += " using " + entry->api_version;
+    for (const std::string& path : paths) {
+      details.causes.push_back({"FieldManagerConflict", with, path});
+      list += (list.empty() ? with + ": " : "\n" + with + ": ") + path;
+    }
+  }
+  size_t count = details.causes.size();
+  std::string text = "Apply failed with " + std::to_string(count) + (count == 1 ? " conflict: " : " conflicts: ") + list;
+  return Error(Code::conflict, std::move(text)).with(std::move(details));
+}
+
+// Old updates of many writers become one entry.
+void cap_updates(std::vector<Entry>& entries) {
+  auto updates = [&] { return std::count_if(entries.begin(), entries.end(), [](auto& e) { return e.operation == "Update"; }); };
+  while (size_t(updates()) > kUpdateEntriesMax) {
+    std::vector<Entry*> sorted;
+    for (Entry& entry : entries) {
+      if (entry.operation == "Update") sorted.push_back(&entry);
+    }
+    std::stable_sort(sorted.begin(), sorted.end(), [](Entry* a, Entry* b) { return a->time < b->time; });
+    sorted[1]->fields = union_of(std::move(sorted[1]->fields), sorted[0]->fields);
+    sorted[1]->manager = kAncient;
+    entries.erase(entries.begin() + (sorted[0] - entries.data()));
+  }
+}
+
+json::object without_managed_fields(const json::value& object) {
+  json::object copy = object.is_object() ? object.get_object() : json::object();
+  if (json::value* metadata = copy.if_contains("metadata"); metadata && metadata->is_object()) {
+    drop(metadata->get_object(), "managedFields");
+  }
+  return copy;
+}
+
+}  // namespace
+
+Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& applied,
+                                      const Manager& manager, WallTime now) {
+  if (!applied.is_object()) return Error(Code::bad_request, "the applied configuration must be an object");
+  if (!get_array(applied, "metadata.managedFields").empty()) {
+    return Error(Code::bad_request, "metadata.managedFields must be nil");
+  }
+  Place root = Place::of(kind.type());
+  std::string version = kind.kind.api_version();
+  json::object mine = fields_of(root, applied, Dots::no);
+  strip_unowned(mine);
+
+  std::vector<Entry> entries = entries_of(live);
+  auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.is_of(manager, "Apply", version); });
+  std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
+  std::vector<const json::object*> others;
+  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+    if (entry == own) continue;
+    std::vector<std::string> paths;
+    json::object taken;
+    find_conflicts(root, entry->fields, live, applied, "", paths, taken);
+    if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
+    if (!paths.empty()) conflicts.emplace_back(&*entry, std::move(paths));
+    others.push_back(&entry->fields);
+  }
+  if (!conflicts.empty() && !manager.force) return conflict_error(conflicts);
+
+  json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
+  if (own != entries.end()) prune(root, merged, own->fields, mine, others);
+  if (own == entries.end()) {
+    entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
+  } else if (own->fields != mine) {
+    own->fields = std::move(mine);
+    own->time = format_time(now);
+  }
+  write_entries(merged, std::move(entries));
+  return merged;
+}
+
+void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now) {
+  if (!object.is_object()) return;
+  const json::value* given = find(object, "metadata.managedFields");
+  bool reset = given && given->is_array() && (given->get_array().empty() || given->get_array()[0] == json::object());
+  if (reset) {
+    write_entries(object, {});
+    return;
+  }
+  Place root = Place::of(kind.type());
+  std::string version = kind.kind.api_version();
+  json::value before = without_managed_fields(old), after = without_managed_fields(object);
+  json::object changed = old.is_object() ? changed_fields(root, before, after) : fields_of(root, after, Dots::yes);
+  json::object removed = removed_fields(root, before, after);
+  strip_unowned(changed);
+  strip_unowned(removed);
+
+  std::vector<Entry> entries = entries_of(old);
+  json::object lost = union_of(removed, changed);
+  auto own = entries.end();
+  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+    bool is_own = entry->is_of(manager, "Update", version);
+    if (is_own) own = entry;
+    entry->fields = difference_of(entry->fields, is_own ? removed : lost);
+  }
+  if (!changed.empty()) {
+    if (own == entries.end()) own = entries.insert(entries.end(), {manager.name, "Update", version, "", manager.subresource, {}});
+    own->fields = union_of(std::move(own->fields), changed);
+    own->time = format_time(now);
+  }
+  cap_updates(entries);
+  write_entries(object, std::move(entries));
+}
+
+}  // namespace coracle::schema

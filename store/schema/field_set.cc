@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// See field_set.h.
+#include "store/schema/field_set.h"
+
+#include <algorithm>
+#include <map>
+
+namespace coracle::schema {
+namespace {
+
+const json::object kNothing;
+
+const json::object& subtree(const json::object& set, std::string_view element) {
+  const json::value* found = set.if_contains(element);
+  return found && found->is_object() ? found->get_object() : kNothing;
+}
+
+std::string key_of(const Field& field, const json::value& item) {
+  std::map<std::string_view, json::value> keys;
+  for (std::string_view name : field.list_keys()) {
+    const json::value* found = find_keys(item, {name});
+    const Field* key = field.form == Form::object ? field.type().field(name) : nullptr;
+    if (found) keys[name] = *found;
+    else if (key && !key->default_json().empty()) keys[name] = *parse_json(key->default_json());
+  }
+  json::object out;
+  for (auto& [name, value] : keys) out[name] = std::move(value);
+  return "k:" + to_text(out);
+}
+
+std::string element_of(const Place& place, const json::value& item) {
+  return place.kind == Place::Kind::list_map ? key_of(*place.field, item) : "v:" + to_text(item);
+}
+
+bool is_list(const Place& place) { return place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set; }
+
+void erase_child(const Place& place, json::value& value, std::string_view element) {
+  if (json::object* object = value.if_object()) drop(*object, element.substr(2));
+  json::array* items = value.if_array();
+  if (!items) return;
+  items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }), items->end());
+}
+
+json::value* mutable_child(const Place& place, json::value& value, std::string_view element) {
+  return const_cast<json::value*>(child_at(place, value, element));
+}
+
+}  // namespace
+
+Place Place::of_field(const Field& field) {
+  if (field.shape == Shape::list && field.list == ListKind::map) return {Kind::list_map, nullptr, &field};
+  if (field.shape == Shape::list && field.list == ListKind::set) return {Kind::list_set, nullptr, &field};
+  if (field.shape == Shape::list || field.atomic) return {};
+  if (field.shape == Shape::map) return {Kind::map, nullptr, &field};
+  if (field.form != Form::object || field.type().atomic) return {};
+  return of(field.type());
+}
+
+Place Place::of_item(const Field& container) {
+  return container.form == Form::object ? of(container.type()) : Place{};
+}
+
+std::vector<Child> children_of(const Place& place, const json::value& value) {
+  std::vector<Child> children;
+  const json::object* object = value.if_object();
+  const json::array* items = value.if_array();
+  if (place.kind == Place::Kind::object && object) {
+    for (const auto& pair : *object) {
+      const Field* field = place.type->field(pair.key());
+      if (field && !pair.value().is_null()) children.push_back({"f:" + std::string(pair.key()), Place::of_field(*field), &pair.value()});
+    }
+  } else if (place.kind == Place::Kind::map && object) {
+    for (const auto& pair : *object) children.push_back({"f:" + std::string(pair.key()), Place::of_item(*place.field), &pair.value()});
+  } else if (is_list(place) && items) {
+    Place inner = place.kind == Place::Kind::list_map ? Place::of_item(*place.field) : Place{};
+    for (const json::value& item : *items) children.push_back({element_of(place, item), inner, &item});
+  }
+  return children;
+}
+
+const json::value* child_at(const Place& place, const json::value& value, std::string_view element) {
+  if (const json::object* object = value.if_object()) return object->if_contains(element.substr(2));
+  const json::array* items = value.if_array();
+  if (!items || !is_list(place)) return nullptr;
+  for (const json::value& item : *items) {
+    if (element_of(place, item) == element) return &item;
+  }
+  return nullptr;
+}
+
+json::object fields_of(const Place& place, const json::value& value, Dots dots) {
+  json::object set;
+  bool container = place.kind == Place::Kind::map || is_list(place);
+  std::vector<Child> children = children_of(place, value);
+  if (!children.empty() && container && dots == Dots::yes) set["."].emplace_object();
+  for (const Child& child : children) {
+    json::object inner = fields_of(child.place, *child.value, dots);
+    if (place.kind == Place::Kind::list_map && !inner.empty()) inner["."].emplace_object();
+    set[child.element] = std::move(inner);
+  }
+  return set;
+}
+
+json::object changed_fields(const Place& place, const json::value& before, const json::value& now) {
+  json::object set;
+  for (const Child& child : children_of(place, now)) {
+    const json::value* old = child_at(place, before, child.element);
+    if (old && *old == *child.value) continue;
+    bool whole = !old || child.place.kind == Place::Kind::leaf;
+    json::object inner = whole ? fields_of(child.place, *child.value, Dots::yes) : changed_fields(child.place, *old, *child.value);
+    if (whole && place.kind == Place::Kind::list_map && !inner.empty()) inner["."].emplace_object();
+    if (whole || !inner.empty()) set[child.element] = std::move(inner);
+  }
+  return set;
+}
+
+json::object removed_fields(const Place& place, const json::value& before, const json::value& now) {
+  json::object set;
+  for (const Child& child : children_of(place, before)) {
+    const json::value* left = child_at(place, now, child.element);
+    if (!left) {
+      json::object inner = fields_of(child.place, *child.value, Dots::yes);
+      if (!inner.empty()) inner["."].emplace_object();
+      set[child.element] = std::move(inner);
+    } else if (child.place.kind != Place::Kind::leaf) {
+      json::object inner = removed_fields(child.place, *child.value, *left);
+      if (!inner.empty()) set[child.element] = std::move(inner);
+    }
+  }
+  return set;
+}
+
+json::object union_of(json::object left, const json::object& right) {
+  for (const auto& pair : right) {
+    json::value* found = left.if_contains(pair.key());
+    if (!found) {
+      left[pair.key()] = pair.value();
+      continue;
+    }
+    if (!found->is_object() || !pair.value().is_object()) continue;
+    bool member = found->get_object().empty() || pair.value().get_object().empty();
+    json::object both = union_of(std::move(found->get_object()), pair.value().get_object());
+    if (member && !both.empty()) both["."].emplace_object();
+    left[pair.key()] = std::move(both);
+  }
+  return left;
+}
+
+json::object difference_of(const json::object& left, const json::object& right) {
+  json::object out;
+  for (const auto& pair : left) {
+    const json::value* other = right.if_contains(pair.key());
+    if (!other) {
+      out[pair.key()] = pair.value();
+      continue;
+    }
+    if (!pair.value().is_object() || !other->is_object() || pair.key() == ".") continue;
+    const json::object& inner = pair.value().get_object();
+    if (inner.empty()) {
+      if (!other->get_object().empty() && !other->get_object().contains(".")) out[pair.key()] = pair.value();
+      continue;
+    }
+    json::object rest = difference_of(inner, other->get_object());
+    if (!rest.empty()) out[pair.key()] = std::move(rest);
+  }
+  return out;
+}
+
+void strip_unowned(json::object& fields) {
+  drop(fields, "f:apiVersion");
+  drop(fields, "f:kind");
+  json::value* metadata = fields.if_contains("f:metadata");
+  if (!metadata || !metadata->is_object()) return;
+  json::object& inner = metadata->get_object();
+  for (std::string_view name : {"f:name", "f:namespace", "f:uid", "f:resourceVersion", "f:generation", "f:creationTimestamp",
+                                "f:selfLink", "f:managedFields", "f:deletionTimestamp", "f:deletionGracePeriodSeconds"}) {
+    drop(inner, name);
+  }
+  if (inner.empty()) drop(fields, "f:metadata");
+}
+
+json::value laid_over(const Place& place, json::value live, const json::value& applied) {
+  bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
+  if (place.kind == Place::Kind::leaf || !fits) return applied;
+  for (const Child& child : children_of(place, applied)) {
+    if (json::value* old = mutable_child(place, live, child.element)) {
+      json::value merged = laid_over(child.place, std::move(*old), *child.value);
+      *old = std::move(merged);
+    } else if (live.is_array()) {
+      live.get_array().push_back(*child.value);
+    } else {
+      live.get_object()[child.element.substr(2)] = *child.value;
+    }
+  }
+  return live;
+}
+
+void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
+           const std::vector<const json::object*>& others) {
+  for (const auto& pair : before) {
+    std::string_view element = pair.key();
+    if (element == "." || element.size() < 2) continue;
+    json::value* child = mutable_child(place, value, element);
+    if (!child) continue;
+    std::vector<const json::object*> inner;
+    for (const json::object* other : others) {
+      if (other->contains(element)) inner.push_back(&subtree(*other, element));
+    }
+    if (!now.contains(element) && inner.empty()) {
+      erase_child(place, value, element);
+      continue;
+    }
+    for (const Child& known : children_of(place, value)) {
+      if (known.element == element) prune(known.place, *child, subtree(before, element), subtree(now, element), inner);
+    }
+  }
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Field sets: which fields of an object somebody set, as the tree of path elements that metadata.managedFields holds
+// (FieldsV1): f:<field or map key>, k:<keys of a list item, as JSON>, v:<item of a set, as JSON>. A node that is empty, or
+// has ".", is itself a member. What is atomic to the schema is one leaf. Pure.
+// Source: structured-merge-diff, fieldpath; Kubernetes "Server-Side Apply".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "store/schema/type.h"
+
+namespace coracle::schema {
+
+// Without moving the others: Boost's erase puts the last in the gap.
+inline void drop(json::object& object, std::string_view name) {
+  auto found = object.find(name);
+  if (found != object.end()) object.stable_erase(found);
+}
+
+// What stands at a place of an object, as far as merging goes.
+struct Place {
+  enum class Kind : uint8_t { leaf, object, map, list_map, list_set };
+  Kind kind = Kind::leaf;
+  const Type* type = nullptr;    // object
+  const Field* field = nullptr;  // map, list_map, list_set: of the container
+
+  static Place of(const Type& type) { return {Kind::object, &type, nullptr}; }
+  static Place of_field(const Field& field);
+  static Place of_item(const Field& container);
+};
+
+struct Child {
+  std::string element;  // "f:spec"
+  Place place;
+  const json::value* value;
+};
+
+// The children of a value; none for a leaf, or for a value of another type than the schema says.
+std::vector<Child> children_of(const Place& place, const json::value& value);
+// The child at `element`, or nullptr.
+const json::value* child_at(const Place& place, const json::value& value, std::string_view element);
+
+enum class Dots { no, yes };  // yes: maps and lists that are there are members themselves, as writers other than apply record
+json::object fields_of(const Place& place, const json::value& value, Dots dots);
+
+// What `now` has that `before` has not, or has otherwise; and what is gone.
+json::object changed_fields(const Place& place, const json::value& before, const json::value& now);
+json::object removed_fields(const Place& place, const json::value& before, const json::value& now);
+
+json::object union_of(json::object left, const json::object& right);
+json::object difference_of(const json::object& left, const json::object& right);
+
+// apiVersion, kind, names, versions and times belong to nobody.
+void strip_unowned(json::object& fields);
+
+// `live` with `applied` laid over it: lists and maps merge as the schema says.
+json::value laid_over(const Place& place, json::value live, const json::value& applied);
+// Takes out of `value` what is in `before` but neither in `now` nor in any of `others`.
+void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
+           const std::vector<const json::object*>& others);
+
+}  // namespace coracle::schema
