@@ -3,6 +3,7 @@
 // waits, a namespace that is active and has content to be removed. Source: Kubernetes API conventions, "Spec and Status";
 // "Pod Quality of Service Classes".
 #include "store/object/quantity.h"
+#include "store/schema/decode.h"
 #include "store/schema/default.h"
 #include "store/schema/defaults/rules.h"
 
@@ -55,9 +56,10 @@ void begin_life(const KindInfo& kind, json::value& object) {
   if (kind.kind == kPod) return begin_pod(object);
   if (kind.kind == kNamespace) return begin_namespace(object);
   if (kind.kind == kNode || !kind.subresource("status")) return;  // a node registers itself with its status
-  if (const Field* status = kind.type().field("status"); status && status->always) {
-    object.get_object()["status"] = json::object();
-  }
+  const Field* status = kind.type().field("status");
+  if (!status || status->form != Form::object) return;
+  auto empty = decode(status->type(), json::object());
+  if (empty) object.get_object()["status"] = std::move(empty->value);
 }
 
 }  // namespace coracle::schema
