@@ -2,13 +2,13 @@
 // See dns_message.h.
 #include "daemon/network/dns_message.h"
 
-#include <ldns/ldns.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include "runtime/base/text.h"
+
+#include <ldns/ldns.h>  // last: it may define true and false
 
 namespace coracle::network {
 namespace {
