@@ -23,7 +23,8 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       queue_(BackoffPolicy{}, seams.clock),
       recorder_(seams.events, "kubelet", config_.node_name),
       actions_(seams.runtime),
-      probes_(actions_, recorder_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
+      probes_(actions_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); },
+              [this](const std::string& uid, const json::value& container, std::string text) { tell_unhealthy(uid, container, std::move(text)); }),
       node_object_(config_, seams.client, seams.runtime, seams.clock),
       worker_({.config = config_,
                .client = seams.client,
@@ -92,7 +93,18 @@ Result<void> Agent::adopt() {
   return {};
 }
 
+void Agent::tell_unhealthy(const std::string& uid, const json::value& container, std::string text) {
+  auto pod = table_.get(uid);
+  if (!pod || !pod->object || !pod->api()) return;
+  auto name = get_string(container, "name");
+  auto ref = find_container(pod->object->json(), name);
+  const char* list = ref && ref->role != Role::main ? "spec.initContainers{" : "spec.containers{";
+  recorder_.warning(*pod->api(), "Unhealthy", std::move(text), list + std::string(name) + "}");
+}
+
 void Agent::run(std::stop_token stop) {
+  // First of all the node: the scheduler waits for it.
+  if (auto registered = node_object_.refresh(); !registered) log_warning("node", registered.error().text());
   for (Informer* informer : {&seams_.pods, &seams_.config_maps, &seams_.secrets, &seams_.services})
     if (!informer->wait_synced(stop)) return;
   if (!config_.manifests_dir.empty()) static_pods_.read();

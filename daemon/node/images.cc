@@ -38,7 +38,12 @@ PullPolicy pull_policy(const json::value& container) {
   auto policy = get_string(container, "imagePullPolicy");
   if (policy == "Never") return PullPolicy::never;
   if (policy == "Always") return is_local_image(get_string(container, "image")) ? PullPolicy::never : PullPolicy::always;
-  return is_local_image(get_string(container, "image")) ? PullPolicy::never : PullPolicy::if_not_present;
+  std::string_view image = get_string(container, "image");
+  if (is_local_image(image)) return PullPolicy::never;
+  // Static pods have not been defaulted by the API.
+  std::string_view name = image.substr(image.rfind('/') + 1);
+  bool latest = name.find('@') == name.npos && (name.find(':') == name.npos || name.ends_with(":latest"));
+  return policy.empty() && latest ? PullPolicy::always : PullPolicy::if_not_present;
 }
 
 std::vector<runtime::Credentials> credentials_in(const json::value& secret) {

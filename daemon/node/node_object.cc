@@ -166,8 +166,7 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
                     {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", machine.arch}};
   return {{"capacity", node_capacity(config, machine)}, {"allocatable", node_allocatable(config, machine)},
           {"conditions", conditions(machine, enforcement, before, now)}, {"addresses", std::move(addresses)},
-          {"daemonEndpoints", json::object{{"kubeletEndpoint", json::object{{"Port", 10250}}}}}, {"nodeInfo", std::move(info)},
-          {"images", images_shown(images)}};
+          {"nodeInfo", std::move(info)}, {"images", images_shown(images)}};
 }
 
 NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carrying out a plan: sandbox, network and volumes, stopping, and the end of a pod. See pod_sync.h.
-#include <charconv>
-
 #include "daemon/node/files.h"
 #include "daemon/node/pod_sync.h"
 #include "daemon/node/status.h"
@@ -10,6 +8,16 @@
 #include "runtime/sys/file.h"
 
 namespace coracle::node {
+
+namespace {
+
+// A container that ended by itself meanwhile needs no signal.
+Result<void> unless_ended(Result<void> result) {
+  if (!result && (result.error().code() == Code::not_found || result.error().code() == Code::conflict)) return {};
+  return result;
+}
+
+}  // namespace
 
 Result<void> PodSync::apply(const Plan& plan) {
   for (const auto& step : plan.steps) TRY(apply(step));
@@ -35,11 +43,7 @@ Result<void> PodSync::apply(const Step& step) {
 
 Result<void> PodSync::create_sandbox() {
   tell_unenforceable();
-  auto prepared = prepare_volumes();
-  if (!prepared) {
-    event(true, "FailedMount", prepared.error().text());
-    return prepared;
-  }
+  TRY(prepare_volumes());
   SandboxMark mark{record_.key, uid_, format_time(seams_.clock.now()), grace_seconds(pod()), get_bool(pod(), "spec.hostNetwork"), desired_.is_static};
   auto spec = make_sandbox_spec(pod(), uid_, mark.to_text(), seams_.network.cluster_domain, seams_.config.pod_pids_max);
   auto created = seams_.runtime.create_sandbox(spec);
@@ -73,8 +77,10 @@ Result<void> PodSync::attach_network() {
 
 Result<void> PodSync::prepare_volumes() {
   TRY(sys::make_directories(paths_.state, 0750));
-  VolumeResult result = TRY(worker_.volumes_.prepare(pod(), paths_, lookup(), identity()));
-  entry_.volumes_refresh_at = result.refresh_at;
+  auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity());
+  if (!result) event(true, "FailedMount", result.error().text());
+  if (!result) return result.take_error();
+  entry_.volumes_refresh_at = result->refresh_at;
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
   seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.stale_volumes = false; });
@@ -87,9 +93,7 @@ void PodSync::refresh_volumes() {
   bool due = entry_.volumes_refresh_at && *entry_.volumes_refresh_at <= seams_.clock.now();
   if (!due && !desired_.stale_volumes) return;
   auto prepared = prepare_volumes();
-  if (prepared) return;
-  event(true, "FailedMount", prepared.error().text());
-  again_at(seams_.clock.steady() + kConfigErrorRetry);
+  if (!prepared) again_at(seams_.clock.steady() + kConfigErrorRetry);
 }
 
 // ---- stopping ----
@@ -112,10 +116,10 @@ Result<void> PodSync::stop_container(const Step& step) {
   } else if (step.kind == StepKind::terminate) {
     stopping.terminated = true;
     int signal = signal_number(record->mark.stop_signal).value_or(15);
-    TRY(seams_.runtime.signal_container(uid_, record->id(), signal).wrap("stop container " + step.container));
+    TRY(unless_ended(seams_.runtime.signal_container(uid_, record->id(), signal)).wrap("stop container " + step.container));
   } else {
     stopping.terminated = stopping.killed = true;
-    TRY(seams_.runtime.kill_container(uid_, record->id()).wrap("kill container " + step.container));
+    TRY(unless_ended(seams_.runtime.kill_container(uid_, record->id())).wrap("kill container " + step.container));
   }
   again_at(stopping.deadline);
   return {};
@@ -143,9 +147,7 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
 Result<void> PodSync::discard_sandbox() {
   event(false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
   seams_.probes.forget_pod(uid_);
-  TRY(seams_.network.detach(uid_).wrap("detach network"));
-  TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
-  record_.sandbox = SandboxFact::absent;
+  TRY(remove_sandbox());
   record_.network_known = record_.initialized = false;
   record_.ips.clear();
   for (auto& container : record_.containers) {
@@ -154,6 +156,13 @@ Result<void> PodSync::discard_sandbox() {
     entry_.start_failed.erase(container.name);
   }
   return {};
+}
+
+// The namespace first: the kernel takes its interfaces away with it, faster than anybody could one by one.
+Result<void> PodSync::remove_sandbox() {
+  TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
+  record_.sandbox = SandboxFact::absent;
+  return seams_.network.detach(uid_).wrap("detach network");
 }
 
 // The results are kept, everything else is given back.
@@ -168,12 +177,8 @@ Result<void> PodSync::release() {
     TRY(sys::replace_file(paths_.state + "/status.json", to_text(status)).wrap("keep the pod's results"));
   }
   seams_.probes.forget_pod(uid_);
-  if (record_.sandbox != SandboxFact::absent) {
-    TRY(seams_.network.detach(uid_).wrap("detach network"));
-    TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
-  }
+  if (record_.sandbox != SandboxFact::absent) TRY(remove_sandbox());
   TRY(worker_.volumes_.remove(paths_));
-  record_.sandbox = SandboxFact::absent;
   record_.released = true;
   record_.network_known = false;
   return {};

@@ -26,9 +26,15 @@ SteadyTime steady_of(WallTime when, const Clock& clock) {
 }
 
 // A stand-in for a pod of which only the sandbox is left: enough to end it.
-Result<ObjectPtr> object_of(const SandboxMark& mark) {
+Result<ObjectPtr> object_of(const SandboxMark& mark, const runtime::SandboxState& sandbox) {
+  json::array containers;
+  for (const auto& state : sandbox.containers) {
+    std::string name = ContainerMark::from_text(state.metadata).name;
+    bool seen = std::any_of(containers.begin(), containers.end(), [&](const auto& c) { return get_string(c, "name") == name; });
+    if (!name.empty() && !seen) containers.push_back(json::object{{"name", name}});
+  }
   json::object metadata{{"namespace", mark.pod.ns}, {"name", mark.pod.name}, {"uid", mark.uid}};
-  json::object spec{{"containers", json::array()}, {"terminationGracePeriodSeconds", mark.grace_seconds}};
+  json::object spec{{"containers", std::move(containers)}, {"terminationGracePeriodSeconds", mark.grace_seconds}};
   return Object::make(kPod, json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
 }
 
@@ -43,6 +49,7 @@ Result<Outcome> PodSync::run() {
   take_reports();
   admit();
   take_verdicts();
+  shorten_grace();
   refresh_volumes();
   Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady()));
   take_verdict(plan);
@@ -73,7 +80,7 @@ Result<bool> PodSync::prepare() {
     }
     SandboxMark mark = SandboxMark::from_text(sandbox->metadata);
     if (mark.uid.empty()) mark = {Key{"unknown", uid_}, uid_, "", 0, false, false};
-    desired_.object = TRY(object_of(mark));
+    desired_.object = TRY(object_of(mark, *sandbox));
   }
   record_.uid = uid_;
   record_.key = desired_.object->key();
@@ -105,11 +112,6 @@ Result<void> PodSync::look() {
   runtime::SandboxState sandbox;
   if (found) sandbox = *std::move(found);
   record_.sandbox = !found ? SandboxFact::absent : sandbox.alive ? SandboxFact::alive : SandboxFact::dead;
-  if (record_.containers.empty() && !sandbox.containers.empty()) {  // of a pod that nobody knows any more
-    for (const auto& state : sandbox.containers)
-      if (std::string name = ContainerMark::from_text(state.metadata).name; !name.empty() && !record_.find(name))
-        record_.containers.emplace_back(name);
-  }
   for (auto& container : record_.containers) look_at(container, sandbox);
   if (record_.sandbox == SandboxFact::alive && !record_.network_known) TRY(attach_network());
   return {};
@@ -237,8 +239,9 @@ void PodSync::take_verdicts() {
       continue;
     }
     std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
-    seams_.probes.watch({uid_, container->name, container->id(), desired_.object, address, steady_of(container->started_at, seams_.clock),
-                         container->started, container->ready});
+    if (!seams_.probes.watches(uid_, container->id()))
+      seams_.probes.watch({uid_, container->name, container->id(), *ref.spec, address, steady_of(container->started_at, seams_.clock),
+                           container->started, container->ready});
     ProbeVerdict verdict = seams_.probes.verdict(uid_, container->id());
     container->started = verdict.startup_passed;
     container->ready = verdict.startup_passed && verdict.ready;
@@ -267,6 +270,14 @@ void PodSync::admit() {
     desired_.admitted = true;
     seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.admitted = true; });
   }
+}
+
+// A later deletion may grant less time than what is under way was given.
+void PodSync::shorten_grace() {
+  if (!deleting()) return;
+  SteadyTime latest = seams_.clock.steady() + std::chrono::seconds(std::max<int64_t>(grace_seconds(pod()), 1));
+  for (auto& container : record_.containers)
+    if (container.stopping) container.stopping->deadline = std::min(container.stopping->deadline, latest);
 }
 
 void PodSync::take_verdict(const Plan& plan) {

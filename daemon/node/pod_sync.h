@@ -44,6 +44,7 @@ class PodSync {
   void take_pull(ContainerRecord& container, const PullDone& pull);
   void take_verdicts();
   void admit();
+  void shorten_grace();
   void take_verdict(const Plan& plan);
 
   // ---- doing ----
@@ -67,6 +68,7 @@ class PodSync {
   void begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook, std::chrono::seconds timeout);
   Result<void> stop_container(const Step& step);
   Result<void> discard_sandbox();
+  Result<void> remove_sandbox();
   Result<void> release();
   Result<void> forget();
   void remove_old_attempts(const ContainerRecord& record);
@@ -82,8 +84,9 @@ class PodSync {
   // Where status is read from: the newest of what the informer has and what we wrote.
   ObjectPtr api() const {
     const ObjectPtr& known = desired_.api();
-    if (entry_.written && (!known || (entry_.written->uid() == known->uid() && entry_.written->revision() > known->revision()))) return entry_.written;
-    return known;
+    bool newer = known && entry_.written && entry_.written->uid() == known->uid() && entry_.written->revision() > known->revision();
+    if (!newer) entry_.written.reset();
+    return newer ? entry_.written : known;
   }
   bool deleting() const { return desired_.gone || desired_.object->deleting(); }
   PodIdentity identity() const { return {seams_.config.node_name, seams_.config.node_ips, record_.ips, seams_.allocatable()}; }

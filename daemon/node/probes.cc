@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/node/pod.h"
-
 namespace coracle::node {
 
 namespace {
@@ -52,7 +50,7 @@ bool ProbeCount::add(bool success) {
 
 struct Probes::Probe {
   Probe(const json::value& spec_, std::optional<bool> initial) : spec(&spec_), timing(ProbeTiming::of(spec_)), count(timing, initial) {}
-  const json::value* spec;  // of the entry's pod
+  const json::value* spec;  // of the entry's container
   ProbeTiming timing;
   ProbeCount count;
 };
@@ -67,8 +65,9 @@ struct Probes::Entry {
   }
 };
 
-Probes::Probes(const Actions& actions, EventRecorder events, const Clock& clock, std::function<void(const std::string&)> changed)
-    : actions_(actions), events_(std::move(events)), clock_(clock), changed_(std::move(changed)), due_(BackoffPolicy{}, clock) {}
+Probes::Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string&)> changed,
+               std::function<void(const std::string&, const json::value&, std::string)> unhealthy)
+    : actions_(actions), clock_(clock), changed_(std::move(changed)), unhealthy_(std::move(unhealthy)), due_(BackoffPolicy{}, clock) {}
 
 Probes::~Probes() {
   stop_.request_stop();
@@ -80,14 +79,17 @@ void Probes::start(int threads) {
   state_.with([&](State& state) { state.threads_wanted = threads; });
 }
 
-void Probes::watch(const ProbedContainer& container) {
-  std::string key = entry_key(container.uid, container.id);
-  auto ref = find_container(container.pod->json(), container.name);
-  if (!ref) return;
+bool Probes::watches(const std::string& uid, const std::string& id) const {
+  return state_.with([&](const State& state) { return state.entries.count(entry_key(uid, id)) > 0; });
+}
+
+void Probes::watch(ProbedContainer watched) {
   auto entry = std::make_shared<Entry>();
-  entry->container = container;
+  entry->container = std::move(watched);
+  const ProbedContainer& container = entry->container;
+  std::string key = entry_key(container.uid, container.id);
   for (ProbeKind kind : kKinds) {
-    const json::value* spec = find(*ref->spec, probe_field(kind));
+    const json::value* spec = find(container.spec, probe_field(kind));
     if (!spec || !spec->is_object()) continue;
     // Until the first result: alive, not ready, not known to have started. What was known of a container found again holds.
     std::optional<bool> initial = true;
@@ -149,9 +151,7 @@ void Probes::run(const Key& key) {
   if (!entry) return;  // it has ended meanwhile
   for (auto& [kind, probe] : entry->probes) {
     if (key.name != probe_field(kind)) continue;
-    auto ref = find_container(entry->container.pod->json(), entry->container.name);
-    if (!ref) return;
-    ActionTarget target{entry->container.uid, entry->container.id, entry->container.address, ref->spec};
+    ActionTarget target{entry->container.uid, entry->container.id, entry->container.address, &entry->container.spec};
     ActionResult result = actions_.run(*probe.spec, target, probe.timing.timeout, stop_.get_token());
     if (stop_.stop_requested()) return;
     finish(entry, kind, result);
@@ -178,12 +178,7 @@ void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const A
     period = probe.timing.period;
   });
   if (!still_there) return;
-  if (!result.success) {
-    const char* list = "spec.containers{";
-    auto ref = find_container(container.pod->json(), container.name);
-    if (ref && ref->role != Role::main) list = "spec.initContainers{";
-    events_.warning(*container.pod, "Unhealthy", capital_name(kind) + " probe failed: " + result.text, list + container.name + "}");
-  }
+  if (!result.success) unhealthy_(container.uid, container.spec, capital_name(kind) + " probe failed: " + result.text);
   if (again) due_.add_after({key, probe_field(kind)}, period);
   if (startup_passed)
     for (const auto& [other, probe] : entry->probes)

@@ -14,12 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/event/recorder.h"
 #include "daemon/node/action.h"
 #include "daemon/queue/work_queue.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
-#include "store/object/object.h"
 
 namespace coracle::node {
 
@@ -54,7 +52,7 @@ struct ProbeVerdict {
 
 struct ProbedContainer {
   std::string uid, name, id;  // pod uid, container name, runtime id (changes with every attempt)
-  ObjectPtr pod;              // whose spec has the probes, and which events are about
+  json::value spec;           // the container's: a copy, lest old versions of its pod stay in memory
   std::string address;
   SteadyTime started;
   bool was_started = false, was_ready = false;  // what was known before (of a container found again)
@@ -62,12 +60,14 @@ struct ProbedContainer {
 
 class Probes {
  public:
-  // `changed` names a pod by uid whose verdict may differ.
-  Probes(const Actions& actions, EventRecorder events, const Clock& clock, std::function<void(const std::string&)> changed);
+  // `changed` names a pod whose verdict may differ; `unhealthy` hears of every failure.
+  Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string& uid)> changed,
+         std::function<void(const std::string& uid, const json::value& container, std::string text)> unhealthy);
   ~Probes();
 
   void start(int threads);  // they are made with the first probe
-  void watch(const ProbedContainer& container);       // does nothing when it is watched already
+  bool watches(const std::string& uid, const std::string& id) const;
+  void watch(ProbedContainer container);              // does nothing when it is watched already
   void forget(const std::string& uid, const std::string& id);
   void forget_pod(const std::string& uid);
   ProbeVerdict verdict(const std::string& uid, const std::string& id) const;
@@ -87,9 +87,9 @@ class Probes {
   void finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result);
 
   const Actions& actions_;
-  EventRecorder events_;
   const Clock& clock_;
   std::function<void(const std::string&)> changed_;
+  std::function<void(const std::string&, const json::value&, std::string)> unhealthy_;
   std::stop_source stop_;
   WorkQueue due_;  // keys: {uid/id, kind}
   Guarded<State> state_;

@@ -20,13 +20,13 @@ class Session : public ExecSession {
     Fd output = process_->take_stdout(), errors = process_->take_stderr();
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
     if (terminal) {
-      pumps_.emplace_back([this, &out](std::stop_token stop) { files::pump(input_, [&](auto bytes) { return out.write_stdout(bytes); }, stop); });
+      pumps_.emplace_back([this, &out] { files::pump(input_, [&](auto bytes) { return out.write_stdout(bytes); }, stop_.get_token()); });
       return;
     }
     if (output)
-      pumps_.emplace_back([fd = std::move(output), &out](std::stop_token stop) { files::pump(fd, [&](auto bytes) { return out.write_stdout(bytes); }, stop); });
+      pumps_.emplace_back([this, fd = std::move(output), &out] { files::pump(fd, [&](auto bytes) { return out.write_stdout(bytes); }, stop_.get_token()); });
     if (errors)
-      pumps_.emplace_back([fd = std::move(errors), &out](std::stop_token stop) { files::pump(fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop); });
+      pumps_.emplace_back([this, fd = std::move(errors), &out] { files::pump(fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop_.get_token()); });
     terminal_ = false;
   }
   ~Session() override {
@@ -45,23 +45,17 @@ class Session : public ExecSession {
   void resize(uint16_t width, uint16_t height) override { (void)process_->resize(width, height); }  // cosmetic
   Result<int> wait() override {
     auto code = process_->wait(stop_.get_token());
-    pumps_.clear_when_done();
+    pumps_.clear();  // joins them: all output was delivered, or nobody wants it
     return code;
   }
+  void hang_up() override { stop_.request_stop(); }  // the process is killed with the session
 
  private:
-  struct Pumps : std::vector<std::jthread> {
-    void clear_when_done() {
-      for (auto& thread : *this)
-        if (thread.joinable()) thread.join();
-      clear();
-    }
-  };
   std::unique_ptr<runtime::Exec> process_;
   bool terminal_ = true;
   Fd input_;
   std::stop_source stop_;
-  Pumps pumps_;
+  std::vector<std::jthread> pumps_;
 };
 
 std::string names_of(const json::value& pod, const char* list) {
