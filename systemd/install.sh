@@ -1,0 +1,266 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs Coracle on a Debian 12 or 13 machine: packages, build, binaries, unit, configuration; starts coracled and waits
+# until it is ready. Running it again upgrades in place: the daemon is restarted, no pod is.
+#
+#   sudo systemd/install.sh              install or upgrade
+#   sudo systemd/install.sh --hello      … and run a first application
+#   sudo systemd/install.sh --uninstall  take everything away but the data
+#   sudo systemd/install.sh --purge      … and the data too
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+build=${CORACLE_BUILD:-$root/build}
+kubeconfig=/etc/coracle/admin.kubeconfig
+pid_file=/run/coracle/coracled.pid
+daemon_log=/var/log/coracled.log
+ready_seconds=120
+
+usage() { sed -n '6,9s/^# \{0,3\}//p' "$0"; }
+say() { printf '\n%s\n' "$*"; }
+die() { echo "install.sh: $*" >&2; exit 1; }
+
+action=install hello=0
+while [ $# -gt 0 ]; do
+  case $1 in
+    --hello) hello=1 ;;
+    --uninstall) action=uninstall ;;
+    --purge) action=purge ;;
+    -h|--help) usage; exit 0 ;;
+    *) echo "install.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+
+with_systemd() { [ -d /run/systemd/system ]; }
+ctl() { coraclectl --kubeconfig "$kubeconfig" "$@"; }
+
+check_machine() {
+  [ "$(id -u)" -eq 0 ] || die "needs root: sudo systemd/install.sh"
+  [ -r /etc/os-release ] || die "this is no Debian: there is no /etc/os-release"
+  local id id_like version
+  id=$(. /etc/os-release; echo "${ID:-}")
+  id_like=$(. /etc/os-release; echo "${ID_LIKE:-}")
+  version=$(. /etc/os-release; echo "${VERSION_ID:-}")
+  case " $id $id_like " in *" debian "*) ;; *) die "this is $id, not Debian: the packages it needs are known by Debian's names only" ;; esac
+  if [ "$id" = debian ] && [ -n "$version" ] && [ "${version%%.*}" -lt 12 ]; then die "Debian $version is too old: it takes 12 or 13"; fi
+  command -v apt-get >/dev/null || die "apt-get is missing"
+}
+
+# ---- build ----
+
+# The programs that are installed, and nothing of the tests.
+targets() {
+  meson introspect "$build" --targets | python3 -c '
+import json, os, sys
+for target in json.load(sys.stdin):
+    if target["installed"]:
+        for name in target["filename"]: print(os.path.relpath(name, sys.argv[1]))' "$build"
+}
+
+compile() {
+  local log started=$SECONDS
+  log=$(mktemp)
+  if [ -f "$build/build.ninja" ]; then meson configure "$build" --prefix=/usr >"$log" 2>&1
+  else meson setup "$build" --prefix=/usr >"$log" 2>&1
+  fi || { tail -n 40 "$log" >&2; rm -f "$log"; die "meson could not set up $build (above)"; }
+  # shellcheck disable=SC2046  # a list of targets
+  ninja -C "$build" $(targets) >"$log" 2>&1 ||
+    { grep -v '^\[' "$log" | tail -n 60 >&2; rm -f "$log"; die "the build failed (above)"; }
+  rm -f "$log"
+  [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$build"
+  echo "built in $((SECONDS - started)) s"
+}
+
+# ---- files ----
+
+installed_files="
+/usr/bin/coracled /usr/bin/coraclectl /usr/bin/coracle-oci /usr/libexec/coracle /usr/lib/coracle /usr/share/coracle
+/usr/share/doc/coracle /usr/lib/systemd/system/coracled.service /usr/lib/systemd/system/coracle-pods.service
+/usr/lib/sysctl.d/50-coracle.conf /usr/lib/tmpfiles.d/coracle.conf /usr/lib/modules-load.d/coracle.conf
+/usr/share/bash-completion/completions/coraclectl /usr/share/zsh/vendor-completions/_coraclectl
+/usr/share/fish/vendor_completions.d/coraclectl.fish"
+
+install_completion() {  # install_completion SHELL FILE
+  local text
+  text=$(coraclectl completion "$1" 2>/dev/null) && [ -n "$text" ] || return 0
+  mkdir -p "$(dirname "$2")"
+  printf '%s\n' "$text" >"$2"
+}
+
+install_files() {
+  meson install -C "$build" --no-rebuild --quiet
+  mkdir -p /etc/coracle/manifests /var/log/pods
+  [ -e /etc/coracle/config.yaml ] || cp /usr/share/coracle/config.example.yaml /etc/coracle/config.yaml
+  coracled --config /etc/coracle/config.yaml --check-config || die "/etc/coracle/config.yaml is not accepted (above)"
+  install_completion bash /usr/share/bash-completion/completions/coraclectl
+  install_completion zsh /usr/share/zsh/vendor-completions/_coraclectl
+  install_completion fish /usr/share/fish/vendor_completions.d/coraclectl.fish
+  local module
+  while read -r module; do
+    case $module in ''|'#'*) continue ;; esac
+    modprobe "$module" 2>/dev/null || true  # built in, or loaded when first used; the daemon says what is missing
+  done </usr/lib/modules-load.d/coracle.conf
+  sysctl -q -p /usr/lib/sysctl.d/50-coracle.conf 2>/dev/null || true  # a container may not; the daemon sets what it needs
+}
+
+# ---- the daemon, with and without systemd ----
+
+# The pid of a running coracled of ours that no systemd looks after.
+direct_pid() {
+  local pid
+  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] || return 1
+  case $(readlink "/proc/$pid/exe" 2>/dev/null) in /usr/bin/coracled*) echo "$pid" ;; *) return 1 ;; esac
+}
+
+stop_direct() {
+  local pid waited
+  pid=$(direct_pid) || return 0
+  kill -TERM "$pid"
+  for ((waited = 0; waited < 150; waited++)); do
+    [ -d "/proc/$pid" ] || break
+    sleep 0.2
+  done
+  [ ! -d "/proc/$pid" ] || die "coracled ($pid) does not end"
+  rm -f "$pid_file"
+}
+
+start_daemon() {
+  if with_systemd; then
+    systemctl daemon-reload
+    systemd-tmpfiles --create /usr/lib/tmpfiles.d/coracle.conf
+    systemctl enable --quiet coracled.service
+    systemctl restart coracled.service || { journalctl -u coracled -n 30 --no-pager >&2; die "coracled does not start (above)"; }
+    return
+  fi
+  echo "systemd is not PID 1 here: starting coracled directly. It ends with this machine and is not restarted by itself;"
+  echo "its log is $daemon_log, its pid in $pid_file."
+  stop_direct
+  mkdir -p /run/coracle
+  chmod 0700 /run/coracle
+  setsid /usr/bin/coracled --config /etc/coracle/config.yaml >>"$daemon_log" 2>&1 </dev/null &
+  echo $! >"$pid_file"
+  disown
+}
+
+wait_ready() {
+  local end=$((SECONDS + ready_seconds))
+  until [ -s "$kubeconfig" ] && ctl get nodes 2>/dev/null | grep -qw Ready; do
+    if ! with_systemd && ! direct_pid >/dev/null; then
+      tail -n 30 "$daemon_log" >&2
+      die "coracled ended (its log is above)"
+    fi
+    if [ "$SECONDS" -ge "$end" ]; then
+      if with_systemd; then journalctl -u coracled -n 30 --no-pager >&2; else tail -n 30 "$daemon_log" >&2; fi
+      die "coracled is not ready after $ready_seconds s (its log is above)"
+    fi
+    sleep 0.2
+  done
+}
+
+install_all() {
+  check_machine
+  say "packages"
+  if [ "$hello" = 1 ]; then systemd/packages.sh build hello; else systemd/packages.sh build; fi
+  say "build"
+  compile
+  say "install"
+  install_files
+  start_daemon
+  wait_ready
+  coracled --version
+  ctl get nodes -o wide
+}
+
+# ---- hello ----
+
+# An image out of one static program.
+make_busybox_image() {
+  local dir=$1 applet
+  mkdir -p "$dir/bin" "$dir/etc" "$dir/tmp" "$dir/root" "$dir/www"
+  chmod 1777 "$dir/tmp"
+  cp "$(command -v busybox)" "$dir/bin/busybox"
+  for applet in $("$dir/bin/busybox" --list); do
+    [ "$applet" = busybox ] || ln -s busybox "$dir/bin/$applet"
+  done
+  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$dir/etc/passwd"
+  printf 'root:x:0:\nnogroup:x:65534:\n' >"$dir/etc/group"
+  ctl image pack "$dir" localhost/busybox:latest --cmd sh
+}
+
+run_hello() {
+  local dir started ms pod address
+  say "hello: an image from busybox-static, a Deployment with 2 replicas, a Service, a ConfigMap"
+  dir=$(mktemp -d)
+  make_busybox_image "$dir" || { rm -rf "$dir"; die "the image could not be made (above)"; }
+  rm -rf "$dir"
+  started=$(date +%s%N)
+  ctl apply -f /usr/share/coracle/hello.yaml
+  ctl rollout status deployment/hello --timeout=120s ||
+    { ctl get pods -o wide >&2; ctl describe pods -l app=hello 2>/dev/null | tail -n 40 >&2; die "the pods do not run (above)"; }
+  ms=$((($(date +%s%N) - started) / 1000000))
+  say "\$ coraclectl get pods -o wide"
+  ctl get pods -o wide
+  pod=$(ctl get pods -l app=hello -o 'jsonpath={.items[0].metadata.name}')
+  say "\$ coraclectl logs $pod --tail=1"
+  ctl logs "$pod" --tail=1
+  address=$(ctl get service hello -o 'jsonpath={.spec.clusterIP}')
+  say "\$ wget -qO- http://$address"
+  busybox wget -qO- -T 10 "http://$address" || die "the Service does not answer"
+  say "From apply to both pods ready: $ms ms."
+  cat <<NEXT
+
+What next:
+  coraclectl scale deployment/hello --replicas=4 && coraclectl get pods -w
+  coraclectl exec -it deploy/hello -- sh
+  coraclectl delete -f /usr/share/coracle/hello.yaml
+  coraclectl doctor                 what this machine can and cannot do
+  kubectl --kubeconfig $kubeconfig get all -A
+NEXT
+}
+
+# ---- uninstall ----
+
+# What is still mounted below our directories goes before they do.
+unmount_below() {
+  local dir=$1 target
+  awk -v dir="$dir/" 'index($5, dir) == 1 {print $5}' /proc/self/mountinfo | sort -r | while read -r target; do
+    umount -l "$(printf '%b' "$target")" || true
+  done
+}
+
+uninstall() {
+  [ "$(id -u)" -eq 0 ] || die "needs root: sudo systemd/install.sh --$action"
+  say "stopping the pods and the daemon"
+  if with_systemd && [ -e /usr/lib/systemd/system/coracled.service ]; then
+    systemctl disable --quiet coracled.service || true
+    systemctl stop coracled.service coracle-pods.service || true
+  fi
+  stop_direct
+  if [ -x /usr/libexec/coracle/stop-pods ] && [ -x /usr/bin/coracled ]; then
+    /usr/libexec/coracle/stop-pods 10 || echo "install.sh: some pods could not be removed (above)" >&2
+  fi
+  local hierarchy
+  for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+    [ ! -d "$hierarchy/coracle" ] || find "$hierarchy/coracle" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+  say "removing files"
+  # shellcheck disable=SC2086  # a list of files
+  rm -rf $installed_files
+  unmount_below /run/coracle
+  rm -rf --one-file-system /run/coracle
+  rm -f "$daemon_log"
+  if with_systemd; then systemctl daemon-reload; systemctl reset-failed coracled.service coracle-pods.service 2>/dev/null || true; fi
+  if [ "$action" = purge ]; then
+    unmount_below /var/lib/coracle
+    rm -rf --one-file-system /var/lib/coracle /etc/coracle /var/log/pods
+    echo "Coracle and its data are gone. The Debian packages that were installed for it stay."
+  else
+    echo "Coracle is gone. Its data stays in /var/lib/coracle and /etc/coracle; --purge takes it away."
+  fi
+}
+
+case $action in
+  install) install_all; if [ "$hello" = 1 ]; then run_hello; fi ;;
+  *) uninstall ;;
+esac

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The unit files as systemd reads them, the scripts as their shells do, the presets as the daemon does. TAP.
+set -uo pipefail
+source=${CORACLE_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
+n=0 bad=0
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
+ok() { n=$((n + 1)); echo "ok $n - $*"; }
+not_ok() { n=$((n + 1)); bad=1; echo "not ok $n - $*"; }
+check() { local name=$1 out; shift; if out=$("$@" 2>&1) && [ -z "$out" ]; then ok "$name"; else not_ok "$name"; echo "$out" | sed 's/^/  | /'; fi; }
+
+if command -v systemd-analyze >/dev/null; then
+  for unit in coracled.service coracle-pods.service; do  # the programs need not be installed to judge the units
+    sed -E 's#^(Exec(Start|Stop))=[^ ]+#\1=/bin/true#' "$source/systemd/$unit" >"$T/$unit"
+  done
+  for unit in coracled.service coracle-pods.service; do
+    check "systemd-analyze verify $unit" systemd-analyze verify --man=no "$T/$unit"
+  done
+else
+  ok "systemd-analyze verify # SKIP systemd-analyze is not here"
+fi
+for script in install.sh packages.sh stop-pods; do
+  check "$script is good $(head -n 1 "$source/systemd/$script")" "$([ "$script" = install.sh ] && echo bash || echo sh)" -n "$source/systemd/$script"
+done
+check "--help needs no root and no systemd" bash -c '"$1" --help | grep -q -- --purge' - "$source/systemd/install.sh"
+check "an unknown option is named" bash -c '"$1" --nonsense 2>&1 | grep -q "unknown option --nonsense"' - "$source/systemd/install.sh"
+exit $bad
