@@ -8,6 +8,7 @@
 // on one sandbox are serialised inside. Two implementations pass one contract suite: the real one and the tests' fake.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -103,6 +104,8 @@ struct ContainerSpec {
   LogPolicy log;
   bool open_stdin = false;  // false: /dev/null
   bool stdin_once = false;  // the first attach that closes its input ends the container's
+  // The process's own 0, 1 and 2, for a caller that stays its reader; then no log is kept. Null: pause reads them.
+  std::shared_ptr<const std::array<Fd, 3>> streams;
   std::string stop_signal = "SIGTERM";
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json as structs: what a container is, in the OCI runtime specification's own terms. Filled by the node agent in
-// process, or read from a bundle by coracle-oci; one code path carries both out.
-// Source: opencontainers/runtime-spec v1.2, config.md and config-linux.md.
+// config.json as structs: what a container is, in the OCI runtime specification's own terms. Filled by the node agent
+// in process, or read from a bundle by coracle-oci; one code path carries both out. Source: opencontainers/runtime-spec
+// v1.2, config.md and config-linux.md.
 #pragma once
 
 #include <cstdint>
@@ -76,7 +76,7 @@ struct Device {
 
 struct DeviceRule {
   bool allow = false;
-  std::string type = "a";  // "a", "c", "b"
+  std::string type = "a";               // "a", "c", "b"
   std::optional<int64_t> major, minor;  // absent = all
   std::string access = "rwm";
 };
@@ -84,7 +84,7 @@ struct DeviceRule {
 struct Resources {
   std::vector<DeviceRule> devices;
   std::optional<int64_t> memory_limit_bytes, memory_reservation_bytes, memory_swap_bytes;  // -1 = unlimited
-  std::optional<uint64_t> cpu_shares, cpu_period_us, cpu_burst_us;                           // v1 shares, converted
+  std::optional<uint64_t> cpu_shares, cpu_period_us, cpu_burst_us;                         // v1 shares, converted
   std::optional<int64_t> cpu_quota_us, cpu_idle;
   std::string cpuset_cpus, cpuset_mems;
   std::optional<int64_t> pids_limit;

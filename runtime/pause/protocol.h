@@ -57,7 +57,7 @@ enum class Kind : uint32_t {
 enum RequestFlags : uint32_t {
   kHasLog = 1 << 0,
   kOpenStdin = 1 << 1,
-  kStdinOnce = 1 << 2,  // attach: the container's input ends with this client's
+  kStdinOnce = 1 << 2,  // launch: the container's input ends with its first client's
   kTerminal = 1 << 3,
   kHold = 1 << 4,  // stop before exec until released
   kNewPidNamespace = 1 << 5,

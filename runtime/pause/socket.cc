@@ -68,7 +68,11 @@ bool receive(int fd, bool& is_gone) {
 Failure forget(const char* id) {
   int slot = find_slot(id);
   if (slot < 0) return {0, Stage::none, -1};  // as good as done
-  if (pod.slots[slot].status != Status::ended) return {kEbusy, Stage::slot, -1};
+  if (pod.slots[slot].status != Status::ended) {
+    if (!pod.slots[slot].is_exec) return {kEbusy, Stage::slot, -1};
+    pod.slots[slot].is_orphan = true;  // dropped when it ends
+    return {0, Stage::none, -1};
+  }
   free_slot(slot);
   return {0, Stage::none, -1};
 }

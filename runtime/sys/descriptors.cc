@@ -37,6 +37,7 @@ Result<Fd> make_memfd(const std::string& name, std::string_view content, bool se
   Fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return Error::from_errno("memfd_create");
   TRY(write_all(fd, content).wrap("memfd"));
+  if (::lseek(fd.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind memfd");
   constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   if (seal && ::fcntl(fd.get(), F_ADD_SEALS, kSeals) < 0) return Error::from_errno("seal memfd");
   return fd;
@@ -127,12 +128,24 @@ Result<std::vector<Ready>> epoll_wait(const Fd& epoll, std::optional<std::chrono
   return out;
 }
 
-Result<bool> wait_readable(const Fd& fd, std::optional<std::chrono::milliseconds> timeout) {
-  pollfd wait{fd.get(), POLLIN, 0};
+namespace {
+
+Result<bool> wait_for(const Fd& fd, short events, std::optional<std::chrono::milliseconds> timeout) {
+  pollfd wait{fd.get(), events, 0};
   int n = ::poll(&wait, 1, milliseconds(timeout));
   if (n < 0 && errno == EINTR) return false;
   if (n < 0) return Error::from_errno("poll");
   return n > 0;
+}
+
+}  // namespace
+
+Result<bool> wait_readable(const Fd& fd, std::optional<std::chrono::milliseconds> timeout) {
+  return wait_for(fd, POLLIN, timeout);
+}
+
+Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds> timeout) {
+  return wait_for(fd, POLLPRI, timeout);
 }
 
 Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode) {

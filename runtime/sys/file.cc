@@ -125,6 +125,13 @@ std::string fd_path(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.
 
 Result<std::string> read_all(const Fd& fd, size_t max) { return read_up_to(fd, max, "input"); }
 
+Result<std::string> read_from_start(const Fd& fd) {
+  char buffer[4096];
+  ssize_t n = ::pread(fd.get(), buffer, sizeof buffer, 0);
+  if (n < 0) return Error::from_errno("read");
+  return std::string(buffer, size_t(n));
+}
+
 Result<std::string> read_file(const std::string& path, size_t max) {
   Fd fd = TRY(open(path, O_RDONLY));
   return read_up_to(fd, max, path);

@@ -45,6 +45,7 @@ std::string fd_path(const Fd& fd);  // "/proc/self/fd/7": names what the descrip
 constexpr size_t kFileMax = 16 << 20;  // read_* refuses longer files, unless told otherwise
 
 Result<std::string> read_all(const Fd& fd, size_t max = kFileMax);  // to the end. Errors: too_large
+Result<std::string> read_from_start(const Fd& fd);  // a short file of the kernel's, wherever the descriptor stands
 Result<std::string> read_file(const std::string& path, size_t max = kFileMax);
 Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max = kFileMax);
 // A regular file beneath a hostile root; never blocks on a fifo. Errors: invalid when it is no regular file, too_large.
@@ -105,7 +106,8 @@ Result<Fd> lock_file(const std::string& path);
 
 // ---- descriptors that are no files ----
 
-Result<Fd> make_memfd(const std::string& name, std::string_view content, bool seal);  // sealed: nobody can change it
+Result<Fd> make_memfd(const std::string& name, std::string_view content,
+                      bool seal);  // at its start; sealed: nobody can change it
 struct Pipe {
   Fd read, write;
 };
@@ -128,6 +130,9 @@ struct Ready {
 Result<std::vector<Ready>> epoll_wait(const Fd& epoll, std::optional<std::chrono::milliseconds> timeout);
 // Waits until `fd` is readable (or hung up). False: timed out.
 Result<bool> wait_readable(const Fd& fd, std::optional<std::chrono::milliseconds> timeout);
+// As wait_readable, for a file of the kernel's that announces its changes (cgroup.events), read before by this
+// descriptor.
+Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds> timeout);
 
 // ---- sockets between processes of this machine ----
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// IPv4 sockets for datagrams and for connections under way, for those that serve or ask many at once (DNS): nonblocking,
-// born close-on-exec. A call that would have to wait says unavailable (EAGAIN): go back to epoll.
-// Source: ip(7), udp(7), tcp(7).
+// IPv4 sockets for datagrams and for connections under way, for those that serve or ask many at once (DNS):
+// nonblocking, born close-on-exec. A call that would have to wait says unavailable (EAGAIN): go back to epoll. Source:
+// ip(7), udp(7), tcp(7).
 #pragma once
 
 #include <compare>

@@ -60,7 +60,8 @@ Tuple read_tuple(nlattr* from) {
   nlattr* proto[CTA_PROTO_MAX + 1];
   if (!from || nla_parse_nested(parts, CTA_TUPLE_MAX, from, nullptr) < 0) return out;
   if (!parts[CTA_TUPLE_IP] || nla_parse_nested(ip, CTA_IP_MAX, parts[CTA_TUPLE_IP], nullptr) < 0) return out;
-  if (!parts[CTA_TUPLE_PROTO] || nla_parse_nested(proto, CTA_PROTO_MAX, parts[CTA_TUPLE_PROTO], nullptr) < 0) return out;
+  if (!parts[CTA_TUPLE_PROTO] || nla_parse_nested(proto, CTA_PROTO_MAX, parts[CTA_TUPLE_PROTO], nullptr) < 0)
+    return out;
   if (!ip[CTA_IP_V4_SRC] || !ip[CTA_IP_V4_DST] || !proto[CTA_PROTO_NUM]) return out;
   out.source = ntohl(nla_get_u32(ip[CTA_IP_V4_SRC]));
   out.destination = ntohl(nla_get_u32(ip[CTA_IP_V4_DST]));
@@ -81,8 +82,8 @@ int collect(nl_msg* message, void* argument) {
   if (nlmsg_parse(nlmsg_hdr(message), sizeof(nfgenmsg), attributes, CTA_MAX, nullptr) < 0) return NL_SKIP;
   Tuple original = read_tuple(attributes[CTA_TUPLE_ORIG]), reply = read_tuple(attributes[CTA_TUPLE_REPLY]);
   if (!original.udp || !reply.udp) return NL_OK;
-  UdpFlow flow{original.source, original.destination, original.source_port, original.destination_port,
-               reply.source, reply.source_port};
+  UdpFlow flow{original.source,           original.destination, original.source_port,
+               original.destination_port, reply.source,         reply.source_port};
   if (collector->gone(flow))
     collector->tuples.emplace_back(static_cast<const char*>(nla_data(attributes[CTA_TUPLE_ORIG])),
                                    size_t(nla_len(attributes[CTA_TUPLE_ORIG])));
@@ -106,7 +107,7 @@ Result<size_t> forget_udp_flows(const std::function<bool(const UdpFlow&)>& gone)
     if (nla_put(removal.get(), CTA_TUPLE_ORIG | NLA_F_NESTED, int(tuple.size()), tuple.data()) < 0)
       return Error(Code::internal, "conntrack message: out of memory");
     rc = nl_send_sync(socket.get(), removal.release());  // frees it
-    if (rc >= 0) ++forgotten;  // else it has just ended by itself
+    if (rc >= 0) ++forgotten;                            // else it has just ended by itself
   }
   return forgotten;
 }

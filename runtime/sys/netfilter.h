@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Netfilter beside the rules themselves (those go through libnftables): the kernel's memory of translated flows, and news
-// of tables that somebody removed. Source: nfnetlink, kernel include/uapi/linux/netfilter/nfnetlink_conntrack.h and
-// nf_tables.h; conntrack(8).
+// Netfilter beside the rules themselves (those go through libnftables): the kernel's memory of translated flows, and
+// news of tables that somebody removed. Source: nfnetlink, kernel include/uapi/linux/netfilter/nfnetlink_conntrack.h
+// and nf_tables.h; conntrack(8).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace coracle::sys {
 
-struct UdpFlow {  // addresses in host order
+struct UdpFlow {                         // addresses in host order
   uint32_t source = 0, destination = 0;  // as the first packet bore them
   uint16_t source_port = 0, destination_port = 0;
   uint32_t answering = 0;  // who answers: the destination after translation

@@ -23,7 +23,8 @@ struct Endpoint {
 
 // Listens on a numeric IPv4 or IPv6 address; port 0 picks one. Errors: invalid (no address), conflict (in use), ...
 Result<Fd> listen_tcp(const std::string& address, uint16_t port);
-// The next waiting connection, without delay for small writes and with keep-alive probes. Errors: unavailable when none waits.
+// The next waiting connection, without delay for small writes and with keep-alive probes. Errors: unavailable when none
+// waits.
 Result<Fd> accept_tcp(const Fd& listener);
 Endpoint local_endpoint(const Fd& socket);
 Endpoint peer_endpoint(const Fd& socket);
@@ -59,11 +60,11 @@ class Bell {  // Wakes whoever waits on fd(), from any thread; rings at most onc
 class ReadySet {  // Many descriptors, each with a number; an entry reports once and is then armed again by its user.
  public:
   ReadySet();
-  Result<void> add(int fd, uint64_t token);             // reports each time it is readable
-  Result<void> add_once(int fd, uint64_t token);        // reports once
+  Result<void> add(int fd, uint64_t token);       // reports each time it is readable
+  Result<void> add_once(int fd, uint64_t token);  // reports once
   Result<void> arm_again(int fd, uint64_t token);
   void remove(int fd);
-  std::vector<uint64_t> wait(Timeout timeout);          // empty: the time is over
+  std::vector<uint64_t> wait(Timeout timeout);  // empty: the time is over
 
  private:
   Fd fd_;

@@ -44,7 +44,6 @@ class FakeSubject : public RuntimeSubject {
     spec.args = {"/bin/print"};
     return spec;
   }
-  bool has_namespaces() override { return false; }
 
  private:
   FakeRuntime runtime_;

@@ -28,7 +28,7 @@ class RuntimeSubject {
   virtual ContainerSpec exits(const std::string& id, int code) = 0;  // at once
   virtual ContainerSpec has_no_program(const std::string& id) = 0;   // start must fail
   virtual ExecSpec prints(const std::string& text, int code) = 0;    // to stdout, then exits
-  virtual bool has_namespaces() { return true; }
+  virtual void wait_ready(const std::string&) {}  // until that container, just started, does what it was made for
 };
 
 using MakeSubject = std::function<std::unique_ptr<RuntimeSubject>()>;
@@ -171,6 +171,7 @@ TEST_P(RuntimeContract, runs_a_container_until_it_is_signalled) {
   EXPECT_GT(state->pid, 0);
   EXPECT_EQ(state->metadata, "mine");
   EXPECT_FALSE(state->exit);
+  subject().wait_ready("app-0");
   ASSERT_OK(runtime().signal_container("one", "app-0", SIGTERM));
   auto exit = wait_exit("one", "app-0");
   ASSERT_TRUE(exit);
@@ -200,6 +201,7 @@ TEST_P(RuntimeContract, remembers_exit_codes) {
 TEST_P(RuntimeContract, kills_what_ignores_signals) {
   ASSERT_OK(runtime().create_sandbox(sandbox("one")));
   ASSERT_OK(runtime().start_container("one", subject().ignores_signals("app-0")));
+  subject().wait_ready("app-0");
   ASSERT_OK(runtime().signal_container("one", "app-0", SIGTERM));
   auto state = container("one", "app-0");
   ASSERT_TRUE(state);

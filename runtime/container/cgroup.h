@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods' cgroups: a tree of ours in cgroup v2, made beneath a root that is found or given, and what may be asked of
+// each.
+//
+//   <root>/<class>/<sandbox>/pause          coracle-pause
+//                           /c-<container>  a container and what is executed in it
+//
+// Processes stand only in leaves, as v2 asks. Where v1 holds the controllers, the tree still kills, counts CPU time and
+// filters devices; enforcement() says what it cannot do.
+// Not beneath the daemon's own service: a service cgroup with controllers enabled for its children may hold no process,
+// so systemd could never start the daemon there again while pods live on. Source: kernel
+// Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/oci/spec.h"
+#include "runtime/runtime.h"
+
+namespace coracle::runtime {
+
+class Cgroups {
+ public:
+  // `root`: a directory of cgroup v2, made when absent; "" = "coracle" at the top of the hierarchy. When our own
+  // process stands in `root`, it moves into a leaf of it. Errors: unsupported when there is no cgroup v2.
+  static Result<Cgroups> open(const std::string& root);
+
+  const Enforcement& enforcement() const { return enforcement_; }
+  const std::string& path() const { return path_; }
+
+  // `path` is relative to the root. With `has_children`, the controllers are enabled for what is made inside.
+  Result<Fd> make(const std::string& path, bool has_children) const;
+  Result<Fd> find(const std::string& path) const;  // Errors: not_found
+  // Kills what is inside, waits until it is gone, removes it and all beneath. Nothing there is success. Errors:
+  // timeout.
+  Result<void> remove(const std::string& path, std::chrono::milliseconds patience) const;
+
+  // Sets what the resources ask for and this machine can hold. Errors: invalid, with the setting's name.
+  Result<void> apply(const Fd& cgroup, const oci::Resources& resources, bool is_container) const;
+
+ private:
+  Cgroups() = default;
+  std::string path_;
+  Fd root_;
+  Enforcement enforcement_;
+};
+
+Result<void> kill_cgroup(const Fd& cgroup);    // SIGKILL to everything in it and beneath
+Result<uint64_t> oom_kills(const Fd& cgroup);  // how many processes were killed for its memory limit
+Result<Usage> cgroup_usage(const Fd& cgroup);
+
+// cpu.weight for the shares of v1. Pure.
+uint64_t weight_of_shares(uint64_t shares);
+// The files to write for these resources, in order: {"memory.max", "1048576"}. Pure. Errors: invalid.
+Result<std::vector<std::pair<std::string, std::string>>> cgroup_settings(const oci::Resources& resources,
+                                                                         bool is_container);
+
+}  // namespace coracle::runtime

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// See local_runtime.h.
+#include "runtime/container/local_runtime.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/scope.h"
+#include "runtime/oci/defaults.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace coracle::runtime {
+namespace {
+
+constexpr uint64_t kStopKey = 0;
+
+OwnFacts own_facts() {
+  OwnFacts out;
+  out.capabilities = sys::own_capabilities();
+  out.oom_score_adj = sys::own_oom_score().value_or(0);
+  return out;
+}
+
+// A sealed copy: a container that gets hold of a process between clone and exec cannot write to the program it runs
+// (CVE-2019-5736), and an upgrade does not pull it from under living pods.
+Result<Fd> load_pause_program(const std::string& path) {
+  std::string program = TRY(sys::read_file(path));
+  return sys::make_memfd("coracle-pause", program, true);
+}
+
+Error no_sandbox(const std::string& id) { return Error(Code::not_found, "no sandbox " + id); }
+
+}  // namespace
+
+Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, std::unique_ptr<ImageStore> images,
+                                                         image::Snapshots* snapshots) {
+  sys::raise_open_files();  // two connections and a pidfd per sandbox
+  TRY(sys::make_directories(config.state_dir, 0700).wrap("runtime state"));
+  TRY(sys::make_directories(config.run_dir, 0700).wrap("run directory"));
+  Fd lock = TRY(sys::lock_file(config.state_dir + "/lock").wrap("runtime state"));
+  Fd pause_program = TRY(load_pause_program(config.pause_program).wrap("coracle-pause"));
+  Cgroups cgroups = TRY(Cgroups::open(config.cgroup_root).wrap("cgroups"));
+  Records records = TRY(Records::open(config.state_dir));
+  Fd run_dir = TRY(sys::open_directory(config.run_dir));
+  House house{std::move(cgroups), std::move(records), std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
+              snapshots,          std::move(run_dir), std::move(pause_program),
+              sys::boot_id(),     own_facts(),        std::make_unique<DevicePrograms>()};
+  std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(house)));
+  out->images_ = std::move(images);
+  out->lock_ = std::move(lock);
+  out->epoll_ = TRY(sys::make_epoll());
+  out->stop_ = TRY(sys::make_eventfd());
+  TRY(sys::epoll_add(out->epoll_, out->stop_, EPOLLIN, kStopKey));
+  TRY(out->find_sandboxes().wrap("find sandboxes"));
+  out->listener_ = std::jthread([runtime = out.get()] { runtime->listen(); });
+  return out;
+}
+
+LocalRuntime::~LocalRuntime() {
+  if (stop_) sys::signal_eventfd(stop_);
+  if (listener_.joinable()) listener_.join();
+}
+
+Result<void> LocalRuntime::find_sandboxes() {
+  auto ids = TRY(house_.records.list());
+  for (const std::string& id : ids) {
+    if (!is_sandbox_id(id)) continue;  // not ours
+    auto sandbox = Sandbox::find(house_, id);
+    if (!sandbox) {
+      log_warning("runtime", "sandbox cannot be read", {{"sandbox", id}, {"error", sandbox.error().text()}});
+      continue;
+    }
+    bool is_alive = (*sandbox)->is_alive();
+    all_.with([&](All& all) { all.by_id[id].sandbox = *sandbox; });
+    if (is_alive) TRY(listen_to(id, std::move(*sandbox)));
+  }
+  return {};
+}
+
+// ---- events ----
+
+Result<void> LocalRuntime::listen_to(const std::string& id, std::shared_ptr<Sandbox> sandbox) {
+  uint64_t key = all_.with([&](All& all) {
+    Entry& entry = all.by_id[id];
+    entry.sandbox = sandbox;
+    return entry.key = ++all.last_key;
+  });
+  return sys::epoll_add(epoll_, sandbox->events(), EPOLLIN | EPOLLRDHUP, key);
+}
+
+void LocalRuntime::listen() {
+  ::pthread_setname_np(::pthread_self(), "runtime");
+  while (true) {
+    auto ready = sys::epoll_wait(epoll_, std::nullopt);
+    if (!ready) {
+      log_error("runtime", "event loop ends", {{"error", ready.error().text()}});
+      return;
+    }
+    for (const sys::Ready& each : *ready) {
+      if (each.key == kStopKey) return;
+      hear(each.key);
+    }
+  }
+}
+
+void LocalRuntime::hear(uint64_t key) {
+  std::shared_ptr<Sandbox> sandbox = all_.with([&](All& all) -> std::shared_ptr<Sandbox> {
+    for (auto& [id, entry] : all.by_id)
+      if (entry.key == key) return entry.sandbox;
+    return nullptr;
+  });
+  if (!sandbox) return;  // removed meanwhile
+  if (!sandbox->read_events()) sys::epoll_remove(epoll_, sandbox->events());
+  tell(sandbox->id());
+}
+
+void LocalRuntime::on_change(std::function<void(const std::string&)> notify) {
+  auto shared = notify ? std::make_shared<const std::function<void(const std::string&)>>(std::move(notify)) : nullptr;
+  notify_.with([&](auto& current) { current = std::move(shared); });
+}
+
+void LocalRuntime::tell(const std::string& id) {
+  auto notify = notify_.with([](auto& current) { return current; });
+  if (notify) (*notify)(id);
+}
+
+// ---- sandboxes ----
+
+Result<std::shared_ptr<Sandbox>> LocalRuntime::get(const std::string& id) {
+  auto found = all_.with([&](All& all) -> std::shared_ptr<Sandbox> {
+    auto at = all.by_id.find(id);
+    return at == all.by_id.end() ? nullptr : at->second.sandbox;
+  });
+  if (!found) return no_sandbox(id);
+  return found;
+}
+
+Result<std::vector<SandboxState>> LocalRuntime::sandboxes() {
+  std::vector<std::shared_ptr<Sandbox>> found;
+  all_.with([&](All& all) {
+    for (auto& [id, entry] : all.by_id)
+      if (entry.sandbox) found.push_back(entry.sandbox);
+  });
+  std::vector<SandboxState> out;
+  for (const auto& sandbox : found) out.push_back(sandbox->state());
+  return out;
+}
+
+Result<SandboxState> LocalRuntime::sandbox(const std::string& id) {
+  auto found = TRY(get(id));
+  return found->state();
+}
+
+Result<void> LocalRuntime::create_sandbox(const SandboxSpec& spec) {
+  bool is_free = all_.with([&](All& all) { return all.by_id.try_emplace(spec.id).second; });
+  if (!is_free) return Error(Code::already_exists, "sandbox " + spec.id + " exists");
+  Scope undo([&] { all_.with([&](All& all) { all.by_id.erase(spec.id); }); });
+  std::shared_ptr<Sandbox> sandbox = TRY(Sandbox::create(house_, spec).wrap("create sandbox"));
+  undo.dismiss();
+  return listen_to(spec.id, std::move(sandbox));
+}
+
+Result<Fd> LocalRuntime::network_namespace(const std::string& id) {
+  auto found = TRY(get(id));
+  return found->network_namespace();
+}
+
+Result<void> LocalRuntime::remove_sandbox(const std::string& id) {
+  auto found = get(id);
+  if (!found) return {};
+  if ((*found)->events()) sys::epoll_remove(epoll_, (*found)->events());
+  TRY((*found)->remove().wrap("remove sandbox " + id));
+  all_.with([&](All& all) { all.by_id.erase(id); });
+  return {};
+}
+
+// ---- containers ----
+
+Result<void> LocalRuntime::start_container(const std::string& sandbox_id, const ContainerSpec& spec) {
+  auto found = TRY(get(sandbox_id));
+  TRY(found->start_container(spec, false).wrap("start container " + spec.id));
+  return {};
+}
+
+Result<void> LocalRuntime::create_container(const std::string& sandbox_id, const ContainerSpec& spec) {
+  auto found = TRY(get(sandbox_id));
+  return found->start_container(spec, true).wrap("create container " + spec.id);
+}
+
+Result<void> LocalRuntime::release_container(const std::string& sandbox_id, const std::string& id) {
+  auto found = TRY(get(sandbox_id));
+  return found->release_container(id).wrap("start container " + id);
+}
+
+Result<void> LocalRuntime::signal_container(const std::string& sandbox_id, const std::string& id, int signal) {
+  auto found = TRY(get(sandbox_id));
+  return found->signal_container(id, signal);
+}
+
+Result<void> LocalRuntime::kill_container(const std::string& sandbox_id, const std::string& id) {
+  auto found = TRY(get(sandbox_id));
+  return found->kill_container(id);
+}
+
+Result<void> LocalRuntime::remove_container(const std::string& sandbox_id, const std::string& id) {
+  auto found = get(sandbox_id);
+  if (!found) return {};
+  return (*found)->remove_container(id).wrap("remove container " + id);
+}
+
+Result<std::unique_ptr<Exec>> LocalRuntime::exec(const std::string& sandbox_id, const std::string& id,
+                                                 const ExecSpec& spec) {
+  auto found = TRY(get(sandbox_id));
+  return found->exec(id, spec);
+}
+
+Result<std::unique_ptr<Exec>> LocalRuntime::attach(const std::string& sandbox_id, const std::string& id,
+                                                   bool use_stdin) {
+  auto found = TRY(get(sandbox_id));
+  return found->attach(id, use_stdin);
+}
+
+Result<Usage> LocalRuntime::usage(const std::string& sandbox_id, const std::string& container_id) {
+  auto found = TRY(get(sandbox_id));
+  return found->usage(container_id);
+}
+
+Result<Fd> LocalRuntime::container_root(const std::string& sandbox_id, const std::string& id) {
+  auto found = TRY(get(sandbox_id));
+  return found->container_root(id);
+}
+
+oci::Spec default_spec() { return oci::default_spec(); }
+const json::value& default_seccomp() { return oci::default_seccomp(); }
+
+}  // namespace coracle::runtime

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Runtime on this machine: the sandboxes by id, and one thread that listens to all of them.
+//   pause ── state ──▶ event thread ─▶ Sandbox (what is known) ─▶ on_change(sandbox id)
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "runtime/base/guarded.h"
+#include "runtime/container/sandbox.h"
+#include "runtime/image/snapshot.h"
+#include "runtime/runtime.h"
+
+namespace coracle::runtime {
+
+class LocalRuntime : public Runtime {
+ public:
+  // `images` and `snapshots` may be null: then only containers with a root path run. Errors: with the step named.
+  static Result<std::unique_ptr<LocalRuntime>> open(const Config& config, std::unique_ptr<ImageStore> images,
+                                                    image::Snapshots* snapshots);
+  ~LocalRuntime() override;
+
+  ImageStore& images() override { return *images_; }
+  Enforcement enforcement() const override { return house_.cgroups.enforcement(); }
+  void on_change(std::function<void(const std::string&)> notify) override;
+  Result<std::vector<SandboxState>> sandboxes() override;
+  Result<SandboxState> sandbox(const std::string& id) override;
+  Result<void> create_sandbox(const SandboxSpec& spec) override;
+  Result<Fd> network_namespace(const std::string& id) override;
+  Result<void> remove_sandbox(const std::string& id) override;
+  Result<void> start_container(const std::string& sandbox_id, const ContainerSpec& spec) override;
+  Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) override;
+  Result<void> kill_container(const std::string& sandbox_id, const std::string& id) override;
+  Result<void> remove_container(const std::string& sandbox_id, const std::string& id) override;
+  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
+                                     const ExecSpec& spec) override;
+  Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) override;
+  Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) override;
+  Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) override;
+
+  // OCI's two steps, for coracle-oci: complete but for exec, then let go.
+  Result<void> create_container(const std::string& sandbox_id, const ContainerSpec& spec);
+  Result<void> release_container(const std::string& sandbox_id, const std::string& id);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Sandbox> sandbox;  // null while it is being made
+    uint64_t key = 0;                  // in the epoll set
+  };
+  struct All {
+    std::map<std::string, Entry> by_id;
+    uint64_t last_key = 0;
+  };
+
+  explicit LocalRuntime(House house) : house_(std::move(house)) {}
+  Result<void> find_sandboxes();
+  Result<void> listen_to(const std::string& id, std::shared_ptr<Sandbox> sandbox);
+  Result<std::shared_ptr<Sandbox>> get(const std::string& id);
+  void listen();  // the event thread
+  void hear(uint64_t key);
+  void tell(const std::string& id);
+
+  House house_;
+  std::unique_ptr<ImageStore> images_;
+  Fd lock_, epoll_, stop_;
+  Guarded<All> all_;
+  Guarded<std::shared_ptr<const std::function<void(const std::string&)>>> notify_;
+  std::jthread listener_;  // last: it uses all of the above
+};
+
+}  // namespace coracle::runtime

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// See plan.h.
+#include "runtime/container/plan.h"
+
+#include <linux/mount.h>
+
+#include <cstring>
+#include <map>
+
+#include "runtime/base/text.h"
+#include "runtime/oci/capabilities.h"
+#include "runtime/oci/defaults.h"
+
+namespace coracle::runtime {
+namespace {
+
+constexpr uint64_t kShared = 1 << 20, kPrivate = 1 << 18, kSlave = 1 << 19, kUnbindable = 1 << 17,
+                   kRec = 16384;  // MS_*
+
+struct Attribute {
+  uint64_t set, clear;
+};
+const std::map<std::string, Attribute>& attributes() {
+  static const std::map<std::string, Attribute> known = {
+      {"ro", {MOUNT_ATTR_RDONLY, 0}},
+      {"rw", {0, MOUNT_ATTR_RDONLY}},
+      {"nosuid", {MOUNT_ATTR_NOSUID, 0}},
+      {"suid", {0, MOUNT_ATTR_NOSUID}},
+      {"nodev", {MOUNT_ATTR_NODEV, 0}},
+      {"dev", {0, MOUNT_ATTR_NODEV}},
+      {"noexec", {MOUNT_ATTR_NOEXEC, 0}},
+      {"exec", {0, MOUNT_ATTR_NOEXEC}},
+      {"nodiratime", {MOUNT_ATTR_NODIRATIME, 0}},
+      {"diratime", {0, MOUNT_ATTR_NODIRATIME}},
+      {"nosymfollow", {MOUNT_ATTR_NOSYMFOLLOW, 0}},
+      {"symfollow", {0, MOUNT_ATTR_NOSYMFOLLOW}},
+      {"noatime", {MOUNT_ATTR_NOATIME, MOUNT_ATTR__ATIME}},
+      {"strictatime", {MOUNT_ATTR_STRICTATIME, MOUNT_ATTR__ATIME}},
+      {"relatime", {MOUNT_ATTR_RELATIME, MOUNT_ATTR__ATIME}},
+      {"norelatime", {0, 0}},
+      {"nostrictatime", {0, 0}},
+      {"atime", {0, 0}},
+  };
+  return known;
+}
+const std::map<std::string, uint64_t>& propagations() {
+  static const std::map<std::string, uint64_t> known = {
+      {"shared", kShared},         {"rshared", kShared | kRec},
+      {"slave", kSlave},           {"rslave", kSlave | kRec},
+      {"private", kPrivate},       {"rprivate", kPrivate | kRec},
+      {"unbindable", kUnbindable}, {"runbindable", kUnbindable | kRec}};
+  return known;
+}
+// Flags of the file system itself, which fsconfig takes by name.
+bool is_super_flag(const std::string& option) {
+  return option == "sync" || option == "dirsync" || option == "lazytime" || option == "mand" || option == "iversion";
+}
+bool is_ignored(const std::string& option) {
+  return option.empty() || option == "defaults" || option == "async" || option == "nolazytime" || option == "silent";
+}
+
+bool stands_beneath(const std::string& path, const std::string& dir) {
+  return path == dir || path.starts_with(dir + "/");
+}
+
+// Reads one option. False: it is not one of the mount's.
+bool read_mount_option(const std::string& option, MountOptions& out) {
+  if (auto found = attributes().find(option); found != attributes().end()) {
+    out.set = (out.set & ~(found->second.clear | (found->second.clear == MOUNT_ATTR__ATIME ? MOUNT_ATTR__ATIME : 0))) |
+              found->second.set;
+    out.clear = (out.clear & ~found->second.set) | found->second.clear;
+    return true;
+  }
+  // "rro", "rnosuid", ...: the same for what is mounted beneath.
+  if (option.size() > 1 && option[0] == 'r' && propagations().find(option) == propagations().end()) {
+    auto found = attributes().find(option.substr(1));
+    if (found != attributes().end()) {
+      out.set_recursive |= found->second.set;
+      out.clear_recursive |= found->second.clear;
+      return true;
+    }
+  }
+  if (auto found = propagations().find(option); found != propagations().end()) {
+    out.propagation = found->second;
+    return true;
+  }
+  if (option != "bind" && option != "rbind") return false;
+  out.is_bind = true;
+  out.is_recursive |= option == "rbind";
+  return true;
+}
+
+const std::string* env_value(const std::vector<std::string>& env, std::string_view name, std::string& room) {
+  for (const std::string& item : env) {
+    if (!item.starts_with(name) || item.size() <= name.size() || item[name.size()] != '=') continue;
+    room = item.substr(name.size() + 1);
+  }
+  return &room;
+}
+
+std::string program_of(const oci::Spec& spec) { return spec.process.args.empty() ? "" : spec.process.args[0]; }
+
+Error explain_exec(int err, const oci::Spec& spec) {
+  std::string program = program_of(spec);
+  std::string said = "exec: " + quoted(program) + ": ";
+  if (err == ENOENT && program.find('/') == program.npos)
+    return Error(Code::not_found, said + "executable file not found in $PATH");
+  if (err == ENOENT) return Error::from_errno(err, said + "stat " + program);
+  return Error::from_errno(err, "exec: " + quoted(program));
+}
+
+}  // namespace
+
+Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
+  MountOptions out;
+  out.is_bind = mount.type == "bind" || mount.source_fd;
+  for (const std::string& option : mount.options) {
+    if (is_ignored(option) || read_mount_option(option, out)) continue;
+    if (option == "tmpcopyup" || option == "idmap" || option == "ridmap")
+      return Error(Code::unsupported, "mounts: option " + quoted(option) + " of " + mount.destination);
+    size_t equals = option.find('=');
+    bool is_flag = equals == option.npos;
+    if (out.is_bind && !is_super_flag(option))
+      return Error(Code::unsupported, "mounts: option " + quoted(option) + " of " + mount.destination);
+    if (is_flag)
+      out.data.push_back({option, "", false});
+    else
+      out.data.push_back({option.substr(0, equals), option.substr(equals + 1), true});
+  }
+  if (out.is_bind) out.data.clear();  // they belong to a file system that is mounted already
+  return out;
+}
+
+Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox) {
+  std::vector<MountDraft> out;
+  for (const oci::Mount& mount : spec.mounts) {
+    MountDraft draft;
+    draft.destination = mount.destination;
+    draft.type = mount.type;
+    draft.options = TRY(parse_mount_options(mount));
+    draft.source = mount.source;
+    draft.source_fd = mount.source_fd;
+    // Where the kernel's own file systems stand, nothing may lead astray. CVE-2019-19921, CVE-2026-41579.
+    for (const char* place : {"/proc", "/sys", "/dev"})
+      if (stands_beneath(mount.destination, place)) draft.flags |= pause::kMountNoLinks;
+    if (draft.options.is_bind) {
+      draft.kind = pause::MountKind::attach;
+      if (draft.source.empty() && !draft.source_fd)
+        return Error(Code::invalid, "mounts: " + mount.destination + " has no source");
+    } else if (mount.destination == "/dev/shm" && mount.type == "tmpfs" && mount.source == "shm") {
+      // One for all containers of the pod, as they share System V and POSIX IPC; the host's where they share that.
+      draft.kind = sandbox.has_ipc ? pause::MountKind::pod_shm : pause::MountKind::attach;
+      draft.source = "/dev/shm";
+    } else {
+      if (mount.type.empty()) return Error(Code::invalid, "mounts: " + mount.destination + " has no type");
+      if (mount.type == "cgroup") draft.type = "cgroup2";
+      if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
+      // Steps after the mounts write to it, which a read-only one forbids: then they take one of their own.
+      if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= pause::kMountProc;
+      if (mount.type == "sysfs" && !sandbox.has_network) draft.options.set |= MOUNT_ATTR_RDONLY;
+    }
+    out.push_back(std::move(draft));
+  }
+  return out;
+}
+
+std::vector<oci::Device> plan_devices(const oci::Spec& spec) {
+  std::vector<oci::Device> out = spec.linux_.devices;
+  auto is_given = [&](const std::string& path) {
+    for (const oci::Device& device : spec.linux_.devices)
+      if (device.path == path) return true;
+    for (const oci::Mount& mount : spec.mounts)
+      if (mount.destination == path ||
+          (mount.destination == "/dev" && (mount.type == "bind" || mount.type == "devtmpfs" || mount.source_fd)))
+        return true;  // it comes with a mount: the host's own /dev, say
+    return false;
+  };
+  for (const oci::Device& device : oci::default_devices())
+    if (!is_given(device.path)) out.push_back(device);
+  return out;
+}
+
+std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec) {
+  std::vector<sys::DeviceMatch> out;
+  auto add = [&](const oci::DeviceRule& rule) {
+    sys::DeviceMatch match;
+    match.allow = rule.allow;
+    match.type = rule.type[0];
+    if (rule.major) match.major = uint32_t(*rule.major);
+    if (rule.minor) match.minor = uint32_t(*rule.minor);
+    match.read = rule.access.find('r') != rule.access.npos;
+    match.write = rule.access.find('w') != rule.access.npos;
+    match.make = rule.access.find('m') != rule.access.npos;
+    out.push_back(match);
+  };
+  // The defaults come before the caller's, so that the caller has the last word; without any rule of the caller's, only
+  // they are allowed (GHSA-g54h-m393-cpwq: a list that denies by default).
+  for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
+    if (!rule.allow && rule.type == "a" && !rule.major && !rule.minor) add(rule);
+  for (const oci::DeviceRule& rule : oci::default_device_rules()) add(rule);
+  for (const oci::Device& device : spec.linux_.devices) {
+    if (device.type == "p") continue;
+    oci::DeviceRule rule;
+    rule.allow = true;
+    rule.type = device.type == "u" ? "c" : device.type;
+    rule.major = device.major;
+    rule.minor = device.minor;
+    add(rule);
+  }
+  for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
+    if (rule.allow || rule.type != "a" || rule.major || rule.minor) add(rule);
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spec) {
+  std::vector<std::pair<std::string, std::string>> out;
+  bool has_dev = false, has_pts = false;
+  for (const oci::Mount& mount : spec.mounts) {
+    has_dev |= mount.destination == "/dev" && mount.type == "tmpfs";
+    has_pts |= mount.destination == "/dev/pts";
+  }
+  if (!has_dev) return out;
+  out = {{"/proc/self/fd", "/dev/fd"},
+         {"/proc/self/fd/0", "/dev/stdin"},
+         {"/proc/self/fd/1", "/dev/stdout"},
+         {"/proc/self/fd/2", "/dev/stderr"},
+         {"/proc/kcore", "/dev/core"}};
+  if (has_pts) out.emplace_back("pts/ptmx", "/dev/ptmx");
+  return out;
+}
+
+std::vector<std::string> plan_programs(const std::string& program, const std::vector<std::string>& env) {
+  if (program.find('/') != program.npos) return {program};
+  std::string path;
+  (void)env_value(env, "PATH", path);
+  std::vector<std::string> out;
+  for (std::string_view dir : split(path, ':')) {
+    if (dir.empty()) continue;  // "the current directory" would be whatever the image made it
+    out.push_back(std::string(dir) + "/" + program);
+  }
+  return out;
+}
+
+Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const OwnFacts& own) {
+  CapabilitySets out;
+  out.bounding = TRY(oci::capability_set(wanted.bounding)) & own.capabilities;
+  out.permitted = TRY(oci::capability_set(wanted.permitted)) & own.capabilities;
+  out.effective = TRY(oci::capability_set(wanted.effective)) & out.permitted;
+  out.inheritable = TRY(oci::capability_set(wanted.inheritable)) & own.capabilities;
+  out.ambient = TRY(oci::capability_set(wanted.ambient)) & out.permitted & out.inheritable;
+  return out;
+}
+
+int plan_oom_score(int wanted, const OwnFacts& own) {
+  bool may_lower = own.capabilities >> kCapSysResource & 1;
+  return may_lower ? wanted : std::max(wanted, own.oom_score_adj);
+}
+
+Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts) {
+  auto stage = pause::Stage(reply.stage);
+  auto named = [&](const std::vector<std::string>& list) {
+    return reply.index >= 0 && size_t(reply.index) < list.size() ? " " + list[size_t(reply.index)] : std::string();
+  };
+  std::string doing = reply.stage < uint32_t(pause::Stage::count) ? pause::kStageNames[reply.stage] : "launch";
+  switch (stage) {
+    case pause::Stage::exec:
+      return explain_exec(reply.err, spec);
+    case pause::Stage::mount:
+      doing += named(mounts);
+      break;
+    case pause::Stage::mask:
+      doing += named(spec.linux_.masked_paths);
+      break;
+    case pause::Stage::readonly:
+      doing += named(spec.linux_.readonly_paths);
+      break;
+    case pause::Stage::working_directory:
+      doing += " " + spec.process.cwd;
+      break;
+    case pause::Stage::user:
+      doing += " " + std::to_string(spec.process.user.uid) + ":" + std::to_string(spec.process.user.gid);
+      break;
+    case pause::Stage::hostname:
+      doing += " " + spec.hostname;
+      break;
+    case pause::Stage::rlimit:
+      if (reply.index >= 0 && size_t(reply.index) < spec.process.rlimits.size())
+        doing += " " + spec.process.rlimits[size_t(reply.index)].type;
+      break;
+    case pause::Stage::device: {
+      std::vector<oci::Device> devices = plan_devices(spec);
+      if (reply.index >= 0 && size_t(reply.index) < devices.size()) doing += " " + devices[size_t(reply.index)].path;
+      break;
+    }
+    case pause::Stage::sysctl: {
+      std::vector<std::string> names;
+      for (const auto& [name, value] : spec.linux_.sysctl) names.push_back(name);
+      doing += named(names);
+      break;
+    }
+    case pause::Stage::slot:
+      if (reply.err == EEXIST) return Error(Code::conflict, "the id is in use");
+      if (reply.err == EBUSY) return Error(Code::conflict, "still running");
+      if (reply.err == ENFILE) return Error(Code::too_many_requests, "the pod has as many processes as it can hold");
+      break;
+    case pause::Stage::target:
+      if (reply.err == ESRCH) return Error(Code::conflict, "the container is not running");
+      break;
+    default:
+      break;
+  }
+  return Error::from_errno(reply.err, doing);
+}
+
+}  // namespace coracle::runtime

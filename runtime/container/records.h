@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runtime writes down about sandboxes and containers, so that a new daemon finds them: small files, written
+// once, never forced to the disk (they are worth nothing after the machine has stopped) and never changed. Exit codes
+// are not among them: coracle-pause keeps those.
+//   <state>/sandboxes/<sandbox>/sandbox.json
+//                              /c-<container>.json
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/oci/spec.h"
+
+namespace coracle::runtime {
+
+struct SandboxRecord {
+  std::string id, metadata, boot_id, cgroup;
+  int64_t created_ns = 0;
+  bool host_network = false, host_ipc = false, host_pid = false, shared_pid = false;
+};
+
+struct ContainerRecord {
+  std::string id, metadata;
+  std::string snapshot;      // "" = none
+  std::string seccomp_hash;  // "" = unconfined
+  oci::Process process;      // what an exec inherits
+};
+
+class Records {
+ public:
+  static Result<Records> open(const std::string& state_dir);
+  Result<std::vector<std::string>> list() const;  // sandbox ids
+  Result<void> write(const SandboxRecord& record) const;
+  Result<SandboxRecord> read(const std::string& id) const;  // Errors: not_found, invalid when damaged
+  Result<void> remove(const std::string& id) const;         // with its containers
+  Result<void> write(const std::string& sandbox_id, const ContainerRecord& record) const;
+  Result<std::vector<ContainerRecord>> containers(const std::string& sandbox_id) const;  // leaves out damaged ones
+  Result<void> remove(const std::string& sandbox_id, const std::string& container_id) const;
+
+ private:
+  Fd root_;
+};
+
+}  // namespace coracle::runtime

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// See sandbox.h: its life, and what is known of its containers. What happens in containers is in sandbox_containers.cc.
+#include "runtime/container/sandbox.h"
+
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/oci/validate.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace coracle::runtime {
+namespace {
+
+constexpr std::chrono::milliseconds kKillPatience{15000};
+constexpr std::chrono::milliseconds kStatePatience{5000};
+constexpr size_t kSysctlBytesMax = 16384;
+
+WallTime wall(uint64_t nanoseconds) {
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanoseconds)));
+}
+int64_t nanoseconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+// The tree that pause and its children start from: see pause/setup.cc.
+Result<Fd> make_pause_root() {
+  Fd root = TRY(sys::new_file_system("tmpfs", {{"size", "64k", true}, {"nr_inodes", "16", true}, {"mode", "755", true}},
+                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  for (const char* name : {"r", "shm", "empty"}) TRY(sys::make_directory_at(root, name, 0755));
+  Fd null = TRY(sys::open_at(root, "null", O_WRONLY | O_CREAT | O_EXCL, 0666));
+  return root;
+}
+
+Result<std::string> sysctl_list(const SandboxSpec& spec) {
+  TRY(oci::check_sysctls(spec.sysctl, !spec.host_network, !spec.host_ipc, !spec.host_network));
+  std::string out;
+  for (const auto& [name, value] : spec.sysctl) {
+    out += oci::sysctl_path(name);
+    out += '\0';
+    out += value;
+    out += '\0';
+  }
+  if (out.size() > kSysctlBytesMax) return Error(Code::too_large, "sysctl");
+  return out;
+}
+
+uint64_t namespaces_of(const SandboxSpec& spec) {
+  uint64_t out = CLONE_NEWNS;
+  if (!spec.host_network) out |= CLONE_NEWNET | CLONE_NEWUTS;  // a pod on the host's network bears the host's name
+  if (!spec.host_ipc) out |= CLONE_NEWIPC;
+  if (!spec.host_pid) out |= CLONE_NEWPID;  // pause is its first process: when it goes, everything goes
+  return out;
+}
+
+Result<void> check(const SandboxSpec& spec) {
+  if (!is_sandbox_id(spec.id))
+    return Error(Code::invalid, "sandbox id " + quoted(spec.id) + " is not of [a-z0-9-]{1,64}");
+  if (!spec.cgroup_class.empty() && !is_sandbox_id(spec.cgroup_class))
+    return Error(Code::invalid, "cgroup class " + quoted(spec.cgroup_class));
+  if (spec.hostname.size() >= pause::kHostnameMax || spec.hostname.find('\0') != spec.hostname.npos)
+    return Error(Code::invalid, "hostname " + quoted(spec.hostname) + " is too long");
+  if (spec.host_pid && spec.share_process_namespace)
+    return Error(Code::invalid, "a pod cannot share its own process namespace and have the host's");
+  return {};
+}
+
+}  // namespace
+
+bool is_sandbox_id(const std::string& id) {
+  return !id.empty() && id.size() <= 64 && id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == id.npos;
+}
+
+bool is_container_id(const std::string& id) {
+  constexpr const char* kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !id.empty() && id.size() <= 128 && id.find_first_not_of(kAllowed) == id.npos;
+}
+
+int exit_code_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+// ---- life ----
+
+Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec& spec) {
+  TRY(check(spec));
+  std::shared_ptr<Sandbox> out(new Sandbox(house));
+  SandboxRecord& record = out->record_;
+  record.id = spec.id;
+  record.metadata = spec.metadata;
+  record.boot_id = house.boot_id;
+  record.cgroup = (spec.cgroup_class.empty() ? "" : spec.cgroup_class + "/") + spec.id;
+  record.created_ns = nanoseconds(system_clock().now());
+  record.host_network = spec.host_network;
+  record.host_ipc = spec.host_ipc;
+  record.host_pid = spec.host_pid;
+  record.shared_pid = spec.share_process_namespace;
+  Scope undo([&] { (void)out->remove(); });  // what of it there is
+  // The record comes first: whatever is made after it can be found again and cleared away.
+  TRY(house.records.write(record).wrap("write sandbox record"));
+  out->cgroup_ = TRY(house.cgroups.make(record.cgroup, true));
+  TRY(house.cgroups.apply(out->cgroup_, spec.resources, false));
+  TRY(out->start_pause(spec));
+  TRY(out->set_up_pause(spec));
+  TRY(out->events_.subscribe());
+  out->known_.with([](Known& known) { known.is_alive = true; });
+  undo.dismiss();
+  return out;
+}
+
+Result<void> Sandbox::start_pause(const SandboxSpec& spec) {
+  Fd leaf = TRY(house_.cgroups.make(record_.cgroup + "/pause", false));
+  (void)sys::unlink_at(house_.run_dir, socket_name());  // a dead namesake's
+  Fd socket = TRY(sys::bind_unix(house_.run_dir, socket_name(), 0600));
+  sys::SpawnSpec start;
+  start.program = &house_.pause_program;
+  start.name = "coracle-pause";
+  start.cgroup = &leaf;
+  start.namespaces = namespaces_of(spec);
+  start.fd3 = &socket;
+  sys::Spawned spawned = TRY(sys::spawn(start).wrap("start coracle-pause"));
+  pause_ = std::move(spawned.pidfd);
+  pause_pid_ = spawned.pid;
+  return {};
+}
+
+Result<void> Sandbox::connect() {
+  // Pause listens as its first act; until then the kernel refuses.
+  for (int i = 0;; ++i) {
+    auto link = PauseLink::connect(house_.run_dir, socket_name());
+    if (link) {
+      link_ = std::move(*link);
+      break;
+    }
+    bool has_ended = TRY(sys::wait_readable(pause_, std::chrono::milliseconds(i < 50 ? 0 : 1)));
+    constexpr int kTriesMax = 2000;
+    if (has_ended || i > kTriesMax || link.error().err() != ECONNREFUSED) return link.take_error();
+  }
+  events_ = TRY(PauseLink::connect(house_.run_dir, socket_name()));
+  return {};
+}
+
+Result<void> Sandbox::set_up_pause(const SandboxSpec& spec) {
+  std::string sysctls = TRY(sysctl_list(spec));
+  Fd root = TRY(make_pause_root().wrap("pause root"));
+  Fd shm = TRY(sys::new_file_system("tmpfs", {{"mode", "1777", true}, {"size", "64m", true}},
+                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  Fd null = TRY(sys::clone_mount("/dev/null", false));
+  TRY(sys::change_mount(null, {.propagation = 1 << 18 /* MS_PRIVATE */}));
+  Fd proc_sys = TRY(sys::open("/proc/sys", O_PATH | O_DIRECTORY));
+  Fd list = TRY(sys::make_memfd("coracle-sysctl", sysctls, true));
+  TRY(connect().wrap("connect to coracle-pause"));
+  pause::Request request = PauseLink::request(pause::Kind::setup, "");
+  if (spec.host_network) request.flags |= pause::kHostNetwork | pause::kHostUts;
+  if (spec.share_process_namespace) request.flags |= pause::kSharedPidNamespace;
+  std::memcpy(request.log_name, spec.hostname.data(), spec.hostname.size());
+  const int fds[] = {root.get(), shm.get(), null.get(), proc_sys.get(), list.get()};
+  Answer answer = TRY(link_.ask(request, fds));
+  if (answer.reply.err == 0) return {};
+  oci::Spec named;
+  named.hostname = spec.hostname;
+  named.linux_.sysctl = spec.sysctl;
+  return explain_failure(answer.reply, named, {}).wrap("sandbox");
+}
+
+Result<std::shared_ptr<Sandbox>> Sandbox::find(House& house, const std::string& id) {
+  std::shared_ptr<Sandbox> out(new Sandbox(house));
+  out->record_.id = id;
+  out->record_.cgroup = id;
+  auto record = house.records.read(id);
+  std::vector<ContainerRecord> containers;
+  if (record) {
+    out->record_ = std::move(*record);
+    if (auto found = house.records.containers(id)) containers = std::move(*found);
+  }
+  auto cgroup = house.cgroups.find(out->record_.cgroup);
+  bool is_of_this_boot = record && out->record_.boot_id == house.boot_id && cgroup;
+  if (cgroup) out->cgroup_ = std::move(*cgroup);
+  out->known_.with([&](Known& known) {
+    for (ContainerRecord& each : containers) {
+      Container container;
+      container.record = std::move(each);
+      container.is_started = true;
+      std::string name = container.record.id;
+      known.containers.emplace(name, std::move(container));
+    }
+  });
+  if (!is_of_this_boot || !out->adopt()) out->mark_dead();
+  return out;
+}
+
+// Finds pause by its socket and learns what happened meanwhile. False: there is none.
+bool Sandbox::adopt() {
+  auto link = PauseLink::connect(house_.run_dir, socket_name());
+  if (!link) return false;
+  auto pidfd = sys::open_pidfd(link->peer_pid());
+  auto events = PauseLink::connect(house_.run_dir, socket_name());
+  // Still the same process: had it ended, the second connection would have failed.
+  if (!pidfd || !events || events->peer_pid() != link->peer_pid() || !events->subscribe()) return false;
+  link_ = std::move(*link);
+  events_ = std::move(*events);
+  pause_ = std::move(*pidfd);
+  pause_pid_ = link_.peer_pid();
+  std::map<std::string, bool> seen;
+  while (true) {
+    auto message = events_.next(kStatePatience);
+    if (!message) return false;
+    if (!*message) continue;
+    StateMessage& told = **message;
+    if (told.state.kind == pause::Kind::synced) break;
+    seen[told.state.id] = true;
+    apply(told.state, std::move(told.pidfd));
+  }
+  // A record without a process: the daemon was killed between the two, and the container never was.
+  std::vector<ContainerRecord> never_started;
+  known_.with([&](Known& known) {
+    known.is_alive = true;
+    for (auto at = known.containers.begin(); at != known.containers.end();) {
+      if (seen.count(at->first)) {
+        ++at;
+      } else {
+        never_started.push_back(std::move(at->second.record));
+        at = known.containers.erase(at);
+      }
+    }
+  });
+  for (const ContainerRecord& each : never_started) clean_container(each);
+  return true;
+}
+
+Result<void> Sandbox::remove() {
+  std::lock_guard lock(operations_);
+  mark_dead();
+  TRY(house_.cgroups.remove(record_.cgroup, kKillPatience));
+  if (pause_) sys::reap(pause_);
+  (void)sys::unlink_at(house_.run_dir, socket_name());  // was not there, then
+  std::vector<ContainerRecord> containers = known_.with([](Known& known) {
+    std::vector<ContainerRecord> out;
+    for (auto& [id, container] : known.containers) out.push_back(container.record);
+    known.containers.clear();
+    return out;
+  });
+  for (const ContainerRecord& each : containers)
+    if (!each.snapshot.empty() && house_.snapshots) TRY(house_.snapshots->remove(each.snapshot));
+  return house_.records.remove(record_.id);
+}
+
+void Sandbox::mark_dead() {
+  if (cgroup_) (void)kill_cgroup(cgroup_);  // pause's own process namespace has done it, unless it was the host's
+  std::vector<std::shared_ptr<ExecState>> execs;
+  known_.with([&](Known& known) {
+    known.is_alive = false;
+    for (auto& [id, container] : known.containers) {
+      container.is_running = false;
+      container.pidfd.reset();
+    }
+    for (auto& [id, weak] : known.execs)
+      if (auto exec = weak.lock()) execs.push_back(std::move(exec));
+    known.execs.clear();
+  });
+  for (auto& exec : execs) {
+    exec->inside.with([](ExecState::Inside& inside) {
+      if (!inside.wait_status) inside.wait_status = 9;  // as SIGKILL leaves it
+    });
+    exec->inside.notify();
+  }
+}
+
+// ---- what is known ----
+
+SandboxState Sandbox::state() const {
+  SandboxState out;
+  out.id = record_.id;
+  out.metadata = record_.metadata;
+  out.created = wall(uint64_t(record_.created_ns));
+  known_.with([&](const Known& known) {
+    out.alive = known.is_alive;
+    out.pid = known.is_alive ? pause_pid_ : 0;
+    for (const auto& [id, container] : known.containers) {
+      if (!container.is_started) continue;
+      ContainerState each;
+      each.id = id;
+      each.metadata = container.record.metadata;
+      each.running = container.is_running;
+      if (container.is_running) each.pid = container.pid;
+      each.started = container.started;
+      each.exit = container.exit;
+      out.containers.push_back(std::move(each));
+    }
+  });
+  return out;
+}
+
+bool Sandbox::is_alive() const {
+  return known_.with([](const Known& known) { return known.is_alive; });
+}
+
+Result<Fd> Sandbox::network_namespace() const {
+  if (!is_alive()) return Error(Code::conflict, "sandbox " + record_.id + " is dead");
+  return sys::namespace_of(pause_, "net");
+}
+
+SandboxFacts Sandbox::facts() const {
+  return {.has_network = !record_.host_network,
+          .has_ipc = !record_.host_ipc,
+          .has_uts = !record_.host_network,
+          .host_pid = record_.host_pid,
+          .shared_pid = record_.shared_pid};
+}
+
+bool Sandbox::read_events() {
+  while (true) {
+    auto message = events_.next(std::nullopt);
+    if (!message) {
+      sys::reap(pause_);
+      mark_dead();
+      return false;
+    }
+    if (!*message) return true;
+    if ((*message)->state.kind == pause::Kind::state) apply((*message)->state, std::move((*message)->pidfd));
+  }
+}
+
+bool Sandbox::was_oom_killed(const std::string& id) const {
+  auto cgroup = house_.cgroups.find(container_cgroup(id));
+  if (!cgroup) return false;
+  return oom_kills(*cgroup).value_or(0) > 0;
+}
+
+void Sandbox::apply(const pause::State& state, Fd pidfd) {
+  const std::string id = state.id;
+  const bool has_ended = state.status == pause::Status::ended;
+  if (state.is_exec) {
+    std::shared_ptr<ExecState> exec = known_.with([&](Known& known) {
+      auto found = known.execs.find(id);
+      return found == known.execs.end() ? nullptr : found->second.lock();
+    });
+    if (!exec || !has_ended) return;
+    exec->inside.with([&](ExecState::Inside& inside) { inside.wait_status = state.wait_status; });
+    exec->inside.notify();
+    return;
+  }
+  const bool oom_killed = has_ended && was_oom_killed(id);
+  const int pid = pidfd ? sys::pid_of(pidfd).value_or(0) : 0;
+  known_.with([&](Known& known) {
+    auto found = known.containers.find(id);
+    if (found == known.containers.end()) return;
+    Container& container = found->second;
+    container.started = wall(state.started_ns);
+    container.is_running = !has_ended;
+    if (!has_ended && pidfd) container.pidfd = std::move(pidfd), container.pid = pid;
+    if (!has_ended) return;
+    container.pidfd.reset();
+    ExitStatus exit;
+    exit.exit_code = exit_code_of(state.wait_status);
+    exit.signal = WIFSIGNALED(state.wait_status) ? WTERMSIG(state.wait_status) : 0;
+    exit.oom_killed = oom_killed;
+    exit.started = container.started;
+    exit.finished = wall(state.finished_ns);
+    container.exit = exit;
+  });
+}
+
+}  // namespace coracle::runtime

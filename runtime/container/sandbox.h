@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sandbox: its record, its cgroup, its connection to coracle-pause, and what is known of its containers. Operations
+// are serialised by a lock that may be held while pause works; what is known has a lock of its own that is never held
+// long, so that looking at a sandbox does not wait for a launch in it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/base/guarded.h"
+#include "runtime/container/cgroup.h"
+#include "runtime/container/pause_link.h"
+#include "runtime/container/prepare.h"
+#include "runtime/container/records.h"
+#include "runtime/container/seccomp_program.h"
+#include "runtime/image/snapshot.h"
+#include "runtime/runtime.h"
+
+namespace coracle::runtime {
+
+using DevicePrograms =
+    Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded ones, by their text
+
+// What all sandboxes of a runtime share.
+struct House {
+  Cgroups cgroups;
+  Records records;
+  std::unique_ptr<SeccompCache> seccomp;
+  image::Snapshots* snapshots = nullptr;  // null: only spec.root.path
+  Fd run_dir;                             // where the sockets are
+  Fd pause_program;                       // sealed
+  std::string boot_id;
+  OwnFacts own;
+  std::unique_ptr<DevicePrograms> device_programs;
+};
+
+struct ExecState {
+  struct Inside {
+    std::optional<int> wait_status;
+  };
+  Guarded<Inside> inside;
+};
+
+class Sandbox : public std::enable_shared_from_this<Sandbox> {
+ public:
+  // Both leave nothing behind when they fail.
+  static Result<std::shared_ptr<Sandbox>> create(House& house, const SandboxSpec& spec);
+  // Finds a sandbox by its record; one that cannot be reached is dead. Errors: when the record is damaged.
+  static Result<std::shared_ptr<Sandbox>> find(House& house, const std::string& id);
+
+  const std::string& id() const { return record_.id; }
+  SandboxState state() const;
+  bool is_alive() const;
+  Result<Fd> network_namespace() const;
+
+  Result<void> start_container(const ContainerSpec& spec, bool hold);
+  Result<void> release_container(const std::string& id);
+  Result<void> signal_container(const std::string& id, int signal);
+  Result<void> kill_container(const std::string& id);
+  Result<void> remove_container(const std::string& id);
+  Result<std::unique_ptr<Exec>> exec(const std::string& id, const ExecSpec& spec);
+  Result<std::unique_ptr<Exec>> attach(const std::string& id, bool use_stdin);
+  Result<Usage> usage(const std::string& container_id);
+  Result<Fd> container_root(const std::string& id);
+  // Kills and removes everything; the object is of no use afterwards.
+  Result<void> remove();
+
+  // The subscription, for the event loop. read_events takes what is there; false: pause is gone, and so are the
+  // containers.
+  const Fd& events() const { return events_.fd(); }
+  bool read_events();
+
+  // For what exec hands out.
+  void forget(const std::string& process_id);
+
+ private:
+  struct Container {
+    ContainerRecord record;
+    bool is_started = false;  // else a launch is under way, and nobody sees it
+    bool is_running = false;
+    Fd pidfd;
+    int pid = 0;
+    WallTime started;
+    std::optional<ExitStatus> exit;
+  };
+  struct Known {
+    bool is_alive = false;
+    std::map<std::string, Container> containers;
+    std::map<std::string, std::weak_ptr<ExecState>> execs;
+  };
+
+  explicit Sandbox(House& house) : house_(house) {}
+  Result<void> start_pause(const SandboxSpec& spec);
+  Result<void> set_up_pause(const SandboxSpec& spec);
+  Result<void> connect();
+  bool adopt();
+  Result<void> launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold);
+  Result<Fd> make_container_cgroup(const ContainerSpec& spec);
+  Result<void> filter_devices(const Fd& cgroup, const oci::Spec& spec);
+  Result<Fd> make_root(const ContainerSpec& spec, const ContainerRecord& record);
+  void clean_container(const ContainerRecord& record);
+  void apply(const pause::State& state, Fd pidfd);
+  bool was_oom_killed(const std::string& id) const;
+  void mark_dead();
+  Result<Answer> ask(const pause::Request& request, std::span<const int> fds);
+  Result<oci::Process> exec_process(const std::string& id, const ExecSpec& spec, ContainerRecord& record);
+  std::string container_cgroup(const std::string& id) const { return record_.cgroup + "/c-" + id; }
+  std::string socket_name() const { return record_.id + ".sock"; }
+  SandboxFacts facts() const;
+
+  House& house_;
+  SandboxRecord record_;
+  Fd cgroup_, pause_;  // pause_: a pidfd
+  int pause_pid_ = 0;
+  mutable std::mutex operations_;  // one at a time; held while pause works, so not a Guarded
+  PauseLink link_;
+  PauseLink events_;
+  uint64_t execs_made_ = 0;
+  Guarded<Known> known_;
+};
+
+bool is_sandbox_id(const std::string& id);
+bool is_container_id(const std::string& id);
+int exit_code_of(int wait_status);
+
+}  // namespace coracle::runtime

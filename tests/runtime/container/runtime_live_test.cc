@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real runtime passes the contract.
+#include "tests/runtime/container/live_runtime.h"
+#include "tests/runtime/runtime_contract.h"
+
+namespace coracle::runtime {
+namespace {
+
+class LiveSubject : public RuntimeSubject {
+ public:
+  LiveSubject() { MUST(house_.open()); }
+  Runtime& runtime() override { return *house_.runtime; }
+  ContainerSpec sleeps(const std::string& id) override {
+    // As the first process of its namespace, a shell without a handler would not feel SIGTERM.
+    return house_.shell(id, "trap 'exit 143' TERM; echo ready; while true; do sleep 100 & wait $!; done");
+  }
+  ContainerSpec ignores_signals(const std::string& id) override {
+    return house_.shell(id, "trap '' TERM; echo ready; while true; do sleep 100 & wait $!; done");
+  }
+  ContainerSpec exits(const std::string& id, int code) override {
+    return house_.shell(id, "exit " + std::to_string(code));
+  }
+  ContainerSpec has_no_program(const std::string& id) override { return house_.program(id, {"/no/such/program"}); }
+  void wait_ready(const std::string& id) override { house_.wait_log(id, "ready"); }
+  ExecSpec prints(const std::string& text, int code) override {
+    ExecSpec spec;
+    spec.args = {"/bin/sh", "-c", "printf %s '" + text + "'; exit " + std::to_string(code)};
+    return spec;
+  }
+
+ private:
+  LiveHouse house_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Live, RuntimeContract, ::testing::Values([]() -> std::unique_ptr<RuntimeSubject> {
+                           if (!LiveHouse::missing().empty()) return nullptr;
+                           return std::make_unique<LiveSubject>();
+                         }));
+
+}  // namespace
+}  // namespace coracle::runtime
