@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 
+#include <set>
+
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/oci/defaults.h"
@@ -77,6 +79,22 @@ Result<void> LocalRuntime::find_sandboxes() {
     if (is_alive) TRY(listen_to(id, std::move(*sandbox)));
   }
   return {};
+}
+
+void LocalRuntime::drop_stray_snapshots() {
+  if (!house_.snapshots) return;
+  auto names = house_.snapshots->list();
+  if (!names) return;
+  std::set<std::string> known;
+  all_.with([&](All& all) {
+    for (auto& [id, entry] : all.by_id)
+      if (entry.sandbox) entry.sandbox->name_snapshots(known);
+  });
+  for (const std::string& name : *names) {
+    if (known.count(name)) continue;
+    auto removed = house_.snapshots->remove(name);
+    if (!removed) log_warning("runtime", "stray snapshot stays", {{"name", name}, {"error", removed.error().text()}});
+  }
 }
 
 // ---- events ----

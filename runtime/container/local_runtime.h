@@ -43,6 +43,8 @@ class LocalRuntime : public Runtime {
   // OCI's two steps, for coracle-oci: complete but for exec, then let go.
   Result<void> create_container(const std::string& sandbox_id, const ContainerSpec& spec);
   Result<void> release_container(const std::string& sandbox_id, const std::string& id);
+  // Writable layers that no container knows: the daemon was killed between making one and writing it down, or reverse.
+  void drop_stray_snapshots();
 
  private:
   struct Entry {

@@ -302,6 +302,13 @@ bool Sandbox::is_alive() const {
   return known_.with([](const Known& known) { return known.is_alive; });
 }
 
+void Sandbox::name_snapshots(std::set<std::string>& out) const {
+  known_.with([&](const Known& known) {
+    for (const auto& [id, container] : known.containers)
+      if (!container.record.snapshot.empty()) out.insert(container.record.snapshot);
+  });
+}
+
 Result<Fd> Sandbox::network_namespace() const {
   if (!is_alive()) return Error(Code::conflict, "sandbox " + record_.id + " is dead");
   return sys::namespace_of(pause_, "net");

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "runtime/base/guarded.h"
@@ -53,6 +54,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   const std::string& id() const { return record_.id; }
   SandboxState state() const;
   bool is_alive() const;
+  void name_snapshots(std::set<std::string>& out) const;
   Result<Fd> network_namespace() const;
 
   Result<void> start_container(const ContainerSpec& spec, bool hold);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// runtime::open: the machine's runtime put together. The only file that names both the image store and the containers.
+#include <set>
+
+#include "runtime/base/log.h"
+#include "runtime/container/local_runtime.h"
+#include "runtime/image/store.h"
+#include "runtime/runtime.h"
+
+namespace coracle::runtime {
+
+Result<std::unique_ptr<Runtime>> open(const Config& config) {
+  image::Options options;
+  options.state_dir = config.state_dir + "/images";
+  options.insecure_registries = config.insecure_registries;
+  options.mirrors = config.mirrors;
+  auto store = TRY(image::make_store(options).wrap("image store"));
+  image::Snapshots& snapshots = store->snapshots();
+  auto runtime = TRY(LocalRuntime::open(config, std::move(store), &snapshots));
+  runtime->drop_stray_snapshots();
+  return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+}  // namespace coracle::runtime
