@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benchmarks' hand: speaks to the live daemon as any client does, runs runc beside it, reads /proc, does the
+// arithmetic. The scripts (pod_start.sh, idle.sh, restart.sh) make the machine it works on.
+//   driver bundle DIR                       adds the default seccomp profile to DIR/config.json (made by `runc spec`)
+//   driver pod-start KUBECONFIG LOGS BUNDLE COUNT
+//   driver crash KUBECONFIG LOGS BUNDLE COUNT
+//   driver pods KUBECONFIG COUNT            pods that stay, and waits until they run
+//   driver objects KUBECONFIG COUNT         ConfigMaps
+//   driver kernel-kib                       what the kernel keeps for itself now
+//   driver idle DAEMON_PID PAUSE_PROGRAM SECONDS KERNEL_KIB_BEFORE
+//   driver ready KUBECONFIG LOG COMMAND…    starts the daemon, prints its pid, says how long until it was ready
+// Times are CLOCK_MONOTONIC, as stamp prints them. Lines that begin with "bench:" are for people, "not ok" is a missed bar.
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "runtime/base/text.h"
+#include "runtime/runtime.h"
+#include "store/client/kubeconfig.h"
+#include "store/client/remote.h"
+
+namespace fs = std::filesystem;
+using namespace coracle;
+
+namespace {
+
+constexpr double kPatienceMs = 30'000;
+
+// ---- small words ----
+
+double now_ms() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
+}
+
+void nap_ms(int ms) { ::poll(nullptr, 0, ms); }
+
+bool until(const std::function<bool()>& done, double patience_ms = kPatienceMs) {
+  for (double end = now_ms() + patience_ms; now_ms() < end; nap_ms(2))
+    if (done()) return true;
+  return false;
+}
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+[[noreturn]] void die(const std::string& why) {
+  std::printf("not ok - %s\n", why.c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T need(Result<T> result, const char* doing) {
+  if (!result) die(std::string(doing) + ": " + result.error().text());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+int failures = 0;
+void bar(bool held, const char* format, auto... values) {
+  std::printf(held ? "ok - " : "not ok - ");
+  std::printf(format, values...);
+  std::printf("\n");
+  failures += !held;
+}
+
+struct Samples {
+  std::vector<double> ms;
+  double at(double share) {
+    if (ms.empty()) return NAN;
+    std::sort(ms.begin(), ms.end());
+    return ms[std::min(ms.size() - 1, size_t(share * double(ms.size())))];
+  }
+  void print(const char* name) {
+    std::printf("bench: %-28s n=%zu  median %.2f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(), at(.5),
+                at(.9), at(.99), at(0), at(1));
+  }
+};
+
+std::unique_ptr<Remote> connect(const char* kubeconfig) {
+  ServerAccess access = need(read_kubeconfig(kubeconfig), "kubeconfig");
+  return need(Remote::make(std::move(access)), "client");
+}
+
+json::value pod_body(const std::string& name, const std::string& argument, const char* restart_policy) {
+  json::object container{{"name", "c"}, {"image", "localhost/stamp:latest"}, {"imagePullPolicy", "Never"},
+                         {"command", json::array{"/stamp", argument}}};
+  container["securityContext"] = json::object{{"seccompProfile", json::object{{"type", "RuntimeDefault"}}}};
+  return json::object{{"apiVersion", "v1"},
+                      {"kind", "Pod"},
+                      {"metadata", json::object{{"name", name}, {"namespace", "default"}}},
+                      {"spec", json::object{{"restartPolicy", restart_policy},
+                                            {"terminationGracePeriodSeconds", 0},
+                                            {"containers", json::array{std::move(container)}}}}};
+}
+
+// The stamp in a CRI log line: "<time> stdout F <nanoseconds>". 0 while it is not there.
+double stamp_in(const fs::path& log) {
+  std::string text = slurp(log);
+  size_t line = text.find('\n');
+  if (line == std::string::npos) return 0;
+  size_t space = text.rfind(' ', line);
+  return parse_number<uint64_t>(trim(std::string_view(text).substr(space + 1, line - space - 1))).value_or(0) / 1e6;
+}
+
+fs::path log_of(const char* logs, const Object& pod, int attempt) {
+  return fs::path(logs) / ("default_" + pod.name() + "_" + pod.uid()) / "c" / (std::to_string(attempt) + ".log");
+}
+
+void remove_pod(Client& client, const std::string& name) {
+  (void)client.remove(kPod, {"default", name}, {.grace_period_seconds = 0});  // it may have gone by itself
+}
+
+// ---- pod start, beside runc ----
+
+double start_pod(Client& client, const char* logs, int i) {
+  std::string name = "start-" + std::to_string(i);
+  double begun = now_ms();
+  ObjectPtr pod = need(client.create(kPod, pod_body(name, "0", "Never")), "create pod");
+  double stamp = 0;
+  if (!until([&] { return (stamp = stamp_in(log_of(logs, *pod, 0))) > 0; })) die("pod " + name + " did not start");
+  remove_pod(client, name);
+  return stamp - begun;
+}
+
+double run_runc(const char* bundle, int i) {
+  int out[2];
+  if (::pipe2(out, O_CLOEXEC) < 0) die("pipe");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+  std::string id = "bench-" + std::to_string(::getpid()) + "-" + std::to_string(i);
+  const char* argv[] = {"runc", "run", "--bundle", bundle, id.c_str(), nullptr};
+  pid_t pid;
+  double begun = now_ms();
+  if (::posix_spawnp(&pid, "runc", &actions, nullptr, const_cast<char**>(argv), environ) != 0) die("runc does not start");
+  ::close(out[1]);
+  char buffer[256];
+  std::string text;
+  for (ssize_t got; (got = ::read(out[0], buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(got));
+  ::close(out[0]);
+  int status;
+  ::waitpid(pid, &status, 0);
+  posix_spawn_file_actions_destroy(&actions);
+  auto stamp = parse_number<uint64_t>(trim(text));
+  if (!stamp) die("runc run failed: " + text);
+  return double(*stamp) / 1e6 - begun;
+}
+
+int pod_start(const char* kubeconfig, const char* logs, const char* bundle, int count) {
+  auto client = connect(kubeconfig);
+  Samples ours, runc;
+  for (int i = -5; i < count; ++i) {  // the first five warm both up
+    double one = start_pod(*client, logs, i + 5), other = run_runc(bundle, i + 5);
+    if (i < 0) continue;
+    ours.ms.push_back(one);
+    runc.ms.push_back(other);
+  }
+  ours.print("POST pod to first instruction");
+  runc.print("runc run of one container");
+  bar(ours.at(.5) <= 0.5 * runc.at(.5), "median %.2f of runc's (bar 0.5)", ours.at(.5) / runc.at(.5));
+  bar(ours.at(.99) <= 1.5 * runc.at(.5), "p99 %.2f of runc's median (bar 1.5)", ours.at(.99) / runc.at(.5));
+  std::printf("bench: runc-median-ms %.3f\n", runc.at(.5));
+  return failures;
+}
+
+// ---- a crashed container runs again ----
+
+int crash(const char* kubeconfig, const char* logs, const char* bundle, int count) {
+  auto client = connect(kubeconfig);
+  Samples again, runc;
+  for (int i = 0; i < count; ++i) {
+    std::string name = "crash-" + std::to_string(i);
+    ObjectPtr pod = need(client->create(kPod, pod_body(name, "1", "Always")), "create pod");
+    double first = 0, second = 0;
+    bool done = until([&] {
+      first = stamp_in(log_of(logs, *pod, 0));
+      second = stamp_in(log_of(logs, *pod, 1));
+      return first > 0 && second > 0;
+    });
+    if (!done) die("pod " + name + " did not run again");
+    again.ms.push_back(second - first);  // it ends some microseconds after its stamp
+    remove_pod(*client, name);
+    runc.ms.push_back(run_runc(bundle, 10'000 + i));
+  }
+  again.print("crash to first instruction");
+  runc.print("runc run of one container");
+  bar(again.at(.5) <= 0.3 * runc.at(.5), "a crashed container runs again in %.2f of runc's median (bar 0.3)",
+      again.at(.5) / runc.at(.5));
+  return failures;
+}
+
+// ---- many pods, many objects ----
+
+int make_pods(const char* kubeconfig, int count) {
+  auto client = connect(kubeconfig);
+  double begun = now_ms();
+  for (int i = 0; i < count; ++i)
+    (void)need(client->create(kPod, pod_body("stay-" + std::to_string(i), "stay", "Always")), "create pod");
+  auto running = [&] {
+    ObjectList list = need(client->list(kPod, {.ns = "default"}), "list pods");
+    return std::count_if(list.items.begin(), list.items.end(),
+                         [](const ObjectPtr& pod) { return get_string(pod->json(), "status.phase") == "Running"; });
+  };
+  long reached = 0;
+  for (double end = now_ms() + 120'000; (reached = running()) < count; nap_ms(100))
+    if (now_ms() > end) die(std::to_string(reached) + " of " + std::to_string(count) + " pods run");
+  std::printf("bench: %d pods created and running in %.0f ms\n", count, now_ms() - begun);
+  return 0;
+}
+
+int make_objects(const char* kubeconfig, int count) {
+  auto client = connect(kubeconfig);
+  double begun = now_ms();
+  for (int i = 0; i < count; ++i) {
+    json::object body{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", json::object{{"name", "bench-" + std::to_string(i)}, {"namespace", "default"}}},
+                      {"data", json::object{{"text", std::string(1000, 'x')}}}};
+    (void)need(client->create(kConfigMap, body), "create config map");
+  }
+  std::printf("bench: %d objects created in %.0f ms (%.2f ms each)\n", count, now_ms() - begun, (now_ms() - begun) / count);
+  return 0;
+}
+
+// ---- what an idle machine costs ----
+
+int64_t field_kib(const std::string& text, const std::string& name) {
+  size_t at = text.find("\n" + name + ":");
+  return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + name.size() + 2, nullptr, 10);
+}
+
+int64_t pss_kib(const std::string& pid) { return field_kib("\n" + slurp("/proc/" + pid + "/smaps_rollup"), "Pss"); }
+
+double cpu_seconds(const std::string& pid) {
+  std::string stat = slurp("/proc/" + pid + "/stat");
+  size_t paren = stat.rfind(')');
+  if (paren == std::string::npos) return 0;
+  std::istringstream rest(stat.substr(paren + 2));
+  std::string skip;
+  for (int i = 0; i < 11; ++i) rest >> skip;
+  double user = 0, system = 0;
+  rest >> user >> system;
+  return (user + system) / double(::sysconf(_SC_CLK_TCK));
+}
+
+int64_t written_bytes(const std::string& pid) {
+  std::string io = "\n" + slurp("/proc/" + pid + "/io");
+  size_t at = io.find("\nwrite_bytes:");
+  return at == std::string::npos ? 0 : std::strtoll(io.c_str() + at + 13, nullptr, 10);
+}
+
+std::vector<std::string> processes_of(const std::string& program) {
+  std::vector<std::string> pids;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::string pid = entry.path().filename();
+    if (!parse_number<int>(pid)) continue;
+    std::error_code gone;
+    if (fs::read_symlink("/proc/" + pid + "/exe", gone) == program) pids.push_back(pid);
+  }
+  return pids;
+}
+
+int64_t kernel_kib() {  // what the kernel keeps for itself on behalf of processes and namespaces
+  std::string info = "\n" + slurp("/proc/meminfo");
+  int64_t sum = 0;
+  for (const char* name : {"Slab", "KernelStack", "PageTables", "Percpu", "VmallocUsed"}) sum += field_kib(info, name);
+  return sum;
+}
+
+int idle(const char* daemon_pid, const char* pause, int seconds, int64_t kernel_before_kib) {
+  std::vector<std::string> pauses = processes_of(fs::canonical(pause));
+  if (pauses.empty()) die("no pause process found");
+  const std::string daemon = daemon_pid;
+  auto all_cpu = [&] {
+    double sum = cpu_seconds(daemon);
+    for (const std::string& pid : pauses) sum += cpu_seconds(pid);
+    return sum;
+  };
+  auto all_written = [&] {
+    int64_t sum = written_bytes(daemon);
+    for (const std::string& pid : pauses) sum += written_bytes(pid);
+    return sum;
+  };
+  double cpu = all_cpu(), begun = now_ms();
+  int64_t written = all_written();
+  while (now_ms() - begun < seconds * 1e3) nap_ms(1000);
+  double share = (all_cpu() - cpu) / ((now_ms() - begun) / 1e3) * 100;
+  written = all_written() - written;
+
+  int64_t pause_kib = 0;
+  for (const std::string& pid : pauses) pause_kib += pss_kib(pid);
+  double each = double(pause_kib) / double(pauses.size());
+  std::printf("bench: %zu pods, %d s idle\n", pauses.size(), seconds);
+  std::printf("bench: kernel memory per pod, all in all: %.0f KiB\n",
+              double(kernel_kib() - kernel_before_kib) / double(pauses.size()));
+  bar(pss_kib(daemon) <= 25 * 1024, "daemon PSS %.1f MiB (bar 25)", double(pss_kib(daemon)) / 1024);
+  bar(each <= 0.1 * 1024, "our other processes %.1f KiB PSS per pod (bar 102)", each);
+  bar(share <= 0.2, "CPU %.3f %% of a core (bar 0.2)", share);
+  bar(written <= 64 * 1024, "%.1f KiB written (bar 64)", double(written) / 1024);
+  return failures;
+}
+
+// ---- from start to ready ----
+
+int ready(const char* kubeconfig, const char* log, char** command) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  auto client = connect(kubeconfig);
+  pid_t pid;
+  double begun = now_ms();
+  if (::posix_spawnp(&pid, command[0], &actions, nullptr, command, environ) != 0) die("the daemon does not start");
+  bool there = until([&] {
+    Result<HttpAnswer> answer = client->http().send({.path = "/readyz"});
+    return answer && answer->status == 200;
+  });
+  double took = now_ms() - begun;
+  std::printf("pid %d\n", int(pid));
+  if (!there) die("the daemon does not become ready");
+  bar(took <= 300, "ready after %.0f ms (bar 300)", took);
+  return failures;
+}
+
+int make_bundle(const char* directory) {
+  std::string path = std::string(directory) + "/config.json";
+  json::value config = need(parse_json(slurp(path)), "runc's config.json");
+  make(config, "process.args") = json::array{"/stamp", "0"};
+  make(config, "process.terminal") = false;
+  make(config, "linux.seccomp") = runtime::default_seccomp();
+  std::ofstream(path) << to_text(config);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::string verb = argc > 1 ? argv[1] : "";
+  auto number = [&](int i) { return parse_number<int>(argv[i]).value_or(0); };
+  if (verb == "bundle" && argc == 3) return make_bundle(argv[2]);
+  if (verb == "pod-start" && argc == 6) return pod_start(argv[2], argv[3], argv[4], number(5));
+  if (verb == "crash" && argc == 6) return crash(argv[2], argv[3], argv[4], number(5));
+  if (verb == "pods" && argc == 4) return make_pods(argv[2], number(3));
+  if (verb == "objects" && argc == 4) return make_objects(argv[2], number(3));
+  if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
+  if (verb == "idle" && argc == 6) return idle(argv[2], argv[3], number(4), number(5));
+  if (verb == "ready" && argc > 4) return ready(argv[2], argv[3], argv + 4);
+  std::fprintf(stderr, "driver: see the head of driver.cc\n");
+  return 2;
+}

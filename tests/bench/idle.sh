@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What 100 idle pods cost: memory of the daemon and of the other processes, CPU, bytes written.
+. "$(dirname "$0")/lib.sh"
+start_machine
+quick && { count=10 seconds=10 settle=2; } || { count=100 seconds=300 settle=30; }
+kernel=$("$driver" kernel-kib)
+in_ns "$driver" pods "$T/etc/admin.kubeconfig" "$count" || exit 1
+read -r -t "$settle" <> <(:) || true
+"$driver" idle "$daemon_pid" "$pause" "$seconds" "$kernel" || failures=1

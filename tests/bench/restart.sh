@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The daemon killed and started again over 1000 objects and 100 pods: how long until it is ready, and that no pod noticed.
+. "$(dirname "$0")/lib.sh"
+start_machine
+quick && { pods=10 objects=100 rounds=1; } || { pods=100 objects=1000 rounds=5; }
+in_ns "$driver" objects "$T/etc/admin.kubeconfig" "$objects" || exit 1
+in_ns "$driver" pods "$T/etc/admin.kubeconfig" "$pods" || exit 1
+containers() { pgrep -x stamp | sort; k get pods -o 'jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[0].restartCount} {.status.podIP}{"\n"}{end}'; }
+before=$(containers)
+for round in $(seq "$rounds"); do
+  kill_daemon
+  out=$(in_ns "$driver" ready "$T/etc/admin.kubeconfig" "$T/coracled.log" "$coracled" --config "$T/etc/config.yaml") || failures=1
+  echo "$out" | grep -v '^pid '
+  daemon_pid=$(awk '$1 == "pid" {print $2}' <<<"$out")
+done
+expect "no pod was touched" "$before" containers
