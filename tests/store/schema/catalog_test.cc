@@ -72,9 +72,11 @@ TEST(Catalog, types_are_well_formed) {
     EXPECT_TRUE(names.insert(type.openapi_name()).second) << type.openapi_name();
     EXPECT_EQ(catalog().type(type.openapi_name()), &type);
     EXPECT_EQ(&catalog().types()[type.index()], &type);
+    EXPECT_FALSE(type.doc().empty()) << type.openapi_name();
     for (const Field& field : type.fields()) {
       std::string where = type.openapi_name() + "." + std::string(field.name());
       EXPECT_EQ(type.field(field.name()), &field) << where;
+      EXPECT_FALSE(field.doc().empty()) << where;
       EXPECT_TRUE(field.default_json().empty() || parse_json(field.default_json())) << where;
       for (std::string_view key : field.list_keys()) EXPECT_NE(field.type().field(key), nullptr) << where;
       EXPECT_TRUE(field.merge_key().empty() || field.type().field(field.merge_key())) << where;
