@@ -123,18 +123,28 @@ class Reader {
 
   struct Anchored {
     json::value value;
-    size_t nodes;
+    size_t nodes, height;
   };
+
+  static size_t height_of(const json::value& value) {
+    size_t highest = 0;
+    if (const auto* object = value.if_object())
+      for (const auto& [key, child] : *object) highest = std::max(highest, height_of(child));
+    if (const auto* array = value.if_array())
+      for (const auto& child : *array) highest = std::max(highest, height_of(child));
+    return value.is_structured() ? highest + 1 : highest;
+  }
+  Error too_deep() const { return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": nested too deeply"); }
 
   // The node that the present event begins; on return the present event is its last.
   Result<json::value> node(size_t depth) {
-    if (depth > kYamlDepthMax) return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": nested too deeply");
+    if (depth > kYamlDepthMax) return too_deep();
     if (++nodes_ > kYamlNodesMax) return Error(Code::too_large, "error parsing YAML: too many values");
     size_t before = nodes_;
     std::string anchor;
     json::value value;
     switch (event_.type) {
-      case YAML_ALIAS_EVENT: return alias();
+      case YAML_ALIAS_EVENT: return alias(depth);
       case YAML_SCALAR_EVENT:
         anchor = anchor_of(event_.data.scalar.anchor);
         value = TRY(scalar());
@@ -149,14 +159,15 @@ class Reader {
         break;
       default: return wrong("unexpected content", line());
     }
-    if (!anchor.empty()) anchors_[anchor] = {value, nodes_ - before + 1};
+    if (!anchor.empty()) anchors_[anchor] = {value, nodes_ - before + 1, height_of(value)};
     return value;
   }
 
-  Result<json::value> alias() {
+  Result<json::value> alias(size_t depth) {
     std::string name = anchor_of(event_.data.alias.anchor);
     auto found = anchors_.find(name);
     if (found == anchors_.end()) return wrong("unknown alias *" + name, line());
+    if (depth + found->second.height > kYamlDepthMax) return too_deep();
     nodes_ += found->second.nodes;
     alias_nodes_ += found->second.nodes;
     if (alias_nodes_ > kYamlAliasNodesMax || nodes_ > kYamlNodesMax)
@@ -206,13 +217,17 @@ class Reader {
       if (fields.contains(key)) return wrong("key " + quoted(key) + " already set in map", key_line);
       fields[key] = std::move(value);
     }
-    for (const auto& source : merged) TRY(merge_into(fields, source));
+    for (const auto& source : merged) {
+      TRY(merge_into(fields, source));
+    }
     return json::value(std::move(fields));
   }
 
   Result<void> merge_into(json::object& fields, const json::value& source) {
     if (const auto* list = source.if_array()) {
-      for (const auto& one : *list) TRY(merge_into(fields, one));
+      for (const auto& one : *list) {
+        TRY(merge_into(fields, one));
+      }
       return {};
     }
     const auto* object = source.if_object();

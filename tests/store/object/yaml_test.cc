@@ -61,6 +61,12 @@ TEST(Yaml, refuses_bombs) {
   EXPECT_FALSE(parse_yaml(std::string(5000, '[')));
 }
 
+TEST(Yaml, aliases_cannot_nest_deeper_than_text_may) {
+  std::string open(60, '['), shut(60, ']');
+  EXPECT_TRUE(parse_yaml("a: &a " + open + "1" + shut + "\nb: [*a]"));
+  EXPECT_EQ(parse_yaml("a: &a " + open + "1" + shut + "\nb: " + open + "*a" + shut).error().code(), Code::too_large);
+}
+
 TEST(Yaml, writes_what_kubectl_writes) {
   json::value value = *parse_json(R"({"b":[{"name":"x","v":"1"},{"name":"z"}],"a":"yes","e":{},"f":[],"m":"one\ntwo\n","o":null,"s":"with: colon","t":true,"q":"","h":"#x","p":"100m","d":1.5})");
   EXPECT_EQ(to_yaml(value),
