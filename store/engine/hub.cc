@@ -22,7 +22,7 @@ std::optional<Result<Event>> Inbox::Contents::take() {
 bool Inbox::push(const Event& event) {
   if (!(event.object->kind() == kind_) || (!ns_.empty() && event.object->ns() != ns_)) return false;
   bool ready = contents_.with([&](Contents& contents) {
-    if (contents.ended || contents.closed) return false;
+    if (contents.ended || contents.closed || event.revision <= contents.upto) return false;
     size_t most = std::max(contents.behind_max, behind_max_);
     if (contents.events.size() < most) {
       contents.events.push_back(event);
@@ -42,6 +42,7 @@ bool Inbox::begin(std::vector<Event> events, Revision upto) {
     contents.events.insert(contents.events.begin(), std::make_move_iterator(events.begin()),
                            std::make_move_iterator(events.end()));
     contents.behind_max = contents.events.size() + behind_max_;  // what was there at the start is nobody's delay
+    contents.upto = upto;
     contents.begun = true;
     return contents.ready();
   });

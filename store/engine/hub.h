@@ -6,7 +6,7 @@
 // A watch that falls too far behind is ended with gone: it may miss the end of the story, never a part in the middle.
 //
 // A watch begins in two steps, because its first events are read elsewhere: join() catches what is published from now on,
-// begin() puts the first events before that and drops what they contain already.
+// begin() puts the first events before that and drops what they contain already, come early or late.
 #pragma once
 
 #include <atomic>
@@ -39,6 +39,7 @@ class Inbox {
   struct Contents {
     bool begun = false, ended = false, closed = false;
     std::deque<Event> events;
+    Revision upto = 0;  // what the first events contain: its own event may still be on the way
     size_t behind_max = 0;
     std::optional<Error> end;  // not yet told
     bool ready() const { return begun && (!events.empty() || end); }

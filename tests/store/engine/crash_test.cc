@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -63,8 +64,8 @@ Story read_story(const std::string& text) {
   return story;
 }
 
-// Runs the child until `after` has passed since it opened the store, then kills it. Returns its output.
-std::string run_and_kill(const std::string& path, unsigned seed, std::chrono::microseconds after) {
+// Runs the child until it has told `lines` lines and `after` has passed since, then kills it. Returns its output.
+std::string run_and_kill(const std::string& path, unsigned seed, int lines, std::chrono::microseconds after) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return {};
   posix_spawn_file_actions_t actions;
@@ -83,7 +84,7 @@ std::string run_and_kill(const std::string& path, unsigned seed, std::chrono::mi
   char buffer[65536];
   for (;;) {
     auto now = std::chrono::steady_clock::now();
-    if (!kill_at && output.find('\n') != output.npos) kill_at = now + after;
+    if (!kill_at && std::count(output.begin(), output.end(), '\n') >= lines) kill_at = now + after;
     if (kill_at && now >= *kill_at) break;
     timespec wait{10, 0};
     if (kill_at) wait = {0, std::chrono::nanoseconds(*kill_at - now).count()};
@@ -192,7 +193,8 @@ TEST_F(CrashTest, loses_nothing_that_was_acknowledged_and_repeats_no_revision) {
   std::mt19937 random(seed);
   size_t acknowledged = 0;
   for (int i = 0; i < tries; i++) {
-    std::string output = run_and_kill(directory_ / "state.db", unsigned(i), std::chrono::microseconds(random() % 30'000));
+    std::string output = run_and_kill(directory_ / "state.db", unsigned(i), 1 + int(random() % 150),
+                                      std::chrono::microseconds(random() % 3'000));
     Story story = read_story(output);
     ASSERT_EQ(story.errors, std::vector<std::string>{}) << "try " << i;
     acknowledged += story.acknowledged.size();
