@@ -37,7 +37,6 @@ struct Config {
   std::string service_cidr = "10.96.0.0/16";      // serviceCIDR
   std::string cluster_dns = "10.96.0.10";         // clusterDNS: inside serviceCIDR
   std::string cluster_domain = "cluster.local";   // clusterDomain
-  std::string bridge = "coracle0";                // bridge
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
   int max_pods = 110;                             // maxPods
 

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -27,14 +28,17 @@ Result<std::string> host_name() {
   return lower;
 }
 
-Result<std::string> host_address(const std::string& bridge) {
+Result<std::string> host_address() {
   sys::Netlink netlink = TRY(sys::Netlink::open());
   std::vector<sys::RouteSpec> routes = TRY(netlink.routes());
   std::vector<sys::AddressInfo> addresses = TRY(netlink.addresses());
-  auto own = netlink.index_of(bridge);
+  std::vector<sys::Link> links = TRY(netlink.links());
+  auto ours = [&](uint32_t index) {
+    return std::any_of(links.begin(), links.end(), [&](const sys::Link& link) { return link.index == index && link.name.starts_with("coracle"); });
+  };
   auto plain = [](const std::string& address) { return address.substr(0, address.find('/')); };
   auto usable = [&](const sys::AddressInfo& info) {
-    return info.scope == "global" && info.address.find(':') == std::string::npos && !(own && info.link == *own);
+    return info.scope == "global" && info.address.find(':') == std::string::npos && !ours(info.link);
   };
   for (const auto& route : routes) {
     if (route.destination != "0.0.0.0/0") continue;

@@ -13,8 +13,8 @@ namespace coracle {
 Result<std::string> host_name();
 
 // The IPv4 address by which others reach this machine: that of the default route's link, else the first global one that is
-// not ours (the pods' bridge), else 127.0.0.1: a machine without a network is one that works by itself.
-Result<std::string> host_address(const std::string& bridge);
+// not ours (links named coracle…), else 127.0.0.1: a machine without a network is one that works by itself.
+Result<std::string> host_address();
 
 // Mounts a tmpfs on an existing directory, unless it is one already. `size` 0: half of the memory.
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode);
