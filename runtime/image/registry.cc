@@ -115,12 +115,16 @@ template <typename T>
 Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f) {
   for (Backoff backoff(retry_delay_);;) {
     std::optional<Error> last;
-    for (const Endpoint& endpoint : endpoints_) {
-      if (endpoint.twin && last && !may_pass(*last)) continue;  // it did answer
+    bool half_answered = false;  // the other half of a twin did answer: it is no use asking this one
+    for (size_t i = 0; i < endpoints_.size(); ++i) {
+      const Endpoint& endpoint = endpoints_[i];
+      bool has_twin = i + 1 < endpoints_.size() && endpoints_[i + 1].twin;
+      if (endpoint.twin ? half_answered : has_twin && twin_answers_) continue;
       auto got = f(endpoint);
-      if (got) return got;
-      if (got.error().code() == Code::cancelled) return got;
+      if (got && endpoint.twin) twin_answers_ = true;
+      if (got || got.error().code() == Code::cancelled) return got;
       last = got.take_error();
+      half_answered = has_twin && !may_pass(*last);
     }
     TRY(backoff.before_retry(stop, std::move(*last)));
   }

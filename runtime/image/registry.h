@@ -81,6 +81,7 @@ class Registry {  // thread-safe; each thread brings its own Http
   const std::vector<Endpoint> endpoints_;
   const std::vector<runtime::Credentials> credentials_;
   const std::chrono::milliseconds retry_delay_;
+  std::atomic<bool> twin_answers_{false};  // so that its other half need not be asked any more
   Guarded<std::map<std::string, std::string>> authorization_;  // by endpoint's base
 };
 

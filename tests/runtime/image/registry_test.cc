@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pulls from a real registry (Debian's docker-registry, on loopback): by tag and digest, anonymous, basic, bearer; through a
+// proxy that cuts connections at random bytes; by a process that is killed at random moments. Needs root and the programs
+// docker-registry, skopeo, openssl.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "runtime/base/json.h"
+#include "runtime/base/text.h"
+#include "runtime/image/digest.h"
+#include "runtime/image/manifest.h"
+#include "runtime/image/store.h"
+#include "runtime/sys/file.h"
+#include "tests/runtime/image/builder.h"
+
+namespace coracle::image {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+// ---- small servers ----
+
+int listen_on_loopback(uint16_t& port) {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(::listen(fd, 64), 0);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  port = ntohs(address.sin_port);
+  return fd;
+}
+
+int connect_to(uint16_t port) {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+// Serves each connection on a thread of its own until destroyed.
+class Server {
+ public:
+  explicit Server(std::function<void(int)> serve) : serve_(std::move(serve)), listener_(listen_on_loopback(port_)) {
+    thread_ = std::jthread([this](std::stop_token stop) {
+      std::vector<std::jthread> connections;
+      while (!stop.stop_requested()) {
+        pollfd waiting{listener_, POLLIN, 0};
+        if (::poll(&waiting, 1, 50) <= 0) continue;
+        int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd < 0) continue;
+        connections.emplace_back([this, fd] {
+          serve_(fd);
+          ::close(fd);
+        });
+      }
+    });
+  }
+  ~Server() {
+    thread_ = {};
+    ::close(listener_);
+  }
+  uint16_t port() const { return port_; }
+  std::string host() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  std::function<void(int)> serve_;
+  uint16_t port_ = 0;
+  int listener_;
+  std::jthread thread_;
+};
+
+// One request's head, and an answer that ends the connection: all that a token server or a redirect takes.
+std::string read_head(int fd) {
+  std::string head;
+  char c;
+  timeval patience{5, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  while (head.size() < 16384 && head.find("\r\n\r\n") == head.npos && ::read(fd, &c, 1) == 1) {
+    head += c;
+    if (head[0] == 0x16) break;  // a TLS handshake: not for us
+  }
+  return head;
+}
+void answer(int fd, const std::string& status, const std::string& headers, const std::string& body) {
+  std::string text = "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+                     headers + "\r\n" + body;
+  (void)!::write(fd, text.data(), text.size());
+}
+
+// Passes bytes on to `upstream`, and cuts each connection after as many bytes of the answer as `allowance` says.
+class CuttingProxy {
+ public:
+  CuttingProxy(uint16_t upstream, std::function<int64_t()> allowance)
+      : upstream_(upstream), allowance_(std::move(allowance)), server_([this](int fd) { serve(fd); }) {}
+  std::string host() const { return server_.host(); }
+  int cuts() const { return cuts_; }
+  int64_t passed() const { return passed_; }
+
+ private:
+  void serve(int client) {
+    int server = connect_to(upstream_);
+    if (server < 0) return;
+    int64_t left = allowance_();
+    char buffer[4096];
+    for (;;) {
+      pollfd both[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
+      if (::poll(both, 2, 5000) <= 0) break;
+      if (both[0].revents) {
+        ssize_t n = ::read(client, buffer, sizeof buffer);
+        if (n <= 0 || ::write(server, buffer, size_t(n)) != n) break;
+      }
+      if (both[1].revents) {
+        ssize_t n = ::read(server, buffer, size_t(std::min<int64_t>(sizeof buffer, left)));
+        if (n <= 0 || ::write(client, buffer, size_t(n)) != n) break;
+        left -= n;
+        passed_ += n;
+        if (left <= 0) {
+          ++cuts_;
+          break;
+        }
+      }
+    }
+    ::close(server);
+  }
+  uint16_t upstream_;
+  std::function<int64_t()> allowance_;
+  std::atomic<int> cuts_{0};
+  std::atomic<int64_t> passed_{0};
+  Server server_;
+};
+
+// ---- the registry ----
+
+bool have(const char* program) {
+  return ::system(("command -v " + std::string(program) + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+class Child {  // a program that is killed with this
+ public:
+  Child(const std::vector<std::string>& argv, const std::string& log) {
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+      ::dup2(out, 1);
+      ::dup2(out, 2);
+      std::vector<char*> args;
+      for (const auto& arg : argv) args.push_back(const_cast<char*>(arg.c_str()));
+      args.push_back(nullptr);
+      ::execvp(args[0], args.data());
+      ::_exit(127);
+    }
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+class DebianRegistry {
+ public:
+  DebianRegistry(const std::string& dir, const std::string& auth) : dir_(dir) {
+    uint16_t port;
+    int reserved = listen_on_loopback(port);  // a free port; given up just before it is used
+    port_ = port;
+    fs::create_directories(dir + "/data");
+    write_text(dir + "/config.yml", "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage:\n  filesystem: {rootdirectory: " + dir +
+                                        "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"}\n" + auth);
+    ::close(reserved);
+    child_ = std::make_unique<Child>(std::vector<std::string>{"docker-registry", "serve", dir + "/config.yml"}, dir + "/log");
+    for (int i = 0; i < 200; ++i) {
+      int fd = connect_to(port);
+      if (fd >= 0) {
+        ::close(fd);
+        return;
+      }
+      ::usleep(50'000);
+    }
+    ADD_FAILURE() << "docker-registry does not listen: " << read_text(dir + "/log");
+  }
+  uint16_t port() const { return port_; }
+  std::string host() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  void push(const TestImage& image, const std::string& name, const std::string& more = "") {
+    write_text(dir_ + "/push.tar", archive_of(oci_layout(image, "x:1")));
+    std::string command = "skopeo copy --insecure-policy --dest-tls-verify=false --preserve-digests " + more + " oci-archive:" + dir_ +
+                          "/push.tar:x:1 docker://" + host() + "/" + name + " >" + dir_ + "/skopeo.log 2>&1";
+    ASSERT_EQ(::system(command.c_str()), 0) << read_text(dir_ + "/skopeo.log");
+  }
+
+ private:
+  std::string dir_;
+  uint16_t port_ = 0;
+  std::unique_ptr<Child> child_;
+};
+
+std::string noise(size_t size, unsigned seed) {  // does not compress
+  std::mt19937 random(seed);
+  std::string out(size, '\0');
+  for (char& c : out) c = char(random());
+  return out;
+}
+
+TestImage sample(size_t size = 300'000) {
+  return {{{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"big", 'f', noise(size, 1)}, {"link", 'h', "big"}})},
+           {make_tar({{"etc/.wh.one", 'f'}, {"etc/two", 'f', "2"}, {"more", 'f', noise(size / 2, 2), 04755}}), Packing::zstd},
+           {make_tar({{"last", 'f', noise(size / 3, 3)}}), Packing::plain},
+           {make_tar({{"user", 'f', "u", 0644, 5, 6, 7, {{"user.x", "y"}}}})}}};
+}
+
+class Registries : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    for (const char* program : {"docker-registry", "skopeo"})
+      if (!have(program)) GTEST_SKIP() << program << " is missing";
+  }
+  std::unique_ptr<Store> open(const std::string& name, Options options = {}) {
+    options.state_dir = dir_.path() + "/" + name;
+    options.retry_delay = std::chrono::milliseconds(5);
+    auto made = make_store(options);
+    EXPECT_TRUE(made.ok()) << made.error().text();
+    return made ? std::move(*made) : nullptr;
+  }
+  // What is on the disk is whole: every image that is listed has its files; nothing lies about.
+  static std::string content_of(Store& store, const std::string& id) {
+    auto mount = store.snapshots().mount_image(id);
+    return mount ? digest_text(tree_of("/proc/self/fd/" + std::to_string(mount->get()))) : mount.error().text();
+  }
+  static Result<runtime::Image> pull(Store& store, const std::string& reference, const std::vector<runtime::Credentials>& who = {}) {
+    return store.pull(reference, who, nullptr, {});
+  }
+  std::string content_by_import(const TestImage& image) {
+    auto store = open("imported");
+    write_text(dir_.path() + "/a.tar", archive_of(oci_layout(image, "localhost/x:1")));
+    Fd fd = *sys::open(dir_.path() + "/a.tar", O_RDONLY);
+    return content_of(*store, store->import(fd, "")->front().id);
+  }
+  TempDir dir_;
+};
+
+TEST_F(Registries, pulls_by_tag_and_by_digest) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  registry.push(sample(), "team/app:1.0");
+  auto store = open("s");
+  std::vector<runtime::PullProgress> seen;
+  auto got = store->pull(registry.host() + "/team/app:1.0", {}, [&](const auto& at) { seen.push_back(at); }, {});
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_EQ(got->references, (std::vector<std::string>{registry.host() + "/team/app:1.0"}));
+  ASSERT_EQ(got->digests.size(), 1u);
+  EXPECT_EQ(content_of(*store, got->id), content_by_import(sample()));
+  ASSERT_GE(seen.size(), 2u);
+  EXPECT_EQ(seen.back().layers_done, 4);
+  EXPECT_EQ(seen.back().done.count, seen.back().total.count);
+  EXPECT_GT(seen.back().total.count, 300'000);
+  EXPECT_TRUE(fs::is_empty(dir_.path() + "/s/partial")) << "compressed layers are not kept";
+
+  auto other = open("other");
+  auto by_digest = pull(*other, got->digests[0]);
+  ASSERT_TRUE(by_digest.ok()) << by_digest.error().text();
+  EXPECT_EQ(by_digest->id, got->id);
+  EXPECT_TRUE(by_digest->references.empty());
+  EXPECT_TRUE(other->find(got->digests[0]).ok());
+
+  EXPECT_EQ(pull(*store, registry.host() + "/team/app:2.0").error().code(), Code::not_found);
+  EXPECT_EQ(pull(*store, registry.host() + "/none:1").error().code(), Code::not_found);
+  EXPECT_EQ(pull(*store, registry.host() + "/team/app@sha256:" + std::string(64, 'a')).error().code(), Code::not_found);
+  EXPECT_EQ(pull(*store, "127.0.0.1:1/x").error().code(), Code::unavailable);
+}
+
+TEST_F(Registries, a_tag_that_moved_is_pulled_anew) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  auto store = open("s");
+  registry.push({{{make_tar({{"one"}})}}}, "app:1");
+  auto one = pull(*store, registry.host() + "/app:1");
+  registry.push({{{make_tar({{"two"}})}}}, "app:1");
+  auto two = pull(*store, registry.host() + "/app:1");
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_NE(one->id, two->id);
+  EXPECT_EQ(store->find(registry.host() + "/app:1")->id, two->id);
+  EXPECT_TRUE(store->find(one->id)->references.empty());
+}
+
+TEST_F(Registries, basic_authentication) {
+  if (!have("htpasswd")) GTEST_SKIP() << "htpasswd (apache2-utils) is missing";
+  ASSERT_EQ(::system(("htpasswd -Bbn alice 'se:cret' >" + dir_.path() + "/htpasswd").c_str()), 0);
+  DebianRegistry registry(dir_.path() + "/r", "auth: {htpasswd: {realm: here, path: " + dir_.path() + "/htpasswd}}\n");
+  registry.push(sample(1000), "app:1", "--dest-creds 'alice:se:cret'");
+  auto store = open("s");
+  std::string name = registry.host() + "/app:1";
+  EXPECT_EQ(pull(*store, name).error().code(), Code::unauthorized);
+  EXPECT_EQ(pull(*store, name, {{registry.host(), "alice", "wrong", ""}}).error().code(), Code::unauthorized);
+  EXPECT_EQ(pull(*store, name, {{"other.example", "alice", "se:cret", ""}}).error().code(), Code::unauthorized);
+  EXPECT_TRUE(store->list().empty());
+  auto got = pull(*store, name, {{registry.host(), "alice", "wrong", ""}, {registry.host(), "alice", "se:cret", ""}});
+  EXPECT_TRUE(got.ok()) << "the second of two is tried: " << got.error().text();
+}
+
+// A token server: signs what docker-registry believes, for alice; anonymous clients get a token for "open" only.
+class TokenServer {
+ public:
+  explicit TokenServer(const std::string& dir) : dir_(dir), server_([this](int fd) { serve(fd); }) {
+    std::string command = "cd " + dir + " && openssl ecparam -name prime256v1 -genkey -noout -out key.pem 2>/dev/null && "
+                          "openssl req -x509 -new -key key.pem -subj /CN=token -days 30 -out cert.pem 2>/dev/null && "
+                          "openssl x509 -in cert.pem -outform der -out cert.der";
+    EXPECT_EQ(::system(command.c_str()), 0);
+  }
+  std::string realm() const { return "http://" + server_.host() + "/token"; }
+  std::string cert() const { return dir_ + "/cert.pem"; }
+  std::atomic<int> asked{0}, with_password{0};
+
+ private:
+  void serve(int fd) {
+    std::string head = read_head(fd);
+    ++asked;
+    bool alice = head.find("Authorization: Basic " + base64_encode("alice:secret")) != head.npos;
+    if (alice) ++with_password;
+    if (!alice && head.find("Authorization:") != head.npos) return answer(fd, "401 Unauthorized", "", "{}");
+    std::string scope;
+    if (size_t at = head.find("scope="); at != head.npos) scope = *percent_decode(head.substr(at + 6, head.find_first_of("& ", at) - at - 6));
+    auto parts = split(scope, ':');
+    json::array access;
+    if (parts.size() == 3 && (alice || parts[1] == "open"))
+      access.push_back({{"type", "repository"}, {"name", parts[1]}, {"actions", {"pull", "push"}}});
+    int64_t now = ::time(nullptr);
+    std::string header = to_text(json::object{{"alg", "ES256"}, {"typ", "JWT"}, {"x5c", {base64_encode(read_text(dir_ + "/cert.der"))}}});
+    std::string payload = to_text(json::object{{"iss", "token"}, {"sub", "x"}, {"aud", "reg"}, {"exp", now + 60}, {"nbf", now - 10},
+                                               {"iat", now}, {"jti", std::to_string(asked)}, {"access", access}});
+    std::string text = base64url_encode(header) + "." + base64url_encode(payload);
+    answer(fd, "200 OK", "", to_text(json::object{{"token", text + "." + sign(text)}}));
+  }
+  std::string sign(const std::string& text) {  // ASN.1 of openssl to the two numbers of JWS
+    std::string name = dir_ + "/t" + std::to_string(asked) + std::to_string(std::hash<std::string>()(text));
+    write_text(name, text);
+    EXPECT_EQ(::system(("openssl dgst -sha256 -sign " + dir_ + "/key.pem -out " + name + ".sig " + name).c_str()), 0);
+    std::string der = read_text(name + ".sig"), out;
+    size_t at = 2;
+    for (int i = 0; i < 2; ++i) {
+      size_t length = uint8_t(der[at + 1]);
+      std::string number = der.substr(at + 2, length);
+      at += 2 + length;
+      if (number.size() > 32) number.erase(0, number.size() - 32);
+      out += std::string(32 - number.size(), '\0') + number;
+    }
+    return base64url_encode(out);
+  }
+  std::string dir_;
+  Server server_;
+};
+
+TEST_F(Registries, bearer_authentication) {
+  if (!have("openssl")) GTEST_SKIP() << "openssl is missing";
+  fs::create_directory(dir_.path() + "/t");
+  TokenServer tokens(dir_.path() + "/t");
+  DebianRegistry registry(dir_.path() + "/r", "auth: {token: {realm: \"" + tokens.realm() + "\", service: reg, issuer: token, rootcertbundle: " +
+                                                  tokens.cert() + "}}\n");
+  registry.push(sample(1000), "open:1", "--dest-creds alice:secret");
+  registry.push(sample(1000), "closed:1", "--dest-creds alice:secret");
+  auto store = open("s");
+  auto anonymous = pull(*store, registry.host() + "/open:1");
+  EXPECT_TRUE(anonymous.ok()) << anonymous.error().text();
+  EXPECT_EQ(pull(*store, registry.host() + "/closed:1").error().code(), Code::unauthorized);
+  EXPECT_EQ(pull(*store, registry.host() + "/closed:1", {{registry.host(), "alice", "wrong", ""}}).error().code(), Code::unauthorized);
+  int before = tokens.asked;
+  auto known = pull(*store, registry.host() + "/closed:1", {{registry.host(), "alice", "secret", ""}});
+  EXPECT_TRUE(known.ok()) << known.error().text();
+  EXPECT_LE(tokens.asked - before, 4) << "a token is used again";
+}
+
+TEST_F(Registries, authorisation_stays_with_its_host) {
+  std::atomic<int> leaked{0}, reached{0};
+  Server elsewhere([&](int fd) {
+    std::string head = read_head(fd);
+    ++reached;
+    if (to_lower(head).find("authorization:") != head.npos) ++leaked;
+    answer(fd, "404 Not Found", "", "");
+  });
+  Server front([&](int fd) {
+    std::string head = read_head(fd);
+    if (to_lower(head).find("authorization:") == head.npos) return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
+    answer(fd, "307 Temporary Redirect", "Location: http://" + elsewhere.host() + "/v2/x\r\n", "");
+  });
+  auto store = open("s");
+  EXPECT_FALSE(pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}}).ok());
+  EXPECT_GE(reached, 1);
+  EXPECT_EQ(leaked, 0);
+}
+
+TEST_F(Registries, a_server_that_lies_or_misbehaves_is_an_error) {
+  struct Row {
+    std::string name, status, headers, body;
+    Code code;
+  };
+  const std::string manifest = R"({"schemaVersion":2,"manifests":[]})";
+  for (const Row& row : {
+           Row{"wrong digest header", "200 OK", "Docker-Content-Digest: sha256:" + std::string(64, 'a') + "\r\n", manifest, Code::invalid},
+           Row{"no manifest", "200 OK", "", "<html>", Code::invalid},
+           Row{"an index of nothing", "200 OK", "", manifest, Code::not_found},
+           Row{"too large", "200 OK", "", std::string(5 << 20, ' '), Code::too_large},
+           Row{"forbidden", "403 Forbidden", "", R"({"errors":[{"message":"not for you"}]})", Code::forbidden},
+           Row{"broken", "500 Oops", "", "", Code::unavailable},
+           Row{"busy", "429 Slow down", "Retry-After: 0\r\n", "", Code::too_many_requests},
+           Row{"redirects for ever", "302 Found", "Location: /v2/again\r\n", "", Code::unavailable},
+           Row{"redirects to a file", "302 Found", "Location: file:///etc/passwd\r\n", "", Code::forbidden},
+       }) {
+    Server server([&](int fd) {
+      read_head(fd);
+      answer(fd, row.status, row.headers, row.body);
+    });
+    auto store = open("lies");
+    auto got = pull(*store, server.host() + "/app:1");
+    ASSERT_FALSE(got.ok()) << row.name;
+    EXPECT_EQ(got.error().code(), row.code) << row.name << ": " << got.error().text();
+  }
+}
+
+TEST_F(Registries, mirrors_come_first_and_the_registry_last) {
+  DebianRegistry mirror(dir_.path() + "/m", ""), registry(dir_.path() + "/r", "");
+  mirror.push({{{make_tar({{"mirrored"}})}}}, "app:1");
+  registry.push({{{make_tar({{"own"}})}}}, "app:1");
+  registry.push({{{make_tar({{"own"}})}}}, "only-here:1");
+  Options options;
+  options.mirrors[registry.host()] = {"http://127.0.0.1:1", "http://" + mirror.host()};
+  auto store = open("s", options);
+  auto mirrored = pull(*store, registry.host() + "/app:1");
+  ASSERT_TRUE(mirrored.ok()) << mirrored.error().text();
+  auto mount = store->snapshots().mount_image(mirrored->id);
+  EXPECT_TRUE(fs::exists("/proc/self/fd/" + std::to_string(mount->get()) + "/mirrored"));
+  EXPECT_EQ(mirrored->references[0], registry.host() + "/app:1") << "the name is the registry's";
+  EXPECT_TRUE(pull(*store, registry.host() + "/only-here:1").ok());
+}
+
+TEST_F(Registries, a_pull_can_be_stopped) {
+  Server silent([](int fd) {
+    pollfd waiting{fd, POLLRDHUP, 0};
+    ::poll(&waiting, 1, 20'000);
+  });
+  auto store = open("s");
+  std::stop_source stop;
+  std::jthread later([&] {
+    ::usleep(200'000);
+    stop.request_stop();
+  });
+  auto started = std::chrono::steady_clock::now();
+  auto got = store->pull(silent.host() + "/app:1", {}, nullptr, stop.get_token());
+  EXPECT_EQ(got.error().code(), Code::cancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(5));
+}
+
+// ---- cut off ----
+
+int tries(int usual, int thorough) { return std::getenv("CORACLE_LONG") && std::string(std::getenv("CORACLE_LONG")) == "1" ? thorough : usual; }
+
+TEST_F(Registries, goes_on_where_the_network_was_cut) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  registry.push(sample(2'000'000), "app:1");
+  std::string want = content_by_import(sample(2'000'000));
+  std::random_device seeds;
+  unsigned seed = seeds();
+  std::mt19937 random(seed);
+  std::mutex lock;
+  CuttingProxy proxy(registry.port(), [&] {
+    std::lock_guard guard(lock);
+    return 2000 + int64_t(random() % 60'000);
+  });
+  auto store = open("s");
+  auto got = pull(*store, proxy.host() + "/app:1");
+  ASSERT_TRUE(got.ok()) << "seed " << seed << ": " << got.error().text();
+  EXPECT_EQ(content_of(*store, got->id), want) << "seed " << seed;
+  EXPECT_GT(proxy.cuts(), 50);
+  EXPECT_LT(proxy.passed(), 6'000'000) << "it goes on, it does not begin again: seed " << seed;
+}
+
+TEST_F(Registries, killed_at_any_moment_nothing_is_half_made) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  TestImage image = sample(400'000);
+  registry.push(image, "app:1");
+  std::string want = content_by_import(image);
+  std::string id = digest_text(oci_config(image));
+  std::random_device seeds;
+  unsigned seed = seeds();
+  std::mt19937 random(seed);
+  int whole = 0;
+  for (int i = 0; i < tries(60, 600); ++i) {
+    pid_t child = ::fork();
+    if (child == 0) {
+      Options options;
+      options.state_dir = dir_.path() + "/killed";
+      auto store = make_store(options);
+      if (!store) ::_exit(1);
+      // Removed again when it is there, so that every round has something to do.
+      if ((*store)->find(registry.host() + "/app:1")) (void)(*store)->remove(registry.host() + "/app:1");
+      ::_exit(pull(**store, registry.host() + "/app:1") ? 0 : 2);
+    }
+    ::usleep(useconds_t(random() % 120'000));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    auto store = open("killed");
+    ASSERT_TRUE(store) << "seed " << seed << " round " << i;
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status)) << "seed " << seed << " round " << i << ": " << WEXITSTATUS(status);
+    ASSERT_TRUE(fs::is_empty(dir_.path() + "/killed/staging"));
+    for (const auto& listed : store->list()) {
+      ++whole;
+      ASSERT_EQ(listed.id, id);
+      ASSERT_EQ(content_of(*store, listed.id), want) << "seed " << seed << " round " << i;
+    }
+    if (WIFEXITED(status)) {
+      ASSERT_EQ(store->list().size(), 1u) << "it said it was there: seed " << seed << " round " << i;
+    }
+  }
+  auto store = open("killed");
+  auto got = pull(*store, registry.host() + "/app:1");
+  ASSERT_TRUE(got.ok()) << "seed " << seed << ": " << got.error().text();
+  EXPECT_EQ(content_of(*store, got->id), want);
+  std::printf("measured: pull killed at random moments, the image was whole in %d of them\n", whole);
+}
+
+TEST_F(Registries, a_damaged_partial_download_begins_again) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  TestImage image = sample(50'000);
+  registry.push(image, "app:1");
+  auto store = open("s");
+  std::string packed = pack(image.layers[0].tar, Packing::gzip);
+  for (const std::string& bad : {std::string(1000, 'x'), packed.substr(0, 500) + "y" + packed.substr(501, 1000), packed + "more"}) {
+    write_text(dir_.path() + "/s/partial/" + digest_of(packed).hex(), bad);
+    auto got = pull(*store, registry.host() + "/app:1");
+    ASSERT_TRUE(got.ok()) << got.error().text();
+    EXPECT_EQ(content_of(*store, got->id), content_by_import(image));
+    ASSERT_TRUE(store->remove(got->id).ok());
+    EXPECT_TRUE(fs::is_empty(dir_.path() + "/s/partial"));
+  }
+}
+
+TEST_F(Registries, two_pulls_of_one_image_do_not_disturb_each_other) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  registry.push(sample(), "app:1");
+  registry.push(sample(), "copy:1");
+  auto store = open("s");
+  std::atomic<int> good{0};
+  {
+    std::vector<std::jthread> pulls;
+    for (int i = 0; i < 6; ++i)
+      pulls.emplace_back([&, i] {
+        if (pull(*store, registry.host() + (i % 2 ? "/app:1" : "/copy:1"))) ++good;
+      });
+  }
+  EXPECT_EQ(good, 6);
+  EXPECT_EQ(store->list().size(), 1u);
+  EXPECT_EQ(store->list()[0].references.size(), 2u);
+}
+
+}  // namespace
+}  // namespace coracle::image
