@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JSON array [document, patch]: the patch is applied as JSON patch or as merge patch, or refused. A merge patch made from
+// two states leads from one to the other (unless the second holds nulls, which such a patch cannot say).
+#include <cstdint>
+#include <string_view>
+
+#include "store/object/patch.h"
+
+using namespace coracle;
+
+namespace {
+
+bool holds_null(const json::value& value) {
+  if (value.is_null()) return true;
+  if (const auto* object = value.if_object())
+    for (const auto& [key, child] : *object)
+      if (holds_null(child)) return true;
+  if (const auto* array = value.if_array())
+    for (const auto& child : *array)
+      if (holds_null(child)) return true;
+  return false;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto input = parse_json(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!input || !input->is_array() || input->get_array().size() != 2) return 0;
+  const json::value &document = input->get_array()[0], &patch = input->get_array()[1];
+  json::value patched = document;
+  (void)apply_json_patch(patched, patch);  // any outcome will do
+  json::value merged = document;
+  apply_merge_patch(merged, patch);
+  if (document.is_object() && patch.is_object() && !holds_null(patch)) {
+    json::value led = document;
+    apply_merge_patch(led, make_merge_patch(document, patch));
+    if (!json_equal(led, patch)) __builtin_trap();
+  }
+  return 0;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantities from anybody: an error, or an amount whose canonical text means the same and is its own canonical text.
+#include <cstdint>
+#include <string_view>
+
+#include "store/object/quantity.h"
+
+using namespace coracle;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto parsed = Quantity::parse(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!parsed) return 0;
+  auto again = Quantity::parse(parsed->text());
+  if (!again || *again != *parsed || again->text() != parsed->text()) __builtin_trap();
+  return 0;
+}
