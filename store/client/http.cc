@@ -139,7 +139,18 @@ std::string host_and_port(const std::string& server) {
 }  // namespace
 
 struct Http::State {
-  ServerAccess access;
+  explicit State(ServerAccess given) : access(std::move(given)), base(access.server) {
+    if (access.tls_server_name.empty()) return;
+    // libcurl checks the certificate against the URL's name: ask for that name, at the server's address.
+    std::string address = host_and_port(access.server);
+    base.replace(base.find(address), address.size(), access.tls_server_name);
+    bool has_port = address.find(':', address.starts_with('[') ? address.find(']') : 0) != address.npos;
+    connect_to.add("::" + address + (has_port ? "" : access.server.starts_with("https") ? ":443" : ":80"));
+  }
+
+  const ServerAccess access;
+  std::string base;  // what URLs begin with
+  HeaderList connect_to;
   Guarded<std::vector<Handle>> idle;
 
   Handle take() {
@@ -166,6 +177,7 @@ struct Http::State {
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    if (connect_to.list) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to.list);
     if (access.insecure) {
       curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
       curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -184,7 +196,7 @@ struct Http::State {
     }
   }
 
-  std::string url_of(const HttpRequest& request) const { return access.server + target_of(request); }
+  std::string url_of(const HttpRequest& request) const { return base + target_of(request); }
   static std::string target_of(const HttpRequest& request) {
     std::string target = request.path;
     char separator = target.find('?') == target.npos ? '?' : '&';
@@ -266,9 +278,7 @@ Result<std::unique_ptr<Http>> Http::make(ServerAccess access) {
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   if (access.client_certificate_pem.empty() != access.client_key_pem.empty())
     return Error(Code::invalid, "a client certificate and its key come together; one of them is missing");
-  auto state = std::make_unique<State>();
-  state->access = std::move(access);
-  return std::unique_ptr<Http>(new Http(std::move(state)));
+  return std::unique_ptr<Http>(new Http(std::make_unique<State>(std::move(access))));
 }
 
 Result<HttpAnswer> Http::send(const HttpRequest& request) { return state_->run(request, {}); }
@@ -379,7 +389,7 @@ std::string header_of(std::string_view head, std::string_view name) {
 Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& request, std::string_view protocol) {
   Handle handle;
   if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
-  std::string url = state_->access.server;
+  std::string url = state_->base;
   state_->prepare(handle.easy, url);
   curl_easy_setopt(handle.easy, CURLOPT_CONNECT_ONLY, 1L);
   std::array<char, CURL_ERROR_SIZE> detail{};

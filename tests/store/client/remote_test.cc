@@ -61,6 +61,16 @@ TEST(Remote, waits_when_the_server_says_later) {
   EXPECT_EQ(remote->get(kConfigMap, {"default", "a"}).error().code(), Code::too_many_requests);
 }
 
+TEST(Remote, asks_for_another_name_at_the_servers_address) {
+  FakeServer server;
+  server.objects().put(kConfigMap, kBody);
+  ServerAccess access;
+  access.server = server.url();
+  access.tls_server_name = "name.that.resolves.nowhere.invalid";
+  auto remote = MUST(Remote::make(std::move(access)));
+  EXPECT_TRUE(remote->get(kConfigMap, {"default", "a"}));
+}
+
 TEST(Remote, says_plainly_that_nobody_answers) {
   std::string url;
   {
