@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs and exec as the API asks for them.
+#include "tests/daemon/node/machine.h"
+
+namespace coracle::node {
+namespace {
+
+class Heard : public ExecOutput {
+ public:
+  bool write_stdout(std::string_view bytes) override {
+    heard_.with([&](auto& h) { h.first += bytes; });
+    return true;
+  }
+  bool write_stderr(std::string_view bytes) override {
+    heard_.with([&](auto& h) { h.second += bytes; });
+    return true;
+  }
+  std::pair<std::string, std::string> heard() const {
+    return heard_.with([](const auto& h) { return h; });
+  }
+
+ private:
+  Guarded<std::pair<std::string, std::string>> heard_;
+};
+
+class StreamsTest : public Machine {
+ protected:
+  std::string logs(LogRequest request) {
+    std::string text;
+    request.pod = {"default", "web"};
+    auto done = agent_->logs(request, [&](std::string_view bytes) {
+      text += bytes;
+      return true;
+    });
+    return done ? text : "error: " + done.error().text();
+  }
+};
+
+TEST_F(StreamsTest, logs_of_this_attempt_and_the_one_before) {
+  runtime_.script("a", {.log = {"hello"}});
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
+  EXPECT_EQ(logs({}), "hello\n");
+  EXPECT_EQ(logs({.previous = true}), "error: previous terminated container \"a\" in pod \"web\" not found");
+  runtime_.script("a", {.log = {"again"}});
+  runtime_.exit(uid(), "a-0", 1);
+  settle();
+  EXPECT_EQ(logs({}), "again\n");
+  EXPECT_EQ(logs({.previous = true}), "hello\n");
+}
+
+TEST_F(StreamsTest, logs_outlive_a_pod_that_has_ended) {
+  runtime_.script("a", {.log = {"done"}});
+  boot();
+  put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
+  runtime_.exit(uid(), "a-0", 0);
+  settle();
+  EXPECT_EQ(phase(), "Succeeded");
+  EXPECT_EQ(logs({}), "done\n");
+  EXPECT_EQ(logs({.follow = true}), "done\n");
+}
+
+TEST_F(StreamsTest, what_cannot_be_read_is_said_in_kubernetes_words) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"nowhere:1"},{"name":"b","image":"nowhere:1"}])");
+  EXPECT_EQ(logs({}), "error: a container name must be specified for pod web, choose one of: [a b]");
+  EXPECT_EQ(logs({.container = "c"}), "error: container c is not valid for pod web");
+  EXPECT_EQ(logs({.container = "a"}), "error: container \"a\" in pod \"web\" is waiting to start: ContainerCreating");
+  while (pulls_.run_one()) {
+  }
+  settle();
+  EXPECT_EQ(logs({.container = "a"}), "error: container \"a\" in pod \"web\" is waiting to start: trying and failing to pull image");
+}
+
+TEST_F(StreamsTest, following_ends_with_the_container) {
+  runtime_.script("a", {.log = {"hello"}});
+  boot();
+  put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
+  Guarded<std::string> text;
+  std::jthread follower([&] {
+    LogRequest request{.pod = {"default", "web"}, .follow = true};
+    EXPECT_TRUE(agent_->logs(request, [&](std::string_view bytes) {
+      text.with([&](auto& t) { t += bytes; });
+      text.notify();
+      return true;
+    }));
+  });
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  text.wait_until({}, deadline, [](const auto& t) { return t == "hello\n"; }, [](auto&) {});
+  runtime_.log(uid(), "a-0", "stdout", "bye");
+  runtime_.exit(uid(), "a-0", 0);
+  follower.join();
+  EXPECT_EQ(text.with([](auto& t) { return t; }), "hello\nbye\n");
+}
+
+TEST_F(StreamsTest, exec_delivers_all_output_before_its_exit_code) {
+  runtime_.on_exec([](const std::string&, const std::string&, const runtime::ExecSpec& spec) {
+    return runtime::FakeRuntime::ExecAnswer{.exit_code = 3, .out = "out of " + spec.args[0], .err = "err"};
+  });
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
+  Heard heard;
+  auto session = agent_->exec({.pod = {"default", "web"}, .command = {"ls"}}, heard);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(*(*session)->wait(), 3);
+  EXPECT_EQ(heard.heard(), (std::pair<std::string, std::string>{"out of ls", "err"}));
+}
+
+TEST_F(StreamsTest, a_hung_up_exec_returns) {
+  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(1)}; });
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
+  Heard heard;
+  auto session = agent_->exec({.pod = {"default", "web"}, .command = {"sleep"}, .use_stdin = true}, heard);
+  ASSERT_TRUE(session);
+  std::jthread waiter([&] { EXPECT_EQ((*session)->wait().error().code(), Code::cancelled); });
+  (*session)->hang_up();
+  waiter.join();
+}
+
+TEST_F(StreamsTest, exec_needs_a_running_container) {
+  boot();
+  put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
+  runtime_.exit(uid(), "a-0", 0);
+  settle();
+  Heard heard;
+  auto session = agent_->exec({.pod = {"default", "web"}, .command = {"ls"}}, heard);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().text(), "cannot exec into a container in a completed pod; current phase is Succeeded");
+  EXPECT_EQ(agent_->exec({.pod = {"default", "none"}, .command = {"ls"}}, heard).error().code(), Code::not_found);
+}
+
+TEST_F(StreamsTest, images) {
+  boot();
+  json::value images = agent_->list();
+  ASSERT_EQ(images.as_array().size(), 1u);
+  EXPECT_EQ(get_string(get_array(images.as_array()[0], "references")[0], "nothing"), "");
+  EXPECT_TRUE(agent_->pull("web:1", nullptr));
+  EXPECT_TRUE(agent_->remove("web:1"));
+  EXPECT_EQ(agent_->remove("web:1").error().code(), Code::not_found);
+}
+
+}  // namespace
+}  // namespace coracle::node

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes: what they show, how it is replaced as one, and that nothing leads out of them.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/node/atomic_writer.h"
+#include "tests/daemon/node/machine.h"
+
+namespace coracle::node {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+class AtomicWriterTest : public Machine {
+ protected:
+  std::string volume_ = directory_ + "/volume";
+  std::set<std::string> visible() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(volume_)) names.insert(entry.path().filename());
+    return names;
+  }
+};
+
+TEST_F(AtomicWriterTest, shows_all_of_the_old_or_all_of_the_new) {
+  ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}, {"deep/b", {"2", 0600, {}}}}, {}, clock_.now()));
+  EXPECT_EQ(read(volume_ + "/a"), "1");
+  EXPECT_EQ(read(volume_ + "/deep/b"), "2");
+  EXPECT_EQ(fs::read_symlink(volume_ + "/a"), "..data/a");
+  std::string first = fs::read_symlink(volume_ + "/..data");
+  EXPECT_FALSE(*write_payload(volume_, {{"a", {"1"}}, {"deep/b", {"2", 0600, {}}}}, {}, clock_.now()));
+  EXPECT_EQ(fs::read_symlink(volume_ + "/..data"), first);
+  ASSERT_TRUE(*write_payload(volume_, {{"c", {"3"}}}, {}, clock_.now()));  // the clock stands still: names differ all the same
+  EXPECT_EQ(read(volume_ + "/c"), "3");
+  EXPECT_EQ(visible(), (std::set<std::string>{"c", "..data", fs::read_symlink(volume_ + "/..data").string()}));
+}
+
+TEST_F(AtomicWriterTest, sees_every_difference) {
+  ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}}, {}, clock_.now()));
+  EXPECT_TRUE(*write_payload(volume_, {{"a", {"1", 0600, {}}}}, {}, clock_.now()));
+  EXPECT_TRUE(*write_payload(volume_, {{"a", {"1", 0600, {}}}, {"b", {""}}}, {}, clock_.now()));
+  EXPECT_TRUE(*write_payload(volume_, {}, {}, clock_.now()));
+  EXPECT_FALSE(fs::exists(volume_ + "/a"));
+}
+
+TEST_F(AtomicWriterTest, refuses_paths_that_lead_out) {
+  for (const char* path : {"../x", "/x", "a/../../x", "..data", "..x", "a//b", "", "a/."}) EXPECT_FALSE(write_payload(volume_, {{path, {"1"}}}, {}, clock_.now())) << path;
+}
+
+TEST_F(AtomicWriterTest, clears_what_a_cut_off_write_left) {
+  ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}}, {}, clock_.now()));
+  fs::create_directories(volume_ + "/..2001_half/x");
+  fs::create_symlink("nowhere", volume_ + "/..data_tmp");
+  ASSERT_TRUE(*write_payload(volume_, {{"a", {"2"}}}, {}, clock_.now()));
+  EXPECT_EQ(read(volume_ + "/a"), "2");
+  EXPECT_EQ(visible().size(), 3u);
+}
+
+class VolumesTest : public Machine {
+ protected:
+  std::string shown(const std::string& id, const std::string& destination, const std::string& path) const {
+    auto spec = spec_of(id);
+    if (!spec) return "no container";
+    for (const auto& mount : spec->spec.mounts)
+      if (mount.destination == destination) return read("/proc/self/fd/" + std::to_string(mount.source_fd->get()) + path);
+    return "no mount";
+  }
+  void put_map(const std::string& value) {
+    client_.put(kConfigMap, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"x":")" + value + R"(","y":"2"}})");
+    settle();
+  }
+  static std::string pod_with(const std::string& volume, const std::string& mount = "", const std::string& more = "") {
+    return more + R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v")" + mount + R"(}]}],"volumes":[{"name":"v",)" + volume + "}]";
+  }
+};
+
+TEST_F(VolumesTest, a_config_map_is_shown_and_follows_its_object) {
+  boot();
+  put_map("1");
+  put_pod(pod_with(R"("configMap":{"name":"settings","items":[{"key":"x","path":"in/x","mode":256}]})"));
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(shown("a-0", "/v", "/in/x"), "1");
+  EXPECT_EQ(shown("a-0", "/v", "/y"), "");
+  struct stat info {};
+  ASSERT_EQ(::stat((config_.memory_dir + "/" + uid() + "/v/in/x").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0400u);
+  put_map("changed");
+  EXPECT_EQ(shown("a-0", "/v", "/in/x"), "changed");
+  auto spec = spec_of("a-0");
+  EXPECT_TRUE(std::any_of(spec->spec.mounts.begin(), spec->spec.mounts.end(), [](auto& m) {
+    return m.destination == "/v" && std::find(m.options.begin(), m.options.end(), "ro") != m.options.end();
+  }));
+}
+
+TEST_F(VolumesTest, what_is_missing_is_told_until_it_is_there) {
+  boot();
+  put_pod(pod_with(R"("configMap":{"name":"settings"})"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found"));
+  EXPECT_TRUE(runtime_calls("create_sandbox").empty());
+  put_map("1");
+  EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(VolumesTest, optional_sources_may_be_missing) {
+  boot();
+  put_pod(pod_with(R"("secret":{"secretName":"none","optional":true})"));
+  EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(VolumesTest, projected_volumes_join_their_sources) {
+  boot();
+  put_map("1");
+  client_.put(kSecret, R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"keys"},"data":{"k":"c2VjcmV0"}})");
+  put_pod(pod_with(R"("projected":{"sources":[{"configMap":{"name":"settings"}},{"secret":{"name":"keys","items":[{"key":"k","path":"key"}]}},
+    {"downwardAPI":{"items":[{"path":"name","fieldRef":{"fieldPath":"metadata.name"}}]}}]})"));
+  EXPECT_EQ(shown("a-0", "/v", "/x"), "1");
+  EXPECT_EQ(shown("a-0", "/v", "/key"), "secret");
+  EXPECT_EQ(shown("a-0", "/v", "/name"), "web");
+}
+
+TEST_F(VolumesTest, empty_dirs_are_the_pods_and_go_with_it) {
+  boot();
+  put_pod(pod_with(R"("emptyDir":{})"));
+  std::string path = config_.state_dir + "/" + uid() + "/volumes/v";
+  ASSERT_TRUE(fs::is_directory(path));
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::all);
+  // What a container leaves there is removed, and what its links point to is not.
+  fs::create_directories(directory_ + "/precious/dir");
+  fs::create_directory_symlink(directory_ + "/precious", path + "/link");
+  fs::create_directories(path + "/deep/er");
+  std::ofstream(path + "/deep/er/file") << "x";
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_TRUE(fs::exists(directory_ + "/precious/dir"));
+}
+
+TEST_F(VolumesTest, a_sub_path_stays_inside_its_volume) {
+  boot();
+  fs::create_directories(config_.host_root + "/data");
+  fs::create_directories(config_.host_root + "/outside");
+  std::ofstream(config_.host_root + "/outside/secret") << "host";
+  fs::create_directory_symlink("../outside", config_.host_root + "/data/escape");
+  // ".." at the volume's root is the root itself: the link leads to data/outside.
+  put_pod(pod_with(R"("hostPath":{"path":"/data"})", R"(,"subPath":"escape")"));
+  EXPECT_EQ(state(), "Waiting CreateContainerConfigError");
+  fs::create_directories(config_.host_root + "/data/outside");
+  std::ofstream(config_.host_root + "/data/outside/secret") << "volume";
+  advance(seconds(10));
+  EXPECT_EQ(shown("a-0", "/v", "/secret"), "volume");
+}
+
+TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
+  boot();
+  put_pod(R"json("containers":[{"name":"a","image":"web:1","env":[{"name":"P","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],
+    "volumeMounts":[{"name":"v","mountPath":"/v","subPathExpr":"for/$(P)"}]}],"volumes":[{"name":"v","emptyDir":{}}])json");
+  EXPECT_EQ(state(), "Running");
+  EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/v/for/web"));
+}
+
+TEST_F(VolumesTest, host_paths_are_checked_by_type) {
+  boot();
+  put_pod(pod_with(R"("hostPath":{"path":"/none","type":"Directory"})"));
+  EXPECT_TRUE(events_.has("hostPath type check failed: /none is not a directory"));
+  put_pod(pod_with(R"("hostPath":{"path":"/made","type":"DirectoryOrCreate"})"), "second");
+  EXPECT_EQ(state("a", "second"), "Running");
+  EXPECT_TRUE(fs::is_directory(config_.host_root + "/made"));
+}
+
+TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
+  int asked = 0;
+  int64_t start = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
+  Volumes volumes(config_, clock_, [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
+    EXPECT_EQ(audience, "vault");
+    int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
+    return "e30." + base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) + R"(,"exp":)" + std::to_string(now + span) + "}") + ".x";
+  });
+  json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" + std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
+    "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"token","audience":"vault","expirationSeconds":1000}}]}}]}})");
+  PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
+  auto prepare = [&] { return volumes.prepare(pod, paths, {}, {}); };
+  auto first = prepare();
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->refresh_at, WallTime(seconds(start + 800)));
+  std::string token = read(paths.memory_volume("v") + "/token");
+  struct stat info {};
+  ASSERT_EQ(::stat((paths.memory_volume("v") + "/token").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);  // its user's alone
+  clock_.advance(seconds(799));
+  EXPECT_EQ(prepare()->refresh_at, WallTime(seconds(start + 800)));
+  EXPECT_EQ(asked, 1);
+  clock_.advance(seconds(1));
+  ASSERT_TRUE(prepare());
+  EXPECT_EQ(asked, 2);
+  EXPECT_NE(read(paths.memory_volume("v") + "/token"), token);
+}
+
+TEST(Token, is_replaced_after_four_fifths_of_its_life) {
+  auto token = [](int64_t issued, int64_t expires) {
+    return "e30." + base64url_encode(R"({"iat":)" + std::to_string(issued) + R"(,"exp":)" + std::to_string(expires) + "}") + ".sig";
+  };
+  EXPECT_EQ(token_refresh_time(token(1000, 2000)), WallTime(seconds(1800)));
+  EXPECT_EQ(token_refresh_time(token(1000, 1000 + 86400 * 30)), WallTime(seconds(1000 + 86400)));
+  EXPECT_FALSE(token_refresh_time("nonsense"));
+  EXPECT_FALSE(token_refresh_time(token(5, 5)));
+}
+
+}  // namespace
+}  // namespace coracle::node
