@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a bootable Debian for the virtual machine, of the same release as this machine (the programs under test are built
+# here), and keeps it: base.ext4, vmlinuz, initrd. Prints the directory. What it is made of decides its name, so a change makes
+# a new one.
+#   image.sh CACHE_DIRECTORY [--name]    --name: only say where it would be
+set -euo pipefail
+cache=${1:?image.sh CACHE_DIRECTORY}
+here=$(cd "$(dirname "$0")" && pwd)
+. /etc/os-release
+suite=${CORACLE_VM_SUITE:-$VERSION_CODENAME}
+case $suite in
+  bookworm) versioned="libboost-json1.81.0 libfmt9 libssl3 libcurl4 libarchive13 libsqlite3-0 libnl-route-3-200 libyaml-0-2" ;;
+  trixie)   versioned="libboost-json1.83.0 libfmt10 libssl3t64 libcurl4t64 libarchive13t64 libsqlite3-0 libnl-route-3-200 libyaml-0-2" ;;
+  *) echo "image.sh: no package list for $suite" >&2; exit 1 ;;
+esac
+packages="systemd systemd-sysv systemd-resolved udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
+  libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
+
+name=vm-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/*) | sha256sum | cut -c1-12)
+dir=$cache/$name
+if [ "${2:-}" = --name ]; then echo "$dir"; exit 0; fi
+if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
+mkdir -p "$cache"
+rm -rf "$cache"/vm-"$suite"-*
+work=$(mktemp -d "$cache/making.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+
+# ---- the system ----
+mmdebstrap --quiet --variant=minbase --include="$(echo $packages | tr ' ' ',')" \
+  --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+  --dpkgopt='path-exclude=/usr/share/locale/*' "$suite" "$root" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+echo edge >"$root/etc/hostname"
+printf '127.0.0.1 localhost\n127.0.1.1 edge\n' >"$root/etc/hosts"
+echo '/dev/vda / ext4 defaults 0 1' >"$root/etc/fstab"
+chroot "$root" passwd -d root >/dev/null 2>&1
+mkdir -p "$root/etc/systemd/network" "$root/var/log/journal"
+printf '[Match]\nType=ether\nKind=!*\n\n[Network]\nDHCP=ipv4\n' >"$root/etc/systemd/network/80-wired.network"
+install -m 755 "$here/guest/agent.sh" "$root/usr/local/sbin/test-agent"
+install -m 644 "$here/guest/agent.service" "$root/etc/systemd/system/test-agent.service"
+chroot "$root" systemctl enable --quiet test-agent.service systemd-networkd.service >/dev/null 2>&1
+chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service \
+  apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer >/dev/null 2>&1
+rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
+
+# ---- kernel, and just enough of an initrd to mount the disk ----
+kernel=$(basename "$(ls -d "$root"/lib/modules/* | tail -n 1)")
+cp "$root/boot/vmlinuz-$kernel" "$work/vmlinuz"
+mkdir -p "$work/initrd/bin" "$work/initrd/modules" "$work/initrd/dev" "$work/initrd/proc" "$work/initrd/new"
+cp "$root/bin/busybox" "$work/initrd/bin/busybox"
+ln -s busybox "$work/initrd/bin/sh"
+chroot "$root" modprobe --show-depends -S "$kernel" virtio_pci >"$work/modules"
+chroot "$root" modprobe --show-depends -S "$kernel" virtio_blk >>"$work/modules"
+chroot "$root" modprobe --show-depends -S "$kernel" ext4 >>"$work/modules"
+n=100
+awk '$1 == "insmod" && !seen[$2]++ {print $2}' "$work/modules" | while read -r module; do
+  n=$((n + 1))
+  case $module in
+    *.xz) xz -dc "$root$module" >"$work/initrd/modules/$n.ko" ;;
+    *)    cp "$root$module" "$work/initrd/modules/$n.ko" ;;
+  esac
+done
+cat >"$work/initrd/init" <<'INIT'
+#!/bin/sh
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t proc proc /proc
+for module in /modules/*.ko; do /bin/busybox insmod "$module"; done
+n=0
+until [ -b /dev/vda ] || [ $n -ge 100 ]; do n=$((n + 1)); /bin/busybox sleep 0.1; done
+/bin/busybox mount -t ext4 /dev/vda /new || exec /bin/busybox sh
+/bin/busybox umount /proc
+/bin/busybox mount -o move /dev /new/dev
+exec /bin/busybox switch_root /new /sbin/init
+INIT
+chmod +x "$work/initrd/init"
+(cd "$work/initrd" && find . | cpio --quiet -o -H newc 2>/dev/null || (cd "$work/initrd" && find . | "$root/bin/busybox" cpio -o -H newc)) | gzip -1 >"$work/initrd.gz"
+
+# ---- the disk ----
+rm -rf "$root"/boot/* "$root"/lib/modules/*/kernel/{sound,drivers/{gpu,media,infiniband,net/wireless,net/ethernet,staging,scsi,iio,hwmon,usb,ata,nvme,isdn},fs/{btrfs,xfs,ocfs2,gfs2,ceph,nfs,nfsd,smb,cifs,f2fs,jfs,reiserfs,ubifs}}
+chroot "$root" depmod "$kernel"
+truncate -s 3G "$work/base.ext4"
+mke2fs -q -t ext4 -L root -d "$root" "$work/base.ext4"
+rm -rf "$root" "$work/initrd" "$work/modules" "$work/log"
+mv "$work/initrd.gz" "$work/initrd"
+touch "$work/complete"
+mv "$work" "$dir"
+trap - EXIT
+echo "$dir"

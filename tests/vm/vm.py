@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One virtual machine: started, spoken to over its second serial line (guest/agent.sh), cut off.
+
+  vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
+  vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
+  vm.py cut DIRECTORY                            as a power cut: qemu is killed, nothing is flushed
+  vm.py wait-off DIRECTORY SECONDS               until it has switched itself off
+"""
+import base64
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+
+def pid_of(directory):
+    try:
+        pid = int(open(f"{directory}/pid").read())
+        if b"qemu" in open(f"/proc/{pid}/cmdline", "rb").read():
+            return pid
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def start(directory, image, more):
+    disk = f"{directory}/disk.qcow2"
+    if not os.path.exists(disk):
+        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", f"{image}/base.ext4", disk], check=True)
+    for name in ("agent", "pid"):
+        if os.path.exists(f"{directory}/{name}"):
+            os.unlink(f"{directory}/{name}")
+    accel = os.environ.get("CORACLE_VM_ACCEL", "tcg")
+    command = ["qemu-system-x86_64", "-accel", accel + (",thread=multi" if accel == "tcg" else ""),
+               "-cpu", "max" if accel == "tcg" else "host", "-smp", "2", "-m", "1024", "-display", "none", "-nodefaults",
+               "-no-reboot", "-kernel", f"{image}/vmlinuz", "-initrd", f"{image}/initrd",
+               "-append", "root=/dev/vda rw console=ttyS0 quiet loglevel=3 panic=1 systemd.show_status=0 "
+                          "systemd.unified_cgroup_hierarchy=1 " + os.environ.get("CORACLE_VM_APPEND", ""),
+               "-drive", f"file={disk},if=virtio,cache=writeback,format=qcow2",
+               "-nic", "user,model=virtio-net-pci,restrict=on", "-device", "virtio-rng-pci",
+               "-chardev", f"file,id=console,path={directory}/console.log,append=on", "-serial", "chardev:console",
+               "-chardev", f"socket,id=agent,path={directory}/agent,server=on,wait=off", "-serial", "chardev:agent",
+               "-chardev", f"file,id=acks,path={directory}/acks,append=on", "-serial", "chardev:acks",
+               *more]
+    with open(f"{directory}/qemu.log", "ab") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    with open(f"{directory}/pid", "w") as file:
+        file.write(str(process.pid))
+    time.sleep(0.5)
+    if process.poll() is not None:
+        sys.exit(f"qemu ended: {open(f'{directory}/qemu.log').read()[-2000:]}")
+
+
+class Line:
+    """The serial line: requests by name, answers by name; what is unknown is passed over."""
+
+    def __init__(self, directory, end):
+        self.directory, self.end, self.received = directory, end, b""
+        while True:
+            if pid_of(directory) is None:
+                sys.exit("the machine is off")
+            try:
+                self.socket = socket.socket(socket.AF_UNIX)
+                self.socket.connect(f"{directory}/agent")
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    sys.exit("the machine's serial line is not there")
+                time.sleep(0.1)
+
+    def ask(self, name, command):
+        self.socket.sendall(f"\n{name} {base64.b64encode(command.encode()).decode()}\n".encode())
+
+    def answer(self, name, until):
+        """(status, output), or None when time is up."""
+        while time.monotonic() < min(until, self.end):
+            self.socket.settimeout(0.5)
+            try:
+                piece = self.socket.recv(65536)
+            except socket.timeout:
+                continue
+            if not piece:
+                sys.exit("the machine went off")
+            self.received += piece
+            *lines, self.received = self.received.split(b"\n")
+            for line in lines:
+                parts = line.decode(errors="replace").strip().split(" ")
+                if parts[0] == name and len(parts) >= 2 and parts[1].isdigit():  # not the echo of the question
+                    return int(parts[1]), base64.b64decode(parts[2]) if len(parts) > 2 else b""
+        return None
+
+
+def run(directory, seconds, command):
+    line = Line(directory, time.monotonic() + seconds)
+    identity = f"{os.getpid()}-{time.monotonic_ns()}"
+    tries = 0
+    while True:  # what is said before the agent listens is lost, so something harmless goes first
+        tries += 1
+        line.ask(f"{identity}-{tries}", "true")
+        if line.answer(f"{identity}-{tries}", time.monotonic() + 3):
+            break
+        if time.monotonic() > line.end:
+            print(f"no answer within {seconds} s", file=sys.stderr)
+            return 124
+    line.ask(identity, command)
+    answer = line.answer(identity, line.end)
+    if answer is None:
+        print(f"no answer within {seconds} s: {command[:200]}", file=sys.stderr)
+        return 124
+    status, output = answer
+    sys.stdout.buffer.write(output + (b"\n" if output and not output.endswith(b"\n") else b""))
+    sys.stdout.flush()
+    return status
+
+
+def cut(directory):
+    pid = pid_of(directory)
+    if pid is not None:
+        os.kill(pid, signal.SIGKILL)
+    wait_off(directory, 30)
+
+
+def wait_off(directory, seconds):
+    end = time.monotonic() + seconds
+    while pid_of(directory) is not None:
+        if time.monotonic() > end:
+            sys.exit(f"still on after {seconds} s")
+        time.sleep(0.1)
+
+
+def main():
+    verb, directory = sys.argv[1], sys.argv[2]
+    if verb == "start":
+        start(directory, sys.argv[3], sys.argv[4:])
+    elif verb == "run":
+        sys.exit(run(directory, float(sys.argv[3]), sys.argv[4]))
+    elif verb == "cut":
+        cut(directory)
+    elif verb == "wait-off":
+        wait_off(directory, float(sys.argv[3]))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
