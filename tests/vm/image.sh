@@ -17,7 +17,7 @@ esac
 packages="systemd systemd-sysv systemd-resolved udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
   libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
 
-name=vm-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/*) | sha256sum | cut -c1-12)
+name=vm-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/agent.*) | sha256sum | cut -c1-12)
 dir=$cache/$name
 if [ "${2:-}" = --name ]; then echo "$dir"; exit 0; fi
 if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
