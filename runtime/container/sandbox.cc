@@ -239,7 +239,10 @@ Result<void> Sandbox::remove() {
   std::lock_guard lock(operations_);
   mark_dead();
   TRY(house_.cgroups.remove(record_.cgroup, kKillPatience));
-  if (pause_) sys::reap(pause_);
+  if (pause_) {
+    (void)sys::wait_readable(pause_, kKillPatience);  // it left its cgroup a moment before it can be buried
+    sys::reap(pause_);
+  }
   (void)sys::unlink_at(house_.run_dir, socket_name());  // was not there, then
   std::vector<ContainerRecord> containers = known_.with([](Known& known) {
     std::vector<ContainerRecord> out;

@@ -18,9 +18,33 @@ int request_fd(const Child& child, int index, Stage stage, int at) noexcept {
   return child.launch->fds[index];
 }
 
+constexpr int kLinksMax = 8;
+
+int make_directories(int root, const char* path, uint64_t resolve, int links_left = kLinksMax) noexcept;
+
+// `name` in `parent` is a link whose target does not exist: makes the target, wherever it lies inside the root.
+// `walked` is the way to the link, its own name included.
+int make_link_target(int root, int parent, const char* walked, const char* name, uint64_t resolve,
+                     int links_left) noexcept {
+  if (links_left == 0 || resolve & RESOLVE_NO_SYMLINKS) return -kEloop;
+  char target[kPathMax];
+  size_t used = 0;
+  char link[kPathMax];
+  long n = k_readlinkat(parent, name, link, sizeof link - 1);
+  if (n < 0) return int(n);
+  link[n] = 0;
+  if (link[0] != '/')
+    for (const char* at = walked; at != name; ++at) target[used++] = *at;
+  if (used + size_t(n) + 1 > sizeof target) return -kE2big;
+  copy_text(target + used, link, sizeof target - used);
+  int made = make_directories(root, target, resolve, links_left - 1);
+  if (made >= 0) k_close(made);
+  return made < 0 ? made : 0;
+}
+
 // mkdir -p inside the root. Each step is resolved anew from the root, so that what a link says counts as it would
 // inside.
-int make_directories(int root, const char* path, uint64_t resolve) noexcept {
+int make_directories(int root, const char* path, uint64_t resolve, int links_left) noexcept {
   char walked[kPathMax];
   size_t used = 0;
   int at = k_openat2(root, "/", O_PATH | O_DIRECTORY, 0, kInRoot);
@@ -38,7 +62,12 @@ int make_directories(int root, const char* path, uint64_t resolve) noexcept {
     int next = k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
     if (next == -kEnoent && !same(name, "..")) {
       int rc = k_mkdirat(at, name, 0755);
-      next = rc < 0 && rc != -kEexist ? rc : k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+      if (rc >= 0 || rc == -kEexist) next = k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+      if (rc < 0 && rc != -kEexist) next = rc;
+      if (rc == -kEexist && next == -kEnoent) {
+        rc = make_link_target(root, at, walked, name, resolve, links_left);
+        next = rc < 0 ? rc : k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+      }
     }
     k_close(at);
     at = next;

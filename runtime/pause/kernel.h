@@ -213,6 +213,9 @@ inline int k_mknodat(int dir, const char* name, unsigned mode, uint32_t device) 
 inline int k_symlinkat(const char* target, int dir, const char* name) {
   return int(syscall(__NR_symlinkat, word(target), dir, word(name)));
 }
+inline long k_readlinkat(int dir, const char* name, char* to, size_t size) {
+  return syscall(__NR_readlinkat, dir, word(name), word(to), long(size));
+}
 inline int k_fchmodat(int dir, const char* name, unsigned mode) {
   return int(syscall(__NR_fchmodat, dir, word(name), long(mode)));
 }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "runtime/runtime.h"
+#include "tests/runtime/expect.h"
 
 namespace coracle::runtime {
 
@@ -91,21 +92,6 @@ class RuntimeContract : public ::testing::TestWithParam<MakeSubject> {
   std::condition_variable event_;
   std::set<std::string> changed_;
 };
-
-#define ASSERT_OK(expr)                                                         \
-  do {                                                                          \
-    auto ok_result_ = (expr);                                                   \
-    ASSERT_TRUE(ok_result_.ok()) << #expr << ": " << ok_result_.error().text(); \
-  } while (false)
-#define EXPECT_CODE(expr, want)                                                                                       \
-  do {                                                                                                                \
-    auto code_result_ = (expr);                                                                                       \
-    if (code_result_.ok()) {                                                                                          \
-      ADD_FAILURE() << #expr << " succeeded";                                                                         \
-    } else {                                                                                                          \
-      EXPECT_EQ(std::string(code_name(code_result_.error().code())), code_name(want)) << code_result_.error().text(); \
-    }                                                                                                                 \
-  } while (false)
 
 TEST_P(RuntimeContract, keeps_a_sandbox_with_its_metadata) {
   ASSERT_OK(runtime().create_sandbox(sandbox("one")));

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a container can see and do: namespaces, mounts, masks, privileges, limits, as it finds them from inside.
+#include <gtest/gtest.h>
+#include <sys/sysmacros.h>
+
+#include "runtime/oci/capabilities.h"
+#include "runtime/sys/process.h"
+#include "tests/runtime/container/live_runtime.h"
+#include "tests/runtime/expect.h"
+
+namespace coracle::runtime {
+namespace {
+
+class ConfinementLive : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
+    house_ = std::make_unique<LiveHouse>();
+    ASSERT_OK(house_->open());
+    SandboxSpec spec;
+    spec.id = "pod";
+    spec.hostname = "web-0";
+    ASSERT_OK(runtime().create_sandbox(spec));
+  }
+  Runtime& runtime() { return *house_->runtime; }
+  // Runs to its end and returns what it wrote; the exit code is checked.
+  std::string run(ContainerSpec spec, int want = 0, const std::string& sandbox = "pod") {
+    auto started = runtime().start_container(sandbox, spec);
+    if (!started) return "start: " + started.error().text();
+    auto exit = wait(sandbox, spec.id);
+    EXPECT_EQ(exit ? exit->exit_code : -1, want) << house_->output(spec.id) << house_->output(spec.id, "stderr");
+    std::string out = house_->output(spec.id);
+    std::string err = house_->output(spec.id, "stderr");
+    EXPECT_TRUE(runtime().remove_container(sandbox, spec.id).ok());
+    (void)sys::unlink(spec.log.path);
+    return out + err;
+  }
+  std::string sh(const std::string& command, int want = 0) { return run(house_->shell("app-0", command), want); }
+  std::optional<ExitStatus> wait(const std::string& sandbox, const std::string& id) {
+    for (int i = 0; i < 10000; ++i) {
+      auto state = runtime().sandbox(sandbox);
+      if (!state) return std::nullopt;
+      for (auto& container : state->containers)
+        if (container.id == id && container.exit) return container.exit;
+      ::usleep(1000);
+    }
+    return std::nullopt;
+  }
+  std::unique_ptr<LiveHouse> house_;
+};
+
+TEST_F(ConfinementLive, has_namespaces_of_its_own) {
+  std::string inside = sh("for n in net ipc uts mnt pid cgroup user; do readlink /proc/self/ns/$n; done");
+  auto lines = split(trim(inside), '\n');
+  ASSERT_EQ(lines.size(), 7u) << inside;
+  const char* names[] = {"net", "ipc", "uts", "mnt", "pid", "cgroup", "user"};
+  for (int i = 0; i < 7; ++i) {
+    char host[128];
+    ssize_t n = ::readlink((std::string("/proc/self/ns/") + names[i]).c_str(), host, sizeof host);
+    ASSERT_GT(n, 0);
+    EXPECT_EQ(lines[size_t(i)] == std::string_view(host, size_t(n)), i == 6) << names[i];
+  }
+  EXPECT_EQ(sh("hostname"), "web-0\n");
+  EXPECT_EQ(sh("echo $$"), "1\n");
+  EXPECT_EQ(sh("cat /proc/1/cgroup | grep ^0::"), "0::/\n");
+}
+
+TEST_F(ConfinementLive, shares_network_and_names_within_the_pod_but_not_processes) {
+  std::string one = run(house_->shell("one-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
+  std::string two = run(house_->shell("two-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
+  EXPECT_EQ(one, two);
+  EXPECT_NE(run(house_->shell("one-0", "readlink /proc/self/ns/pid")),
+            run(house_->shell("two-0", "readlink /proc/self/ns/pid")));
+  run(house_->shell("one-0", "echo shared > /dev/shm/note"));
+  EXPECT_EQ(run(house_->shell("two-0", "cat /dev/shm/note")), "shared\n");
+  EXPECT_NE(sh("ip addr show lo").find("UP"), std::string::npos);
+}
+
+TEST_F(ConfinementLive, sees_only_its_root) {
+  EXPECT_EQ(sh("ls /"), "bin\ndev\netc\nproc\nsys\ntmp\n");
+  EXPECT_EQ(sh("grep -c '/tmp/coracle-live' /proc/self/mounts", 1), "0\n");
+  // Nothing of the host's or of pause's tree is left to step into.
+  EXPECT_EQ(sh("ls /../../.. | head -1"), "bin\n");
+  EXPECT_EQ(sh("ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3 \n");  // 3 is ls reading the directory
+}
+
+TEST_F(ConfinementLive, hides_what_the_specification_hides) {
+  EXPECT_EQ(sh("cat /proc/keys /proc/timer_list /proc/interrupts | wc -c"), "0\n");
+  EXPECT_EQ(sh("ls /sys/firmware"), "");
+  EXPECT_NE(sh("touch /sys/firmware/x", 1).find("Read-only"), std::string::npos);
+  EXPECT_NE(sh("echo 1 > /proc/sys/kernel/panic", 1).find("Read-only"), std::string::npos);
+  EXPECT_EQ(sh("grep -c ' /proc/irq proc ro' /proc/mounts"), "1\n");
+  EXPECT_NE(sh("mkdir /sys/fs/cgroup/x", 1).find("Read-only"), std::string::npos);
+  EXPECT_NE(sh("touch /sys/x", 1).find("Read-only"), std::string::npos);
+}
+
+TEST_F(ConfinementLive, has_the_promised_devices_and_no_others) {
+  EXPECT_EQ(
+      sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; ls /dev | tr '\\n' ' '"),
+      "3\n3\ncore fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero \n");
+  // CAP_MKNOD lets it make a node, the cgroup's filter forbids to use it.
+  EXPECT_NE(sh("mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk", 1).find("not permitted"), std::string::npos);
+  EXPECT_NE(sh("mknod /tmp/kmsg c 1 11 && head -c 1 /tmp/kmsg", 1).find("not permitted"), std::string::npos);
+  EXPECT_EQ(sh("mknod /tmp/zero c 1 5 && head -c 1 /tmp/zero | wc -c"), "1\n");
+}
+
+TEST_F(ConfinementLive, holds_exactly_the_capabilities_it_was_given) {
+  std::string status = sh("grep Cap /proc/self/status");
+  uint64_t want = MUST(oci::capability_set(oci::default_spec().process.capabilities->bounding));
+  char text[32];
+  std::snprintf(text, sizeof text, "%016lx", (unsigned long)want);
+  EXPECT_EQ(status, std::string("CapInh:\t0000000000000000\nCapPrm:\t") + text + "\nCapEff:\t" + text + "\nCapBnd:\t" +
+                        text + "\nCapAmb:\t0000000000000000\n");
+  ContainerSpec none = house_->shell("app-0", "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status");
+  none.spec.process.capabilities = oci::Capabilities{};
+  EXPECT_EQ(run(none), "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n");
+  ContainerSpec ambient = house_->shell("app-0", "grep -E 'Cap(Eff|Amb)' /proc/self/status");
+  for (auto* list : {&ambient.spec.process.capabilities->inheritable, &ambient.spec.process.capabilities->ambient})
+    *list = {"CAP_NET_BIND_SERVICE"};
+  ambient.spec.process.user.uid = 1000;
+  EXPECT_EQ(run(ambient), "CapEff:\t0000000000000400\nCapAmb:\t0000000000000400\n");
+}
+
+TEST_F(ConfinementLive, runs_under_seccomp) {
+  EXPECT_EQ(sh("grep -E '^Seccomp:|NoNewPrivs' /proc/self/status"), "NoNewPrivs:\t0\nSeccomp:\t2\n");
+  EXPECT_NE(sh("unshare -U true", 1).find("not permitted"), std::string::npos);
+  EXPECT_NE(sh("mount -t tmpfs none /tmp", 1).find("ermission"), std::string::npos);
+  ContainerSpec admin = house_->shell("app-0", "mount -t tmpfs none /tmp && echo mounted");
+  for (auto* list : {&admin.spec.process.capabilities->bounding, &admin.spec.process.capabilities->effective,
+                     &admin.spec.process.capabilities->permitted})
+    list->push_back("CAP_SYS_ADMIN");
+  EXPECT_EQ(run(admin), "mounted\n");  // the profile follows the capabilities
+  ContainerSpec free = house_->shell("app-0", "grep ^Seccomp: /proc/self/status");
+  free.spec.linux_.seccomp.reset();
+  EXPECT_EQ(run(free), "Seccomp:\t0\n");
+}
+
+TEST_F(ConfinementLive, takes_on_user_groups_and_no_new_privileges) {
+  ContainerSpec spec = house_->shell(
+      "app-0", "id; grep -E '^Groups|NoNewPrivs|^Seccomp:' /proc/self/status; grep CapEff /proc/self/status; umask");
+  spec.spec.process.user.uid = 1000;
+  spec.spec.process.user.gid = 2000;
+  spec.spec.process.user.additional_gids = {3000, 4000};
+  spec.spec.process.user.umask = 027;
+  spec.spec.process.no_new_privileges = true;
+  EXPECT_EQ(run(spec),
+            "uid=1000(user) gid=2000 groups=3000,4000\nGroups:\t3000 4000 "
+            "\nNoNewPrivs:\t1\nSeccomp:\t2\nCapEff:\t0000000000000000\n0027\n");
+  EXPECT_EQ(sh("grep ^Groups /proc/self/status"), "Groups:\t \n");  // none of the daemon's own
+}
+
+TEST_F(ConfinementLive, makes_its_working_directory_inside_the_root) {
+  ContainerSpec spec = house_->shell("app-0", "pwd");
+  spec.spec.process.cwd = "/srv/app";
+  EXPECT_EQ(run(spec), "/srv/app\n");
+  // A link cannot lead out of the root, and a leaked descriptor is no place to be (CVE-2024-21626).
+  ASSERT_EQ(::symlink("/etc/../../../../../tmp/coracle-evil", (house_->rootfs() + "/evil").c_str()), 0);
+  spec.spec.process.cwd = "/evil/dir";
+  run(spec);
+  EXPECT_FALSE(sys::exists("/tmp/coracle-evil"));
+  spec.spec.process.cwd = "/proc/self/fd/7";
+  EXPECT_NE(run(spec).find("start: "), std::string::npos);
+}
+
+TEST_F(ConfinementLive, mounts_what_it_is_told) {
+  MUST(sys::make_directories(house_->path() + "/volume/deep"));
+  MUST(sys::replace_file(house_->path() + "/volume/file", "content\n", 0644));
+  ContainerSpec spec =
+      house_->shell("app-0",
+                    "cat /data/file /etc/note; touch /data/made; touch /ro/made; touch /ro/deep/made; "
+                    "grep -E ' (/scratch|/tmpl) ' /proc/mounts | tr -s ' ' | head -1; df /scratch | grep -c 1024");
+  auto bind = [&](const std::string& source, const std::string& destination, std::vector<std::string> options) {
+    oci::Mount mount;
+    mount.type = "bind";
+    mount.source = source;
+    mount.destination = destination;
+    mount.options = std::move(options);
+    spec.spec.mounts.push_back(mount);
+  };
+  bind(house_->path() + "/volume", "/data", {"rbind"});
+  bind(house_->path() + "/volume/file", "/etc/note", {"bind", "ro"});
+  bind(house_->path() + "/volume", "/ro", {"rbind", "rro"});
+  oci::Mount scratch;
+  scratch.type = "tmpfs";
+  scratch.source = "tmpfs";
+  scratch.destination = "/scratch";
+  scratch.options = {"size=1m", "mode=1777", "nosuid"};
+  spec.spec.mounts.push_back(scratch);
+  std::string out = run(spec);
+  EXPECT_TRUE(out.starts_with("content\ncontent\ntmpfs /scratch tmpfs rw,nosuid,relatime,size=1024k")) << out;
+  EXPECT_NE(out.find("/ro/made: Read-only"), std::string::npos) << out;
+  EXPECT_NE(out.find("/ro/deep/made: Read-only"), std::string::npos) << out;
+  EXPECT_TRUE(sys::exists(house_->path() + "/volume/made"));
+  // By descriptor, as volumes come from the agent; it wins over the path.
+  auto fd = std::make_shared<const Fd>(MUST(sys::open(house_->path() + "/volume", O_PATH)));
+  ContainerSpec by_fd = house_->shell("app-0", "cat /data/file");
+  oci::Mount mount;
+  mount.destination = "/data";
+  mount.options = {"rbind", "ro"};
+  mount.source_fd = fd;
+  by_fd.spec.mounts.push_back(mount);
+  EXPECT_EQ(run(by_fd), "content\n");
+  EXPECT_EQ(run(by_fd), "content\n");  // again, as a restart does
+}
+
+TEST_F(ConfinementLive, a_link_in_the_image_cannot_lead_a_mount_out) {
+  MUST(sys::make_directories(house_->path() + "/outside"));
+  ASSERT_EQ(::symlink((house_->path() + "/outside").c_str(), (house_->rootfs() + "/data").c_str()), 0);
+  ContainerSpec spec = house_->shell("app-0", "touch /data/x; ls " + house_->path() + "/outside");
+  oci::Mount mount;
+  mount.type = "tmpfs";
+  mount.source = "tmpfs";
+  mount.destination = "/data";
+  spec.spec.mounts.push_back(mount);
+  EXPECT_EQ(run(spec), "x\n");  // the link counts inside the root
+  EXPECT_TRUE(MUST(sys::list(house_->path() + "/outside")).empty());
+  // Where the kernel's own file systems stand, a link is refused (CVE-2019-19921, CVE-2026-41579).
+  ASSERT_EQ(::rmdir((house_->rootfs() + "/dev").c_str()), 0);
+  ASSERT_EQ(::symlink("/tmp", (house_->rootfs() + "/dev").c_str()), 0);
+  std::string refused = sh("true");
+  EXPECT_EQ(refused.find("start: start container app-0: mount /dev: "), 0u) << refused;
+}
+
+TEST_F(ConfinementLive, can_have_a_root_that_is_read_only) {
+  ContainerSpec spec = house_->shell("app-0", "touch /x; touch /dev/shm/x && echo shm");
+  spec.spec.root.readonly = true;
+  std::string out = run(spec);
+  EXPECT_NE(out.find("/x: Read-only"), std::string::npos) << out;
+  EXPECT_NE(out.find("shm\n"), std::string::npos) << out;
+}
+
+TEST_F(ConfinementLive, keeps_resource_limits_and_names_those_it_cannot) {
+  ContainerSpec spec = house_->shell("app-0", "ulimit -n; ulimit -Hn; ulimit -c");
+  spec.spec.process.rlimits = {{"RLIMIT_NOFILE", 100, 200}, {"RLIMIT_CORE", 0, 0}};
+  EXPECT_EQ(run(spec), "100\n200\n0\n");
+  if (!(sys::own_capabilities() >> kCapSysResource & 1)) {
+    spec.spec.process.rlimits = {{"RLIMIT_NOFILE", 100, uint64_t(1) << 40}};
+    EXPECT_NE(run(spec).find("RLIMIT_NOFILE"), std::string::npos);
+  }
+  spec.spec.process.rlimits = {{"RLIMIT_NONSENSE", 1, 1}};
+  EXPECT_CODE(runtime().start_container("pod", spec), Code::invalid);
+}
+
+TEST_F(ConfinementLive, sets_sysctls_of_its_own_namespaces_only) {
+  ContainerSpec spec =
+      house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/msgmax");
+  spec.spec.linux_.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "80"}, {"kernel.msgmax", "16384"}};
+  EXPECT_EQ(run(spec), "80\n16384\n");
+  for (const char* evil :
+       {"kernel.core_pattern", "vm.swappiness", "net/../kernel/core_pattern", "kernel.shm_rmid_forced+x"}) {
+    spec.spec.linux_.sysctl = {{evil, "1"}};
+    EXPECT_CODE(runtime().start_container("pod", spec), Code::invalid);
+  }
+  SandboxSpec pod;
+  pod.id = "tuned";
+  pod.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "0"}};
+  ASSERT_OK(runtime().create_sandbox(pod));
+  EXPECT_EQ(run(house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"), 0, "tuned"), "0\n");
+  pod.id = "host";
+  pod.host_network = true;
+  EXPECT_CODE(runtime().create_sandbox(pod), Code::invalid);
+  EXPECT_CODE(runtime().sandbox("host"), Code::not_found);
+}
+
+TEST_F(ConfinementLive, gives_every_process_its_own_oom_score) {
+  ContainerSpec spec = house_->shell("app-0", "cat /proc/self/oom_score_adj");
+  spec.spec.process.oom_score_adj = 500;
+  EXPECT_EQ(run(spec), "500\n");
+  spec.spec.process.oom_score_adj = -997;  // what a guaranteed pod asks for must not fail where it cannot be held
+  auto own = sys::own_oom_score();
+  std::string want = sys::own_capabilities() >> kCapSysResource & 1 ? "-997\n" : std::to_string(*own) + "\n";
+  EXPECT_EQ(run(spec), want);
+}
+
+TEST_F(ConfinementLive, shares_a_process_namespace_when_asked) {
+  SandboxSpec pod;
+  pod.id = "shared";
+  pod.share_process_namespace = true;
+  ASSERT_OK(runtime().create_sandbox(pod));
+  ASSERT_OK(runtime().start_container("shared", house_->shell("one-0", "sleep 1000")));
+  EXPECT_EQ(run(house_->shell("two-0", "ps | grep -c 'sleep 100[0]'"), 0, "shared"), "1\n");
+  EXPECT_NE(run(house_->shell("two-0", "cat /proc/1/comm; grep CapEff /proc/1/status"), 0, "shared")
+                .find("pause\nCapEff:\t0000000000000000"),
+            std::string::npos);
+  // An exec lives in it too.
+  ExecSpec look;
+  look.args = {"/bin/sh", "-c", "ps | grep -c 'sleep 100[0]'"};
+  auto exec = runtime().exec("shared", "one-0", look);
+  ASSERT_TRUE(exec.ok()) << exec.error().text();
+  EXPECT_EQ((*exec)->wait({}).value_or(-1), 0);
+}
+
+TEST_F(ConfinementLive, can_be_part_of_the_host) {
+  SandboxSpec pod;
+  pod.id = "host";
+  pod.hostname = "ignored";
+  pod.host_network = pod.host_ipc = pod.host_pid = true;
+  ASSERT_OK(runtime().create_sandbox(pod));
+  ContainerSpec spec = house_->shell("app-0", "for n in net ipc uts pid; do readlink /proc/self/ns/$n; done");
+  std::string want;
+  for (const char* name : {"net", "ipc", "uts", "pid"}) {
+    char link[64];
+    ssize_t n = ::readlink((std::string("/proc/self/ns/") + name).c_str(), link, sizeof link);
+    want += std::string(link, size_t(n)) + "\n";
+  }
+  EXPECT_EQ(run(spec, 0, "host"), want);
+  ASSERT_OK(runtime().start_container("host", house_->shell("app-1", "trap '' TERM; sleep 1000")));
+  ASSERT_OK(runtime().remove_sandbox("host"));
+}
+
+// Every stage that a specification can make fail, once; each names itself and leaves nothing.
+TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
+  auto expect_failure = [&](const char* want, const std::function<void(ContainerSpec&)>& spoil) {
+    ContainerSpec spec = house_->shell("app-0", "true");
+    spoil(spec);
+    auto started = runtime().start_container("pod", spec);
+    ASSERT_FALSE(started.ok()) << want;
+    EXPECT_NE(started.error().text().find(want), std::string::npos) << started.error().text();
+    auto state = runtime().sandbox("pod");
+    ASSERT_TRUE(state.ok());
+    EXPECT_TRUE(state->containers.empty()) << want;
+  };
+  expect_failure("exec: \"nothing\": executable file not found in $PATH",
+                 [](auto& s) { s.spec.process.args = {"nothing"}; });
+  expect_failure("exec: \"/nothing\": stat /nothing: No such file",
+                 [](auto& s) { s.spec.process.args = {"/nothing"}; });
+  expect_failure("exec: \"/etc/passwd\": Permission denied", [](auto& s) { s.spec.process.args = {"/etc/passwd"}; });
+  expect_failure("working directory /etc/passwd: Not a directory", [](auto& s) { s.spec.process.cwd = "/etc/passwd"; });
+  expect_failure("root: open /no/root", [](auto& s) { s.spec.root.path = "/no/root"; });
+  expect_failure("mount /data: open /no/volume", [](auto& s) {
+    oci::Mount mount;
+    mount.type = "bind";
+    mount.source = "/no/volume";
+    mount.destination = "/data";
+    s.spec.mounts.push_back(mount);
+  });
+  expect_failure("mount /data: No such device", [](auto& s) {
+    oci::Mount mount;
+    mount.type = "nonsense";
+    mount.destination = "/data";
+    s.spec.mounts.push_back(mount);
+  });
+  expect_failure("device /bin/sh: File exists", [](auto& s) {
+    oci::Device device;
+    device.path = "/bin/sh";
+    device.type = "c";
+    device.major = 1, device.minor = 3;
+    s.spec.linux_.devices.push_back(device);
+  });
+  expect_failure("sysctl net.ipv4.no_such_thing: No such file", [](auto& s) {
+    s.spec.linux_.sysctl = {{"net.ipv4.no_such_thing", "1"}};
+  });
+  expect_failure("terminal", [](auto& s) {
+    s.spec.process.terminal = true;
+    std::erase_if(s.spec.mounts, [](const oci::Mount& mount) { return mount.destination == "/dev/pts"; });
+  });
+  expect_failure("log directory", [](auto& s) { s.log.path = "/no/such/dir/0.log"; });
+  expect_failure("linux.seccomp.action", [](auto& s) {
+    s.spec.linux_.seccomp = json::object{{"defaultAction", "SCMP_ACT_WISH"}};
+  });
+  expect_failure("unknown capability", [](auto& s) { s.spec.process.capabilities->bounding = {"CAP_FLY"}; });
+  expect_failure("security label", [](auto& s) { s.spec.process.apparmor_profile = "no-such-profile"; });
+  expect_failure("namespace network: open /no/ns", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/no/ns"}}; });
+  expect_failure("join namespace", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/proc/self/ns/uts"}}; });
+  auto cgroups = MUST(sys::list(house_->config.cgroup_root + "/pod"));
+  for (auto& entry : cgroups) EXPECT_FALSE(entry.name.starts_with("c-")) << entry.name;
+  EXPECT_EQ(MUST(sys::list(house_->config.state_dir + "/sandboxes/pod")).size(), 1u);
+}
+
+}  // namespace
+}  // namespace coracle::runtime

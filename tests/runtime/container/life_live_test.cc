@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of containers: their logs, executed programs, terminals, input; the daemon killed while they live; and what
+// is left when they are gone: nothing.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <random>
+#include <set>
+
+#include "tests/runtime/container/live_runtime.h"
+#include "tests/runtime/expect.h"
+
+namespace coracle::runtime {
+namespace {
+
+class LifeLive : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
+    house_ = std::make_unique<LiveHouse>();
+    ASSERT_OK(house_->open());
+    SandboxSpec spec;
+    spec.id = "pod";
+    ASSERT_OK(runtime().create_sandbox(spec));
+  }
+  Runtime& runtime() { return *house_->runtime; }
+  std::optional<ContainerState> state(const std::string& id, const std::string& sandbox = "pod") {
+    auto state = runtime().sandbox(sandbox);
+    if (!state) return std::nullopt;
+    for (auto& container : state->containers)
+      if (container.id == id) return container;
+    return std::nullopt;
+  }
+  int wait(const std::string& id, const std::string& sandbox = "pod") {
+    for (int i = 0; i < 20000; ++i) {
+      auto now = state(id, sandbox);
+      if (!now) return -2;
+      if (now->exit) return now->exit->exit_code;
+      ::usleep(1000);
+    }
+    return -1;
+  }
+  static std::string read_to_end(const Fd& fd) {
+    std::string out;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;) out.append(buffer, size_t(n));
+    return out;
+  }
+  std::unique_ptr<LiveHouse> house_;
+};
+
+// ---- logs ----
+
+TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
+  ASSERT_OK(runtime().start_container(
+      "pod", house_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
+  EXPECT_EQ(wait("app-0"), 0);
+  std::string log = house_->log("app-0");
+  EXPECT_EQ(house_->output("app-0"), "one\nno newline\ntail\n") << log;
+  EXPECT_EQ(house_->output("app-0", "stderr"), "two\n") << log;
+  for (std::string_view line : split(trim(log), '\n')) {
+    auto parts = split(line, ' ');
+    ASSERT_GE(parts.size(), 4u) << line;
+    EXPECT_EQ(parts[0].size(), 30u) << line;
+    auto time = parse_time(parts[0]);
+    ASSERT_TRUE(time.ok()) << line;
+    EXPECT_LT(std::chrono::abs(system_clock().now() - *time), std::chrono::seconds(60)) << line;
+    EXPECT_EQ(parts[2], "F") << line;
+  }
+}
+
+TEST_F(LifeLive, splits_long_lines_and_keeps_every_byte) {
+  // 40000 bytes in one line: two parts of 16384 and the rest.
+  ASSERT_OK(
+      runtime().start_container("pod", house_->shell("app-0", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")));
+  EXPECT_EQ(wait("app-0"), 0);
+  EXPECT_EQ(house_->output("app-0"), std::string(40000, 'x') + "\nend\n");
+  std::vector<std::string> tags;
+  std::string log = house_->log("app-0");
+  for (std::string_view line : split(trim(log), '\n')) tags.emplace_back(split(line, ' ')[2]);
+  EXPECT_EQ(tags, (std::vector<std::string>{"P", "P", "F", "F"}));
+  // Exactly the limit is one line; one byte more is two parts.
+  ASSERT_OK(runtime().start_container(
+      "pod", house_->shell("app-1",
+                           "head -c 16384 /dev/zero | tr '\\0' y; echo; head -c 16385 /dev/zero | tr '\\0' z; echo")));
+  EXPECT_EQ(wait("app-1"), 0);
+  EXPECT_EQ(house_->output("app-1"), std::string(16384, 'y') + "\n" + std::string(16385, 'z') + "\n");
+}
+
+TEST_F(LifeLive, loses_no_line_of_a_flood) {
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "seq 1 200000; seq 1 1000 >&2")));
+  EXPECT_EQ(wait("app-0"), 0);
+  std::string want;
+  for (int i = 1; i <= 200000; ++i) want += std::to_string(i) + "\n";
+  EXPECT_TRUE(house_->output("app-0") == want);
+  EXPECT_EQ(std::count(want.begin(), want.begin() + 3893, '\n'), 1000);
+  EXPECT_EQ(house_->output("app-0", "stderr"), want.substr(0, 3893));
+}
+
+TEST_F(LifeLive, rotates_logs) {
+  ContainerSpec spec = house_->shell("app-0", "seq 1 20000");
+  spec.log.rotate_at = Bytes(100000);
+  spec.log.files = 3;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  EXPECT_EQ(wait("app-0"), 0);
+  EXPECT_TRUE(sys::exists(spec.log.path + ".1"));
+  EXPECT_TRUE(sys::exists(spec.log.path + ".2"));
+  EXPECT_FALSE(sys::exists(spec.log.path + ".3"));
+  std::string all = MUST(sys::read_file(spec.log.path + ".2")) + MUST(sys::read_file(spec.log.path + ".1")) +
+                    MUST(sys::read_file(spec.log.path));
+  auto lines = split(trim(all), '\n');
+  int want = 20000 - int(lines.size()) + 1;  // the last ones, without a gap
+  for (std::string_view line : lines) {
+    ASSERT_EQ(line.substr(line.rfind(' ') + 1), std::to_string(want)) << line;
+    ++want;
+  }
+  EXPECT_EQ(want, 20001);
+}
+
+// ---- exec, terminals, input ----
+
+TEST_F(LifeLive, executes_with_the_container_s_own_confinement) {
+  ContainerSpec spec = house_->shell("app-0", "sleep 1000");
+  spec.spec.process.user.uid = 1000;
+  spec.spec.process.env.push_back("COLOR=green");
+  spec.spec.process.cwd = "/tmp";
+  ASSERT_OK(runtime().start_container("pod", spec));
+  ExecSpec look;
+  look.args = {"/bin/sh", "-c",
+               "id -u; pwd; echo $COLOR; grep -E '^Seccomp:|CapEff|CapBnd' /proc/self/status; for n in pid mnt net uts "
+               "cgroup; do readlink "
+               "/proc/self/ns/$n; done; echo fine >&2; cat /proc/self/cgroup | grep ^0::; ls /proc/self/fd | wc -l"};
+  auto exec = runtime().exec("pod", "app-0", look);
+  ASSERT_TRUE(exec.ok()) << exec.error().text();
+  Fd out_end = (*exec)->take_stdout(), err_end = (*exec)->take_stderr();
+  std::string out = read_to_end(out_end), err = read_to_end(err_end);
+  EXPECT_EQ((*exec)->wait({}).value_or(-1), 0);
+  EXPECT_EQ(err, "fine\n");
+  auto lines = split(trim(out), '\n');
+  ASSERT_EQ(lines.size(), 13u) << out << err;
+  EXPECT_EQ(lines[0], "1000");
+  EXPECT_EQ(lines[1], "/tmp");
+  EXPECT_EQ(lines[2], "green");
+  EXPECT_EQ(lines[3], "CapEff:\t0000000000000000");
+  EXPECT_EQ(lines[5], "Seccomp:\t2");
+  int pid = state("app-0")->pid;
+  const char* names[] = {"pid", "mnt", "net", "uts", "cgroup"};
+  for (int i = 0; i < 5; ++i) {
+    char link[64];
+    ssize_t n = ::readlink(("/proc/" + std::to_string(pid) + "/ns/" + names[i]).c_str(), link, sizeof link);
+    EXPECT_EQ(lines[size_t(6 + i)], std::string_view(link, size_t(n))) << names[i];
+  }
+  EXPECT_EQ(lines[11], "0::/");
+  EXPECT_EQ(lines[12], "4");
+  ExecSpec missing;
+  missing.args = {"nothing"};
+  auto failed = runtime().exec("pod", "app-0", missing);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().text().find("executable file not found in $PATH"), std::string::npos)
+      << failed.error().text();
+}
+
+TEST_F(LifeLive, feeds_an_exec_s_input) {
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ExecSpec spec;
+  spec.args = {"/bin/cat"};
+  spec.use_stdin = true;
+  auto exec = runtime().exec("pod", "app-0", spec);
+  ASSERT_TRUE(exec.ok());
+  Fd in = (*exec)->take_stdin(), out = (*exec)->take_stdout();
+  ASSERT_OK(sys::write_all(in, "over there"));
+  in.reset();
+  EXPECT_EQ(read_to_end(out), "over there");
+  EXPECT_EQ((*exec)->wait({}).value_or(-1), 0);
+}
+
+TEST_F(LifeLive, gives_an_exec_a_terminal) {
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ExecSpec spec;
+  spec.args = {"/bin/sh", "-c", "tty; stty size; read line; stty size; echo got $line; exit 5"};
+  spec.terminal = true;
+  spec.use_stdin = true;
+  spec.width = 101;
+  spec.height = 37;
+  auto exec = runtime().exec("pod", "app-0", spec);
+  ASSERT_TRUE(exec.ok()) << exec.error().text();
+  Fd in = (*exec)->take_stdin(), out = (*exec)->take_stdout();
+  std::string said;
+  char buffer[256];
+  while (said.find("37 101") == said.npos) {
+    ssize_t n = ::read(out.get(), buffer, sizeof buffer);
+    ASSERT_GT(n, 0) << said;
+    said.append(buffer, size_t(n));
+  }
+  ASSERT_OK((*exec)->resize(80, 24));
+  ASSERT_OK(sys::write_all(in, "word\n"));
+  said += read_to_end(out);
+  EXPECT_NE(said.find("/dev/pts/0"), std::string::npos) << said;
+  EXPECT_NE(said.find("24 80"), std::string::npos) << said;
+  EXPECT_NE(said.find("got word"), std::string::npos) << said;
+  EXPECT_EQ((*exec)->wait({}).value_or(-1), 5);
+}
+
+TEST_F(LifeLive, ends_an_exec_that_is_let_go) {
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  for (int i = 0; i < 200; ++i) {  // more than pause has room for at once
+    ExecSpec spec;
+    spec.args = {"/bin/sleep", "2000"};
+    auto exec = runtime().exec("pod", "app-0", spec);
+    ASSERT_TRUE(exec.ok()) << i << ": " << exec.error().text();
+  }
+  ExecSpec look;
+  look.args = {"/bin/sh", "-c",
+               "for i in 1 2 3 4 5 6 7 8 9; do ps | grep 'bin/sleep 200[0]' || exit 0; usleep 20000; done; exit 1"};
+  auto exec = runtime().exec("pod", "app-0", look);
+  ASSERT_TRUE(exec.ok());
+  Fd out = (*exec)->take_stdout();
+  EXPECT_EQ((*exec)->wait({}).value_or(-1), 0) << read_to_end(out);
+}
+
+TEST_F(LifeLive, a_container_can_have_a_terminal_and_be_attached) {
+  ContainerSpec spec =
+      house_->shell("app-0", "tty; readlink /proc/self/fd/0; ls /dev/console; read line; echo got $line; exit 3");
+  spec.spec.process.terminal = true;
+  spec.open_stdin = true;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  house_->wait_log("app-0", "/dev/console");
+  auto attached = runtime().attach("pod", "app-0", true);
+  ASSERT_TRUE(attached.ok()) << attached.error().text();
+  Fd in = (*attached)->take_stdin(), out = (*attached)->take_stdout();
+  ASSERT_OK((*attached)->resize(80, 24));
+  ASSERT_OK(sys::write_all(in, "word\n"));
+  std::string said = read_to_end(out);
+  EXPECT_NE(said.find("got word"), std::string::npos) << said;
+  EXPECT_EQ((*attached)->wait({}).value_or(-1), 3);
+  EXPECT_NE(house_->output("app-0").find("got word"), std::string::npos);
+}
+
+TEST_F(LifeLive, attach_follows_output_and_feeds_input) {
+  ContainerSpec spec =
+      house_->shell("app-0", "echo early; while read line; do echo got $line; echo err $line >&2; done; echo end");
+  spec.open_stdin = spec.stdin_once = true;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  house_->wait_log("app-0", "early");
+  auto attached = runtime().attach("pod", "app-0", true);
+  ASSERT_TRUE(attached.ok()) << attached.error().text();
+  Fd in = (*attached)->take_stdin(), out = (*attached)->take_stdout(), err = (*attached)->take_stderr();
+  ASSERT_OK(sys::write_all(in, "one\ntwo\n"));
+  in.reset();
+  EXPECT_EQ(read_to_end(out), "got one\ngot two\nend\n");
+  EXPECT_EQ(read_to_end(err), "err one\nerr two\n");
+  EXPECT_EQ((*attached)->wait({}).value_or(-1), 0);
+  EXPECT_EQ(house_->output("app-0"), "early\ngot one\ngot two\nend\n");
+}
+
+TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leaves_stops_nothing) {
+  ContainerSpec spec = house_->shell("app-0", "read line; seq 1 50000");
+  spec.open_stdin = true;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  auto slow = runtime().attach("pod", "app-0", true);
+  auto gone = runtime().attach("pod", "app-0", false);
+  ASSERT_TRUE(slow.ok() && gone.ok());
+  gone->reset();
+  Fd in = (*slow)->take_stdin(), out = (*slow)->take_stdout();
+  ASSERT_OK(sys::write_all(in, "go\n"));
+  ::usleep(50000);  // the pipe is full by now, and the container waits
+  EXPECT_FALSE(state("app-0")->exit);
+  std::string said = read_to_end(out), want;
+  for (int i = 1; i <= 50000; ++i) want += std::to_string(i) + "\n";
+  EXPECT_TRUE(said == want);
+  EXPECT_EQ(wait("app-0"), 0);
+  EXPECT_TRUE(house_->output("app-0") == want);
+}
+
+// ---- the daemon goes, the containers stay ----
+
+TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
+  ContainerSpec spec =
+      house_->shell("app-0", "echo before; while [ ! -e /tmp/go ]; do usleep 1000; done; echo after; exit 9");
+  spec.metadata = "kept";
+  ASSERT_OK(runtime().start_container("pod", spec));
+  ASSERT_OK(runtime().start_container("pod", house_->shell("done-0", "exit 4")));
+  EXPECT_EQ(wait("done-0"), 4);
+  house_->wait_log("app-0", "before");
+  int pid = state("app-0")->pid;
+  house_->runtime.reset();
+  MUST(sys::replace_file(house_->rootfs() + "/tmp/go", ""));
+  house_->wait_log("app-0", "after");
+  ASSERT_OK(house_->open());
+  auto pod = runtime().sandbox("pod");
+  ASSERT_TRUE(pod.ok());
+  EXPECT_TRUE(pod->alive);
+  ASSERT_EQ(pod->containers.size(), 2u);
+  EXPECT_EQ(wait("app-0"), 9);
+  EXPECT_EQ(state("app-0")->metadata, "kept");
+  EXPECT_EQ(state("done-0")->exit->exit_code, 4);
+  EXPECT_EQ(house_->output("app-0"), "before\nafter\n");
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-1", "sleep 1000")));
+  EXPECT_NE(state("app-1")->pid, pid);
+  ASSERT_OK(runtime().remove_sandbox("pod"));
+}
+
+// What a daemon does until it is killed: starts short jobs, and says which were started for certain.
+[[noreturn]] void be_a_daemon(const std::string& path, int round) {
+  LiveHouse house(path);
+  if (!house.open()) ::_exit(1);
+  Fd said(::open((path + "/started").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  for (int i = 0;; ++i) {
+    std::string id = "job-" + std::to_string(round) + "-" + std::to_string(i);
+    auto started = house.runtime->start_container("pod", house.shell(id, "seq 1 300; exit 7"));
+    if (!started) {
+      std::fprintf(stderr, "%s\n", started.error().text().c_str());
+      ::_exit(2);
+    }
+    std::string line = id + "\n";
+    (void)!::write(said.get(), line.data(), line.size());
+    // Old ones are forgotten, so that a pod's room does not fill.
+    auto state = house.runtime->sandbox("pod");
+    if (!state) ::_exit(3);
+    for (auto& container : state->containers)
+      if (container.exit && container.id != id && state->containers.size() > 40)
+        (void)house.runtime->remove_container("pod", container.id);
+  }
+}
+
+TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
+  ContainerSpec steady = house_->shell("steady-0", "i=0; while true; do i=$((i+1)); echo tick $i; usleep 500; done");
+  ASSERT_OK(runtime().start_container("pod", steady));
+  const int pid = state("steady-0")->pid;
+  house_->runtime.reset();
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random(seed);
+  constexpr int kRounds = 50;
+  for (int round = 0; round < kRounds; ++round) {
+    pid_t daemon = ::fork();
+    if (daemon == 0) be_a_daemon(house_->path(), round);
+    ::usleep(20000 + random() % 120000);
+    ASSERT_EQ(::kill(daemon, SIGKILL), 0);
+    int status;
+    ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "round " << round << ": the daemon ended by itself, code "
+                                     << WEXITSTATUS(status);
+  }
+  ASSERT_OK(house_->open());
+  auto pod = runtime().sandbox("pod");
+  ASSERT_TRUE(pod.ok() && pod->alive) << "seed " << seed;
+  ASSERT_TRUE(state("steady-0"));
+  EXPECT_EQ(state("steady-0")->pid, pid) << "seed " << seed;
+  std::set<std::string> there;
+  for (auto& container : pod->containers) there.insert(container.id);
+  std::string want;
+  for (int i = 1; i <= 300; ++i) want += std::to_string(i) + "\n";
+  auto started = MUST(sys::read_file(house_->path() + "/started"));
+  int jobs = 0, checked = 0;
+  for (std::string_view line : split(trim(started), '\n')) {
+    std::string id(line);
+    ++jobs;
+    if (there.count(id)) {
+      EXPECT_EQ(wait(id), 7) << id << ", seed " << seed;
+      ++checked;
+    }
+    EXPECT_EQ(house_->output(id), want) << id << ", seed " << seed;
+  }
+  EXPECT_GT(jobs, kRounds);
+  EXPECT_GT(checked, 0);
+  ASSERT_OK(runtime().kill_container("pod", "steady-0"));
+  EXPECT_EQ(wait("steady-0"), 137);
+  int tick = 0;
+  std::string ticks = house_->output("steady-0");
+  for (std::string_view line : split(trim(ticks), '\n'))
+    ASSERT_EQ(line, "tick " + std::to_string(++tick)) << "seed " << seed;
+  EXPECT_GT(tick, 100);
+}
+
+TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  int pid = state("app-0")->pid, pause = runtime().sandbox("pod")->pid;
+  std::atomic<bool> told = false;
+  runtime().on_change([&](const std::string& id) { told = told || id == "pod"; });
+  ASSERT_EQ(::kill(pause, SIGKILL), 0);
+  for (int i = 0; i < 5000 && !told; ++i) ::usleep(1000);
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(runtime().sandbox("pod")->alive);
+  EXPECT_FALSE(state("app-0")->running);
+  EXPECT_CODE(runtime().start_container("pod", house_->shell("app-1", "true")), Code::conflict);
+  for (int i = 0; i < 5000 && ::kill(pid, 0) == 0; ++i) ::usleep(1000);
+  EXPECT_NE(::kill(pid, 0), 0);
+  house_->runtime.reset();
+  ASSERT_OK(house_->open());  // a new daemon sees the same
+  EXPECT_FALSE(runtime().sandbox("pod")->alive);
+  EXPECT_TRUE(state("app-0"));
+  ASSERT_OK(runtime().remove_sandbox("pod"));
+  EXPECT_CODE(runtime().sandbox("pod"), Code::not_found);
+}
+
+TEST_F(LifeLive, leaves_nothing_behind) {
+  auto count = [](const std::string& path) {
+    auto entries = sys::list(path);
+    return entries ? entries->size() : size_t(0);
+  };
+  auto mounts = [] { return MUST(sys::read_file("/proc/self/mountinfo")); };
+  ASSERT_OK(runtime().start_container("pod", house_->shell("first-0", "true")));  // loads what stays loaded
+  EXPECT_EQ(wait("first-0"), 0);
+  const std::string before = mounts();
+  const size_t fds = count("/proc/self/fd");
+  for (int i = 0; i < 5; ++i) {
+    SandboxSpec spec;
+    spec.id = "brief-" + std::to_string(i);
+    spec.cgroup_class = "besteffort";
+    ASSERT_OK(runtime().create_sandbox(spec));
+    ASSERT_OK(runtime().start_container(spec.id, house_->shell("app-0", "sleep 1000")));
+    ExecSpec look;
+    look.args = {"/bin/true"};
+    auto exec = runtime().exec(spec.id, "app-0", look);
+    ASSERT_TRUE(exec.ok());
+    EXPECT_EQ((*exec)->wait({}).value_or(-1), 0);
+    exec->reset();
+    int pid = runtime().sandbox(spec.id)->pid;
+    ASSERT_OK(runtime().remove_sandbox(spec.id));
+    EXPECT_NE(::kill(pid, 0), 0);  // not even a zombie
+  }
+  EXPECT_EQ(mounts(), before);
+  EXPECT_EQ(count("/proc/self/fd"), fds);
+  EXPECT_EQ(count(house_->config.state_dir + "/sandboxes"), 1u);
+  EXPECT_EQ(count(house_->config.run_dir), 1u);
+  auto cgroups = MUST(sys::list(house_->config.cgroup_root + "/besteffort"));
+  for (auto& entry : cgroups) EXPECT_NE(entry.type, 4) << entry.name;
+}
+
+TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
+  constexpr int kPods = 100;
+  for (int i = 0; i < kPods; ++i) {
+    SandboxSpec spec;
+    spec.id = "many-" + std::to_string(i);
+    ASSERT_OK(runtime().create_sandbox(spec));
+    ContainerSpec quiet = house_->program("app-" + std::to_string(i), {"/bin/sleep", "1000"});
+    ASSERT_OK(runtime().start_container(spec.id, quiet));
+  }
+  size_t pss_kib = 0;
+  for (int i = 0; i < kPods; ++i) {
+    int pid = runtime().sandbox("many-" + std::to_string(i))->pid;
+    auto smaps = MUST(sys::read_file("/proc/" + std::to_string(pid) + "/smaps_rollup"));
+    for (std::string_view line : split(smaps, '\n'))
+      if (line.starts_with("Pss:"))
+        pss_kib += parse_number<size_t>(trim(line.substr(4, line.size() - 6))).value_or(100000);
+  }
+  std::printf("coracle-pause: %.1f KiB PSS per pod\n", double(pss_kib) / kPods);
+  EXPECT_LT(pss_kib, size_t(kPods) * 102);
+  house_->runtime.reset();
+  auto begin = std::chrono::steady_clock::now();
+  ASSERT_OK(house_->open());
+  auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  std::printf("opened %d pods in %d ms\n", kPods, int(took.count()));
+  auto all = runtime().sandboxes();
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->size(), size_t(kPods) + 1);
+  for (auto& sandbox : *all) EXPECT_TRUE(sandbox.alive);
+  EXPECT_LT(took.count(), 2000);  // the bar is in the benchmark; here the machine may be busy
+  for (auto& sandbox : *all) ASSERT_OK(runtime().remove_sandbox(sandbox.id));
+}
+
+}  // namespace
+}  // namespace coracle::runtime
