@@ -60,8 +60,7 @@ struct ProxyInput {
   std::vector<PodPort> host_ports;
 };
 
-// One way a UDP packet may be translated. When it goes away the kernel's memory of it must go too, or a client that
-// keeps its socket speaks to a dead pod for as long as it speaks.
+// One way a UDP packet may be translated; see udp_flows.h for why it is remembered.
 struct UdpPath {
   Ipv4 to;  // none: an address of this machine's (node port, host port)
   uint16_t port = 0;

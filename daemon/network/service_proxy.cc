@@ -5,32 +5,30 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 
-#include <algorithm>
-
 #include "daemon/network/firewall.h"
+#include "daemon/network/udp_flows.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/netfilter.h"
+#include "runtime/sys/netlink.h"
 
 namespace coracle::network {
 namespace {
 
 constexpr uint64_t kWoken = 1, kTables = 2;
 
-// UDP flows that go where nothing leads any more.
-Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& after) {
-  std::set<UdpPath> gone;
-  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::inserter(gone, gone.end()));
-  if (gone.empty()) return {};
-  auto leads_nowhere = [&](const sys::UdpFlow& flow) {
-    UdpPath path{Ipv4{flow.destination}, flow.destination_port, Ipv4{flow.answering}, flow.answering_port};
-    if (gone.contains(path)) return true;
-    path.to = {};  // a node or host port: any of our addresses
-    return gone.contains(path);
-  };
-  Result<size_t> forgotten = sys::forget_udp_flows(leads_nowhere);
+Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& now) {
+  sys::Netlink host = TRY(sys::Netlink::open());
+  std::vector<sys::AddressInfo> addresses = TRY(host.addresses());
+  std::set<Ipv4> local;
+  for (const sys::AddressInfo& one : addresses) {
+    std::string_view text = one.address;
+    if (Result<Ipv4> address = Ipv4::parse(text.substr(0, text.find('/')))) local.insert(*address);
+  }
+  UdpFlows flows(before, now, std::move(local));
+  Result<size_t> forgotten = sys::forget_udp_flows([&](const sys::UdpFlow& flow) { return flows.stale(flow); });
   return forgotten ? Result<void>() : Result<void>(forgotten.take_error());
 }
 
@@ -153,6 +151,7 @@ Result<void> ServiceProxy::State::bring_level() {
   ProxyPlan plan = plan_proxy(input);
   TRY(firewall.apply(plan.rules));
   (void)tables.removed(kTableName);  // a replacement removes the table, too: that news is our own
+  if (udp == plan.udp) return {};
   Result<void> forgotten = forget_flows(udp, plan.udp);
   udp = std::move(plan.udp);
   if (!forgotten) log_warning("network", "old UDP flows may live on", {{"why", forgotten.error().text()}});

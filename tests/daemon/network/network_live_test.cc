@@ -105,6 +105,19 @@ TEST_F(World, udp_moves_on_when_an_endpoint_goes_away) {
   EXPECT_EQ(greet_udp(socket, "10.96.3.8", 53), "c " + a.address);
 }
 
+TEST_F(World, udp_finds_a_node_port_that_it_knocked_at_too_early) {
+  connect_outside();
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 5353), here(machine, "machine", 30053);
+  Fd socket = socket_in(outside, SOCK_DGRAM);
+  EXPECT_EQ(greet_udp(socket, kMachine, 30053), std::string("machine ") + kOutside);
+  put_service("talk", R"({"type":"NodePort","clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP","nodePort":30053}]})");
+  put_endpoints("talk", {b.address}, 5353, "UDP");
+  applied();
+  EXPECT_EQ(greet_udp(socket, kMachine, 30053), std::string("b ") + kOutside);
+}
+
 TEST_F(World, without_endpoints_connections_are_refused_at_once) {
   connect_outside();
   up();
