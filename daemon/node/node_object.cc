@@ -172,11 +172,13 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
 NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock)
     : config_(config), client_(client), runtime_(runtime), clock_(clock), machine_(read_machine(config)) {}
 
-json::object NodeObject::allocatable() const { return node_allocatable(config_, machine_); }
+json::object NodeObject::allocatable() const {
+  return machine_.with([&](const MachineFacts& machine) { return node_allocatable(config_, machine); });
+}
 
 Result<void> NodeObject::refresh() {
   MachineFacts machine = read_machine(config_);
-  machine.disk = machine_.disk.count ? machine_.disk : machine.disk;
+  machine_.with([&](MachineFacts& known) { known = machine; });
   auto found = client_.get(kNode, {"", config_.node_name});
   if (!found && found.error().code() == Code::not_found) found = client_.create(kNode, make_node(config_, machine));
   ObjectPtr node = TRY(std::move(found).wrap("register the node"));

@@ -51,7 +51,7 @@ class NodeObject {
   Client& client_;
   runtime::Runtime& runtime_;
   const Clock& clock_;
-  MachineFacts machine_;  // as at the start: capacity does not change
+  Guarded<MachineFacts> machine_;  // as read last
   Guarded<bool> touched_{false};
 };
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes mean (thresholds, the order of startup before the others), and each kind of action against a real listener.
+#include "daemon/node/probes.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "daemon/node/task_pool.h"
+#include "tests/runtime/fake_runtime.h"
+
+namespace coracle::node {
+namespace {
+
+using std::chrono::seconds;
+
+json::value parsed(const std::string& text) { return *parse_json(text); }
+
+TEST(ProbeCount, counts_in_a_row) {
+  struct Row {
+    const char* name;
+    int success, failure;
+    std::optional<bool> initial;
+    std::string results;  // + and -
+    std::string want;     // the meaning after each: t, f, ?
+  };
+  for (const Row& row : {Row{"one success", 1, 3, {}, "+", "t"}, Row{"three failures", 1, 3, true, "---", "ttf"}, Row{"a success between", 1, 3, true, "--+--", "ttttt"},
+                         Row{"two successes", 2, 1, false, "+-++", "ffft"}, Row{"unknown until one counts", 2, 2, {}, "+-+-++", "?????t"},
+                         Row{"back again", 1, 2, {}, "+--+", "ttft"}}) {
+    ProbeTiming timing;
+    timing.success_threshold = row.success;
+    timing.failure_threshold = row.failure;
+    ProbeCount count(timing, row.initial);
+    std::string got;
+    for (char result : row.results) {
+      auto before = count.result();
+      bool changed = count.add(result == '+');
+      EXPECT_EQ(changed, count.result() != before) << row.name;
+      got += !count.result() ? '?' : *count.result() ? 't' : 'f';
+    }
+    EXPECT_EQ(got, row.want) << row.name;
+  }
+}
+
+class ProbesTest : public ::testing::Test {
+ protected:
+  ProbesTest() {
+    runtime_.images_fake().add("docker.io/library/web:1");
+    EXPECT_TRUE(runtime_.create_sandbox({.id = "u"}));
+    runtime::ContainerSpec spec{.id = "a-0"};
+    spec.spec.process.args = {"x"};
+    EXPECT_TRUE(runtime_.start_container("u", spec));
+    runtime_.on_exec([this](const std::string&, const std::string&, const runtime::ExecSpec& exec) {
+      ran_.push_back(exec.args[0]);
+      return runtime::FakeRuntime::ExecAnswer{.exit_code = fails_.count(exec.args[0]) ? 1 : 0, .out = "because"};
+    });
+  }
+  void watch(const std::string& probes, bool was_started = false, bool was_ready = false) {
+    probes_.watch({"u", "a", "a-0", parsed(R"({"name":"a",)" + probes + "}"), "127.0.0.1", clock_.steady(), was_started, was_ready});
+  }
+  std::string run() {  // what ran, since last asked
+    while (probes_.run_one()) {
+    }
+    std::string text;
+    for (auto& name : std::exchange(ran_, {})) text += name;
+    return text;
+  }
+  static std::string exec(const char* kind, const char* name, const char* more = "") {
+    return std::string("\"") + kind + R"(Probe":{"exec":{"command":[")" + name + R"("]},"periodSeconds":10)" + more + "}";
+  }
+  FakeClock clock_;
+  runtime::FakeRuntime runtime_{clock_};
+  Actions actions_{runtime_};
+  std::vector<std::string> ran_, told_;
+  std::set<std::string> fails_;
+  int changes_ = 0;
+  Probes probes_{actions_, clock_, [this](const std::string&) { ++changes_; },
+                 [this](const std::string&, const json::value&, std::string text) { told_.push_back(std::move(text)); }};
+};
+
+TEST_F(ProbesTest, startup_comes_first) {
+  fails_ = {"s"};
+  watch(exec("startup", "s") + "," + exec("liveness", "l") + "," + exec("readiness", "r"));
+  EXPECT_EQ(run(), "s");
+  EXPECT_FALSE(probes_.verdict("u", "a-0").startup_passed);
+  fails_ = {};
+  clock_.advance(seconds(10));
+  EXPECT_EQ(run(), "slr");
+  EXPECT_TRUE(probes_.verdict("u", "a-0").startup_passed);
+  EXPECT_TRUE(probes_.verdict("u", "a-0").ready);
+  clock_.advance(seconds(10));
+  EXPECT_EQ(run(), "lr");  // and is done then
+}
+
+TEST_F(ProbesTest, a_startup_that_fails_too_often_condemns) {
+  fails_ = {"s"};
+  watch(exec("startup", "s", R"(,"failureThreshold":2)"));
+  run();
+  EXPECT_FALSE(probes_.verdict("u", "a-0").failed);
+  clock_.advance(seconds(10));
+  run();
+  EXPECT_EQ(probes_.verdict("u", "a-0").failed, ProbeKind::startup);
+  EXPECT_EQ(told_.back(), "Startup probe failed: because");
+  clock_.advance(seconds(10));
+  EXPECT_EQ(run(), "");
+}
+
+TEST_F(ProbesTest, waits_for_the_initial_delay) {
+  watch(exec("readiness", "r", R"(,"initialDelaySeconds":30)"));
+  clock_.advance(seconds(29));
+  EXPECT_EQ(run(), "");
+  EXPECT_FALSE(probes_.verdict("u", "a-0").ready);
+  clock_.advance(seconds(1));
+  EXPECT_EQ(run(), "r");
+}
+
+TEST_F(ProbesTest, what_was_known_before_a_restart_holds) {
+  watch(exec("startup", "s") + "," + exec("readiness", "r"), true, true);
+  EXPECT_TRUE(probes_.verdict("u", "a-0").startup_passed);
+  EXPECT_TRUE(probes_.verdict("u", "a-0").ready);
+  EXPECT_EQ(run(), "r");
+}
+
+TEST_F(ProbesTest, forgotten_containers_are_left_alone) {
+  watch(exec("liveness", "l"));
+  EXPECT_TRUE(probes_.watches("u", "a-0"));
+  probes_.forget("u", "a-0");
+  EXPECT_FALSE(probes_.watches("u", "a-0"));
+  EXPECT_EQ(run(), "");
+}
+
+// Answers connections on loopback, one after the other, with what it was given.
+class Listener {
+ public:
+  explicit Listener(std::vector<std::string> answers) : answers_(std::move(answers)) {
+    fd_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    (void)::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), size);
+    (void)::listen(fd_.get(), 8);
+    (void)::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::jthread([this](std::stop_token stop) { serve(stop); });
+  }
+  ~Listener() {
+    thread_.request_stop();
+    (void)::shutdown(fd_.get(), SHUT_RDWR);  // wakes accept
+  }
+  std::string port() const { return std::to_string(port_); }
+  std::string heard() const {
+    return heard_.with([](const auto& text) { return text; });
+  }
+
+ private:
+  void serve(std::stop_token stop) {
+    for (size_t i = 0; !stop.stop_requested(); ++i) {
+      Fd client(::accept(fd_.get(), nullptr, nullptr));
+      if (!client) return;
+      if (answers_.empty()) continue;  // for TCP: the connection is all
+      std::string request;
+      char buffer[4096];
+      while (request.find("\r\n\r\n") == request.npos) {
+        ssize_t got = ::read(client.get(), buffer, sizeof buffer);
+        if (got <= 0) break;
+        request.append(buffer, size_t(got));
+      }
+      heard_.with([&](auto& text) { text += request; });
+      const std::string& answer = answers_[std::min(i, answers_.size() - 1)];
+      (void)!::write(client.get(), answer.data(), answer.size());
+    }
+  }
+  std::vector<std::string> answers_;
+  Fd fd_;
+  uint16_t port_ = 0;
+  Guarded<std::string> heard_;
+  std::jthread thread_;
+};
+
+std::string http(const std::string& status, const std::string& more = "") { return "HTTP/1.1 " + status + "\r\nContent-Length: 0\r\nConnection: close\r\n" + more + "\r\n"; }
+
+class ActionTest : public ProbesTest {
+ protected:
+  ActionResult run_action(const std::string& handler, const json::value* container = nullptr) {
+    return actions_.run(parsed(handler), {"u", "a-0", "127.0.0.1", container}, seconds(5), {});
+  }
+};
+
+TEST_F(ActionTest, http_get) {
+  struct Row {
+    const char* status;
+    bool success;
+  };
+  for (const Row& row : {Row{"200 OK", true}, Row{"204 No", true}, Row{"399 Odd", true}, Row{"404 Not Found", false}, Row{"500 Oops", false}}) {
+    Listener listener({http(row.status)});
+    auto result = run_action(R"({"httpGet":{"path":"/healthz?x=1","port":)" + listener.port() + R"(,"httpHeaders":[{"name":"Host","value":"me.example"},{"name":"X-A","value":"b"}]}})");
+    EXPECT_EQ(result.success, row.success) << row.status << " " << result.text;
+    EXPECT_NE(listener.heard().find("GET /healthz?x=1 HTTP/1.1\r\nHost: me.example\r\n"), std::string::npos) << listener.heard();
+    EXPECT_NE(listener.heard().find("X-A: b\r\n"), std::string::npos);
+    EXPECT_NE(listener.heard().find("User-Agent: kube-probe/"), std::string::npos);
+    if (!row.success) {
+      EXPECT_EQ(result.text, std::string("HTTP probe failed with statuscode: ") + std::string(row.status).substr(0, 3));
+    }
+  }
+}
+
+TEST_F(ActionTest, redirects_are_followed_on_the_same_host_only) {
+  Listener own({http("302 Found", "Location: /login\r\n"), http("500 Oops")});
+  EXPECT_FALSE(run_action(R"({"httpGet":{"port":)" + own.port() + "}}").success);
+  EXPECT_NE(own.heard().find("GET /login"), std::string::npos);
+  Listener other({http("302 Found", "Location: http://192.0.2.1/\r\n")});
+  EXPECT_TRUE(run_action(R"({"httpGet":{"port":)" + other.port() + "}}").success);
+}
+
+TEST_F(ActionTest, named_ports_and_tcp) {
+  Listener listener({});
+  json::value container = parsed(R"({"name":"a","ports":[{"name":"web","containerPort":)" + listener.port() + "}]}");
+  EXPECT_TRUE(run_action(R"({"tcpSocket":{"port":"web"}})", &container).success);
+  EXPECT_EQ(run_action(R"({"tcpSocket":{"port":"none"}})", &container).text, "the container has no such port");
+  std::string port;
+  {
+    Listener gone({});
+    port = gone.port();
+  }
+  EXPECT_FALSE(run_action(R"({"tcpSocket":{"port":)" + port + "}}").success);
+}
+
+TEST_F(ActionTest, exec) {
+  EXPECT_TRUE(run_action(R"({"exec":{"command":["fine"]}})").success);
+  fails_ = {"ill"};
+  EXPECT_EQ(run_action(R"({"exec":{"command":["ill"]}})").text, "because");
+  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(1)}; });
+  auto late = actions_.run(parsed(R"({"exec":{"command":["slow"]}})"), {"u", "a-0", "", nullptr}, seconds(0), {});
+  EXPECT_FALSE(late.success);
+  EXPECT_NE(late.text.find("timed out"), std::string::npos);
+}
+
+TEST_F(ActionTest, nothing_to_do_is_a_failure) { EXPECT_EQ(run_action("{}").text, "missing probe handler"); }
+
+TEST(TaskPool, runs_everything_and_stops_what_waits) {
+  Guarded<int> done{0};
+  Guarded<bool> waits{false};
+  {
+    TaskPool pool(2);
+    for (int i = 0; i < 50; ++i)
+      pool.post([&](std::stop_token) {
+        done.with([](int& n) { ++n; });
+        done.notify();
+      });
+    auto deadline = std::chrono::steady_clock::now() + seconds(20);
+    EXPECT_TRUE(done.wait_until({}, deadline, [](int n) { return n == 50; }, [](int& n) { return n == 50; }));
+    pool.post([&](std::stop_token stop) {
+      waits.with([](bool& w) { w = true; });
+      waits.notify();
+      waits.wait(stop, [](bool) { return false; }, [](bool&) {});
+      done.with([](int& n) { ++n; });
+    });
+    waits.wait_until({}, deadline, [](bool w) { return w; }, [](bool&) {});
+  }
+  EXPECT_EQ(done.with([](int& n) { return n; }), 51);
+}
+
+}  // namespace
+}  // namespace coracle::node
