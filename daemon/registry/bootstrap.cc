@@ -32,10 +32,10 @@ json::object metadata(std::string_view name, std::string_view ns = {}) {
   return out;
 }
 
-json::value service(const std::string& address) {
+json::value service(const std::string& address, uint16_t target) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"component", "apiserver"}, {"provider", "kubernetes"}};
-  json::object port{{"name", kPortName}, {"protocol", "TCP"}, {"port", kServicePort}, {"targetPort", 6443}};
+  json::object port{{"name", kPortName}, {"protocol", "TCP"}, {"port", kServicePort}, {"targetPort", int64_t(target)}};
   return json::object{{"metadata", std::move(meta)},
                       {"spec", json::object{{"type", "ClusterIP"}, {"clusterIP", address}, {"ports", json::array{std::move(port)}}}}};
 }
@@ -44,7 +44,7 @@ json::value endpoints(const Bootstrap& facts) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"endpointslice.kubernetes.io/skip-mirror", "true"}};
   json::object subset{{"addresses", json::array{json::object{{"ip", facts.api_address}}}},
-                      {"ports", json::array{json::object{{"name", kPortName}, {"port", facts.api_port}, {"protocol", "TCP"}}}}};
+                      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
   return json::object{{"metadata", std::move(meta)}, {"subsets", json::array{std::move(subset)}}};
 }
 
@@ -56,7 +56,7 @@ json::value slice(const Bootstrap& facts) {
   return json::object{{"metadata", std::move(meta)},
                       {"addressType", v6 ? "IPv6" : "IPv4"},
                       {"endpoints", json::array{std::move(endpoint)}},
-                      {"ports", json::array{json::object{{"name", kPortName}, {"port", facts.api_port}, {"protocol", "TCP"}}}}};
+                      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
 }
 
 }  // namespace
@@ -72,9 +72,7 @@ Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap
       TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));
   std::string address = TRY(api_service_address(ranges));
   Key key{"default", "kubernetes"};
-  json::value wanted = service(address);
-  wanted.at("spec").at("ports").at(0).at("targetPort") = facts.api_port;
-  TRY(ensure(registry, kService, key, std::move(wanted)).wrap("make the Service kubernetes"));
+  TRY(ensure(registry, kService, key, service(address, facts.api_port)).wrap("make the Service kubernetes"));
   if (facts.api_address.empty()) return {};
   TRY(ensure(registry, kEndpoints, key, endpoints(facts)).wrap("make the Endpoints kubernetes"));
   TRY(ensure(registry, kEndpointSlice, key, slice(facts)).wrap("make the EndpointSlice kubernetes"));

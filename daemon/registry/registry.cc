@@ -118,15 +118,15 @@ Result<json::value> Registry::decode(const schema::KindInfo& info, json::value b
   return std::move(decoded.value);
 }
 
-Result<void> Registry::check_namespace(const Kind& kind, const std::string& ns) const {
+Result<void> Registry::check_namespace(const Kind& kind, const std::string& ns, std::string_view name) const {
   if (!kind.namespaced) return {};
   auto found = engine_.get(kNamespace, {"", ns});
   if (!found) return not_found(kNamespace, ns);
   if (!(*found)->deleting()) return {};
   ErrorDetails details;
-  details.group = kind.group, details.kind = kind.resource;
+  details.name = name, details.group = kind.group, details.kind = kind.resource;
   details.causes.push_back({"NamespaceTerminating", "namespace " + ns + " is being terminated", "metadata.namespace"});
-  return Error(Code::forbidden, "unable to create new content in namespace " + ns + " because it is being terminated").with(std::move(details));
+  return Error(Code::forbidden, kind.qualified_resource() + " " + quoted(name) + " is forbidden: unable to create new content in namespace " + ns + " because it is being terminated").with(std::move(details));
 }
 
 Result<Written> Registry::create(const Kind& kind, const Key& place, json::value body, const Writer& writer) {
@@ -134,7 +134,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode(info, std::move(body), writer));
-  TRY(check_namespace(info.kind, place.ns));
+  TRY(check_namespace(info.kind, place.ns, get_string(decoded, "metadata.name")));
   auto turn = turn_of(strategy_of(info.kind));
   if (!generated) return create_once(info, place, decoded, writer);
   for (int attempt = 1;; attempt++) {
@@ -154,6 +154,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   schema::apply_defaults(info, object);
   if (strategy.admit_create)
     TRY(strategy.admit_create(object, {engine_, ranges_, now}));
+  metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
   schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(object)));  // what was added is put in its place
   object = std::move(canonical.value);
   TRY(check(info, object, schema::validate_create(info, object)));
@@ -162,6 +163,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
   if (writer.dry_run) {
     if (engine_.get(info.kind, key)) return already_exists(info.kind, key.name);
+    metadata_of(object).erase("resourceVersion");
     ObjectPtr imagined = TRY(Object::make(info.kind, std::move(object)));
     return Written{std::move(imagined), true};
   }

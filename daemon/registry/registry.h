@@ -91,7 +91,7 @@ class Registry {
   Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
   Result<json::value> decode(const schema::KindInfo& info, json::value body, const Writer& writer) const;
   Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;
-  Result<void> check_namespace(const Kind& kind, const std::string& ns) const;
+  Result<void> check_namespace(const Kind& kind, const std::string& ns, std::string_view name) const;
   Result<Written> create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer);
   Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);
   Result<json::value> evict(const Key& key, const json::value& body, const Writer& writer);

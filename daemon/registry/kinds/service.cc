@@ -146,6 +146,14 @@ void drop_node_ports(json::value& service, const json::value& old) {
     if (port.is_object() && given.contains(get_int(port, "nodePort"))) port.get_object().erase("nodePort");
 }
 
+// What belonged to the old type only, and which the client has merely sent back.
+void drop_unchanged(json::value& service, const json::value& old, std::initializer_list<std::string_view> fields) {
+  for (std::string_view field : fields) {
+    const json::value *now = find_keys(service, {"spec", field}), *before = find_keys(old, {"spec", field});
+    if (now && before && *now == *before) drop(service, {field});
+  }
+}
+
 // A client that does not mention what was given to it keeps it, as long as the type still has such a thing.
 void prepare_update(json::value& service, const json::value& old) {
   std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
@@ -154,6 +162,8 @@ void prepare_update(json::value& service, const json::value& old) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
   }
+  if (old_type == "LoadBalancer" && type != old_type) drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
+  if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy", "healthCheckNodePort"});
   if (!has_ports(type)) return drop_node_ports(service, old);
   if (!has_ports(old_type)) return;
   json::value& ports = make(service, "spec.ports");

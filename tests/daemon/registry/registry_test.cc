@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline: what every write of every kind passes, and what is special to some.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "tests/daemon/registry/world.h"
+
+namespace coracle::registry {
+namespace {
+
+class RegistryTest : public testing::Test {
+ protected:
+  static constexpr std::string_view kDeploymentText = R"({"metadata":{"name":"d","namespace":"default"},"spec":{"replicas":2,
+      "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}},
+      "status":{"replicas":9}})";
+  static std::string map(const std::string& name) { return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"data":{"a":"b"}})"; }
+  static std::string pod(const std::string& name, const std::string& spec = {}) {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}])" + spec + "}}";
+  }
+  static std::string service(const std::string& name, const std::string& spec = R"("ports":[{"port":80}])") {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{)" + spec + "}}";
+  }
+  World world;
+};
+
+// ---- what is there from the start ----
+
+TEST_F(RegistryTest, begins_with_namespaces_and_the_way_to_the_api) {
+  for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
+    ObjectPtr ns = MUST(world.registry().get(kNamespace, {"", name}));
+    EXPECT_EQ(get_string(ns->json(), "status.phase"), "Active");
+    EXPECT_EQ(ns->label("kubernetes.io/metadata.name"), name);
+  }
+  EXPECT_EQ(get_string(MUST(world.registry().get(kService, {"default", "kubernetes"}))->json(), "spec.clusterIP"), "10.43.0.1");
+  ObjectPtr slice = MUST(world.registry().get(kEndpointSlice, {"default", "kubernetes"}));
+  EXPECT_EQ(slice->label("kubernetes.io/service-name"), "kubernetes");
+}
+
+TEST_F(RegistryTest, bootstrap_again_changes_nothing_but_a_new_address) {
+  Revision before = world.engine->revision();
+  MUST(bootstrap(world.registry(), world.ranges, {"192.0.2.1", 6443}));
+  EXPECT_EQ(world.engine->revision(), before);
+  MUST(bootstrap(world.registry(), world.ranges, {"192.0.2.9", 6443}));
+  ObjectPtr endpoints = MUST(world.registry().get(kEndpoints, {"default", "kubernetes"}));
+  EXPECT_NE(endpoints->text().find("192.0.2.9"), std::string::npos);
+  EXPECT_EQ(endpoints->text().find("192.0.2.1\""), std::string::npos);
+}
+
+// ---- metadata ----
+
+TEST_F(RegistryTest, decides_itself_what_a_client_may_not_say) {
+  ObjectPtr made = world.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default","uid":"mine","creationTimestamp":"2000-01-01T00:00:00Z",
+      "generation":7,"deletionTimestamp":"2000-01-01T00:00:00Z"}})");
+  EXPECT_NE(made->uid(), "mine");
+  EXPECT_EQ(get_string(made->json(), "metadata.creationTimestamp"), format_time(world.clock.now()));
+  EXPECT_FALSE(made->deleting());
+  json::value body = World::with(*made, "metadata.creationTimestamp", "1999-01-01T00:00:00Z");
+  make(body, "data.x") = "y";
+  ObjectPtr updated = MUST(world.try_update(kConfigMap, body));
+  EXPECT_EQ(get_string(updated->json(), "metadata.creationTimestamp"), get_string(made->json(), "metadata.creationTimestamp"));
+  EXPECT_EQ(world.try_update(kConfigMap, World::with(*updated, "metadata.uid", "other")).error().code(), Code::conflict);
+}
+
+TEST_F(RegistryTest, generates_names) {
+  ObjectPtr made = world.make(kConfigMap, R"({"metadata":{"generateName":"x-","namespace":"default"}})");
+  EXPECT_TRUE(made->name().starts_with("x-"));
+  EXPECT_EQ(made->name().size(), 7u);
+  EXPECT_EQ(world.try_make(kConfigMap, R"({"metadata":{"namespace":"default"}})").error().code(), Code::invalid);
+}
+
+TEST_F(RegistryTest, writes_nothing_when_nothing_changes) {
+  ObjectPtr made = world.make(kConfigMap, map("m"));
+  EXPECT_EQ(MUST(world.try_update(kConfigMap, made->json()))->revision(), made->revision());
+  EXPECT_EQ(MUST(world.try_merge(kConfigMap, made->key(), R"({"data":{"a":"b"}})"))->revision(), made->revision());
+}
+
+TEST_F(RegistryTest, keeps_the_halves_of_an_object_apart) {
+  ObjectPtr made = world.make(kDeployment, kDeploymentText);
+  EXPECT_EQ(get_int(made->json(), "status.replicas"), 0) << "a client does not create a status";
+  EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
+  json::value both = World::with(*made, "spec.replicas", 3);
+  make(both, "status.replicas") = 5;
+  ObjectPtr spec = MUST(world.try_update(kDeployment, both));
+  EXPECT_EQ(get_int(spec->json(), "spec.replicas"), 3);
+  EXPECT_EQ(get_int(spec->json(), "status.replicas"), 0);
+  EXPECT_EQ(get_int(spec->json(), "metadata.generation"), 2);
+  both = World::with(*spec, "spec.replicas", 4);
+  make(both, "status.replicas") = 5;
+  make(both, "metadata.labels.x") = "y";
+  ObjectPtr status = MUST(world.try_update(kDeployment, both, "status"));
+  EXPECT_EQ(get_int(status->json(), "spec.replicas"), 3);
+  EXPECT_EQ(get_int(status->json(), "status.replicas"), 5);
+  EXPECT_EQ(get_int(status->json(), "metadata.generation"), 2);
+  EXPECT_EQ(status->label("x"), "");
+  EXPECT_EQ(get_int(MUST(world.try_merge(kDeployment, {"default", "d"}, R"({"metadata":{"labels":{"x":"y"}}})"))->json(), "metadata.generation"), 2);
+}
+
+TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
+  world.make(kConfigMap, map("m"));
+  std::atomic<int> failed = 0;
+  std::vector<std::jthread> writers;
+  for (int w = 0; w < 4; w++)
+    writers.emplace_back([&, w] {
+      for (int i = 0; i < 10; i++)
+        if (!world.try_merge(kConfigMap, {"default", "m"}, R"({"data":{"w)" + std::to_string(w * 10 + i) + R"(":"x"}})")) failed++;
+    });
+  writers.clear();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(get_object(MUST(world.registry().get(kConfigMap, {"default", "m"}))->json(), "data").size(), 41u);
+}
+
+TEST_F(RegistryTest, makes_events_and_leases_by_update) {
+  json::value lease = World::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
+  EXPECT_TRUE(world.try_update(kLease, lease));
+  EXPECT_FALSE(world.try_update(kConfigMap, World::parse(map("absent"))));
+}
+
+// ---- deletion ----
+
+TEST_F(RegistryTest, deletes_when_the_last_finalizer_goes) {
+  world.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default","finalizers":["a/x","a/y"]}})");
+  Key key{"default", "m"};
+  EXPECT_FALSE(MUST(world.registry().remove(kConfigMap, key, {}, {})).gone);
+  auto more = world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/x","a/y","a/z"]}})");
+  EXPECT_EQ(more.error().code(), Code::invalid);
+  EXPECT_NE(more.error().text().find("no new finalizers can be added if the object is being deleted, found new finalizers [\"a/z\"]"), std::string::npos);
+  EXPECT_TRUE(world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/y"]}})"));
+  EXPECT_TRUE(world.registry().get(kConfigMap, key));
+  EXPECT_TRUE(world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":null}})"));
+  EXPECT_EQ(world.registry().get(kConfigMap, key).error().code(), Code::not_found);
+}
+
+TEST_F(RegistryTest, a_namespace_waits_until_it_is_empty) {
+  world.make(kNamespace, R"({"metadata":{"name":"x"}})");
+  EXPECT_FALSE(MUST(world.registry().remove(kNamespace, {"", "x"}, {}, {})).gone);
+  ObjectPtr marked = MUST(world.registry().get(kNamespace, {"", "x"}));
+  EXPECT_EQ(get_string(marked->json(), "status.phase"), "Terminating");
+  auto refused = world.try_make(kConfigMap, R"({"metadata":{"name":"m","namespace":"x"}})");
+  EXPECT_EQ(refused.error().text(), "configmaps \"m\" is forbidden: unable to create new content in namespace x because it is being terminated");
+  EXPECT_EQ(refused.error().details()->causes[0].reason, "NamespaceTerminating");
+  EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array()))) << "ignored: only finalize may";
+  EXPECT_TRUE(world.registry().get(kNamespace, {"", "x"}));
+  marked = MUST(world.registry().get(kNamespace, {"", "x"}));
+  EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array()), "finalize"));
+  EXPECT_FALSE(world.registry().get(kNamespace, {"", "x"}));
+}
+
+TEST_F(RegistryTest, deletes_collections_by_selector) {
+  for (const char* name : {"a", "b"}) world.make(kConfigMap, map(name));
+  ListOptions which;
+  which.ns = "default";
+  which.field_selector = "metadata.name=a";
+  EXPECT_EQ(MUST(world.registry().remove_all(kConfigMap, which, {}, {})).size(), 1u);
+  EXPECT_FALSE(world.registry().get(kConfigMap, {"default", "a"}));
+  EXPECT_TRUE(world.registry().get(kConfigMap, {"default", "b"}));
+}
+
+// ---- pods ----
+
+TEST_F(RegistryTest, admits_pods_with_account_token_priority_and_tolerations) {
+  ObjectPtr made = world.make(kPod, pod("p"));
+  const json::value& body = made->json();
+  EXPECT_EQ(get_string(body, "spec.serviceAccountName"), "default");
+  EXPECT_EQ(get_int(body, "spec.priority", -1), 0);
+  EXPECT_EQ(get_string(body, "status.phase"), "Pending");
+  EXPECT_EQ(get_string(body, "status.qosClass"), "BestEffort");
+  EXPECT_EQ(get_array(body, "spec.tolerations").size(), 2u);
+  const json::value& mount = get_array(get_array(body, "spec.containers")[0], "volumeMounts")[0];
+  EXPECT_EQ(get_string(mount, "mountPath"), "/var/run/secrets/kubernetes.io/serviceaccount");
+  EXPECT_EQ(get_string(get_array(body, "spec.volumes")[0], "name"), get_string(mount, "name"));
+  EXPECT_EQ(get_array(MUST(world.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(), 0u);
+  auto unknown = world.try_make(kPod, pod("r", R"(,"serviceAccountName":"nobody")"));
+  EXPECT_EQ(unknown.error().text(), "pods \"r\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
+  EXPECT_EQ(world.try_make(kPod, pod("s", R"(,"priorityClassName":"high")")).error().code(), Code::forbidden);
+  EXPECT_EQ(get_int(MUST(world.try_make(kPod, pod("t", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"), 2000001000);
+}
+
+TEST_F(RegistryTest, waits_for_a_new_namespaces_account) {
+  world.make(kNamespace, R"({"metadata":{"name":"x"}})");
+  std::jthread controller([&] { world.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"x"}})"); });
+  EXPECT_TRUE(world.try_make(kPod, R"({"metadata":{"name":"p","namespace":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
+}
+
+TEST_F(RegistryTest, classes_pods_by_what_they_ask_for) {
+  auto class_of = [&](const char* name, const std::string& resources) {
+    return std::string(get_string(world.make(kPod, R"({"metadata":{"name":")" + std::string(name) +
+                                                       R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":)" + resources + "}]}}")
+                                      ->json(), "status.qosClass"));
+  };
+  EXPECT_EQ(class_of("a", R"({"limits":{"cpu":"1","memory":"1Gi"}})"), "Guaranteed");
+  EXPECT_EQ(class_of("b", R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1024Mi"}})"), "Guaranteed");
+  EXPECT_EQ(class_of("c", R"({"limits":{"cpu":"1"}})"), "Burstable");
+  EXPECT_EQ(class_of("d", R"({"requests":{"memory":"1Mi"}})"), "Burstable");
+  EXPECT_EQ(class_of("e", "{}"), "BestEffort");
+}
+
+TEST_F(RegistryTest, binds_a_pod_once) {
+  world.make(kPod, pod("p"));
+  json::value binding = World::parse(R"({"target":{"kind":"Node","name":"n"}})");
+  EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "binding", binding, {}));
+  ObjectPtr bound = MUST(world.registry().get(kPod, {"default", "p"}));
+  EXPECT_EQ(get_string(bound->json(), "spec.nodeName"), "n");
+  EXPECT_EQ(get_string(get_array(bound->json(), "status.conditions")[0], "type"), "PodScheduled");
+  EXPECT_EQ(world.registry().act(kPod, {"default", "p"}, "binding", binding, {}).error().code(), Code::conflict);
+  EXPECT_EQ(world.registry().act(kPod, {"default", "p"}, "binding", World::parse("{}"), {}).error().code(), Code::invalid);
+  EXPECT_EQ(world.registry().act(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
+}
+
+TEST_F(RegistryTest, evicts_gracefully) {
+  world.make(kPod, pod("p", R"(,"nodeName":"n")"));
+  EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "eviction", World::parse(R"({"metadata":{"name":"p"}})"), {}));
+  ObjectPtr leaving = MUST(world.registry().get(kPod, {"default", "p"}));
+  EXPECT_TRUE(leaving->deleting());
+  EXPECT_EQ(get_int(leaving->json(), "metadata.deletionGracePeriodSeconds"), 30);
+  EXPECT_EQ(get_int(leaving->json(), "metadata.generation"), 2);
+}
+
+// ---- services ----
+
+TEST_F(RegistryTest, gives_services_addresses_and_ports) {
+  ObjectPtr one = world.make(kService, service("one")), two = world.make(kService, service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a"},{"port":81,"name":"b"}])"));
+  std::string address(get_string(one->json(), "spec.clusterIP"));
+  EXPECT_FALSE(address.empty());
+  EXPECT_NE(address, get_string(two->json(), "spec.clusterIP"));
+  EXPECT_EQ(to_text(*find(one->json(), "spec.clusterIPs")), "[\"" + address + "\"]");
+  EXPECT_EQ(get_string(one->json(), "spec.ipFamilyPolicy"), "SingleStack");
+  int64_t port = get_int(get_array(two->json(), "spec.ports")[0], "nodePort");
+  EXPECT_GE(port, 30000);
+  EXPECT_NE(port, get_int(get_array(two->json(), "spec.ports")[1], "nodePort"));
+}
+
+TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {
+  world.make(kService, service("one", R"("clusterIP":"10.43.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
+  for (const char* spec : {R"("clusterIP":"10.43.0.50","ports":[{"port":80}])", R"("clusterIP":"10.44.0.1","ports":[{"port":80}])",
+                           R"("type":"NodePort","ports":[{"port":80,"nodePort":30123}])", R"("type":"NodePort","ports":[{"port":80,"nodePort":80}])",
+                           R"("clusterIP":"10.43.255.255","ports":[{"port":80}])"})
+    EXPECT_EQ(world.try_make(kService, service("two", spec)).error().code(), Code::invalid) << spec;
+  EXPECT_TRUE(world.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
+}
+
+TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
+  ObjectPtr made = world.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
+  std::string address(get_string(made->json(), "spec.clusterIP"));
+  int64_t port = get_int(get_array(made->json(), "spec.ports")[0], "nodePort");
+  ObjectPtr again = MUST(world.try_update(kService, World::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
+  EXPECT_EQ(get_string(again->json(), "spec.clusterIP"), address);
+  EXPECT_EQ(get_int(get_array(again->json(), "spec.ports")[0], "nodePort"), port);
+  ObjectPtr inside = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ClusterIP"}})"));
+  EXPECT_EQ(get_int(get_array(inside->json(), "spec.ports")[0], "nodePort"), 0);
+  EXPECT_EQ(get_string(inside->json(), "spec.clusterIP"), address);
+  MUST(world.registry().remove(kService, {"default", "s"}, {}, {}));
+  EXPECT_TRUE(world.try_make(kService, service("t", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])"))) << "an address that was given back";
+}
+
+TEST_F(RegistryTest, leaves_headless_and_external_services_alone) {
+  ObjectPtr headless = world.make(kService, service("h", R"("clusterIP":"None","ports":[{"port":80}])"));
+  EXPECT_EQ(to_text(*find(headless->json(), "spec.clusterIPs")), R"(["None"])");
+  ObjectPtr external = world.make(kService, service("e", R"("type":"ExternalName","externalName":"example.com")"));
+  EXPECT_EQ(find(external->json(), "spec.clusterIP"), nullptr);
+}
+
+TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
+  std::vector<std::jthread> askers;
+  std::atomic<int> failed = 0;
+  for (int a = 0; a < 4; a++)
+    askers.emplace_back([&, a] {
+      for (int i = 0; i < 8; i++)
+        if (!world.try_make(kService, service("s" + std::to_string(a) + "-" + std::to_string(i), R"("type":"NodePort","ports":[{"port":80}])"))) failed++;
+    });
+  askers.clear();
+  EXPECT_EQ(failed, 0);
+  std::set<std::string> addresses;
+  std::set<int64_t> ports;
+  auto all = MUST(world.registry().list(kService, {}));
+  for (const ObjectPtr& service : all.items) {
+    addresses.emplace(get_string(service->json(), "spec.clusterIP"));
+    ports.insert(get_int(get_array(service->json(), "spec.ports")[0], "nodePort"));
+  }
+  EXPECT_EQ(addresses.size(), 33u);
+  EXPECT_EQ(ports.size(), 33u) << "32 and the 0 of the Service kubernetes";
+}
+
+TEST_F(RegistryTest, says_when_a_range_is_full) {
+  Ranges small;
+  small.service_cidr = "10.43.0.0/28", small.node_port_min = 30000, small.node_port_max = 30001;
+  World crowded(small);
+  int made = 0;
+  while (made < 100 && crowded.try_make(kService, service("s" + std::to_string(made)))) made++;
+  EXPECT_EQ(made, 13) << "16 less network, broadcast and the API's own";
+  EXPECT_NE(crowded.try_make(kService, service("x")).error().text().find("range is full"), std::string::npos);
+}
+
+TEST_F(RegistryTest, secrets_take_plain_text) {
+  ObjectPtr made = world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"},"stringData":{"k":"v"}})");
+  EXPECT_EQ(get_string(made->json(), "data.k"), "dg==");
+  EXPECT_EQ(find(made->json(), "stringData"), nullptr);
+  EXPECT_EQ(get_string(made->json(), "type"), "Opaque");
+}
+
+}  // namespace
+}  // namespace coracle::registry
