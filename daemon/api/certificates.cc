@@ -61,6 +61,12 @@ Result<Key> generate_key() {
   return key;
 }
 
+// What the clock says, or, on a board that does not know the time yet, a time by which this was written.
+WallTime believable(const Clock& clock) {
+  static const WallTime earliest = MUST(parse_time("2026-01-01T00:00:00Z"));
+  return std::max(clock.now(), earliest);
+}
+
 std::string asn1_time(WallTime time) {
   std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
@@ -283,17 +289,17 @@ Result<Pki> Pki::open(const std::string& directory, const PkiNames& names, const
 
 Result<bool> Pki::renew(const PkiNames& names, const Clock& clock) {
   bool changed = false;
-  if (!good_until(serving_, ca_.certificate, clock.now() + kServingRenewBefore, names)) {
+  if (!good_until(serving_, ca_.certificate, believable(clock) + kServingRenewBefore, names)) {
     CertificateRequest request;
     request.common_name = "coracle";
     request.dns_names = names.dns_names, request.addresses = names.addresses;
     request.server = true;
-    request.not_after = clock.now() + kServingLifetime;
+    request.not_after = believable(clock) + kServingLifetime;
     serving_ = TRY(issue(ca_, request));
     TRY(store(directory_, "serving", serving_));
     changed = true;
   }
-  if (!good_until(admin_, ca_.certificate, clock.now() + kClientRenewBefore, {})) {
+  if (!good_until(admin_, ca_.certificate, believable(clock) + kClientRenewBefore, {})) {
     admin_ = TRY(client("kubernetes-admin", {"system:masters"}, clock));
     TRY(store(directory_, "admin", admin_));
     changed = true;
@@ -305,7 +311,7 @@ Result<KeyPair> Pki::client(std::string_view common_name, const std::vector<std:
   CertificateRequest request;
   request.common_name = common_name;
   request.organizations = organizations;
-  request.not_after = clock.now() + kClientLifetime;
+  request.not_after = believable(clock) + kClientLifetime;
   return issue(ca_, request);
 }
 

@@ -73,6 +73,7 @@ struct Server::State {
   void count(const Call& call);
   void keep(std::stop_token stop);
   Result<void> renew();
+  Result<void> tell_administrator(const KeyPair& admin) const;
 };
 
 // Who, where, may they: then the handler.
@@ -119,11 +120,20 @@ Result<void> Server::State::prepare() {
   return {};
 }
 
+Result<void> Server::State::tell_administrator(const KeyPair& admin) const {
+  if (config.kubeconfig_path.empty() || bound.empty()) return {};
+  sys::Endpoint at = bound.front();
+  if (at.address == "0.0.0.0") at.address = "127.0.0.1";
+  if (at.address == "::") at.address = "::1";
+  return write_kubeconfig(config.kubeconfig_path, make_kubeconfig("https://" + at.text(), ca, admin));
+}
+
 Result<void> Server::State::renew() {
   Pki now = pki.with([](const auto& p) { return *p; });
   bool changed = TRY(now.renew(names_of(config), clock));
   if (!changed) return {};
   TRY(tls.set(now.serving().certificate, now.serving().key, ca));
+  TRY(tell_administrator(now.admin()));
   pki.with([&](auto& p) { p.emplace(std::move(now)); });
   log_notice("api", "certificates were renewed");
   return {};
@@ -148,12 +158,7 @@ Server::~Server() {
 Result<void> Server::start() {
   TRY(state_->prepare().wrap("prepare certificates"));
   state_->bound = TRY(state_->front.start(state_->config.listen));
-  if (!state_->config.kubeconfig_path.empty() && !state_->bound.empty()) {
-    sys::Endpoint at = state_->bound.front();
-    if (at.address == "0.0.0.0") at.address = "127.0.0.1";
-    if (at.address == "::") at.address = "::1";
-    TRY(write_kubeconfig(state_->config.kubeconfig_path, make_kubeconfig("https://" + at.text(), state_->ca, admin())));
-  }
+  TRY(state_->tell_administrator(admin()));
   state_->keeper = std::jthread([state = state_.get()](std::stop_token stop) { state->keep(stop); });
   return {};
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs, exec, attach and images: what passes between a client and the node.
+#include <gtest/gtest.h>
+
+#include "daemon/api/websocket.h"
+#include "tests/daemon/api/raw_client.h"
+#include "tests/daemon/api/world.h"
+
+namespace coracle::api {
+namespace {
+
+std::string masked(uint8_t opcode, std::string payload) {
+  std::string frame{char(0x80 | opcode), char(0x80 | payload.size())};
+  frame += "abcd";
+  for (size_t i = 0; i < payload.size(); i++) payload[i] = char(payload[i] ^ "abcd"[i % 4]);
+  return frame + payload;
+}
+
+class Streams : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pods = "/api/v1/namespaces/default/pods";
+    ASSERT_EQ(client.ask("POST", pods, R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"i"}]}})").status, 201);
+    ASSERT_EQ(client.ask("POST", pods, R"({"metadata":{"name":"two"},"spec":{"nodeName":"n","containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]}})").status, 201);
+  }
+  std::unique_ptr<RawClient> upgrade(const std::string& target, const std::string& protocol, int want = 101) {
+    auto opened = std::make_unique<RawClient>(world.port(), &identity);
+    opened->send("GET " + target + " HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
+    RawAnswer head = opened->receive_head();
+    EXPECT_EQ(head.status, want);
+    if (want == 101) { EXPECT_EQ(head.header("Sec-WebSocket-Protocol"), protocol.substr(0, protocol.find(','))); }
+    return opened;
+  }
+  static std::pair<uint8_t, std::string> receive(RawClient& socket) {
+    std::string head = socket.receive_exactly(2);
+    if (head.size() < 2) return {0, ""};
+    size_t size = uint8_t(head[1]);
+    if (size == 126) {
+      std::string more = socket.receive_exactly(2);
+      size = size_t(uint8_t(more[0])) << 8 | uint8_t(more[1]);
+    }
+    return {uint8_t(head[0] & 15), socket.receive_exactly(size)};
+  }
+  // All messages until the close, by channel.
+  static std::map<int, std::string> collect(RawClient& socket) {
+    std::map<int, std::string> out;
+    for (;;) {
+      auto [opcode, payload] = receive(socket);
+      if (opcode == kClose || opcode == 0) {
+        socket.send(masked(kClose, payload.substr(0, 2)));
+        EXPECT_EQ(opcode, kClose);
+        return out;
+      }
+      out[payload.empty() ? -1 : uint8_t(payload[0])] += payload.substr(std::min<size_t>(1, payload.size()));
+    }
+  }
+  static constexpr const char* kExec = "/api/v1/namespaces/default/pods/p/exec?command=ls&command=-l&stdout=true&stderr=true";
+
+  World world;
+  KeyPair identity = world.server->admin();
+  RawClient client{world.port(), &identity};
+};
+
+TEST_F(Streams, logs_are_text) {
+  RawAnswer log = client.get("/api/v1/namespaces/default/pods/p/log?tailLines=5&timestamps=true&sinceSeconds=60");
+  EXPECT_EQ(log.status, 200);
+  EXPECT_EQ(log.header("Content-Type"), "text/plain");
+  EXPECT_EQ(log.body, "one\ntwo\n");
+  EXPECT_EQ(world.streams.last_log.container, "main");
+  EXPECT_EQ(world.streams.last_log.tail_lines, 5);
+  EXPECT_TRUE(world.streams.last_log.timestamps);
+  EXPECT_TRUE(world.streams.last_log.since);
+}
+
+TEST_F(Streams, logs_that_cannot_be_had_are_told) {
+  std::string two = "/api/v1/namespaces/default/pods/two/log";
+  EXPECT_EQ(get_string(client.get(two).json(), "message"), "a container name must be specified for pod two, choose one of: [a b]");
+  EXPECT_EQ(get_string(client.get(two + "?container=x").json(), "message"), "container x is not valid for pod two");
+  EXPECT_EQ(client.get(two + "?container=b").status, 200);
+  EXPECT_EQ(client.get("/api/v1/namespaces/default/pods/absent/log").status, 404);
+  EXPECT_EQ(client.get(two + "?container=b&tailLines=-1").status, 422);
+  EXPECT_EQ(client.get(two + "?container=b&sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z").status, 422);
+  world.streams.log_text.clear();
+  RawAnswer waiting = client.get("/api/v1/namespaces/default/pods/p/log");
+  EXPECT_EQ(waiting.status, 400);
+  EXPECT_NE(waiting.body.find("waiting to start"), std::string::npos);
+}
+
+TEST_F(Streams, a_followed_log_ends_when_its_reader_leaves) {
+  world.streams.follows_for_ever = true;
+  {
+    RawClient follower(world.port(), &identity);
+    follower.send("GET /api/v1/namespaces/default/pods/p/log?follow=true HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(follower.receive_head().status, 200);
+    EXPECT_EQ(follower.receive_chunk(), "one\ntwo\n");
+    EXPECT_EQ(world.server->counts().watches, 1);
+  }
+  for (int i = 0; i < 2000 && world.server->counts().watches > 0; i++) (void)client.get("/version");
+  EXPECT_EQ(world.server->counts().watches, 0);
+}
+
+TEST_F(Streams, logs_over_websocket_end_with_a_close) {
+  auto socket = upgrade("/api/v1/namespaces/default/pods/p/log", "binary.k8s.io");
+  EXPECT_EQ(receive(*socket).second, "one\ntwo\n");
+  EXPECT_EQ(receive(*socket).first, kClose);
+}
+
+TEST_F(Streams, exec_in_each_protocol) {
+  for (const char* protocol : {"v5.channel.k8s.io", "v4.channel.k8s.io,channel.k8s.io"}) {
+    auto socket = upgrade(kExec, protocol);
+    auto got = collect(*socket);
+    EXPECT_EQ(got[1], "hello\n") << protocol;
+    EXPECT_EQ(got[2], "oops\n");
+    EXPECT_EQ(got[3], R"({"metadata":{},"status":"Success"})");
+  }
+  EXPECT_EQ(world.streams.last_exec.command, (std::vector<std::string>{"ls", "-l"}));
+  auto oldest = upgrade(kExec, "channel.k8s.io");
+  auto got = collect(*oldest);
+  EXPECT_EQ(got[1], "hello\n");
+  EXPECT_EQ(got[3], "");
+  auto text = upgrade(kExec, "base64.channel.k8s.io");
+  EXPECT_EQ(collect(*text)['1'], "aGVsbG8K");
+}
+
+TEST_F(Streams, exec_tells_the_exit_code) {
+  world.streams.exit_code = 3;
+  auto socket = upgrade(kExec, "v5.channel.k8s.io");
+  json::value status = MUST(parse_json(collect(*socket)[3]));
+  EXPECT_EQ(get_string(status, "reason"), "NonZeroExitCode");
+  EXPECT_EQ(get_string(get_array(status, "details.causes")[0], "message"), "3");
+}
+
+TEST_F(Streams, exec_takes_input_resizes_and_pings) {
+  world.streams.echoes = true;
+  auto socket = upgrade(std::string(kExec) + "&stdin=true&tty=true", "v5.channel.k8s.io");
+  socket->send(masked(kPing, "still there?"));
+  socket->send(masked(kBinary, std::string("\0hi", 3)));
+  socket->send(masked(kBinary, "\x04{\"Width\":80,\"Height\":24}"));
+  socket->send(masked(kBinary, std::string("\xff\0", 2)));
+  std::string output, pong;
+  for (;;) {
+    auto [opcode, payload] = receive(*socket);
+    if (opcode == kPong) pong = payload;
+    else if (opcode == kClose || opcode == 0) break;
+    else if (!payload.empty() && payload[0] == 1) output += payload.substr(1);
+  }
+  EXPECT_EQ(pong, "still there?");
+  EXPECT_EQ(output, "hi80x24");
+}
+
+TEST_F(Streams, exec_hangs_up_when_its_client_leaves) {
+  world.streams.echoes = true;
+  { auto socket = upgrade(std::string(kExec) + "&stdin=true", "v5.channel.k8s.io"); }
+  for (int i = 0; i < 1000 && world.server->counts().watches > 0; i++) (void)client.get("/version");
+  EXPECT_EQ(world.server->counts().watches, 0);
+}
+
+TEST_F(Streams, exec_that_cannot_be_is_told_before_the_upgrade) {
+  upgrade("/api/v1/namespaces/default/pods/absent/exec?command=ls&stdout=1", "v5.channel.k8s.io", 404);
+  upgrade("/api/v1/namespaces/default/pods/p/exec?stdout=1", "v5.channel.k8s.io", 400);
+  upgrade("/api/v1/namespaces/default/pods/p/exec?command=ls", "v5.channel.k8s.io", 400);
+  upgrade("/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=1&container=x", "v5.channel.k8s.io", 400);
+  upgrade(kExec, "v9.channel.k8s.io", 400);
+  RawAnswer spdy = client.ask("POST", kExec, "", "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n");
+  EXPECT_EQ(spdy.status, 400);
+  EXPECT_NE(spdy.body.find("WebSocket"), std::string::npos);
+  EXPECT_EQ(client.get(kExec).status, 400);
+}
+
+TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
+  EXPECT_EQ(get_string(client.get("/coracle/v1/images").json().get_array()[0], "id"), "sha256:1");
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=busybox").body, "{\"progress\":{\"done\":1,\"total\":2}}\n{\"image\":{\"id\":\"sha256:2\"}}\n");
+  EXPECT_NE(client.ask("POST", "/coracle/v1/images?reference=missing").body.find("\"reason\":\"NotFound\""), std::string::npos);
+  std::string archive(5 << 20, 'x');  // more than an ordinary body may have
+  RawAnswer imported = client.ask("POST", "/coracle/v1/images/import?name=a", archive, "Content-Type: application/x-tar\r\n");
+  EXPECT_EQ(imported.status, 200) << imported.body;
+  EXPECT_EQ(world.images.imported_bytes, archive.size());
+  EXPECT_EQ(get_string(get_array(imported.json(), "images")[0], "id"), "sha256:3");
+  EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images?reference=a").status, 200);
+  EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images").status, 400);
+  EXPECT_EQ(client.ask("PUT", "/coracle/v1/images", "x").status, 405);
+}
+
+}  // namespace
+}  // namespace coracle::api

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front against clients that misbehave: each trap of the HTTP library, each limit, each way to leave.
+#include "daemon/api/front.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/base/guarded.h"
+#include "tests/daemon/api/raw_client.h"
+
+namespace coracle::api {
+namespace {
+
+using std::chrono::milliseconds;
+
+class FrontTest : public testing::Test {
+ protected:
+  void start(FrontLimits limits = {}) {
+    KeyPair ca = MUST(make_ca("test"));
+    CertificateRequest request;
+    request.common_name = "localhost", request.dns_names = {"localhost"}, request.server = true;
+    request.not_after = system_clock().now() + std::chrono::hours(1);
+    KeyPair serving = MUST(issue(ca, request));
+    MUST(tls.set(serving.certificate, serving.key, ca.certificate));
+    front = std::make_unique<Front>(
+        tls, [this](Exchange& exchange) { handle(exchange); }, [](const Head& head) { return head.path.starts_with("/long"); },
+        [](Exchange& exchange, const Error& why) {
+          exchange.answer.status = why.code() == Code::too_many_requests ? 429 : why.code() == Code::too_large ? 413 : 400;
+          exchange.answer.body = why.text();
+        },
+        limits);
+    port = MUST(front->start({{"127.0.0.1", 0}})).front().port;
+  }
+  void handle(Exchange& exchange) {
+    if (exchange.head.path == "/long") return watch(exchange);
+    if (exchange.head.path == "/hold") return hold();
+    if (exchange.head.path == "/ignore") return;
+    if (exchange.head.path == "/small") {
+      auto body = exchange.read_body(10);
+      exchange.answer.status = body ? 200 : body.error().code() == Code::too_large ? 413 : 400;
+      return;
+    }
+    auto body = exchange.read_body();
+    exchange.answer.body = exchange.head.method + " " + exchange.head.path + " " + (body ? *body : body.error().text());
+    exchange.answer.content_type = "text/plain";
+  }
+  void watch(Exchange& exchange) {
+    ChunkedAnswer answer(exchange, "text/plain", {});
+    answer.write("begun") && answer.flush();
+    std::stop_token stirred = exchange.notice_peer();
+    watching.with([](int& count) { count++; });
+    watching.notify();
+    Guarded<bool> nothing(false);
+    nothing.wait(stirred, [](bool) { return false; }, [](bool) {});
+    watching.with([](int& count) { count--; });
+    watching.notify();
+  }
+  void hold() {
+    held.with([](int& count) { count++; });
+    held.notify();
+    released.wait({}, [](bool r) { return r; }, [](bool) {});
+  }
+  template <typename P>
+  bool eventually(Guarded<int>& what, P holds) {
+    return what.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), holds, holds);
+  }
+  void release() {
+    released.with([](bool& r) { r = true; });
+    released.notify();
+  }
+
+  TlsSettings tls;
+  std::unique_ptr<Front> front;
+  uint16_t port = 0;
+  Guarded<int> watching{0}, held{0};
+  Guarded<bool> released{false};
+};
+
+TEST_F(FrontTest, answers_many_requests_on_one_connection) {
+  start();
+  RawClient client(port);
+  for (int i = 0; i < 20; i++) {
+    RawAnswer answer = client.ask("POST", "/x", "body");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "POST /x body");
+  }
+  EXPECT_EQ(front->counts().connections, 1);
+}
+
+TEST_F(FrontTest, answers_requests_sent_at_once_in_their_order) {
+  start();
+  RawClient client(port);
+  client.send("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "GET /a ");
+  EXPECT_EQ(client.receive().body, "GET /b ");
+}
+
+TEST_F(FrontTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
+  start();
+  RawClient client(port);
+  client.send("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "POST /x abcde");
+  client.send("DELETE /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "DELETE /x abc");
+  auto before = std::chrono::steady_clock::now();
+  client.send("POST /x HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "POST /x ");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3)) << "cpp-httplib alone waits for five";
+}
+
+TEST_F(FrontTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
+  start();
+  std::string ranges = "bytes=0-1";
+  for (int i = 0; i < 1900; i++) ranges += ",0-1";
+  RawClient client(port);
+  for (int i = 0; i < 3; i++) {
+    EXPECT_EQ(client.get("/" + std::string(8000, 'a'), "Range: " + ranges + "\r\nRange: bytes=9-1\r\n").status, 200);
+    EXPECT_EQ(client.ask("POST", "/x", "--b--", "Content-Type: multipart/form-data; boundary=" + std::string(7000, 'b') + "\r\n").status, 200);
+    EXPECT_EQ(client.ask("POST", "/x", "a=b", "Content-Type: application/x-www-form-urlencoded\r\n").body, "POST /x a=b");
+  }
+}
+
+TEST_F(FrontTest, refuses_malformed_heads_and_hangs_up) {
+  start();
+  for (const char* head : {"GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
+    RawClient client(port);
+    client.send(head);
+    EXPECT_EQ(client.receive().status, 400) << head;
+    EXPECT_TRUE(client.at_end()) << head;
+  }
+  RawClient client(port);
+  client.send("GET / HTTP/1.1\r\nA: " + std::string(kHeadBytesMax + 100, 'a'));
+  EXPECT_EQ(client.receive().status, 413);
+}
+
+TEST_F(FrontTest, refuses_what_does_not_speak_tls) {
+  start();
+  BIO* plain = BIO_new_connect(("127.0.0.1:" + std::to_string(port)).c_str());
+  ASSERT_EQ(BIO_do_connect(plain), 1);
+  BIO_puts(plain, "GET / HTTP/1.1\r\n\r\n");
+  char buffer[512];
+  while (BIO_read(plain, buffer, sizeof buffer) > 0) {}
+  BIO_free_all(plain);
+  EXPECT_EQ(RawClient(port).get("/x").status, 200);
+}
+
+TEST_F(FrontTest, caps_bodies_and_goes_on) {
+  start();
+  RawClient client(port);
+  EXPECT_EQ(client.ask("POST", "/small", "0123456789").status, 200);
+  EXPECT_EQ(client.ask("POST", "/small", "0123456789x").status, 413);
+  EXPECT_TRUE(client.at_end()) << "what is left of the body must not be read as a request";
+  RawClient other(port);
+  EXPECT_EQ(other.ask("POST", "/ignore", std::string(1000, 'x')).status, 200);
+  EXPECT_EQ(other.ask("POST", "/x", "y").body, "POST /x y") << "a small body that nobody read is drained";
+}
+
+TEST_F(FrontTest, shows_the_head_of_an_endless_answer_at_once_though_gzip_was_asked_for) {
+  start();
+  RawClient client(port);
+  client.send("GET /long HTTP/1.1\r\nAccept-Encoding: gzip, deflate, br\r\n\r\n");
+  RawAnswer head = client.receive_head();
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.header("Content-Encoding"), "");
+  EXPECT_EQ(client.receive_chunk(), "begun");
+}
+
+TEST_F(FrontTest, notices_a_client_that_leaves_a_watch) {
+  start();
+  {
+    RawClient client(port);
+    client.send("GET /long HTTP/1.1\r\n\r\n");
+    ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
+  }
+  EXPECT_TRUE(eventually(watching, [](int count) { return count == 0; }));
+}
+
+TEST_F(FrontTest, holds_no_thread_for_a_resting_connection) {
+  FrontLimits limits;
+  limits.requests = 2, limits.watches = 1;
+  start(limits);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 40; i++) {
+    clients.push_back(std::make_unique<RawClient>(port));
+    ASSERT_EQ(clients.back()->get("/x").status, 200) << i;
+  }
+  EXPECT_EQ(front->counts().connections, 40);
+  EXPECT_LE(front->counts().threads, 2 + 1 + kCrewSpare);
+  for (auto& client : clients) EXPECT_EQ(client->get("/x").status, 200);
+}
+
+TEST_F(FrontTest, says_429_beyond_its_limits_and_recovers) {
+  FrontLimits limits;
+  limits.requests = 2, limits.watches = 1;
+  start(limits);
+  RawClient first(port), second(port), third(port), watcher(port), another(port);
+  first.send("GET /hold HTTP/1.1\r\n\r\n");
+  second.send("GET /hold HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(eventually(held, [](int count) { return count == 2; }));
+  EXPECT_EQ(third.get("/x").status, 429);
+  watcher.send("GET /long HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; })) << "watches have a limit of their own";
+  EXPECT_EQ(another.get("/long").status, 429);
+  release();
+  EXPECT_EQ(first.receive().status, 200);
+  EXPECT_EQ(second.receive().status, 200);
+  EXPECT_EQ(third.get("/x").status, 200);
+}
+
+TEST_F(FrontTest, turns_clients_away_at_the_door_beyond_its_connections) {
+  FrontLimits limits;
+  limits.connections = 2;
+  start(limits);
+  RawClient first(port), second(port);
+  EXPECT_EQ(first.get("/x").status, 200);
+  EXPECT_EQ(second.get("/x").status, 200);
+  EXPECT_FALSE(RawClient(port).connected);
+  EXPECT_EQ(first.get("/x").status, 200);
+}
+
+TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
+  FrontLimits limits;
+  limits.handshake = limits.head = limits.body = limits.rest = milliseconds(100);
+  start(limits);
+  RawClient slow_head(port), slow_body(port), resting(port);
+  slow_head.send("GET / HTT");
+  slow_body.send("POST /x HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
+  EXPECT_EQ(resting.get("/x").status, 200);
+  EXPECT_TRUE(slow_head.at_end());
+  (void)slow_body.receive();
+  EXPECT_TRUE(slow_body.at_end());
+  EXPECT_TRUE(resting.at_end());
+  BIO* silent = BIO_new_connect(("127.0.0.1:" + std::to_string(port)).c_str());
+  ASSERT_EQ(BIO_do_connect(silent), 1);
+  char byte;
+  EXPECT_LE(BIO_read(silent, &byte, 1), 0);
+  BIO_free_all(silent);
+}
+
+TEST_F(FrontTest, stops_with_everything_still_open) {
+  start();
+  RawClient resting(port), watcher(port);
+  EXPECT_EQ(resting.get("/x").status, 200);
+  watcher.send("GET /long HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
+  front->stop();
+  EXPECT_TRUE(resting.at_end());
+  EXPECT_EQ(front->counts().threads, 0);
+}
+
+TEST_F(FrontTest, serves_new_certificates_without_a_restart) {
+  start();
+  RawClient before(port);
+  KeyPair ca = MUST(make_ca("new"));
+  CertificateRequest request;
+  request.common_name = "new", request.server = true, request.not_after = system_clock().now() + std::chrono::hours(1);
+  KeyPair serving = MUST(issue(ca, request));
+  MUST(tls.set(serving.certificate, serving.key, ca.certificate));
+  EXPECT_EQ(before.get("/x").status, 200);
+  EXPECT_EQ(RawClient(port).get("/x").status, 200);
+  EXPECT_FALSE(tls.set("nonsense", serving.key, ca.certificate));
+  EXPECT_EQ(RawClient(port).get("/x").status, 200);
+}
+
+}  // namespace
+}  // namespace coracle::api

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routes and media types: what a URL and an Accept header mean.
+#include "daemon/api/route.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/api/negotiate.h"
+
+namespace coracle::api {
+namespace {
+
+Head head_of(const std::string& method, const std::string& target, const std::string& headers = {}) {
+  return MUST(vet_head(method + " " + target + " HTTP/1.1\r\n" + headers + "\r\n"));
+}
+
+TEST(Route, reads_positions) {
+  struct Row {
+    const char *method, *target, *want;  // group/version ns resource name subresource verb
+  };
+  for (const Row& row : {
+           Row{"GET", "/api/v1/pods", "/v1 [] pods [] [] list"},
+           Row{"GET", "/api/v1/pods?watch=true", "/v1 [] pods [] [] watch"},
+           Row{"GET", "/api/v1/watch/pods", "/v1 [] pods [] [] watch"},
+           Row{"GET", "/api/v1/watch/namespaces/a/pods/p", "/v1 [a] pods [p] [] watch"},
+           Row{"GET", "/api/v1/namespaces", "/v1 [] namespaces [] [] list"},
+           Row{"GET", "/api/v1/namespaces/a", "/v1 [] namespaces [a] [] get"},
+           Row{"PUT", "/api/v1/namespaces/a/finalize", "/v1 [] namespaces [a] [finalize] update"},
+           Row{"PATCH", "/api/v1/namespaces/a/status", "/v1 [] namespaces [a] [status] patch"},
+           Row{"DELETE", "/api/v1/namespaces/a/pods", "/v1 [a] pods [] [] deletecollection"},
+           Row{"POST", "/api/v1/namespaces/a/pods/p/exec", "/v1 [a] pods [p] [exec] create"},
+           Row{"GET", "/apis/apps/v1/namespaces/a/deployments/d/scale", "apps/v1 [a] deployments [d] [scale] get"},
+           Row{"DELETE", "/apis/apps/v1/namespaces/a/deployments/d/", "apps/v1 [a] deployments [d] [] delete"},
+           Row{"HEAD", "/api/v1/pods", "/v1 [] pods [] [] list"},
+       }) {
+    Head head = head_of(row.method, row.target);
+    Route route = MUST(read_route(head.path));
+    EXPECT_EQ(route.what, Route::What::resource);
+    EXPECT_EQ(route.group + "/" + route.version + " [" + route.ns + "] " + route.resource + " [" + route.name + "] [" + route.subresource +
+                  "] " + route.verb(head),
+              row.want)
+        << row.target;
+  }
+}
+
+TEST(Route, tells_discovery_from_the_rest) {
+  using enum Route::What;
+  for (auto [path, want] : {std::pair{"/api", api_versions}, {"/api/", api_versions}, {"/apis", group_list}, {"/apis/apps", group},
+                            {"/apis/apps/v1", resource_list}, {"/api/v1", resource_list}, {"/", other}, {"/livez", other}, {"/apix/v1", other}})
+    EXPECT_EQ(MUST(read_route(path)).what, want) << path;
+}
+
+TEST(Route, refuses_slashes_and_nuls_that_hide_in_segments) {
+  for (const char* path : {"/api/v1/namespaces/a%2Fb/pods", "/api/v1/pods/%00", "/api/v1/%zz"}) EXPECT_FALSE(read_route(path)) << path;
+  EXPECT_EQ(MUST(read_route("/api/v1/namespaces/a/pods/%6E")).name, "n");
+}
+
+TEST(Route, does_not_recurse_over_long_paths) {
+  std::string path = "/" + std::string(kTargetBytesMax - 2, 'a');
+  EXPECT_EQ(MUST(read_route(path)).what, Route::What::other);
+  std::string deep;
+  for (int i = 0; i < 4000; i++) deep += "/a";
+  EXPECT_FALSE(read_route(deep));
+}
+
+TEST(Negotiate, takes_the_first_it_can_do) {
+  struct Row {
+    const char* accept;
+    const char* want;  // "" = 406
+  };
+  for (const Row& row : {
+           Row{"", "application/json itself"},
+           Row{"Accept: */*\r\n", "application/json itself"},
+           Row{"Accept: application/yaml\r\n", "application/yaml itself"},
+           Row{"Accept: application/vnd.kubernetes.protobuf,application/json\r\n", "application/vnd.kubernetes.protobuf itself"},
+           Row{"Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n", "application/json table"},
+           Row{"Accept: application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1\r\n", ""},
+           Row{"Accept: application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1\r\n", "application/vnd.kubernetes.protobuf partial"},
+           Row{"Accept: application/json;as=Table;v=v9;g=meta.k8s.io,application/json\r\n", "application/json itself"},
+           Row{"Accept: application/yaml;q=0.2, application/json;q=0.9\r\n", "application/json itself"},
+           Row{"Accept: text/html\r\n", ""},
+       }) {
+    auto got = negotiate(head_of("GET", "/x", row.accept), true);
+    static constexpr const char* kNames[] = {"itself", "table", "partial", "partial_list"};
+    EXPECT_EQ(got ? std::string(got->media_type()) + " " + kNames[int(got->as)] : "", row.want) << row.accept;
+  }
+  EXPECT_FALSE(negotiate(head_of("GET", "/x", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n"), false));
+}
+
+TEST(Negotiate, prints_prettily_for_people) {
+  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x", "User-Agent: curl/8\r\n"), true)).pretty);
+  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x?pretty=false", "User-Agent: curl/8\r\n"), true)).pretty);
+  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x?pretty=1"), true)).pretty);
+  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x"), true)).pretty);
+}
+
+TEST(Negotiate, reads_the_bodys_type) {
+  EXPECT_EQ(MUST(body_encoding("")), Encoding::json);
+  EXPECT_EQ(MUST(body_encoding("application/json; charset=utf-8")), Encoding::json);
+  EXPECT_EQ(MUST(body_encoding("application/yaml")), Encoding::yaml);
+  EXPECT_EQ(body_encoding("text/plain").error().code(), Code::unsupported);
+  EXPECT_EQ(body_encoding("*/*").error().code(), Code::unsupported);
+}
+
+}  // namespace
+}  // namespace coracle::api

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole API in a temporary directory, on loopback, with a node that is played: what the room's tests stand on.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "daemon/api/server.h"
+#include "daemon/registry/bootstrap.h"
+#include "daemon/registry/registry.h"
+#include "runtime/base/guarded.h"
+#include "store/engine/engine.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::api {
+
+class PlayedStreams : public PodStreams {  // logs and execs by script
+ public:
+  std::string log_text = "one\ntwo\n";
+  int exit_code = 0;
+  bool echoes = false;       // the process copies its input to its output until that ends
+  bool follows_for_ever = false;
+  LogRequest last_log;
+  ExecRequest last_exec;
+
+  Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override {
+    last_log = request;
+    if (log_text.empty()) return Error(Code::bad_request, "container \"main\" in pod \"p\" is waiting to start: ContainerCreating");
+    out(log_text);
+    std::mutex mutex;
+    std::condition_variable never;
+    std::unique_lock lock(mutex);
+    while (follows_for_ever && out({})) never.wait_for(lock, std::chrono::milliseconds(20));
+    return {};
+  }
+
+  class Session : public ExecSession {
+   public:
+    Session(PlayedStreams& streams, ExecOutput& out) : streams_(streams), out_(out) {}
+    Result<void> write_stdin(std::string_view bytes) override { return out_.write_stdout(bytes), Result<void>(); }
+    void close_stdin() override {
+      closed_.with([](bool& closed) { closed = true; });
+      closed_.notify();
+    }
+    void resize(uint16_t width, uint16_t height) override { out_.write_stdout(std::to_string(width) + "x" + std::to_string(height)); }
+    Result<int> wait() override {
+      if (!streams_.echoes) out_.write_stdout("hello\n"), out_.write_stderr("oops\n");
+      else closed_.wait({}, [](bool closed) { return closed; }, [](bool) {});
+      return streams_.exit_code;
+    }
+
+   private:
+    PlayedStreams& streams_;
+    ExecOutput& out_;
+    Guarded<bool> closed_{false};
+  };
+  Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) override {
+    last_exec = request;
+    return std::unique_ptr<ExecSession>(std::make_unique<Session>(*this, out));
+  }
+};
+
+class PlayedImages : public NodeImages {
+ public:
+  size_t imported_bytes = 0;
+  json::value list() override { return json::array{json::object{{"id", "sha256:1"}}}; }
+  Result<json::value> pull(const std::string& reference, const std::function<void(const json::value&)>& progress) override {
+    progress(json::object{{"done", 1}, {"total", 2}});
+    if (reference == "missing") return Error(Code::not_found, "no such image");
+    return json::value(json::object{{"id", "sha256:2"}});
+  }
+  Result<json::value> import(const Fd& archive, const std::string&) override {
+    char buffer[4096];
+    for (ssize_t got; (got = ::read(archive.get(), buffer, sizeof buffer)) > 0;) imported_bytes += size_t(got);
+    return json::value(json::array{json::object{{"id", "sha256:3"}}});
+  }
+  Result<void> remove(const std::string&) override { return {}; }
+};
+
+class World {
+ public:
+  explicit World(FrontLimits limits = {}) {
+    char path[] = "/tmp/coracle-api-XXXXXX";
+    directory = ::mkdtemp(path);
+    engine::Options options;
+    options.find_kind = [](std::string_view group, std::string_view resource) -> const Kind* {
+      for (const auto& info : schema::catalog().kinds())
+        if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
+      return nullptr;
+    };
+    engine = MUST(engine::Engine::open(directory + "/store.db", options));
+    registry = std::make_unique<registry::Registry>(*engine, registry::Ranges{});
+    MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
+    json::value account = MUST(parse_json(R"({"metadata":{"name":"default"}})"));
+    MUST(registry->create(kServiceAccount, {"default", ""}, account, {}));
+    Config config;
+    config.pki_dir = directory + "/pki";
+    config.listen = {{"127.0.0.1", 0}};
+    config.node_name = "test-node";
+    config.kubeconfig_path = directory + "/admin.kubeconfig";
+    config.limits = limits;
+    config.tokens.static_tokens["t0ken"] = {"someone", "", {"system:authenticated"}, {}};
+    server = std::make_unique<Server>(config, *registry, streams, images);
+    MUST(server->start());
+  }
+  ~World() {
+    server.reset();
+    registry.reset();
+    engine.reset();
+    std::filesystem::remove_all(directory);
+  }
+  uint16_t port() const { return server->bound().front().port; }
+
+  std::string directory;
+  PlayedStreams streams;
+  PlayedImages images;
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<registry::Registry> registry;
+  std::unique_ptr<Server> server;
+};
+
+}  // namespace coracle::api
