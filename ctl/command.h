@@ -28,12 +28,14 @@ class Commands {
   GlobalFlags& flags() { return flags_; }
   CLI::App& app() { return app_; }
   const Run& chosen() const { return chosen_; }
+  std::vector<std::string>& rest() { return rest_; }  // the words behind "--"
 
  private:
   CLI::App& app_;
   GlobalFlags& flags_;
   std::unique_ptr<Session> session_;
   Run chosen_;
+  std::vector<std::string> rest_;
 };
 
 void add_get(Commands& commands);

@@ -248,12 +248,12 @@ void add_create_plain_kinds(Commands& commands, CLI::App* create) {
   CLI::App* deployment = commands.add("deployment", "Create a Deployment", create);
   deployment->alias("deploy");
   deployment->add_option("name", flags->name, "its name")->required();
-  deployment->add_option("command", flags->command, "the container's command, behind --");
   deployment->add_option("--image", flags->image, "image")->required();
   deployment->add_option("-r,--replicas", flags->replicas, "how many pods");
   deployment->add_option("--port", flags->port, "port the container listens on");
   flags->CreateFlags::add_to(deployment);
   commands.on(deployment, [&commands, flags] {
+    flags->command = commands.rest();
     json::object container{{"name", std::string(flags->image.substr(flags->image.rfind('/') + 1, flags->image.find_first_of(":@", flags->image.rfind('/') + 1) - flags->image.rfind('/') - 1))}, {"image", flags->image}};
     if (!flags->command.empty()) container["command"] = json::array(flags->command.begin(), flags->command.end());
     if (flags->port) container["ports"] = json::array{json::object{{"containerPort", flags->port}}};
@@ -318,9 +318,8 @@ void add_run(Commands& commands) {
   };
   auto flags = std::make_shared<Flags>();
   flags->field_manager = "kubectl-run";
-  CLI::App* run = commands.add("run", "Run an image as a pod");
+  CLI::App* run = commands.add("run", "Run an image as a pod: NAME --image=IMAGE [-- ARGS...]");
   run->add_option("name", flags->name, "the pod's name")->required();
-  run->add_option("args", flags->command, "arguments, behind --");
   run->add_option("--image", flags->image, "image")->required();
   run->add_option("--restart", flags->restart, "Always, OnFailure or Never")->check(CLI::IsMember({"Always", "OnFailure", "Never"}));
   run->add_option("--image-pull-policy", flags->pull_policy, "Always, IfNotPresent or Never");
@@ -330,6 +329,7 @@ void add_run(Commands& commands) {
   run->add_flag("--command", flags->as_command, "what follows -- is the command, not its arguments");
   flags->CreateFlags::add_to(run);
   commands.on(run, [&commands, flags]() -> Result<int> {
+    flags->command = commands.rest();
     json::object container{{"name", flags->name}, {"image", flags->image}};
     if (!flags->command.empty()) container[flags->as_command ? "command" : "args"] = json::array(flags->command.begin(), flags->command.end());
     if (!flags->pull_policy.empty()) container["imagePullPolicy"] = flags->pull_policy;

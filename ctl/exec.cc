@@ -176,6 +176,7 @@ Result<int> run(Commands& commands, ExecFlags flags, bool attach) {
   std::vector<std::string> command;
   size_t named = flags.args.size() > 1 && flags.args[0].find('/') == std::string::npos && attach && schema::catalog().by_name(flags.args[0]) ? 2 : 1;
   if (!attach) {
+    flags.args.insert(flags.args.end(), commands.rest().begin(), commands.rest().end());
     if (flags.args.size() < 2) return Error(Code::bad_request, "you must specify at least one command for the container: exec POD -- COMMAND");
     command.assign(flags.args.begin() + 1, flags.args.end());
   }

@@ -93,8 +93,12 @@ int run(int argc, char** argv) {
     out(app.help());
     return 0;
   }
+  // What stands behind "--" belongs to a program in a container: CLI11 does not get to see it.
+  int own = 1;
+  while (own < argc && std::string_view(argv[own]) != "--") ++own;
+  for (int i = own + 1; i < argc; ++i) commands.rest().emplace_back(argv[i]);
   try {  // wall: CLI11 reports by exceptions
-    app.parse(argc, argv);
+    app.parse(own, argv);
   } catch (const CLI::ParseError& thrown) {
     if (thrown.get_exit_code() == 0) return app.exit(thrown);
     std::string hint;

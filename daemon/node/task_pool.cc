@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that come and go with the work: see task_pool.h.
+#pragma GCC diagnostic ignored "-Wuse-after-free"  // g++ 12 misreads std::stop_token's last release
+
 #include "daemon/node/task_pool.h"
 
 namespace coracle::node {

@@ -5,12 +5,61 @@
 // the parsed form. What json() makes lies in one block of its own, exactly as large as needed.
 #include "store/object/object.h"
 
+#include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/text.h"
 
 namespace coracle {
 namespace {
+
+// The memory of one parsed object: a few blocks, filled once, by one thread. Boost.JSON hands a value's resource on to its
+// copies, and copies are made by many threads: once sealed, it serves them from the heap.
+class ParsedMemory final : public json::memory_resource {
+ public:
+  explicit ParsedMemory(size_t first_block) : next_block_(std::max<size_t>(first_block, 512)) {}
+  ParsedMemory(const ParsedMemory&) = delete;
+  ~ParsedMemory() override {
+    for (const Block& block : blocks_) ::operator delete(block.begin);
+  }
+  void seal() { sealed_ = true; }
+
+ private:
+  struct Block {
+    char* begin;
+    size_t size;
+  };
+
+  void* do_allocate(size_t bytes, size_t) override {  // alignment: never more than the heap's
+    constexpr size_t kAlignment = alignof(std::max_align_t);
+    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (sealed_) return ::operator new(bytes);
+    if (bytes > left_) {
+      left_ = std::max(bytes, next_block_);
+      next_block_ *= 2;
+      at_ = static_cast<char*>(::operator new(left_));
+      blocks_.push_back({at_, left_});
+    }
+    left_ -= bytes;
+    return std::exchange(at_, at_ + bytes);
+  }
+  void do_deallocate(void* memory, size_t, size_t) override {
+    auto* byte = static_cast<char*>(memory);
+    for (const Block& block : blocks_)
+      if (std::less_equal<>()(block.begin, byte) && std::less<>()(byte, block.begin + block.size)) return;  // goes with the block
+    ::operator delete(memory);
+  }
+  bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
+
+  std::vector<Block> blocks_;
+  char* at_ = nullptr;
+  size_t left_ = 0, next_block_;
+  bool sealed_ = false;
+};
 
 Error malformed(std::string field, std::string what, std::string reason = "FieldValueInvalid") {
   ErrorDetails details;
@@ -228,12 +277,15 @@ const json::value& Object::json() const {
       options.max_depth = kJsonDepthMax;
       return options;
     }());
-    parser.reset(json::make_shared_resource<json::monotonic_resource>(text_->size() * 2));
+    json::storage_ptr memory = json::make_shared_resource<ParsedMemory>(text_->size() * 3);
+    auto* parsed_memory = static_cast<ParsedMemory*>(memory.get());
+    parser.reset(memory);
     json::error_code failed;
     (void)parser.write(*text_, failed);  // make() wrote it or from_text() read it: it is JSON
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
+    parsed_memory->seal();
   });
   return json_;
 }

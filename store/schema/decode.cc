@@ -185,6 +185,8 @@ class Decoder {
   // A null here is an item of a list or map: Go makes it the zero value.
   Result<json::value> one(const Field& field, json::value value, const Path& path) {
     if (value.is_null() && field.form != Form::any) value = zero_item(field, value.storage());
+    // A body made by C++ code may hold what the parser never makes: a small number in the unsigned kind.
+    if (const uint64_t* number = value.if_uint64(); number && *number <= uint64_t(INT64_MAX)) value = int64_t(*number);
     switch (field.form) {
       case Form::string:
         if (!value.is_string()) return mismatch(path, "a string", value);

@@ -109,7 +109,7 @@ make_busybox() {  # an image out of Debian's busybox-static
   local dir=$T/rootfs
   mkdir -p "$dir"/{bin,etc,tmp,var,root,home}
   cp "$(command -v busybox)" "$dir/bin/busybox"
-  for applet in $("$dir/bin/busybox" --list); do ln -sf busybox "$dir/bin/$applet"; done
+  for applet in $(busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$dir/bin/$applet"; done
   echo 'root:x:0:0:root:/root:/bin/sh' > "$dir/etc/passwd"; echo 'nobody:x:65534:65534::/:/bin/sh' >> "$dir/etc/passwd"
   echo 'root:x:0:' > "$dir/etc/group"
   chmod 1777 "$dir/tmp"

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include <thread>
 
 namespace coracle {
@@ -101,6 +104,28 @@ TEST(Object, is_parsed_by_many_at_once) {
   ObjectPtr pod = MUST(made(kWeb));
   std::vector<std::jthread> readers;
   for (int i = 0; i < 4; i++) readers.emplace_back([&] { EXPECT_EQ(pod->label("app"), "web"); });
+}
+
+TEST(Object, many_threads_may_copy_what_it_holds) {
+  json::value body = *parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"b"}})");
+  json::array list;
+  for (int i = 0; i < 200; ++i) list.push_back(json::object{{"name", "n" + std::to_string(i)}, {"value", std::string(50, 'x')}});
+  make(body, "spec.list") = list;
+  ObjectPtr object = *Object::make(kPod, std::move(body));
+  std::string want = to_text(object->json());
+  std::vector<std::jthread> threads;
+  std::atomic<int> wrong = 0;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      for (int n = 0; n < 200; ++n) {
+        json::value copy(object->json());
+        make(copy, "metadata.labels.a") = "changed";
+        copy.as_object().at("metadata").as_object().erase("labels");
+        if (to_text(copy) != want) ++wrong;
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace
