@@ -10,8 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . /etc/os-release
 suite=${CORACLE_VM_SUITE:-$VERSION_CODENAME}
 case $suite in
-  bookworm) versioned="libboost-json1.81.0 libfmt9 libssl3 libcurl4 libarchive13 libsqlite3-0 libnl-route-3-200 libyaml-0-2" ;;
-  trixie)   versioned="libboost-json1.83.0 libfmt10 libssl3t64 libcurl4t64 libarchive13t64 libsqlite3-0 libnl-route-3-200 libyaml-0-2" ;;
+  bookworm) versioned="libboost-json1.81.0 libfmt9 libssl3 libcurl4 libarchive13 libsqlite3-0 libnl-route-3-200 libyaml-0-2 libcpp-httplib0.11" ;;
+  trixie)   versioned="libboost-json1.83.0 libfmt10 libssl3t64 libcurl4t64 libarchive13t64 libsqlite3-0 libnl-route-3-200 libyaml-0-2 libcpp-httplib0.18" ;;
   *) echo "image.sh: no package list for $suite" >&2; exit 1 ;;
 esac
 packages="systemd systemd-sysv systemd-resolved udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates

@@ -3,7 +3,8 @@
 # The installed service in a machine of its own: Debian with systemd and cgroup v2 under qemu. It boots, runs the hello manifest,
 # holds limits, outlives its daemon, stops in good order, comes back after a reboot, and after power cuts with everything it had
 # acknowledged. TAP; skipped as a whole, with the reason, where there is no qemu.
-#   CORACLE_BUILD_DIR   the build (default: build)      CORACLE_LONG=1   hundreds of power cuts instead of a few
+#   CORACLE_BUILD_DIR   the build (default: build)      CORACLE_VM_FILES   or a tree of installed files
+#   CORACLE_LONG=1      hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -46,9 +47,13 @@ boot() {
 
 # ---- what is installed ----
 
-[ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
 mkdir -p "$T/payload/root"
-DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
+if [ -n "${CORACLE_VM_FILES:-}" ]; then  # a tree that is installed already
+  cp -a "$CORACLE_VM_FILES/." "$T/payload/"
+else
+  [ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
+  DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
+fi
 if [ -d "$T/payload/usr/local/bin" ]; then  # a build for another prefix; the units know /usr
   cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"
 fi
