@@ -7,9 +7,6 @@
 
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
-#include <cstddef>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "runtime/base/text.h"
@@ -17,47 +14,45 @@
 namespace coracle {
 namespace {
 
-// The memory of one parsed object: a few blocks, filled once, by one thread. Boost.JSON hands a value's resource on to its
-// copies, and copies are made by many threads: once sealed, it serves them from the heap.
-class ParsedMemory final : public json::memory_resource {
+// What the parsed form of one snapshot lies in: a few blocks that are filled while it is parsed and freed together. A copy
+// of a json::value takes its memory from where the original has it, so after seal() everything comes from the heap: copies
+// are changed by many threads at once, and must neither meet in our blocks nor make them grow.
+class SnapshotMemory : public json::memory_resource {
  public:
-  explicit ParsedMemory(size_t first_block) : next_block_(std::max<size_t>(first_block, 512)) {}
-  ParsedMemory(const ParsedMemory&) = delete;
-  ~ParsedMemory() override {
+  SnapshotMemory(size_t guess, SnapshotMemory*& self) : next_size_(guess) { self = this; }  // made inside a storage_ptr
+  ~SnapshotMemory() override {
     for (const Block& block : blocks_) ::operator delete(block.begin);
   }
   void seal() { sealed_ = true; }
 
  private:
   struct Block {
-    char* begin;
-    size_t size;
+    char *begin, *end;
   };
-
-  void* do_allocate(size_t bytes, size_t) override {  // alignment: never more than the heap's
-    constexpr size_t kAlignment = alignof(std::max_align_t);
-    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (sealed_) return ::operator new(bytes);
-    if (bytes > left_) {
-      left_ = std::max(bytes, next_block_);
-      next_block_ *= 2;
-      at_ = static_cast<char*>(::operator new(left_));
-      blocks_.push_back({at_, left_});
+  void* do_allocate(size_t size, size_t alignment) override {
+    if (sealed_) return ::operator new(size);
+    size_t skip = -reinterpret_cast<uintptr_t>(at_) & (alignment - 1);
+    if (blocks_.empty() || size_t(blocks_.back().end - at_) < size + skip) {
+      size_t bytes = std::max(size, next_size_);
+      char* begin = static_cast<char*>(::operator new(bytes));
+      blocks_.push_back({begin, begin + bytes});
+      at_ = begin, skip = 0, next_size_ = std::max<size_t>(next_size_ / 2, 1024);
     }
-    left_ -= bytes;
-    return std::exchange(at_, at_ + bytes);
+    char* out = at_ + skip;
+    at_ = out + size;
+    return out;
   }
-  void do_deallocate(void* memory, size_t, size_t) override {
-    auto* byte = static_cast<char*>(memory);
+  void do_deallocate(void* what, size_t, size_t) override {
+    auto* at = static_cast<char*>(what);
     for (const Block& block : blocks_)
-      if (std::less_equal<>()(block.begin, byte) && std::less<>()(byte, block.begin + block.size)) return;  // goes with the block
-    ::operator delete(memory);
+      if (at >= block.begin && at < block.end) return;  // goes with its block
+    ::operator delete(what);
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
   std::vector<Block> blocks_;
   char* at_ = nullptr;
-  size_t left_ = 0, next_block_;
+  size_t next_size_;
   bool sealed_ = false;
 };
 
@@ -277,15 +272,14 @@ const json::value& Object::json() const {
       options.max_depth = kJsonDepthMax;
       return options;
     }());
-    json::storage_ptr memory = json::make_shared_resource<ParsedMemory>(text_->size() * 3);
-    auto* parsed_memory = static_cast<ParsedMemory*>(memory.get());
-    parser.reset(memory);
+    SnapshotMemory* memory = nullptr;
+    parser.reset(json::make_shared_resource<SnapshotMemory>(text_->size() * 2, memory));
     json::error_code failed;
     (void)parser.write(*text_, failed);  // make() wrote it or from_text() read it: it is JSON
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
+    memory->seal();
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
-    parsed_memory->seal();
   });
   return json_;
 }

@@ -41,11 +41,11 @@ expect "two pods run" "Running Running" k get pods -l app=hello -o 'jsonpath={.i
 pod=$(k get pods -l app=hello -o 'jsonpath={.items[0].metadata.name}')
 expect "the log is there" "serving as $pod" k logs "$pod"
 ip=$(k get service hello -o 'jsonpath={.spec.clusterIP}')
-expect "the node reaches the ClusterIP" "hello from coracle" in_ns busybox wget -qO- -T 5 "http://$ip/index.html"
-expect "the node reaches the NodePort" "hello from coracle" in_ns busybox wget -qO- -T 5 "http://10.55.0.2:30080/index.html"
-expect "the neighbour reaches the NodePort" "hello from coracle" ip netns exec "$ns-out" busybox wget -qO- -T 5 "http://10.55.0.2:30080/index.html"
-expect "a pod reaches the Service by name" "hello from coracle" k exec "$pod" -- wget -qO- -T 5 http://hello/index.html
-expect "… and by its full name" "hello from coracle" k exec "$pod" -- wget -qO- -T 5 http://hello.default.svc.cluster.local/index.html
+expect "the node reaches the ClusterIP" "hello from coracle" in_ns curl -sf -m 5 "http://$ip/index.html"
+expect "the node reaches the NodePort" "hello from coracle" in_ns curl -sf -m 5 "http://10.55.0.2:30080/index.html"
+expect "the neighbour reaches the NodePort" "hello from coracle" ip netns exec "$ns-out" curl -sf -m 5 "http://10.55.0.2:30080/index.html"
+expect "a pod reaches the Service by name" "hello from coracle" k exec "$pod" -- wget -qO- http://hello/index.html
+expect "… and by its full name" "hello from coracle" k exec "$pod" -- wget -qO- http://hello.default.svc.cluster.local/index.html
 expect_match "the API is in DNS" "10\.96\.0\.1$" k exec "$pod" -- nslookup kubernetes.default.svc.cluster.local
 expect "exec gives the exit code" "7" eval "k exec $pod -- sh -c 'exit 7' >/dev/null 2>&1; echo \$?"
 expect "stdin reaches the process" "abc" eval 'echo abc | k exec -i $pod -- cat'
