@@ -94,7 +94,8 @@ make_network() {
 }
 
 launch() {  # starts the daemon over the present state, in the background
-  in_ns "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
+  # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the daemon alive.
+  nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
   daemon_pid=$!
 }
 ready() { [ -s "$T/etc/admin.kubeconfig" ] && c get --raw /readyz; }
