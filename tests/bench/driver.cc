@@ -7,7 +7,7 @@
 //   driver pods KUBECONFIG COUNT            pods that stay, and waits until they run
 //   driver objects KUBECONFIG COUNT         ConfigMaps
 //   driver kernel-kib                       what the kernel keeps for itself now
-//   driver idle DAEMON_PID PAUSE_PROGRAM SECONDS KERNEL_KIB_BEFORE
+//   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver ready KUBECONFIG LOG COMMAND…    starts the daemon, prints its pid, says how long until it was ready
 // Times are CLOCK_MONOTONIC, as stamp prints them. Lines that begin with "bench:" are for people, "not ok" is a missed bar.
 #include <fcntl.h>
@@ -267,17 +267,6 @@ int64_t written_bytes(const std::string& pid) {
   return at == std::string::npos ? 0 : std::strtoll(io.c_str() + at + 13, nullptr, 10);
 }
 
-std::vector<std::string> processes_of(const std::string& program) {
-  std::vector<std::string> pids;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::string pid = entry.path().filename();
-    if (!parse_number<int>(pid)) continue;
-    std::error_code gone;
-    if (fs::read_symlink("/proc/" + pid + "/exe", gone) == program) pids.push_back(pid);
-  }
-  return pids;
-}
-
 int64_t kernel_kib() {  // what the kernel keeps for itself on behalf of processes and namespaces
   std::string info = "\n" + slurp("/proc/meminfo");
   int64_t sum = 0;
@@ -285,10 +274,7 @@ int64_t kernel_kib() {  // what the kernel keeps for itself on behalf of process
   return sum;
 }
 
-int idle(const char* daemon_pid, const char* pause, int seconds, int64_t kernel_before_kib) {
-  std::vector<std::string> pauses = processes_of(fs::canonical(pause));
-  if (pauses.empty()) die("no pause process found");
-  const std::string daemon = daemon_pid;
+int idle(int seconds, int64_t kernel_before_kib, const std::string& daemon, const std::vector<std::string>& pauses) {
   auto all_cpu = [&] {
     double sum = cpu_seconds(daemon);
     for (const std::string& pid : pauses) sum += cpu_seconds(pid);
@@ -362,7 +348,7 @@ int main(int argc, char** argv) {
   if (verb == "pods" && argc == 4) return make_pods(argv[2], number(3));
   if (verb == "objects" && argc == 4) return make_objects(argv[2], number(3));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
-  if (verb == "idle" && argc == 6) return idle(argv[2], argv[3], number(4), number(5));
+  if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
   if (verb == "ready" && argc > 4) return ready(argv[2], argv[3], argv + 4);
   std::fprintf(stderr, "driver: see the head of driver.cc\n");
   return 2;
