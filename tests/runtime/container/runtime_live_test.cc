@@ -39,3 +39,12 @@ INSTANTIATE_TEST_SUITE_P(Live, RuntimeContract, ::testing::Values([]() -> std::u
 
 }  // namespace
 }  // namespace coracle::runtime
+
+int main(int argc, char** argv) {
+  if (std::string why = coracle::runtime::LiveHouse::missing(); !why.empty()) {
+    std::printf("skipped: %s\n", why.c_str());
+    return 77;
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
