@@ -122,6 +122,7 @@ struct ContainerState {
   int pid = 0;  // 0 unless running
   WallTime started;
   std::optional<ExitStatus> exit;
+  bool held = false;  // complete, but its program was not executed yet (coracle-oci's create)
 };
 
 struct SandboxState {
@@ -138,6 +139,9 @@ struct ExecSpec {
   bool terminal = false;
   uint16_t width = 0, height = 0;
   bool use_stdin = false;
+  std::vector<std::string> extra_env;  // in addition
+  std::string cwd;                     // "" = the container's own
+  std::shared_ptr<const std::array<Fd, 3>> streams;  // the process's own 0, 1 and 2, instead of pipes
 };
 
 // One process started beside a container's own. Its descriptors are the caller's to read and write. Destroying it kills

@@ -37,11 +37,12 @@ Error no_sandbox(const std::string& id) { return Error(Code::not_found, "no sand
 }  // namespace
 
 Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, std::unique_ptr<ImageStore> images,
-                                                         image::Snapshots* snapshots) {
+                                                         image::Snapshots* snapshots, bool alone) {
   sys::raise_open_files();  // two connections and a pidfd per sandbox
   TRY(sys::make_directories(config.state_dir, 0700).wrap("runtime state"));
   TRY(sys::make_directories(config.run_dir, 0700).wrap("run directory"));
-  Fd lock = TRY(sys::lock_file(config.state_dir + "/lock").wrap("runtime state"));
+  Fd lock;
+  if (alone) lock = TRY(sys::lock_file(config.state_dir + "/lock").wrap("runtime state"));
   Fd pause_program = TRY(load_pause_program(config.pause_program).wrap("coracle-pause"));
   Cgroups cgroups = TRY(Cgroups::open(config.cgroup_root).wrap("cgroups"));
   Records records = TRY(Records::open(config.state_dir));

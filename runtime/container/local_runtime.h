@@ -17,9 +17,11 @@ namespace coracle::runtime {
 
 class LocalRuntime : public Runtime {
  public:
-  // `images` and `snapshots` may be null: then only containers with a root path run. Errors: with the step named.
+  // `images` and `snapshots` may be null: then only containers with a root path run. Several may have the same state
+  // open when none is `alone`: each sees what the others do as pause tells it. Errors: conflict; else with the step
+  // named.
   static Result<std::unique_ptr<LocalRuntime>> open(const Config& config, std::unique_ptr<ImageStore> images,
-                                                    image::Snapshots* snapshots);
+                                                    image::Snapshots* snapshots, bool alone = true);
   ~LocalRuntime() override;
 
   ImageStore& images() override { return *images_; }

@@ -82,6 +82,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
     ContainerRecord record;
     bool is_started = false;  // else a launch is under way, and nobody sees it
     bool is_running = false;
+    bool is_held = false;
     Fd pidfd;
     int pid = 0;
     WallTime started;

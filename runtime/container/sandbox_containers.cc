@@ -213,6 +213,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
     container.is_started = true;
     if (container.exit) return;  // it has ended meanwhile
     container.is_running = true;
+    container.is_held = hold;
     container.started =
         WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(answer.reply.started_ns)));
     container.pidfd = std::move(pidfd);
@@ -225,7 +226,13 @@ Result<void> Sandbox::release_container(const std::string& id) {
   std::lock_guard lock(operations_);
   pause::Request request = PauseLink::request(pause::Kind::release, id);
   Answer answer = TRY(ask(request, {}));
-  if (answer.reply.err == 0) return {};
+  if (answer.reply.err == 0) {
+    known_.with([&](Known& known) {
+      auto found = known.containers.find(id);
+      if (found != known.containers.end()) found->second.is_held = false;
+    });
+    return {};
+  }
   oci::Spec spec;
   known_.with([&](Known& known) {
     auto found = known.containers.find(id);
@@ -356,6 +363,8 @@ Result<oci::Process> Sandbox::exec_process(const std::string& id, const ExecSpec
   oci::Process process = record.process;
   process.args = spec.args;
   if (spec.env) process.env = *spec.env;
+  process.env.insert(process.env.end(), spec.extra_env.begin(), spec.extra_env.end());
+  if (!spec.cwd.empty()) process.cwd = spec.cwd;
   process.terminal = spec.terminal;
   process.console_width = spec.width;
   process.console_height = spec.height;
@@ -381,7 +390,7 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
 
   sys::Pipe in, out, err;
   Fd null;
-  if (!spec.terminal) {
+  if (!spec.terminal && !spec.streams) {
     if (spec.use_stdin) {
       in = TRY(sys::make_pipe());
     } else {
@@ -391,6 +400,8 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
     err = TRY(sys::make_pipe());
   }
   const Fd* streams[3] = {spec.use_stdin ? &in.read : &null, &out.write, &err.write};
+  if (spec.streams)
+    for (int i = 0; i < 3; ++i) streams[i] = &(*spec.streams)[size_t(i)];
   const std::string exec_id = "exec:" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) +
                               ":" + std::to_string(++execs_made_);
   pause::Request request = PauseLink::request(pause::Kind::exec, exec_id);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +115,22 @@ Result<Fd> root_of(const Fd& pidfd) {
   Fd found = TRY(open("/proc/" + std::to_string(pid) + "/root", O_PATH | O_DIRECTORY));
   TRY(pid_of(pidfd));
   return found;
+}
+
+Result<Fd> make_signalfd(const std::vector<int>& signals) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int signal : signals) ::sigaddset(&set, signal);
+  if (::pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Error(Code::internal, "block signals");
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return Error::from_errno("signalfd");
+  return fd;
+}
+
+std::optional<int> read_signal(const Fd& signals) {
+  signalfd_siginfo info;
+  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return int(info.ssi_signo);
 }
 
 std::optional<int> rlimit_number(const std::string& name) {

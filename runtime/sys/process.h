@@ -38,6 +38,10 @@ void reap(const Fd& pidfd);                             // buries a child of our
 Result<Fd> namespace_of(const Fd& pidfd, const char* type);  // "net", "mnt", ...: an open namespace
 Result<Fd> root_of(const Fd& pidfd);                         // the process's "/", O_PATH; beyond it all is hostile
 
+// Blocks these signals for the process and makes them readable. Call before any thread is started.
+Result<Fd> make_signalfd(const std::vector<int>& signals);
+std::optional<int> read_signal(const Fd& signals);  // one that has arrived; does not block
+
 struct Limits {
   uint64_t soft, hard;
 };

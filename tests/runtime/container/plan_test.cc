@@ -19,7 +19,8 @@
 namespace coracle::runtime {
 namespace {
 
-oci::Mount mount(const char* type, std::vector<std::string> options, const char* source = "/src", const char* destination = "/d") {
+oci::Mount mount(const char* type, std::vector<std::string> options, const char* source = "/src",
+                 const char* destination = "/d") {
   oci::Mount out;
   out.type = type;
   out.source = source;
@@ -117,13 +118,13 @@ TEST(CgroupSettings, speak_the_language_of_v2) {
   in.cpuset_cpus = "0-1";
   using Settings = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(*cgroup_settings(in, true), (Settings{{"memory.swap.max", "50"},
-                                                 {"memory.max", "100"},
-                                                 {"memory.oom.group", "1"},
-                                                 {"memory.low", "50"},
-                                                 {"cpu.weight", "39"},
-                                                 {"cpu.max", "50000 100000"},
-                                                 {"pids.max", "max"},
-                                                 {"cpuset.cpus", "0-1"}}));
+                                                  {"memory.max", "100"},
+                                                  {"memory.oom.group", "1"},
+                                                  {"memory.low", "50"},
+                                                  {"cpu.weight", "39"},
+                                                  {"cpu.max", "50000 100000"},
+                                                  {"pids.max", "max"},
+                                                  {"cpuset.cpus", "0-1"}}));
   in = {};
   in.memory_limit_bytes = -1;
   in.cpu_quota_us = -1;
@@ -153,16 +154,35 @@ uint32_t run_filter(const SeccompProgram& program, const seccomp_data& data) {
     std::memcpy(&step, &program.instructions[pc], sizeof step);
     bool jump = false;
     switch (step.code) {
-      case BPF_LD | BPF_W | BPF_ABS: a = load(step.k); continue;
-      case BPF_RET | BPF_K: return step.k;
-      case BPF_JMP | BPF_JA: pc += step.k; continue;
-      case BPF_ALU | BPF_AND | BPF_K: a &= step.k; continue;
-      case BPF_MISC | BPF_TAX: x = a; continue;
-      case BPF_JMP | BPF_JEQ | BPF_K: jump = a == step.k; break;
-      case BPF_JMP | BPF_JGT | BPF_K: jump = a > step.k; break;
-      case BPF_JMP | BPF_JGE | BPF_K: jump = a >= step.k; break;
-      case BPF_JMP | BPF_JSET | BPF_K: jump = a & step.k; break;
-      default: ADD_FAILURE() << "instruction " << step.code << " at " << pc; return x;
+      case BPF_LD | BPF_W | BPF_ABS:
+        a = load(step.k);
+        continue;
+      case BPF_RET | BPF_K:
+        return step.k;
+      case BPF_JMP | BPF_JA:
+        pc += step.k;
+        continue;
+      case BPF_ALU | BPF_AND | BPF_K:
+        a &= step.k;
+        continue;
+      case BPF_MISC | BPF_TAX:
+        x = a;
+        continue;
+      case BPF_JMP | BPF_JEQ | BPF_K:
+        jump = a == step.k;
+        break;
+      case BPF_JMP | BPF_JGT | BPF_K:
+        jump = a > step.k;
+        break;
+      case BPF_JMP | BPF_JGE | BPF_K:
+        jump = a >= step.k;
+        break;
+      case BPF_JMP | BPF_JSET | BPF_K:
+        jump = a & step.k;
+        break;
+      default:
+        ADD_FAILURE() << "instruction " << step.code << " at " << pc;
+        return x;
     }
     pc += jump ? step.jt : step.jf;
   }
@@ -195,17 +215,28 @@ TEST(Seccomp, default_profile_allows_programs_and_refuses_the_rest) {
     uint32_t want;
   };
   for (const Row& row : {
-           Row{"read", call(SYS_read), kAllow}, Row{"execve", call(SYS_execve), kAllow}, Row{"openat2", call(SYS_openat2), kAllow},
-           Row{"mount", call(SYS_mount), kEperm}, Row{"unshare", call(SYS_unshare), kEperm}, Row{"bpf", call(SYS_bpf), kEperm},
-           Row{"kexec_load", call(SYS_kexec_load), kEperm}, Row{"keyctl", call(SYS_keyctl), kEperm},
-           Row{"add_key", call(SYS_add_key), kEperm}, Row{"userfaultfd", call(SYS_userfaultfd), kEperm},
-           Row{"reboot", call(SYS_reboot), kEperm}, Row{"init_module", call(SYS_init_module), kEperm},
-           Row{"open_by_handle_at", call(SYS_open_by_handle_at), kEperm}, Row{"chroot", call(SYS_chroot), kEperm},
+           Row{"read", call(SYS_read), kAllow},
+           Row{"execve", call(SYS_execve), kAllow},
+           Row{"openat2", call(SYS_openat2), kAllow},
+           Row{"mount", call(SYS_mount), kEperm},
+           Row{"unshare", call(SYS_unshare), kEperm},
+           Row{"bpf", call(SYS_bpf), kEperm},
+           Row{"kexec_load", call(SYS_kexec_load), kEperm},
+           Row{"keyctl", call(SYS_keyctl), kEperm},
+           Row{"add_key", call(SYS_add_key), kEperm},
+           Row{"userfaultfd", call(SYS_userfaultfd), kEperm},
+           Row{"reboot", call(SYS_reboot), kEperm},
+           Row{"init_module", call(SYS_init_module), kEperm},
+           Row{"open_by_handle_at", call(SYS_open_by_handle_at), kEperm},
+           Row{"chroot", call(SYS_chroot), kEperm},
            Row{"clone of a thread", call(SYS_clone, 0x3d0f00), kAllow},
            Row{"clone of a user namespace", call(SYS_clone, 0x10000000), kEperm},
-           Row{"clone of a mount namespace", call(SYS_clone, 0x20000), kEperm}, Row{"clone3", call(SYS_clone3), kEnosys},
-           Row{"socket", call(SYS_socket, 2), kAllow}, Row{"vsock", call(SYS_socket, 40), kEperm},
-           Row{"personality", call(SYS_personality, 0), kAllow}, Row{"odd personality", call(SYS_personality, 0x400000), kEperm},
+           Row{"clone of a mount namespace", call(SYS_clone, 0x20000), kEperm},
+           Row{"clone3", call(SYS_clone3), kEnosys},
+           Row{"socket", call(SYS_socket, 2), kAllow},
+           Row{"vsock", call(SYS_socket, 40), kEperm},
+           Row{"personality", call(SYS_personality, 0), kAllow},
+           Row{"odd personality", call(SYS_personality, 0x400000), kEperm},
            Row{"a call of the future", call(2000), kEnosys},
        })
     EXPECT_EQ(run_filter(*compiled, row.data), row.want) << row.name;
@@ -236,12 +267,14 @@ TEST(Seccomp, reads_profiles_and_names_what_is_wrong) {
   EXPECT_EQ(run_filter(*one, call(SYS_socket, 2)), uint32_t(SECCOMP_RET_ERRNO | 1));
   EXPECT_EQ(run_filter(*one, call(SYS_socket, 3)), uint32_t(SECCOMP_RET_ALLOW));
   EXPECT_EQ(run_filter(*one, call(2000)), uint32_t(SECCOMP_RET_ALLOW));
-  for (const char* bad : {R"({})", R"({"defaultAction":"ALLOW"})", R"([])",
-                          R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"]}]})",
-                          R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":6,"value":1,"op":"SCMP_CMP_EQ"}]}]})",
-                          R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"EQ"}]}]})",
-                          R"({"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_WISH"]})",
-                          R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_PDP11"]})"}) {
+  for (
+      const char* bad :
+      {R"({})", R"({"defaultAction":"ALLOW"})", R"([])",
+       R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"]}]})",
+       R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":6,"value":1,"op":"SCMP_CMP_EQ"}]}]})",
+       R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"EQ"}]}]})",
+       R"({"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_WISH"]})",
+       R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_PDP11"]})"}) {
     auto got = compile(bad);
     ASSERT_FALSE(got.ok()) << bad;
     EXPECT_EQ(got.error().code(), Code::invalid) << bad;

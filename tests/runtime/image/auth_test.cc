@@ -30,9 +30,12 @@ TEST(Challenge, is_read_as_servers_write_it) {
 }
 
 TEST(Credentials, go_to_whom_they_are_meant_for) {
-  std::vector<runtime::Credentials> all = {
-      {"https://index.docker.io/v1/", "hub", "p", ""}, {"ghcr.io", "gh", "p", ""}, {"ghcr.io/team/app", "app", "p", ""},
-      {"ghcr.io/team", "team", "p", ""},               {"*.example.com", "any", "p", ""}, {"host:5000", "port", "p", ""}};
+  std::vector<runtime::Credentials> all = {{"https://index.docker.io/v1/", "hub", "p", ""},
+                                           {"ghcr.io", "gh", "p", ""},
+                                           {"ghcr.io/team/app", "app", "p", ""},
+                                           {"ghcr.io/team", "team", "p", ""},
+                                           {"*.example.com", "any", "p", ""},
+                                           {"host:5000", "port", "p", ""}};
   auto names = [&](const char* host, const char* repository) {
     std::string out;
     for (const auto& one : matching_credentials(all, host, repository)) out += one.username + " ";

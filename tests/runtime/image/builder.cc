@@ -31,12 +31,18 @@ la_ssize_t append(archive*, void* out, const void* bytes, size_t size) {
 
 mode_t type_of(char type) {
   switch (type) {
-    case 'd': return AE_IFDIR;
-    case 'l': return AE_IFLNK;
-    case 'c': return AE_IFCHR;
-    case 'b': return AE_IFBLK;
-    case 'p': return AE_IFIFO;
-    default: return AE_IFREG;
+    case 'd':
+      return AE_IFDIR;
+    case 'l':
+      return AE_IFLNK;
+    case 'c':
+      return AE_IFCHR;
+    case 'b':
+      return AE_IFBLK;
+    case 'p':
+      return AE_IFIFO;
+    default:
+      return AE_IFREG;
   }
 }
 
@@ -123,12 +129,16 @@ std::map<std::string, std::string> oci_layout(const TestImage& image, const std:
   json::array layers;
   for (const TestLayer& layer : image.layers) {
     std::string packed = blob(pack(layer.tar, layer.packing));
-    layers.push_back({{"mediaType", media_type(layer.packing)}, {"digest", digest_text(packed)}, {"size", packed.size()}});
+    layers.push_back(
+        {{"mediaType", media_type(layer.packing)}, {"digest", digest_text(packed)}, {"size", packed.size()}});
   }
   std::string manifest = blob(to_text(json::object{
       {"schemaVersion", 2},
       {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-      {"config", {{"mediaType", "application/vnd.oci.image.config.v1+json"}, {"digest", digest_text(config)}, {"size", config.size()}}},
+      {"config",
+       {{"mediaType", "application/vnd.oci.image.config.v1+json"},
+        {"digest", digest_text(config)},
+        {"size", config.size()}}},
       {"layers", layers},
   }));
   json::object top{{"mediaType", "application/vnd.oci.image.manifest.v1+json"},
@@ -151,7 +161,8 @@ std::map<std::string, std::string> docker_layout(const TestImage& image, const s
     layers.emplace_back(name);
   }
   if (!tag.empty()) tags.emplace_back(tag);
-  files["manifest.json"] = to_text(json::array{json::object{{"Config", config_name}, {"RepoTags", tags}, {"Layers", layers}}});
+  files["manifest.json"] =
+      to_text(json::array{json::object{{"Config", config_name}, {"RepoTags", tags}, {"Layers", layers}}});
   return files;
 }
 
@@ -186,10 +197,14 @@ std::string tree_of(const std::string& path) {
     struct stat info {};
     ::lstat(entry.path().c_str(), &info);
     std::ostringstream line;
-    char type = S_ISDIR(info.st_mode) ? 'd' : S_ISLNK(info.st_mode) ? 'l' : S_ISCHR(info.st_mode) ? 'c'
-              : S_ISBLK(info.st_mode) ? 'b' : S_ISFIFO(info.st_mode) ? 'p' : 'f';
-    line << entry.path().lexically_relative(path).string() << ' ' << type << ' ' << std::oct << (info.st_mode & 07777) << std::dec
-         << ' ' << info.st_uid << ':' << info.st_gid;
+    char type = S_ISDIR(info.st_mode)    ? 'd'
+                : S_ISLNK(info.st_mode)  ? 'l'
+                : S_ISCHR(info.st_mode)  ? 'c'
+                : S_ISBLK(info.st_mode)  ? 'b'
+                : S_ISFIFO(info.st_mode) ? 'p'
+                                         : 'f';
+    line << entry.path().lexically_relative(path).string() << ' ' << type << ' ' << std::oct << (info.st_mode & 07777)
+         << std::dec << ' ' << info.st_uid << ':' << info.st_gid;
     if (type == 'f') line << ' ' << read_text(entry.path()).substr(0, 40);
     if (type == 'l') line << " -> " << fs::read_symlink(entry.path()).string();
     lines.push_back(line.str());

@@ -25,7 +25,8 @@ TEST(Manifest, reads_both_kinds) {
   ASSERT_TRUE(image.ok()) << image.error().text();
   ASSERT_TRUE(image->manifest);
   EXPECT_EQ(image->manifest->layers.size(), 1u);
-  auto index = parse_manifest(manifest(R"("manifests":[)" + descriptor("x", R"(,"platform":{"os":"linux","architecture":"arm64"})") + "]"), "");
+  auto index = parse_manifest(
+      manifest(R"("manifests":[)" + descriptor("x", R"(,"platform":{"os":"linux","architecture":"arm64"})") + "]"), "");
   ASSERT_TRUE(index.ok()) << index.error().text();
   ASSERT_TRUE(index->index);
   EXPECT_EQ(index->index->manifests[0].platform.architecture, "arm64");
@@ -39,27 +40,39 @@ TEST(Manifest, refuses) {
   const std::string good = R"("config":)" + kConfig + R"(,"layers":[)" + kLayer + "]";
   std::string many = kLayer;
   for (size_t i = 0; i < kLayersMax; ++i) many += "," + kLayer;
-  for (const Row& row : {
-           Row{"both", manifest(good + R"(,"manifests":[])"), "", Code::invalid},
-           Row{"neither", manifest(R"("x":1)"), "", Code::invalid},
-           Row{"type says index", manifest(good), "application/vnd.oci.image.index.v1+json", Code::invalid},
-           Row{"its own type says index", manifest(good + R"(,"mediaType":"application/vnd.oci.image.index.v1+json")"), "", Code::invalid},
-           Row{"schema 1", R"({"schemaVersion":1,"fsLayers":[]})", "", Code::unsupported},
-           Row{"no version", R"({"layers":[]})", "", Code::invalid},
-           Row{"artifact", manifest(R"("config":)" + descriptor("application/vnd.cncf.helm.config.v1+json") + R"(,"layers":[])"), "", Code::unsupported},
-           Row{"odd layer", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + descriptor("text/plain") + "]"), "", Code::unsupported},
-           Row{"bad digest", manifest(R"("config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:../../x","size":1},"layers":[])"), "", Code::invalid},
-           Row{"negative size", manifest(R"("config":{"digest":")" + kDigest + R"(","size":-1},"layers":[])"), "", Code::invalid},
-           Row{"huge config", manifest(R"("config":{"digest":")" + kDigest + R"(","size":99999999},"layers":[])"), "", Code::too_large},
-           Row{"size is text", manifest(R"("config":{"digest":")" + kDigest + R"(","size":"1"},"layers":[])"), "", Code::invalid},
-           Row{"layers is no list", manifest(R"("config":)" + kConfig + R"(,"layers":{})"), "", Code::invalid},
-           Row{"too many layers", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + many + "]"), "", Code::too_large},
-           Row{"no JSON", "<html>", "", Code::invalid},
-           Row{"a list", "[]", "", Code::invalid},
-           Row{"empty", "", "", Code::invalid},
-           Row{"too large", std::string(kManifestMax + 1, ' '), "", Code::too_large},
-           Row{"too deep", std::string(1000, '[') , "", Code::invalid},
-       }) {
+  for (
+      const Row& row : {
+          Row{"both", manifest(good + R"(,"manifests":[])"), "", Code::invalid},
+          Row{"neither", manifest(R"("x":1)"), "", Code::invalid},
+          Row{"type says index", manifest(good), "application/vnd.oci.image.index.v1+json", Code::invalid},
+          Row{"its own type says index", manifest(good + R"(,"mediaType":"application/vnd.oci.image.index.v1+json")"),
+              "", Code::invalid},
+          Row{"schema 1", R"({"schemaVersion":1,"fsLayers":[]})", "", Code::unsupported},
+          Row{"no version", R"({"layers":[]})", "", Code::invalid},
+          Row{"artifact",
+              manifest(R"("config":)" + descriptor("application/vnd.cncf.helm.config.v1+json") + R"(,"layers":[])"), "",
+              Code::unsupported},
+          Row{"odd layer", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + descriptor("text/plain") + "]"), "",
+              Code::unsupported},
+          Row{"bad digest",
+              manifest(
+                  R"("config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:../../x","size":1},"layers":[])"),
+              "", Code::invalid},
+          Row{"negative size", manifest(R"("config":{"digest":")" + kDigest + R"(","size":-1},"layers":[])"), "",
+              Code::invalid},
+          Row{"huge config", manifest(R"("config":{"digest":")" + kDigest + R"(","size":99999999},"layers":[])"), "",
+              Code::too_large},
+          Row{"size is text", manifest(R"("config":{"digest":")" + kDigest + R"(","size":"1"},"layers":[])"), "",
+              Code::invalid},
+          Row{"layers is no list", manifest(R"("config":)" + kConfig + R"(,"layers":{})"), "", Code::invalid},
+          Row{"too many layers", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + many + "]"), "",
+              Code::too_large},
+          Row{"no JSON", "<html>", "", Code::invalid},
+          Row{"a list", "[]", "", Code::invalid},
+          Row{"empty", "", "", Code::invalid},
+          Row{"too large", std::string(kManifestMax + 1, ' '), "", Code::too_large},
+          Row{"too deep", std::string(1000, '['), "", Code::invalid},
+      }) {
     auto got = parse_manifest(row.text, row.type);
     ASSERT_FALSE(got.ok()) << row.name;
     EXPECT_EQ(got.error().code(), row.code) << row.name << ": " << got.error().text();
@@ -71,8 +84,8 @@ TEST(Index, chooses_the_machine) {
     return Descriptor{"", *Digest::parse("sha256:" + std::string(64, digit)), 1, {architecture, os, variant}, ""};
   };
   Index index{{entry("windows", "amd64", "", '0'), entry("linux", "amd64", "", '1'), entry("linux", "arm", "v6", '2'),
-               entry("linux", "arm", "v7", '3'), entry("linux", "arm64", "v8", '4'), entry("unknown", "unknown", "", '5'),
-               entry("linux", "arm", "", '6')}};
+               entry("linux", "arm", "v7", '3'), entry("linux", "arm64", "v8", '4'),
+               entry("unknown", "unknown", "", '5'), entry("linux", "arm", "", '6')}};
   auto chosen = [&](const Platform& platform) {
     auto got = choose(index, platform);
     return got ? got->digest.hex()[0] : '-';
@@ -90,7 +103,8 @@ TEST(Index, chooses_the_machine) {
 TEST(Configuration, is_read) {
   auto got = parse_configuration(R"({"created":"2024-01-02T03:04:05.123Z","os":"linux","architecture":"amd64",
     "config":{"Entrypoint":["/e"],"Cmd":["c","d"],"Env":["A=b"],"WorkingDir":"/w","User":"u:g","StopSignal":"SIGINT",
-    "Volumes":{"/data":{}},"Labels":{"x":"binary:///bin/sh"}},"rootfs":{"type":"layers","diff_ids":[")" + kDigest + R"("]}})");
+    "Volumes":{"/data":{}},"Labels":{"x":"binary:///bin/sh"}},"rootfs":{"type":"layers","diff_ids":[")" +
+                                 kDigest + R"("]}})");
   ASSERT_TRUE(got.ok()) << got.error().text();
   EXPECT_EQ(got->config.entrypoint, (std::vector<std::string>{"/e"}));
   EXPECT_EQ(got->config.cmd, (std::vector<std::string>{"c", "d"}));

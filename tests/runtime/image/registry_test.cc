@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pulls from a real registry (Debian's docker-registry, on loopback): by tag and digest, anonymous, basic, bearer; through a
-// proxy that cuts connections at random bytes; by a process that is killed at random moments. Needs root and the programs
-// docker-registry, skopeo, openssl.
+// Pulls from a real registry (Debian's docker-registry, on loopback): by tag and digest, anonymous, basic, bearer;
+// through a proxy that cuts connections at random bytes; by a process that is killed at random moments. Needs root and
+// the programs docker-registry, skopeo, openssl.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -101,8 +101,8 @@ std::string read_head(int fd) {
   return head;
 }
 void answer(int fd, const std::string& status, const std::string& headers, const std::string& body) {
-  std::string text = "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
-                     headers + "\r\n" + body;
+  std::string text = "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
+                     "\r\n" + headers + "\r\n" + body;
   (void)!::write(fd, text.data(), text.size());
 }
 
@@ -185,10 +185,13 @@ class DebianRegistry {
     int reserved = listen_on_loopback(port);  // a free port; given up just before it is used
     port_ = port;
     fs::create_directories(dir + "/data");
-    write_text(dir + "/config.yml", "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage:\n  filesystem: {rootdirectory: " + dir +
-                                        "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"}\n" + auth);
+    write_text(
+        dir + "/config.yml",
+        "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage:\n  filesystem: {rootdirectory: " +
+            dir + "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"}\n" + auth);
     ::close(reserved);
-    child_ = std::make_unique<Child>(std::vector<std::string>{"docker-registry", "serve", dir + "/config.yml"}, dir + "/log");
+    child_ = std::make_unique<Child>(std::vector<std::string>{"docker-registry", "serve", dir + "/config.yml"},
+                                     dir + "/log");
     for (int i = 0; i < 200; ++i) {
       int fd = connect_to(port);
       if (fd >= 0) {
@@ -204,8 +207,9 @@ class DebianRegistry {
 
   void push(const TestImage& image, const std::string& name, const std::string& more = "") {
     write_text(dir_ + "/push.tar", archive_of(oci_layout(image, "x:1")));
-    std::string command = "skopeo copy --insecure-policy --dest-tls-verify=false --preserve-digests " + more + " oci-archive:" + dir_ +
-                          "/push.tar:x:1 docker://" + host() + "/" + name + " >" + dir_ + "/skopeo.log 2>&1";
+    std::string command = "skopeo copy --insecure-policy --dest-tls-verify=false --preserve-digests " + more +
+                          " oci-archive:" + dir_ + "/push.tar:x:1 docker://" + host() + "/" + name + " >" + dir_ +
+                          "/skopeo.log 2>&1";
     ASSERT_EQ(::system(command.c_str()), 0) << read_text(dir_ + "/skopeo.log");
   }
 
@@ -223,10 +227,12 @@ std::string noise(size_t size, unsigned seed) {  // does not compress
 }
 
 TestImage sample(size_t size = 300'000) {
-  return {{{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"big", 'f', noise(size, 1)}, {"link", 'h', "big"}})},
-           {make_tar({{"etc/.wh.one", 'f'}, {"etc/two", 'f', "2"}, {"more", 'f', noise(size / 2, 2), 04755}}), Packing::zstd},
-           {make_tar({{"last", 'f', noise(size / 3, 3)}}), Packing::plain},
-           {make_tar({{"user", 'f', "u", 0644, 5, 6, 7, {{"user.x", "y"}}}})}}};
+  return {
+      {{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"big", 'f', noise(size, 1)}, {"link", 'h', "big"}})},
+       {make_tar({{"etc/.wh.one", 'f'}, {"etc/two", 'f', "2"}, {"more", 'f', noise(size / 2, 2), 04755}}),
+        Packing::zstd},
+       {make_tar({{"last", 'f', noise(size / 3, 3)}}), Packing::plain},
+       {make_tar({{"user", 'f', "u", 0644, 5, 6, 7, {{"user.x", "y"}}}})}}};
 }
 
 class Registries : public testing::Test {
@@ -248,7 +254,8 @@ class Registries : public testing::Test {
     auto mount = store.snapshots().mount_image(id);
     return mount ? digest_text(tree_of("/proc/self/fd/" + std::to_string(mount->get()))) : mount.error().text();
   }
-  static Result<runtime::Image> pull(Store& store, const std::string& reference, const std::vector<runtime::Credentials>& who = {}) {
+  static Result<runtime::Image> pull(Store& store, const std::string& reference,
+                                     const std::vector<runtime::Credentials>& who = {}) {
     return store.pull(reference, who, nullptr, {});
   }
   std::string content_by_import(const TestImage& image) {
@@ -321,7 +328,8 @@ TEST_F(Registries, basic_authentication) {
 class TokenServer {
  public:
   explicit TokenServer(const std::string& dir) : dir_(dir), server_([this](int fd) { serve(fd); }) {
-    std::string command = "cd " + dir + " && openssl ecparam -name prime256v1 -genkey -noout -out key.pem 2>/dev/null && "
+    std::string command = "cd " + dir +
+                          " && openssl ecparam -name prime256v1 -genkey -noout -out key.pem 2>/dev/null && "
                           "openssl req -x509 -new -key key.pem -subj /CN=token -days 30 -out cert.pem 2>/dev/null && "
                           "openssl x509 -in cert.pem -outform der -out cert.der";
     EXPECT_EQ(::system(command.c_str()), 0);
@@ -338,15 +346,23 @@ class TokenServer {
     if (alice) ++with_password;
     if (!alice && head.find("Authorization:") != head.npos) return answer(fd, "401 Unauthorized", "", "{}");
     std::string scope;
-    if (size_t at = head.find("scope="); at != head.npos) scope = *percent_decode(head.substr(at + 6, head.find_first_of("& ", at) - at - 6));
+    if (size_t at = head.find("scope="); at != head.npos)
+      scope = *percent_decode(head.substr(at + 6, head.find_first_of("& ", at) - at - 6));
     auto parts = split(scope, ':');
     json::array access;
     if (parts.size() == 3 && (alice || parts[1] == "open"))
       access.push_back({{"type", "repository"}, {"name", parts[1]}, {"actions", {"pull", "push"}}});
     int64_t now = ::time(nullptr);
-    std::string header = to_text(json::object{{"alg", "ES256"}, {"typ", "JWT"}, {"x5c", {base64_encode(read_text(dir_ + "/cert.der"))}}});
-    std::string payload = to_text(json::object{{"iss", "token"}, {"sub", "x"}, {"aud", "reg"}, {"exp", now + 60}, {"nbf", now - 10},
-                                               {"iat", now}, {"jti", std::to_string(asked)}, {"access", access}});
+    std::string header = to_text(
+        json::object{{"alg", "ES256"}, {"typ", "JWT"}, {"x5c", {base64_encode(read_text(dir_ + "/cert.der"))}}});
+    std::string payload = to_text(json::object{{"iss", "token"},
+                                               {"sub", "x"},
+                                               {"aud", "reg"},
+                                               {"exp", now + 60},
+                                               {"nbf", now - 10},
+                                               {"iat", now},
+                                               {"jti", std::to_string(asked)},
+                                               {"access", access}});
     std::string text = base64url_encode(header) + "." + base64url_encode(payload);
     answer(fd, "200 OK", "", to_text(json::object{{"token", text + "." + sign(text)}}));
   }
@@ -373,15 +389,17 @@ TEST_F(Registries, bearer_authentication) {
   if (!have("openssl")) GTEST_SKIP() << "openssl is missing";
   fs::create_directory(dir_.path() + "/t");
   TokenServer tokens(dir_.path() + "/t");
-  DebianRegistry registry(dir_.path() + "/r", "auth: {token: {realm: \"" + tokens.realm() + "\", service: reg, issuer: token, rootcertbundle: " +
-                                                  tokens.cert() + "}}\n");
+  DebianRegistry registry(dir_.path() + "/r", "auth: {token: {realm: \"" + tokens.realm() +
+                                                  "\", service: reg, issuer: token, rootcertbundle: " + tokens.cert() +
+                                                  "}}\n");
   registry.push(sample(1000), "open:1", "--dest-creds alice:secret");
   registry.push(sample(1000), "closed:1", "--dest-creds alice:secret");
   auto store = open("s");
   auto anonymous = pull(*store, registry.host() + "/open:1");
   EXPECT_TRUE(anonymous.ok()) << anonymous.error().text();
   EXPECT_EQ(pull(*store, registry.host() + "/closed:1").error().code(), Code::unauthorized);
-  EXPECT_EQ(pull(*store, registry.host() + "/closed:1", {{registry.host(), "alice", "wrong", ""}}).error().code(), Code::unauthorized);
+  EXPECT_EQ(pull(*store, registry.host() + "/closed:1", {{registry.host(), "alice", "wrong", ""}}).error().code(),
+            Code::unauthorized);
   int before = tokens.asked;
   auto known = pull(*store, registry.host() + "/closed:1", {{registry.host(), "alice", "secret", ""}});
   EXPECT_TRUE(known.ok()) << known.error().text();
@@ -398,7 +416,8 @@ TEST_F(Registries, authorisation_stays_with_its_host) {
   });
   Server front([&](int fd) {
     std::string head = read_head(fd);
-    if (to_lower(head).find("authorization:") == head.npos) return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
+    if (to_lower(head).find("authorization:") == head.npos)
+      return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
     answer(fd, "307 Temporary Redirect", "Location: http://" + elsewhere.host() + "/v2/x\r\n", "");
   });
   auto store = open("s");
@@ -414,7 +433,8 @@ TEST_F(Registries, a_server_that_lies_or_misbehaves_is_an_error) {
   };
   const std::string manifest = R"({"schemaVersion":2,"manifests":[]})";
   for (const Row& row : {
-           Row{"wrong digest header", "200 OK", "Docker-Content-Digest: sha256:" + std::string(64, 'a') + "\r\n", manifest, Code::invalid},
+           Row{"wrong digest header", "200 OK", "Docker-Content-Digest: sha256:" + std::string(64, 'a') + "\r\n",
+               manifest, Code::invalid},
            Row{"no manifest", "200 OK", "", "<html>", Code::invalid},
            Row{"an index of nothing", "200 OK", "", manifest, Code::not_found},
            Row{"too large", "200 OK", "", std::string(5 << 20, ' '), Code::too_large},
@@ -470,7 +490,9 @@ TEST_F(Registries, a_pull_can_be_stopped) {
 
 // ---- cut off ----
 
-int tries(int usual, int thorough) { return std::getenv("CORACLE_LONG") && std::string(std::getenv("CORACLE_LONG")) == "1" ? thorough : usual; }
+int tries(int usual, int thorough) {
+  return std::getenv("CORACLE_LONG") && std::string(std::getenv("CORACLE_LONG")) == "1" ? thorough : usual;
+}
 
 TEST_F(Registries, goes_on_where_the_network_was_cut) {
   DebianRegistry registry(dir_.path() + "/r", "");
@@ -519,7 +541,8 @@ TEST_F(Registries, killed_at_any_moment_nothing_is_half_made) {
     ::waitpid(child, &status, 0);
     auto store = open("killed");
     ASSERT_TRUE(store) << "seed " << seed << " round " << i;
-    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status)) << "seed " << seed << " round " << i << ": " << WEXITSTATUS(status);
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status))
+        << "seed " << seed << " round " << i << ": " << WEXITSTATUS(status);
     ASSERT_TRUE(fs::is_empty(dir_.path() + "/killed/staging"));
     for (const auto& listed : store->list()) {
       ++whole;
@@ -543,7 +566,8 @@ TEST_F(Registries, a_damaged_partial_download_begins_again) {
   registry.push(image, "app:1");
   auto store = open("s");
   std::string packed = pack(image.layers[0].tar, Packing::gzip);
-  for (const std::string& bad : {std::string(1000, 'x'), packed.substr(0, 500) + "y" + packed.substr(501, 1000), packed + "more"}) {
+  for (const std::string& bad :
+       {std::string(1000, 'x'), packed.substr(0, 500) + "y" + packed.substr(501, 1000), packed + "more"}) {
     write_text(dir_.path() + "/s/partial/" + digest_of(packed).hex(), bad);
     auto got = pull(*store, registry.host() + "/app:1");
     ASSERT_TRUE(got.ok()) << got.error().text();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store from outside: archives in, images listed, mounted, removed; what a crash or a second process finds. Needs root.
+// The store from outside: archives in, images listed, mounted, removed; what a crash or a second process finds. Needs
+// root.
 #include "runtime/image/store.h"
 
 #include <gtest/gtest.h>
@@ -55,8 +56,12 @@ class StoreTest : public testing::Test {
 };
 
 TestImage two_layers() {
-  return {{{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"etc/two", 'f', "2"}, {"full", 'd', "", 0711, 9, 9},
-                      {"full/a", 'f', "a"}, {"etc/passwd", 'f', "root:x:0:0::/:\nweb:x:33:34::/:\n"},
+  return {{{make_tar({{"etc", 'd', "", 0755},
+                      {"etc/one", 'f', "1"},
+                      {"etc/two", 'f', "2"},
+                      {"full", 'd', "", 0711, 9, 9},
+                      {"full/a", 'f', "a"},
+                      {"etc/passwd", 'f', "root:x:0:0::/:\nweb:x:33:34::/:\n"},
                       {"etc/group", 'f', "adm:x:4:web\n"}})},
            {make_tar({{"etc/.wh.one", 'f'}, {"etc/three", 'f', "3"}, {"full/.wh..wh..opq", 'f'}, {"full/b", 'f', "b"}}),
             Packing::zstd}}};
@@ -92,7 +97,8 @@ TEST_F(StoreTest, is_private) {
   ::chmod(dir_.path().c_str(), 0755);
   pid_t child = ::fork();
   if (child == 0) {
-    bool denied = ::setgid(65534) == 0 && ::setuid(65534) == 0 && ::access((dir_.path() + "/state/layers").c_str(), F_OK) != 0;
+    bool denied =
+        ::setgid(65534) == 0 && ::setuid(65534) == 0 && ::access((dir_.path() + "/state/layers").c_str(), F_OK) != 0;
     ::_exit(denied ? 0 : 1);
   }
   int status = 0;
@@ -157,7 +163,8 @@ TEST_F(StoreTest, shares_layers_and_deletes_the_last_user) {
   ASSERT_TRUE(store_->remove("localhost/one:1").ok());
   EXPECT_EQ(count("layers"), 2u);
   EXPECT_EQ(count("configs"), 1u);
-  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/two:1")->id)), "base f 644 0:0 b\ntwo f 644 0:0 \n");
+  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/two:1")->id)),
+            "base f 644 0:0 b\ntwo f 644 0:0 \n");
   EXPECT_EQ(store_->remove("localhost/one:1").error().code(), Code::not_found);
   ASSERT_TRUE(store_->remove("localhost/two:1").ok());
   EXPECT_EQ(count("layers"), 0u);
@@ -185,7 +192,8 @@ TEST_F(StoreTest, snapshots_are_written_apart) {
   ASSERT_TRUE(snapshots.create("b", id).ok());
   EXPECT_EQ(snapshots.create("a", id).error().code(), Code::already_exists);
   EXPECT_EQ(snapshots.create("c", "sha256:" + std::string(64, '0')).error().code(), Code::not_found);
-  for (const char* bad : {"", ".", "..", "a/b", "-a", "../x", "a b"}) EXPECT_EQ(snapshots.create(bad, id).error().code(), Code::invalid) << bad;
+  for (const char* bad : {"", ".", "..", "a/b", "-a", "../x", "a b"})
+    EXPECT_EQ(snapshots.create(bad, id).error().code(), Code::invalid) << bad;
   {
     auto a = snapshots.mount("a"), b = snapshots.mount("b");
     ASSERT_TRUE(a.ok()) << a.error().text();
@@ -258,7 +266,8 @@ TEST_F(StoreTest, refuses_archives_that_lie) {
   for (auto& [name, content] : mixed)
     if (name.ends_with("layer.tar")) content = make_tar({{"other"}});
   for (const Row& row : {
-           Row{"another layer under the digest", lie([&](auto& f) { f[layer_name] = pack(make_tar({{"evil"}}), Packing::gzip); })},
+           Row{"another layer under the digest",
+               lie([&](auto& f) { f[layer_name] = pack(make_tar({{"evil"}}), Packing::gzip); })},
            Row{"a layer with something behind it", lie([&](auto& f) { f[layer_name] += "x"; })},
            Row{"a layer cut short", lie([&](auto& f) { f[layer_name].resize(f[layer_name].size() - 9); })},
            Row{"no layer", lie([&](auto& f) { f.erase(layer_name); })},
@@ -267,9 +276,11 @@ TEST_F(StoreTest, refuses_archives_that_lie) {
            Row{"an index that is none", lie([&](auto& f) { f["index.json"] = "[1"; })},
            Row{"an empty archive", {}},
            Row{"layers that are not what the configuration says", mixed},
-           Row{"docker: a name outside", {{"manifest.json", R"([{"Config":"../../../../etc/passwd","RepoTags":["a:1"],"Layers":[]}])"}}},
+           Row{"docker: a name outside",
+               {{"manifest.json", R"([{"Config":"../../../../etc/passwd","RepoTags":["a:1"],"Layers":[]}])"}}},
            Row{"docker: no list", {{"manifest.json", "{}"}}},
-           Row{"docker: names that are none", {{"manifest.json", R"([{"Config":"c","RepoTags":[1],"Layers":[]}])"}, {"c", "{}"}}},
+           Row{"docker: names that are none",
+               {{"manifest.json", R"([{"Config":"c","RepoTags":[1],"Layers":[]}])"}, {"c", "{}"}}},
        }) {
     auto got = import(archive_of(row.files));
     ASSERT_FALSE(got.ok()) << row.name;
@@ -313,7 +324,8 @@ TEST_F(StoreTest, resolves_users_by_files_it_does_not_trust) {
   EXPECT_EQ(user({{"etc/passwd", 'l', dir_.path() + "/secret"}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc", 'l', dir_.path()}, {"passwd", 'f', "x"}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc/passwd", 'p'}}, "web").error().code(), Code::invalid) << "and does not wait for a writer";
-  EXPECT_EQ(user({{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, "web").error().code(), Code::invalid) << "/dev/zero";
+  EXPECT_EQ(user({{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, "web").error().code(), Code::invalid)
+      << "/dev/zero";
   EXPECT_EQ(user({{"etc/passwd", 'd'}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc/passwd", 'f', std::string(2 << 20, 'x')}}, "1").error().code(), Code::too_large);
   EXPECT_EQ(user({{"a", 'f'}}, "12")->uid, 12u) << "no files at all";
@@ -323,7 +335,8 @@ TEST_F(StoreTest, an_image_of_nothing_and_an_opaque_root_work) {
   auto nothing = import(archive_of(oci_layout({}, "localhost/scratch:1")));
   ASSERT_TRUE(nothing.ok()) << nothing.error().text();
   EXPECT_EQ(look(store_->snapshots().mount_image(nothing->front().id)), "");
-  auto opaque = import(archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1")));
+  auto opaque = import(
+      archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1")));
   ASSERT_TRUE(opaque.ok()) << opaque.error().text();
   EXPECT_EQ(look(store_->snapshots().mount_image(opaque->front().id)), "new f 644 0:0 \n");
 }
@@ -337,7 +350,8 @@ TEST_F(StoreTest, many_layers_mount_in_every_way) {
   EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 60);
 
   sys::Overlay overlay;
-  for (const auto& entry : fs::directory_iterator(dir_.path() + "/state/layers")) overlay.lower.push_back(entry.path().string() + "/diff");
+  for (const auto& entry : fs::directory_iterator(dir_.path() + "/state/layers"))
+    overlay.lower.push_back(entry.path().string() + "/diff");
   overlay.staging = dir_.path();
   auto classic = sys::mount_overlay(overlay, sys::OverlayWay::classic);
   EXPECT_EQ(look(classic), whole);

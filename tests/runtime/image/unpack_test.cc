@@ -114,11 +114,19 @@ TEST_F(Unpack, keeps_everything_a_file_has) {
 
 TEST_F(Unpack, the_last_entry_of_a_name_wins) {
   auto done = unpack(make_tar({
-      {"a", 'f', "one"}, {"a", 'f', "two"},
-      {"b", 'd'}, {"b/x", 'f', "x"}, {"b", 'f', "file"},
-      {"c", 'l', "/nowhere"}, {"c", 'd', "", 0755}, {"c/y", 'f', "y"},
-      {"d", 'd', "", 0700}, {"d/z", 'f', "z"}, {"d", 'd', "", 0755},
-      {"e", 'f', "e"}, {"e", 'h', "e"},
+      {"a", 'f', "one"},
+      {"a", 'f', "two"},
+      {"b", 'd'},
+      {"b/x", 'f', "x"},
+      {"b", 'f', "file"},
+      {"c", 'l', "/nowhere"},
+      {"c", 'd', "", 0755},
+      {"c/y", 'f', "y"},
+      {"d", 'd', "", 0700},
+      {"d/z", 'f', "z"},
+      {"d", 'd', "", 0755},
+      {"e", 'f', "e"},
+      {"e", 'h', "e"},
   }));
   ASSERT_TRUE(done.ok()) << done.error().text();
   EXPECT_EQ(read_text(target_ + "/a"), "two");
@@ -131,14 +139,21 @@ TEST_F(Unpack, the_last_entry_of_a_name_wins) {
 
 TEST_F(Unpack, whiteouts_become_the_overlays) {
   auto done = unpack(make_tar({
-      {".wh.gone", 'f'},
-      {"dir/.wh..wh..opq", 'f'},
-      {"dir/mine", 'f', "m"},
-      {"new", 'd'}, {".wh.new", 'f'},             // what this layer brings stays, what is below does not
-      {".wh.later", 'f'}, {"later", 'd', "", 0755}, {"later/x", 'f', "x"},
-      {"kept", 'f', "k"}, {".wh.kept", 'f'},
-      {".wh..wh.plnk", 'd'}, {".wh.through", 'f'}, {"through/deep", 'f', "t"},
-  }), false);
+                         {".wh.gone", 'f'},
+                         {"dir/.wh..wh..opq", 'f'},
+                         {"dir/mine", 'f', "m"},
+                         {"new", 'd'},
+                         {".wh.new", 'f'},  // what this layer brings stays, what is below does not
+                         {".wh.later", 'f'},
+                         {"later", 'd', "", 0755},
+                         {"later/x", 'f', "x"},
+                         {"kept", 'f', "k"},
+                         {".wh.kept", 'f'},
+                         {".wh..wh.plnk", 'd'},
+                         {".wh.through", 'f'},
+                         {"through/deep", 'f', "t"},
+                     }),
+                     false);
   ASSERT_TRUE(done.ok()) << done.error().text();
   auto gone = stat("gone");
   EXPECT_TRUE(S_ISCHR(gone.st_mode) && gone.st_rdev == 0);
@@ -208,15 +223,25 @@ TEST_F(Unpack, links_lead_about_inside_but_never_out) {
     } else if (done) {
       EXPECT_NE(std::string(row.name).find("link"), std::string::npos) << row.name << " was not refused";
     } else {
-      EXPECT_TRUE(done.error().code() == Code::invalid || done.error().code() == Code::not_found) << row.name << ": " << done.error().text();
+      EXPECT_TRUE(done.error().code() == Code::invalid || done.error().code() == Code::not_found)
+          << row.name << ": " << done.error().text();
     }
   }
 }
 
 TEST_F(Unpack, images_do_not_speak_to_the_overlay_in_our_name) {
-  auto done = unpack(make_tar({{"f", 'f', "", 0644, 0, 0, 0,
-                                {{"trusted.overlay.redirect", "/etc"}, {"user.overlay.opaque", "y"},
-                                 {"trusted.other", "x"}, {"security.selinux", "x"}, {"user.fine", "y"}}},
+  auto done = unpack(make_tar({{"f",
+                                'f',
+                                "",
+                                0644,
+                                0,
+                                0,
+                                0,
+                                {{"trusted.overlay.redirect", "/etc"},
+                                 {"user.overlay.opaque", "y"},
+                                 {"trusted.other", "x"},
+                                 {"security.selinux", "x"},
+                                 {"user.fine", "y"}}},
                                {"d", 'd', "", 0755, 0, 0, 0, {{"trusted.overlay.opaque", "y"}}}}));
   ASSERT_TRUE(done.ok()) << done.error().text();
   for (const char* key : {"trusted.overlay.redirect", "user.overlay.opaque", "trusted.other", "security.selinux"})

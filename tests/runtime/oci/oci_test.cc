@@ -87,24 +87,85 @@ TEST(OciValidate, refuses_what_no_container_may_ask) {
       {"cwd", [](Spec& s) { s.process.cwd = "tmp"; }, "process.cwd \"tmp\" is not absolute"},
       {"uid", [](Spec& s) { s.process.user.uid = 0x80000000; }, "process.user.uid"},
       {"group", [](Spec& s) { s.process.user.additional_gids = {0xffffffff}; }, "additionalGids"},
-      {"capability", [](Spec& s) { s.process.capabilities->ambient = {"CAP_NONE"}; }, "unknown capability \"CAP_NONE\""},
-      {"rlimit twice", [](Spec& s) { s.process.rlimits = {{"RLIMIT_CPU", 1, 1}, {"RLIMIT_CPU", 1, 1}}; }, "stands twice"},
-      {"rlimit", [](Spec& s) { s.process.rlimits = {{"RLIMIT_CPU", 2, 1}}; }, "above the hard one"},
+      {"capability", [](Spec& s) { s.process.capabilities->ambient = {"CAP_NONE"}; },
+       "unknown capability \"CAP_NONE\""},
+      {"rlimit twice",
+       [](Spec& s) {
+         s.process.rlimits = {{"RLIMIT_CPU", 1, 1}, {"RLIMIT_CPU", 1, 1}};
+       },
+       "stands twice"},
+      {"rlimit",
+       [](Spec& s) {
+         s.process.rlimits = {{"RLIMIT_CPU", 2, 1}};
+       },
+       "above the hard one"},
       {"oom", [](Spec& s) { s.process.oom_score_adj = 1001; }, "oomScoreAdj"},
-      {"relative mount", [](Spec& s) { s.mounts.push_back({"data", "tmpfs", "", {}, nullptr}); }, "is not absolute"},
-      {"root mount", [](Spec& s) { s.mounts.push_back({"/", "tmpfs", "", {}, nullptr}); }, "the root's place"},
-      {"climbing mount", [](Spec& s) { s.mounts.push_back({"/a/../b", "tmpfs", "", {}, nullptr}); }, "holds \"..\""},
-      {"false proc", [](Spec& s) { s.mounts.push_back({"/proc", "tmpfs", "", {}, nullptr}); }, "only a procfs"},
-      {"in proc", [](Spec& s) { s.mounts.push_back({"/proc/self/attr", "bind", "/x", {}, nullptr}); }, "nothing may be mounted"},
-      {"namespace", [](Spec& s) { s.linux_.namespaces = {{"time", ""}}; }, "linux.namespaces: time"},
-      {"user namespace", [](Spec& s) { s.linux_.namespaces = {{"user", ""}}; }, "linux.namespaces: user"},
-      {"unknown namespace", [](Spec& s) { s.linux_.namespaces = {{"moon", ""}}; }, "unknown type"},
-      {"device", [](Spec& s) { s.linux_.devices = {{"null", "c", 1, 3, {}, {}, {}}}; }, "is not absolute"},
-      {"device type", [](Spec& s) { s.linux_.devices = {{"/dev/x", "z", 1, 3, {}, {}, {}}}; }, "type \"z\""},
-      {"rule", [](Spec& s) { s.linux_.resources.devices = {{true, "c", 1, 3, "rx"}}; }, "access \"rx\""},
+      {"relative mount",
+       [](Spec& s) {
+         s.mounts.push_back({"data", "tmpfs", "", {}, nullptr});
+       },
+       "is not absolute"},
+      {"root mount",
+       [](Spec& s) {
+         s.mounts.push_back({"/", "tmpfs", "", {}, nullptr});
+       },
+       "the root's place"},
+      {"climbing mount",
+       [](Spec& s) {
+         s.mounts.push_back({"/a/../b", "tmpfs", "", {}, nullptr});
+       },
+       "holds \"..\""},
+      {"false proc",
+       [](Spec& s) {
+         s.mounts.push_back({"/proc", "tmpfs", "", {}, nullptr});
+       },
+       "only a procfs"},
+      {"in proc",
+       [](Spec& s) {
+         s.mounts.push_back({"/proc/self/attr", "bind", "/x", {}, nullptr});
+       },
+       "nothing may be mounted"},
+      {"namespace",
+       [](Spec& s) {
+         s.linux_.namespaces = {{"time", ""}};
+       },
+       "linux.namespaces: time"},
+      {"user namespace",
+       [](Spec& s) {
+         s.linux_.namespaces = {{"user", ""}};
+       },
+       "linux.namespaces: user"},
+      {"unknown namespace",
+       [](Spec& s) {
+         s.linux_.namespaces = {{"moon", ""}};
+       },
+       "unknown type"},
+      {"device",
+       [](Spec& s) {
+         s.linux_.devices = {{"null", "c", 1, 3, {}, {}, {}}};
+       },
+       "is not absolute"},
+      {"device type",
+       [](Spec& s) {
+         s.linux_.devices = {{"/dev/x", "z", 1, 3, {}, {}, {}}};
+       },
+       "type \"z\""},
+      {"rule",
+       [](Spec& s) {
+         s.linux_.resources.devices = {{true, "c", 1, 3, "rx"}};
+       },
+       "access \"rx\""},
       {"masked", [](Spec& s) { s.linux_.masked_paths = {"proc/keys"}; }, "is not absolute"},
-      {"unified", [](Spec& s) { s.linux_.resources.unified = {{"../memory.max", "1"}}; }, "is no controller's file"},
-      {"unified core", [](Spec& s) { s.linux_.resources.unified = {{"cgroup.procs", "1"}}; }, "is no controller's file"},
+      {"unified",
+       [](Spec& s) {
+         s.linux_.resources.unified = {{"../memory.max", "1"}};
+       },
+       "is no controller's file"},
+      {"unified core",
+       [](Spec& s) {
+         s.linux_.resources.unified = {{"cgroup.procs", "1"}};
+       },
+       "is no controller's file"},
       {"propagation", [](Spec& s) { s.linux_.rootfs_propagation = "wild"; }, "rootfsPropagation"},
       {"version", [](Spec& s) { s.version = "2.0"; }, "ociVersion"},
   };
@@ -123,12 +184,13 @@ TEST(OciValidate, allows_sysctls_of_own_namespaces_only) {
     const char* name;
     bool net, ipc, uts, want;
   };
-  for (const Row& row : {Row{"net.core.somaxconn", true, true, true, true}, Row{"net.core.somaxconn", false, true, true, false},
-                         Row{"kernel.shmmax", true, true, true, true}, Row{"kernel.shmmax", true, false, true, false},
-                         Row{"fs.mqueue.msg_max", true, true, true, true}, Row{"kernel.domainname", true, true, false, false},
-                         Row{"kernel.core_pattern", true, true, true, false}, Row{"vm.overcommit_memory", true, true, true, false},
-                         Row{"net..ipv4", true, true, true, false}, Row{"net.ipv4.x y", true, true, true, false},
-                         Row{"net/ipv4/ip_forward", true, true, true, true}}) {
+  for (const Row& row :
+       {Row{"net.core.somaxconn", true, true, true, true}, Row{"net.core.somaxconn", false, true, true, false},
+        Row{"kernel.shmmax", true, true, true, true}, Row{"kernel.shmmax", true, false, true, false},
+        Row{"fs.mqueue.msg_max", true, true, true, true}, Row{"kernel.domainname", true, true, false, false},
+        Row{"kernel.core_pattern", true, true, true, false}, Row{"vm.overcommit_memory", true, true, true, false},
+        Row{"net..ipv4", true, true, true, false}, Row{"net.ipv4.x y", true, true, true, false},
+        Row{"net/ipv4/ip_forward", true, true, true, true}}) {
     EXPECT_EQ(check_sysctls({{row.name, "1"}}, row.net, row.ipc, row.uts).ok(), row.want) << row.name;
   }
   EXPECT_FALSE(check_sysctls({{"net.core.somaxconn", "1\n2"}}, true, true, true).ok());
@@ -139,7 +201,8 @@ TEST(OciValidate, allows_sysctls_of_own_namespaces_only) {
 TEST(OciCapabilities, know_the_kernel_s_names) {
   EXPECT_EQ(capability_number("CAP_CHOWN"), 0);
   EXPECT_EQ(capability_number("CAP_NET_RAW"), 13);
-  for (const char* bad : {"NET_RAW", "CAP_", "CAP_0", "13", "cap_chown", ""}) EXPECT_FALSE(capability_number(bad)) << bad;
+  for (const char* bad : {"NET_RAW", "CAP_", "CAP_0", "13", "cap_chown", ""})
+    EXPECT_FALSE(capability_number(bad)) << bad;
   auto all = all_capabilities();
   EXPECT_GE(all.size(), 41u);
   EXPECT_EQ(all[0], "CAP_CHOWN");

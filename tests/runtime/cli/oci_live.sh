@@ -1,0 +1,79 @@
+#!/bin/sh
+# coracle-oci through the life of containers, as a caller of any OCI runtime would use it.
+#   oci_live.sh CORACLE_OCI CORACLE_PAUSE
+oci=$1
+pause=$2
+if [ "$(id -u)" != 0 ]; then echo "skipped: needs root"; exit 77; fi
+busybox=$(command -v busybox) || { echo "skipped: needs busybox-static"; exit 77; }
+grep -q ' - cgroup2 ' /proc/self/mountinfo || { echo "skipped: needs cgroup v2"; exit 77; }
+
+work=$(mktemp -d /tmp/coracle-oci-XXXXXX)
+failed=0
+run() { "$oci" --root "$work/root" --pause "$pause" "$@"; }
+expect() { # NAME WANT GOT
+  if [ "$2" = "$3" ]; then echo "ok - $1"; else echo "not ok - $1: want '$2', got '$3'"; failed=1; fi
+}
+clean() {
+  for id in $(run list -f json | grep -o '"id":"[^"]*"' | cut -d'"' -f4); do run delete --force "$id"; done
+  rm -rf "$work"
+}
+trap clean EXIT
+
+mkdir -p "$work/b/rootfs/bin"
+cp "$busybox" "$work/b/rootfs/bin/busybox"
+ln -s busybox "$work/b/rootfs/bin/sh"
+for name in sleep cat echo hostname id; do ln -s busybox "$work/b/rootfs/bin/$name"; done
+
+run spec --bundle "$work/b"
+expect "spec writes a configuration" 0 $?
+run spec --bundle "$work/b" 2>/dev/null
+expect "spec does not overwrite" 1 $?
+set_args() { # JSON: in place of the list of arguments
+  awk -v args="$1" '/"args": \[/ { print "        \"args\": " args ","; skip = 1; next }
+                    skip && /\]/ { skip = 0; next } !skip { print }' "$work/b/config.json.base" > "$work/b/config.json"
+}
+mv "$work/b/config.json" "$work/b/config.json.base"
+
+set_args '["sh", "-c", "echo from $(hostname); exit 3"]'
+out=$(run run --bundle "$work/b" one)
+expect "run gives the exit code" 3 $?
+expect "run passes its output on" "from coracle" "$out"
+run state one 2>/dev/null
+expect "run leaves nothing" 1 $?
+
+set_args '["sleep", "1000"]'
+run run -d --bundle "$work/b" --pid-file "$work/pid" two
+expect "run --detach returns" 0 $?
+expect "state says running" '"running"' "$(run state two | sed -n 's/.*"status": \(.*\),/\1/p')"
+expect "the pid file names the process" "sleep" "$(cut -d' ' -f1 < /proc/"$(cat "$work/pid")"/comm)"
+expect "exec runs beside it" "hi there" "$(run exec -e WHO=there two sh -c 'echo hi $WHO')"
+run exec two sh -c 'exit 5'
+expect "exec gives the exit code" 5 $?
+run delete two 2>/dev/null
+expect "delete refuses what runs" 1 $?
+run kill two KILL
+expect "kill" 0 $?
+for _ in 1 2 3 4 5 6 7 8 9 10; do run state two | grep -q stopped && break; done
+run delete two
+expect "delete" 0 $?
+
+set_args '["sh", "-c", "echo started > /dev/shm/x; cat /dev/shm/x"]'
+run create --bundle "$work/b" three > "$work/out"
+expect "create" 0 $?
+expect "create does not start" "" "$(cat "$work/out")"
+expect "state says created" '"created"' "$(run state three | sed -n 's/.*"status": \(.*\),/\1/p')"
+run start three
+expect "start" 0 $?
+for _ in 1 2 3 4 5 6 7 8 9 10; do run state three | grep -q stopped && break; done
+expect "it ran then" "started" "$(cat "$work/out")"
+run start three 2>/dev/null
+expect "start works once" 1 $?
+run delete three
+
+set_args '["no-such-program"]'
+out=$(run run --bundle "$work/b" four 2>&1)
+expect "a missing program fails" 1 $?
+echo "$out" | grep -q 'exec: "no-such-program": executable file not found in $PATH' || { echo "not ok - message: $out"; failed=1; }
+expect "and leaves nothing" "[]" "$(run list -f json)"
+run features | grep -q ociVersionMax || { echo "not ok - features"; failed=1; }
+exit $failed
