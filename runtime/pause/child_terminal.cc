@@ -8,8 +8,6 @@
 namespace coracle::pause {
 namespace {
 
-constexpr int kCwd = -100;
-
 void hand_over(const Child& child, int terminal) noexcept {
   Report report{Note::terminal, {}};
   iovec part{&report, sizeof report};
