@@ -20,7 +20,7 @@ namespace coracle::registry {
 namespace {
 
 constexpr int kNameAttempts = 8;      // Source: apiserver registry/store.go
-constexpr int kConflictAttempts = 16;
+constexpr int kConflictAttempts = 64;
 constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
 
 bool has_status(const schema::KindInfo& info) { return info.subresource("status") != nullptr; }
