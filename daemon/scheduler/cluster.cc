@@ -54,7 +54,8 @@ Resources requests_of(const view::Pod& pod) {
     }
   }
   running.raise_to(starting);
-  for (const auto& [name, amount] : Resources::of(pod.spec().resources().requests()).all()) running.set(name, amount);
+  Resources whole = Resources::of(pod.spec().resources().requests());
+  for (const auto& [name, amount] : whole.all()) running.set(name, amount);
   running += Resources::of(pod.spec().overhead());
   return running;
 }

@@ -23,7 +23,8 @@ class Resources {
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);
   void raise_to(const Resources& other);  // the larger of each
-  const std::map<std::string, int64_t, std::less<>>& all() const { return amounts_; }
+  const std::map<std::string, int64_t, std::less<>>& all() const& { return amounts_; }
+  void all() && = delete;  // what it would refer to is about to go
 
  private:
   std::map<std::string, int64_t, std::less<>> amounts_;

@@ -54,7 +54,8 @@ Verdict too_small(const Object& pod, const NodeInfo& node, const Cluster&, const
   bool never = false;
   int64_t pods_max = node.allocatable.get("pods");
   if (pods_max > 0 && int64_t(node.pods.size()) + 1 > pods_max) verdict.reasons.push_back("Too many pods");
-  for (const auto& [name, amount] : requests_of(view::Pod(pod)).all()) {
+  Resources wanted = requests_of(view::Pod(pod));
+  for (const auto& [name, amount] : wanted.all()) {
     if (amount == 0 || name == "pods") continue;
     if (amount > node.allocatable.get(name) - node.requested.get(name))
       verdict.reasons.push_back("Insufficient " + name);

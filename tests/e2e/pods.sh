@@ -29,7 +29,8 @@ spec:
   - {name: first, $image, command: [sh, -c, 'echo made by init > /shared/file']}
   containers:
   - name: main
-    $image
+    image: localhost/busybox:latest
+    imagePullPolicy: Never
     workingDir: /tmp
     command: [sh, -c]
     args: ['echo \$(GREETING) \$\$(KEPT) \$COLOR \$PASSWORD \$NAME \$(pwd) \$(id -u) \$(id -g) \$LIMIT; cat /shared/file /conf/file.txt /sec/password; cat /down/labels; ls /var/run/secrets/kubernetes.io/serviceaccount; echo \$P_color']
@@ -71,7 +72,8 @@ spec:
   restartPolicy: Never
   containers:
   - name: main
-    $image
+    image: localhost/busybox:latest
+    imagePullPolicy: Never
     command:
     - sh
     - -c
@@ -118,7 +120,8 @@ spec:
   terminationGracePeriodSeconds: 5
   containers:
   - name: main
-    $image
+    image: localhost/busybox:latest
+    imagePullPolicy: Never
     command: [sh, -c, 'touch /tmp/ready; trap \"echo bye; exit 0\" TERM; while :; do sleep 1 & wait; done']
     startupProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1}
     readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1, failureThreshold: 1}
