@@ -8,6 +8,7 @@
 #include <csignal>
 #include <deque>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -21,6 +22,10 @@ namespace {
 constexpr std::chrono::seconds kCrewIdle{20};  // a thread without work leaves
 constexpr std::chrono::milliseconds kLinger{20};
 constexpr size_t kDrainBytesMax = 256 << 10;  // of a body that nobody wanted, so that the connection stays usable
+constexpr std::chrono::milliseconds kDrainTime{500};
+// How long a thread waits for the rest of a handshake or head; who takes longer waits without a thread.
+constexpr std::chrono::milliseconds kPatience{50};
+constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 
 // One connection's requests as a cpp-httplib stream: first the tamed head, then the body from the wire.
@@ -106,9 +111,13 @@ void serve_with_body(const httplib::Request&, httplib::Response& response, const
     if (!taken) return Error(Code::cancelled, "the rest of the body was not wanted");
     return Error(Code::bad_request, "the request body could not be read");
   });
-  size_t drained = 0;
-  if (!asked && current->reusable)
+  if (!asked && current->reusable) {
+    size_t drained = 0;
+    int status = response.status;  // which a failing reader overwrites
+    current->connection->set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
     complete = reader([&](const char*, size_t size) { return (drained += size) <= kDrainBytesMax; });
+    response.status = status;
+  }
   if (!complete) current->reusable = false;  // what is left of the body must not be read as a request
 }
 
@@ -146,6 +155,7 @@ struct Connection {
   uint64_t token = 0;
   bool greeted = false;       // the handshake is over
   SteadyTime rests_until{};   // closed when nothing comes by then
+  std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
   bool in_set = false;        // known to the ReadySet
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
@@ -177,11 +187,14 @@ struct Front::State {
   sys::ReadySet ready;
   sys::Bell bell;
   Guarded<Book> book;
+  std::optional<SteadyTime> door_opens;  // the doorman's own
   std::jthread doorman;
 
   // ---- doorman ----
   void keep_door(std::stop_token stop);
   void let_in(const Fd& listener);
+  void shut_door(const Error& why);
+  void open_door();
   void stirred(uint64_t token);
   std::stop_token notice_peer(Connection& connection);
   sys::Timeout close_the_overdue();
@@ -193,13 +206,16 @@ struct Front::State {
   ConnectionPtr next();
   void attend(const ConnectionPtr& connection);
   bool more_to_serve(TlsConnection& tls);
-  bool serve_one(Connection& connection);
+  enum class Served { again, later, never };  // may be used again; waits for the rest of a head; is to be closed
+  Served serve_one(Connection& connection);
+  Result<std::string> read_head(Connection& connection);
   bool refuse_one(Connection& connection, const Head& head, const Error& why);
   bool process(Connection& connection, const Head& head, const Handler& with);
 };
 
 void Front::State::keep_door(std::stop_token stop) {
   while (!stop.stop_requested()) {
+    open_door();
     for (uint64_t token : ready.wait(close_the_overdue())) {
       if (token == kBellToken) {
         bell.clear();
@@ -238,11 +254,24 @@ std::stop_token Front::State::notice_peer(Connection& connection) {
   return source.get_token();
 }
 
+// Out of descriptors, or of memory: to ask again at once would only spin.
+void Front::State::shut_door(const Error& why) {
+  log_warning("api", "no new connections for a moment", {{"why", why.text()}});
+  for (const Fd& listener : listeners) ready.remove(listener.get());
+  door_opens = std::chrono::steady_clock::now() + kDoorShut;
+}
+
+void Front::State::open_door() {
+  if (!door_opens || std::chrono::steady_clock::now() < *door_opens) return;
+  door_opens.reset();
+  for (size_t i = 0; i < listeners.size(); i++) (void)ready.add(listeners[i].get(), i + 1);  // it was in it before
+}
+
 void Front::State::let_in(const Fd& listener) {
   for (;;) {
     auto socket = sys::accept_tcp(listener);
     if (!socket) {
-      if (socket.error().code() != Code::unavailable) log_warning("api", socket.error().text());
+      if (socket.error().code() != Code::unavailable) shut_door(socket.error());
       return;
     }
     auto connection = std::make_shared<Connection>(*std::move(socket), tls.current());
@@ -261,7 +290,7 @@ sys::Timeout Front::State::close_the_overdue() {
   auto now = std::chrono::steady_clock::now();
   std::vector<ConnectionPtr> overdue;
   auto soonest = book.with([&](Book& b) {
-    auto at = SteadyTime::max();
+    auto at = door_opens.value_or(SteadyTime::max());
     for (auto it = b.resting.begin(); it != b.resting.end();) {
       if (it->second->rests_until <= now) {
         overdue.push_back(it->second);
@@ -348,12 +377,19 @@ void Front::State::work() {
 // Serves what has arrived. Leaves the connection broken when it cannot be used again.
 void Front::State::attend(const ConnectionPtr& connection) {
   if (!connection->greeted) {
-    if (!connection->tls.handshake(connection->rests_until)) return connection->tls.close();
+    auto patience = std::min(connection->rests_until, std::chrono::steady_clock::now() + kPatience);
+    auto greeted = connection->tls.handshake(patience);
+    if (!greeted && greeted.error().code() == Code::timeout) return;  // goes on when more has come, until rests_until
+    if (!greeted) return connection->tls.close();
     connection->greeted = true;
   }
-  while (more_to_serve(connection->tls))
-    if (!serve_one(*connection)) return connection->tls.close();
   connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
+  while (more_to_serve(connection->tls)) {
+    Served served = serve_one(*connection);
+    if (served == Served::never) return connection->tls.close();
+    if (served == Served::later) return void(connection->rests_until = *connection->head_until);
+    connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
+  }
 }
 
 // Lingers for a moment: the next request of a busy client is served without a detour by the doorman.
@@ -366,15 +402,25 @@ bool Front::State::more_to_serve(TlsConnection& tls) {
   return tls.has_buffered_input();
 }
 
-bool Front::State::serve_one(Connection& connection) {
-  connection.tls.set_read_deadline(std::chrono::steady_clock::now() + limits.head);
-  auto bytes = connection.tls.read_until("\r\n\r\n", kHeadBytesMax);
+// Errors: timeout when it is not whole yet and may still come.
+Result<std::string> Front::State::read_head(Connection& connection) {
+  auto now = std::chrono::steady_clock::now();
+  if (!connection.head_until) connection.head_until = now + limits.head;
+  if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
+  connection.tls.set_read_deadline(std::min(*connection.head_until, now + kPatience));
+  return connection.tls.read_until("\r\n\r\n", kHeadBytesMax);
+}
+
+Front::State::Served Front::State::serve_one(Connection& connection) {
+  auto bytes = read_head(connection);
   if (!bytes) {
+    if (bytes.error().code() == Code::timeout) return Served::later;
     if (bytes.error().code() == Code::too_large) refuse_one(connection, {}, bytes.error());
-    return false;
+    return Served::never;
   }
+  connection.head_until.reset();
   auto head = vet_head(*bytes);
-  if (!head) return refuse_one(connection, {}, head.error()), false;
+  if (!head) return refuse_one(connection, {}, head.error()), Served::never;
 
   bool occupies = is_long(*head);
   bool admitted = book.with([&](Book& b) {
@@ -386,11 +432,11 @@ bool Front::State::serve_one(Connection& connection) {
     ErrorDetails details;
     details.retry_after_seconds = 1;
     Error busy = Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
-    return refuse_one(connection, *head, busy) && !head->has_body();
+    return refuse_one(connection, *head, busy) && !head->has_body() ? Served::again : Served::never;
   }
   Scope leave([&] { book.with([&](Book& b) { (occupies ? b.watches : b.requests)--; }); });
   connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
-  return process(connection, *head, handler);
+  return process(connection, *head, handler) ? Served::again : Served::never;
 }
 
 bool Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {

@@ -121,10 +121,8 @@ Result<void> TlsConnection::handshake(Deadline deadline) {
       return ssl_error(Code::bad_request, "TLS handshake");
     }
     auto woken = sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
-    if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline) {
-      broken_ = true;
-      return Error(Code::timeout, "TLS handshake");
-    }
+    if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline)
+      return Error(Code::timeout, "TLS handshake");  // may be gone on with
   }
 }
 

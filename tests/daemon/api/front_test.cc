@@ -239,6 +239,37 @@ TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
   BIO_free_all(silent);
 }
 
+TEST_F(FrontTest, holds_no_thread_for_those_who_send_slowly) {
+  FrontLimits limits;
+  limits.requests = 1, limits.watches = 1;
+  start(limits);
+  std::vector<std::unique_ptr<RawClient>> slow;
+  for (int i = 0; i < 60; i++) {
+    slow.push_back(std::make_unique<RawClient>(port));
+    slow.back()->send("GET /slow HTTP/1.1\r\nHost: ");
+  }
+  EXPECT_EQ(RawClient(port).get("/x").status, 200);
+  EXPECT_LE(front->counts().threads, 1 + 1 + kCrewSpare);
+  for (auto& client : slow) client->send("x\r\n\r\n");
+  int served = 0;
+  for (auto& client : slow) {
+    int status = client->receive().status;
+    EXPECT_TRUE(status == 200 || status == 429) << status;
+    served += status == 200;
+  }
+  EXPECT_GT(served, 0);
+}
+
+TEST_F(FrontTest, does_not_wait_long_for_a_body_that_nobody_wants) {
+  start();
+  RawClient client(port);
+  auto before = std::chrono::steady_clock::now();
+  client.send("POST /ignore HTTP/1.1\r\nContent-Length: 100\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 200);
+  EXPECT_TRUE(client.at_end());
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+}
+
 TEST_F(FrontTest, stops_with_everything_still_open) {
   start();
   RawClient resting(port), watcher(port);
