@@ -247,9 +247,11 @@ int64_t field_kib(const std::string& text, const std::string& name) {
   return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + name.size() + 2, nullptr, 10);
 }
 
-int64_t pss_kib(const std::string& pid) { return field_kib("\n" + slurp("/proc/" + pid + "/smaps_rollup"), "Pss"); }
+int64_t pss_kib(const std::string& pid, const char* part = "Pss") {
+  return field_kib("\n" + slurp("/proc/" + pid + "/smaps_rollup"), part);
+}
 
-double cpu_seconds(const std::string& pid) {
+double cpu_seconds(const std::string& pid) {  // with the threads that have ended
   std::string stat = slurp("/proc/" + pid + "/stat");
   size_t paren = stat.rfind(')');
   if (paren == std::string::npos) return 0;
@@ -297,6 +299,8 @@ int idle(int seconds, int64_t kernel_before_kib, const std::string& daemon, cons
   std::printf("bench: %zu pods, %d s idle\n", pauses.size(), seconds);
   std::printf("bench: kernel memory per pod, all in all: %.0f KiB\n",
               double(kernel_kib() - kernel_before_kib) / double(pauses.size()));
+  std::printf("bench: the daemon's PSS: %.1f MiB its own, %.1f MiB of files (program and libraries)\n",
+              double(pss_kib(daemon, "Pss_Anon")) / 1024, double(pss_kib(daemon, "Pss_File")) / 1024);
   bar(pss_kib(daemon) <= 25 * 1024, "daemon PSS %.1f MiB (bar 25)", double(pss_kib(daemon)) / 1024);
   bar(each <= 0.1 * 1024, "our other processes %.1f KiB PSS per pod (bar 102)", each);
   bar(share <= 0.2, "CPU %.3f %% of a core (bar 0.2)", share);
