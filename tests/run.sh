@@ -3,8 +3,8 @@
 # Runs the tests: installs what they need from Debian by name, builds, runs, and ends with the line
 # "N passed, N failed, N skipped". What cannot run on this machine is skipped by name, with the reason.
 #
-#   sudo tests/run.sh            everything a CI machine can do, about 20 minutes on 2 cores, virtual machine included
-#   sudo tests/run.sh --long     adds soak, hundreds of power cuts, fuzzing time, benchmarks, thread sanitizer
+#   sudo tests/run.sh            unit, live and end-to-end tests and the fuzzers' corpus, about 20 minutes on 2 cores
+#   sudo tests/run.sh --long     adds the sanitizers, the virtual machine with its power cuts, and the benchmarks
 #        tests/run.sh --unit     unit tests only, seconds once built
 #        tests/run.sh --only P   only the parts whose name matches P: unit live e2e sanitize vm fuzz tsan bench
 set -uo pipefail
@@ -122,7 +122,7 @@ if wants live; then say "live: real kernel objects, in namespaces of their own";
 if wants fuzz || { [ -z "$only" ] && [ "$long" = 0 ]; }; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
 if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e; fi
 
-if wants sanitize; then
+if [ "$only" = sanitize ] || { [ "$long" = 1 ] && wants sanitize; }; then
   say "sanitize: address and undefined behaviour"
   if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true && compile "$build-asan"; then
     export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -133,7 +133,7 @@ if wants sanitize; then
   fi
 fi
 
-if wants vm; then say "virtual machine: systemd, cgroup v2, power cuts"; run vm 2400 env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"; fi
+if [ "$only" = vm ] || { [ "$long" = 1 ] && wants vm; }; then say "virtual machine: systemd, cgroup v2, power cuts"; run vm 2400 env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"; fi
 
 if [ "$only" = tsan ] || [ "$long" = 1 ] && wants tsan; then
   say "sanitize: threads"

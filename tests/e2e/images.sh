@@ -29,7 +29,7 @@ expect_match "it is listed" '127.0.0.1:5999/app' c image list
 digest=$(in_ns skopeo inspect --tls-verify=false docker://127.0.0.1:5999/app:1 | jq -r .Digest)
 check "pull by digest" c image pull "127.0.0.1:5999/app@$digest"
 expect_fail "a tag that is not there" 'not found|unknown' c image pull 127.0.0.1:5999/app:none
-expect_fail "without the password" 'unauthorized|401|authentication' c image pull 127.0.0.1:5998/private/app:1
+expect_fail "without the password" 'Unauthorized|401|user name and a password' c image pull 127.0.0.1:5998/private/app:1
 check "a pull secret" c create secret docker-registry creds --docker-server=127.0.0.1:5998 --docker-username=user --docker-password=secret
 k apply -f - >/dev/null <<Y
 apiVersion: v1
@@ -47,7 +47,7 @@ spec: {containers: [{name: main, image: "127.0.0.1:5998/private/app:1", imagePul
 Y
 check "a pod pulls with it" until_true 30 eval "[ \"\$(k logs private 2>/dev/null)\" = pulled ]"
 check "a pod without it says why" until_true 30 eval "k get pod refused | grep -qE 'ErrImagePull|ImagePullBackOff'"
-expect_match "… in an event" 'unauthorized|authentication|401' k describe pod refused
+expect_match "… in an event" 'user name and a password|401' k describe pod refused
 check "import" c image import "$T/app.tar" --name localhost/imported:1
 expect_match "… is there" 'localhost/imported' c image list
 check "remove" c image remove localhost/imported:1
