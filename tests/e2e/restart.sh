@@ -69,5 +69,5 @@ k logs steady > "$T/steady.log"
 check "the log has every line, once, in order" awk -v bad=0 '{if ($2 != NR - 1) bad = 1} END {exit bad || NR < 50}' "$T/steady.log"
 
 stop_daemon
-expect "stopping the daemon stops no pod" "$before" eval "start_daemon >/dev/null; ids"
-daemon_pid=$(pgrep -f -- "--config $T/etc/config.yaml" | head -n 1)
+start_daemon
+expect "stopping the daemon stops no pod" "$before" ids
