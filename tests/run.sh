@@ -83,7 +83,7 @@ for test in json.load(sys.stdin):
 run_suite() {  # run_suite PREFIX BUILD_DIR SUITE [FACTOR]
   local prefix=$1 dir=$2 suite=$3 factor=${4:-1} line
   while IFS=$'\t' read -r -a line; do
-    run "$prefix/${line[0]}" $((line[1] * factor)) env "${line[@]:2}"
+    run "$prefix/${line[0]}" $((line[1] * factor)) env -C "$dir" "${line[@]:2}"  # as meson test: in the build directory
   done < <(meson_tests "$dir" "$suite")
 }
 
