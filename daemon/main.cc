@@ -189,6 +189,7 @@ class House {
     TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port()}));
     controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
     scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_);
+    network_->publish_dns(*client_);
     network_->start();
     TRY(agent_->start());
     TRY(informers_->start());

@@ -8,7 +8,9 @@
 
 #include "runtime/base/text.h"
 
+// clang-format off
 #include <ldns/ldns.h>  // last: it may define true and false
+// clang-format on
 
 namespace coracle::network {
 namespace {
@@ -28,7 +30,7 @@ using Rdf = std::unique_ptr<ldns_rdf, Free>;
 using Buffer = std::unique_ptr<ldns_buffer, Free>;
 using Text = std::unique_ptr<char, Free>;
 
-constexpr uint8_t kQrBit = 0x80;          // third byte of the header
+constexpr uint8_t kQrBit = 0x80;  // third byte of the header
 constexpr uint8_t kRdBit = 0x01;
 constexpr uint8_t kOpcodeMask = 0x78;
 constexpr uint32_t kSoaRefreshSeconds = 7200, kSoaRetrySeconds = 1800, kSoaExpireSeconds = 86400;
@@ -44,7 +46,8 @@ Result<Packet> read(std::string_view bytes) {
 std::string write(const ldns_pkt& packet) {
   Buffer buffer(ldns_buffer_new(kUdpAnswerMax));
   if (!buffer || ldns_pkt2buffer_wire(buffer.get(), &packet) != LDNS_STATUS_OK) return "";
-  return std::string(reinterpret_cast<const char*>(ldns_buffer_begin(buffer.get())), ldns_buffer_position(buffer.get()));
+  return std::string(reinterpret_cast<const char*>(ldns_buffer_begin(buffer.get())),
+                     ldns_buffer_position(buffer.get()));
 }
 
 std::string dotted(const ldns_rdf* dname) {
@@ -100,17 +103,22 @@ Rr soa(const std::string& owner, const ZoneConfig& zone) {
 
 Rr rr_of(const Record& record, const ZoneConfig& zone) {
   switch (record.type) {
-    case RecordType::a: return make_rr(record.name, uint16_t(record.type), list(address(record.address)));
-    case RecordType::soa: return soa(record.name, zone);
-    case RecordType::txt: return make_rr(record.name, uint16_t(record.type), list(character_string(record.target)));
+    case RecordType::a:
+      return make_rr(record.name, uint16_t(record.type), list(address(record.address)));
+    case RecordType::soa:
+      return soa(record.name, zone);
+    case RecordType::txt:
+      return make_rr(record.name, uint16_t(record.type), list(character_string(record.target)));
     case RecordType::srv:
       return make_rr(record.name, uint16_t(record.type),
                      list(number16(0), number16(100), number16(record.port), dname(record.target)));
     case RecordType::cname:
     case RecordType::ns:
-    case RecordType::ptr: return make_rr(record.name, uint16_t(record.type), list(dname(record.target)));
+    case RecordType::ptr:
+      return make_rr(record.name, uint16_t(record.type), list(dname(record.target)));
     case RecordType::aaaa:
-    case RecordType::any: break;
+    case RecordType::any:
+      break;
   }
   return nullptr;
 }
@@ -198,7 +206,8 @@ Result<Question> parse_question(std::string_view packet) {
   question.edns = ldns_pkt_edns(parsed.get());
   if (question.edns) {
     question.edns_version = ldns_pkt_edns_version(parsed.get());
-    question.udp_bytes_max = std::clamp<uint16_t>(ldns_pkt_edns_udp_size(parsed.get()), kUdpAnswerPlainMax, kUdpAnswerMax);
+    question.udp_bytes_max =
+        std::clamp<uint16_t>(ldns_pkt_edns_udp_size(parsed.get()), kUdpAnswerPlainMax, kUdpAnswerMax);
   }
   return question;
 }

@@ -15,12 +15,18 @@
 namespace coracle::network {
 
 inline constexpr size_t kDnsHeaderBytes = 12;
-inline constexpr size_t kUdpAnswerPlainMax = 512;   // for who does not speak EDNS0
-inline constexpr size_t kUdpAnswerMax = 1232;       // what passes everywhere unfragmented
-inline constexpr size_t kDnsMessageMax = 65535;     // over TCP
+inline constexpr size_t kUdpAnswerPlainMax = 512;  // for who does not speak EDNS0
+inline constexpr size_t kUdpAnswerMax = 1232;      // what passes everywhere unfragmented
+inline constexpr size_t kDnsMessageMax = 65535;    // over TCP
 
 enum class Rcode : uint8_t {
-  no_error = 0, format_error = 1, server_failure = 2, name_error = 3, not_implemented = 4, refused = 5, bad_version = 16
+  no_error = 0,
+  format_error = 1,
+  server_failure = 2,
+  name_error = 3,
+  not_implemented = 4,
+  refused = 5,
+  bad_version = 16
 };
 
 struct Question {
@@ -55,7 +61,7 @@ std::string encode_question(uint16_t id, std::string_view name, uint16_t type);
 // Is `reply` an answer to what `asked` asks: same id, same question?
 bool answers(std::string_view reply, std::string_view asked);
 // The alias's records, then what upstream found behind it. Errors: bad_request when the reply cannot be read.
-Result<std::string> encode_behind_alias(const Question& question, const ZoneAnswer& alias, std::string_view upstream_reply,
-                                        size_t bytes_max);
+Result<std::string> encode_behind_alias(const Question& question, const ZoneAnswer& alias,
+                                        std::string_view upstream_reply, size_t bytes_max);
 
 }  // namespace coracle::network

@@ -22,11 +22,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kUpstreamTimeout{2000};    // for one resolver; then the next one is asked
-constexpr milliseconds kConnectionIdle{10000};    // a silent TCP asker is hung up on
-constexpr milliseconds kResolvConfInterval{1000};  // how often its file is looked at, at most
-constexpr int kDatagramsPerTurn = 64;             // then the others have a turn
-constexpr size_t kLengthBytes = 2;                // before each message over TCP
+constexpr milliseconds kUpstreamTimeout{2000};                      // for one resolver; then the next one is asked
+constexpr milliseconds kConnectionIdle{10000};                      // a silent TCP asker is hung up on
+constexpr milliseconds kResolvConfInterval{1000};                   // how often its file is looked at, at most
+constexpr int kDatagramsPerTurn = 64;                               // then the others have a turn
+constexpr size_t kLengthBytes = 2;                                  // before each message over TCP
 constexpr size_t kOutputMax = 4 * (kDnsMessageMax + kLengthBytes);  // waiting for a slow TCP asker
 
 constexpr uint64_t kStop = 1, kUdp = 2, kTcp = 3, kFirstKey = 16;
@@ -49,9 +49,9 @@ std::optional<std::string> take_message(std::string& stream) {
   return message;
 }
 
-struct Asker {                 // where a reply goes
-  sys::Endpoint4 address;      // UDP
-  uint64_t connection = 0;     // TCP: its key; 0 for UDP
+struct Asker {              // where a reply goes
+  sys::Endpoint4 address;   // UDP
+  uint64_t connection = 0;  // TCP: its key; 0 for UDP
 };
 
 struct Connection {  // a TCP asker
@@ -63,7 +63,7 @@ struct Connection {  // a TCP asker
 
 struct Forward {  // a question under way
   Asker asker;
-  std::string question;  // with the id we gave it
+  std::string question;   // with the id we gave it
   uint16_t asked_id = 0;  // the asker's
   std::string failure;    // what to say when nobody knows
   std::optional<PendingAlias> alias;
@@ -193,9 +193,12 @@ void DnsServer::State::run(std::stop_token stop) {
       return;
     }
     for (const sys::Ready& one : *ready) {
-      if (one.key == kUdp) serve_udp();
-      else if (one.key == kTcp) serve_tcp();
-      else if (forwards.contains(one.key)) read_forward(one.key, one.events);
+      if (one.key == kUdp)
+        serve_udp();
+      else if (one.key == kTcp)
+        serve_tcp();
+      else if (forwards.contains(one.key))
+        read_forward(one.key, one.events);
       else if (connections.contains(one.key)) {
         if (one.events & EPOLLOUT) flush_connection(one.key);
         if (connections.contains(one.key) && (one.events & ~EPOLLOUT) != 0) read_connection(one.key);
@@ -279,9 +282,12 @@ void DnsServer::State::reply(const Asker& asker, std::string_view packet) {
 void DnsServer::State::handle(std::string_view packet, const Asker& asker) {
   DnsDecision decision = decide(packet, asker.connection != 0, config.zone, source);
   switch (decision.what) {
-    case DnsDecision::What::ignore: return;
-    case DnsDecision::What::reply: return reply(asker, decision.packet);
-    case DnsDecision::What::forward: return forward(std::move(decision), packet, asker);
+    case DnsDecision::What::ignore:
+      return;
+    case DnsDecision::What::reply:
+      return reply(asker, decision.packet);
+    case DnsDecision::What::forward:
+      return forward(std::move(decision), packet, asker);
   }
 }
 
@@ -312,7 +318,7 @@ void DnsServer::State::forward(DnsDecision decision, std::string_view packet, co
 bool DnsServer::State::ask_next(uint64_t key, Forward& forward) {
   const std::vector<Ipv4>& servers = resolvers.servers(now);
   const bool over_tcp = forward.asker.connection != 0;
-  for (; forward.tries < servers.size(); ) {
+  for (; forward.tries < servers.size();) {
     if (forward.socket) sys::epoll_remove(epoll, forward.socket);
     if (forward.tries > 0) ++forward.server;
     ++forward.tries;
@@ -366,8 +372,8 @@ void DnsServer::State::read_forward(uint64_t key, uint32_t events) {
 void DnsServer::State::answered(uint64_t key, std::string packet) {
   Forward& forward = forwards.at(key);
   if (forward.alias) {
-    Result<std::string> whole = encode_behind_alias(forward.alias->question, forward.alias->answer, packet,
-                                                    forward.alias->bytes_max);
+    Result<std::string> whole =
+        encode_behind_alias(forward.alias->question, forward.alias->answer, packet, forward.alias->bytes_max);
     packet = whole && !whole->empty() ? std::move(*whole) : forward.failure;
   } else {
     set_message_id(packet, forward.asked_id);

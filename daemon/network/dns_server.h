@@ -19,16 +19,16 @@
 
 namespace coracle::network {
 
-inline constexpr size_t kForwardsMax = 256;      // questions under way; beyond, the asker hears SERVFAIL
+inline constexpr size_t kForwardsMax = 256;       // questions under way; beyond, the asker hears SERVFAIL
 inline constexpr size_t kDnsConnectionsMax = 64;  // TCP askers; beyond, the longest silent one is hung up on
 inline constexpr size_t kForwardsPerConnectionMax = 16;
 
 struct DnsServerConfig {
   ZoneConfig zone;
-  Ipv4 listen;                   // the DNS address
-  std::vector<uint16_t> ports;   // the first one that is free
+  Ipv4 listen;                  // the DNS address
+  std::vector<uint16_t> ports;  // the first one that is free
   std::string resolv_conf = "/etc/resolv.conf";
-  std::vector<Ipv4> ours;        // never asked: we would ask ourselves
+  std::vector<Ipv4> ours;  // never asked: we would ask ourselves
   uint16_t upstream_port = 53;
 };
 

@@ -3,6 +3,7 @@
 #include "daemon/network/network.h"
 
 #include "daemon/network/dns_server.h"
+#include "daemon/network/dns_service.h"
 #include "daemon/network/firewall.h"
 #include "daemon/network/pod_network.h"
 #include "daemon/network/service_proxy.h"
@@ -98,6 +99,11 @@ Result<void> Network::detach(const std::string& sandbox) {
 std::vector<std::string> Network::addresses(const std::string& sandbox) const {
   Ipv4 address = state_->pods->address_of(sandbox);
   return address ? std::vector<std::string>{address.text()} : std::vector<std::string>{};
+}
+
+void Network::publish_dns(Client& client) {
+  Result<void> made = ensure_dns_service(client, state_->dns);
+  if (!made) log_warning("dns", "no Service shows the DNS server", {{"why", made.error().text()}});
 }
 
 std::string Network::dns_address() const { return state_->dns.text(); }

@@ -15,16 +15,16 @@
 
 #include "daemon/informer/informer.h"
 #include "daemon/network/address.h"
-#include "daemon/network/dns_service.h"
 #include "daemon/network/proxy.h"
 #include "runtime/base/fd.h"
+#include "store/client/client.h"
 
 namespace coracle::network {
 
 struct Config {
-  std::string pod_cidr = "10.244.0.0/24";      // at most 253 pods; the first address is the gateway's
+  std::string pod_cidr = "10.244.0.0/24";  // at most 253 pods; the first address is the gateway's
   std::string service_cidr = "10.96.0.0/16";
-  std::string dns_address = "10.96.0.10";      // within service_cidr
+  std::string dns_address = "10.96.0.10";  // within service_cidr
   std::string domain = "cluster.local";
   std::string run_dir = "/run/coracle/network";
   std::string resolv_conf = "/etc/resolv.conf";  // whom the DNS server asks
@@ -42,11 +42,16 @@ class Network {
 
   // Gives a sandbox's namespace its interface and addresses (IPv4 first; now exactly one). Asked again, answers the same.
   // Thread-safe, blocks about a millisecond, never waits for the proxy. Errors: unavailable when no address is free.
-  Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns, const std::vector<HostPort>& ports);
-  Result<void> detach(const std::string& sandbox);  // succeeds when it was not attached
+  Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns,
+                                          const std::vector<HostPort>& ports);
+  Result<void> detach(const std::string& sandbox);                       // succeeds when it was not attached
   std::vector<std::string> addresses(const std::string& sandbox) const;  // empty when not attached
 
-  std::string dns_address() const;      // for pods' resolv.conf
+  // Shows the DNS server as the Service kube-dns in kube-system, once that namespace is there. What goes wrong is logged:
+  // pods find the server without it.
+  void publish_dns(Client& client);
+
+  std::string dns_address() const;  // for pods' resolv.conf
   std::string domain() const;
   std::string gateway_address() const;  // this machine, as its pods see it
 

@@ -57,9 +57,7 @@ Result<void> quiet_ipv6(const std::string& interface) {
   return set_sysctl(base + "/disable_ipv6", "1");
 }
 
-bool exists_already(const Result<void>& result) {
-  return !result && result.error().code() == Code::already_exists;
-}
+bool exists_already(const Result<void>& result) { return !result && result.error().code() == Code::already_exists; }
 
 Result<void> ensure_address(sys::Netlink& host, uint32_t link, const std::string& address) {
   Result<void> added = host.add_address(link, address);
@@ -95,7 +93,8 @@ Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, I
   TRY(ensure_address(host, anchor, own));
   TRY(ensure_address(host, anchor, dns));
   TRY(host.set_up(anchor));
-  return host.add_route({.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
+  return host.add_route(
+      {.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
 }
 
 Result<void> ensure_forwarding(const std::string& run_dir) {
@@ -124,7 +123,8 @@ Result<void> PodNetwork::restore() {
   std::vector<sys::Link> links = TRY(host.links());
   std::vector<Attachment> recorded = TRY(records_.load());
   auto plugged = [&](const Attachment& attachment) {
-    return std::any_of(links.begin(), links.end(), [&](auto& link) { return link.name == link_name(attachment.address); });
+    return std::any_of(links.begin(), links.end(),
+                       [&](auto& link) { return link.name == link_name(attachment.address); });
   };
   for (Attachment& attachment : recorded) {
     Result<void> kept = state_.with([&](State& state) -> Result<void> {
@@ -188,8 +188,14 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
 
   Result<uint32_t> eth0 = pod.index_of(kPodLinkName);
   if (!eth0) {
-    TRY(host.add_veth({.name = name, .peer_name = kPodLinkName, .peer_netns = &netns, .mtu = mtu_, .mac = host_mac,
-                       .peer_mac = pod_mac, .alias = kLinkAlias, .up = false}));
+    TRY(host.add_veth({.name = name,
+                       .peer_name = kPodLinkName,
+                       .peer_netns = &netns,
+                       .mtu = mtu_,
+                       .mac = host_mac,
+                       .peer_mac = pod_mac,
+                       .alias = kLinkAlias,
+                       .up = false}));
     TRY(quiet_ipv6(name));
     eth0 = pod.index_of(kPodLinkName);
   }

@@ -12,13 +12,13 @@ namespace {
 constexpr const char* kProtocols = "meta l4proto { tcp, udp, sctp }";
 constexpr const char* kLocal = "ip daddr != 127.0.0.0/8 fib daddr type local";
 
-constexpr const char* kServices = "services";              // protocol . address . port → chain
-constexpr const char* kNodePorts = "node-ports";           // protocol . port → chain
-constexpr const char* kHostPorts = "host-ports";           // protocol . port → pod
-constexpr const char* kHostPortsAt = "host-ports-at";      // protocol . address . port → pod
-constexpr const char* kRefused = "refused";                // protocol . address . port without an endpoint
+constexpr const char* kServices = "services";          // protocol . address . port → chain
+constexpr const char* kNodePorts = "node-ports";       // protocol . port → chain
+constexpr const char* kHostPorts = "host-ports";       // protocol . port → pod
+constexpr const char* kHostPortsAt = "host-ports-at";  // protocol . address . port → pod
+constexpr const char* kRefused = "refused";            // protocol . address . port without an endpoint
 constexpr const char* kRefusedNodePorts = "refused-node-ports";
-constexpr const char* kHairpin = "hairpin";                // endpoints, as source and destination of one packet
+constexpr const char* kHairpin = "hairpin";  // endpoints, as source and destination of one packet
 
 std::string key(Protocol protocol, uint16_t port) {
   return std::string(protocol_name(protocol)) + " . " + std::to_string(port);
@@ -100,8 +100,8 @@ struct Port {
 
 // Where a Service answers beside its node ports.
 struct Addresses {
-  std::vector<Ipv4> plain;     // cluster address, external addresses
-  std::vector<Ipv4> balancer;  // a load balancer's, perhaps for some sources only
+  std::vector<Ipv4> plain;         // cluster address, external addresses
+  std::vector<Ipv4> balancer;      // a load balancer's, perhaps for some sources only
   std::vector<Ipv4Range> sources;  // empty: all
   bool restricted = false;
 };
@@ -259,9 +259,12 @@ class Writer {
 
 const char* protocol_name(Protocol protocol) {
   switch (protocol) {
-    case Protocol::tcp: return "tcp";
-    case Protocol::udp: return "udp";
-    case Protocol::sctp: return "sctp";
+    case Protocol::tcp:
+      return "tcp";
+    case Protocol::udp:
+      return "udp";
+    case Protocol::sctp:
+      return "sctp";
   }
   return "";
 }

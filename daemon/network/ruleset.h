@@ -21,7 +21,7 @@ struct Chain {
 
 struct Set {
   bool map = false;
-  std::string declaration;                       // "type inet_proto . inet_service : verdict;"
+  std::string declaration;                      // "type inet_proto . inet_service : verdict;"
   std::map<std::string, std::string> elements;  // key → value; the value is "" where it is no map
   bool operator==(const Set&) const = default;
 };

@@ -146,8 +146,8 @@ void ServiceProxy::State::run(std::stop_token stop) {
 }
 
 Result<void> ServiceProxy::State::bring_level() {
-  ProxyInput input{config.pods, config.services, config.dns, config.dns_port, services.list(), slices.list(),
-                   config.host_ports()};
+  ProxyInput input{config.pods,     config.services, config.dns,         config.dns_port,
+                   services.list(), slices.list(),   config.host_ports()};
   ProxyPlan plan = plan_proxy(input);
   TRY(firewall.apply(plan.rules));
   (void)tables.removed(kTableName);  // a replacement removes the table, too: that news is our own

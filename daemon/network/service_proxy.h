@@ -34,7 +34,7 @@ class ServiceProxy {
   ~ServiceProxy();
   void start();
   void stop();
-  void wake();                          // something has changed; does not block
+  void wake();                                                   // something has changed; does not block
   Result<void> wait_applied(std::chrono::milliseconds longest);  // until the rules hold what was there at the call
 
  private:

@@ -21,7 +21,7 @@ class UdpFlows {
   bool stale(const sys::UdpFlow& flow) const;
 
  private:
-  using Front = std::pair<Ipv4, uint16_t>;     // where clients send to; no address: a port of this machine's
+  using Front = std::pair<Ipv4, uint16_t>;  // where clients send to; no address: a port of this machine's
   using Endpoint = std::pair<Ipv4, uint16_t>;
   using Fronts = std::map<Front, std::set<Endpoint>>;
   static Fronts fronts_of(const std::set<UdpPath>& paths);

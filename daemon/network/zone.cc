@@ -164,15 +164,15 @@ class Asked {
 
   ZoneAnswer endpoint_ports(const Key& key, const view::ServicePort& port) {
     std::vector<Record> out, hosts;
-    each_ready_endpoint(source_.slices(key), [&](const view::EndpointSlice& slice, const view::Endpoint& endpoint,
-                                                 Ipv4 address) {
-      for (view::DiscoveryEndpointPort at : slice.ports()) {
-        if (at.name() != port.name() || at.port() <= 0) continue;
-        std::string host = host_of(endpoint, address) + "." + service_name(key);
-        hosts.push_back({host, RecordType::a, address, "", 0});
-        out.push_back({std::string(name_), RecordType::srv, {}, std::move(host), uint16_t(at.port())});
-      }
-    });
+    each_ready_endpoint(
+        source_.slices(key), [&](const view::EndpointSlice& slice, const view::Endpoint& endpoint, Ipv4 address) {
+          for (view::DiscoveryEndpointPort at : slice.ports()) {
+            if (at.name() != port.name() || at.port() <= 0) continue;
+            std::string host = host_of(endpoint, address) + "." + service_name(key);
+            hosts.push_back({host, RecordType::a, address, "", 0});
+            out.push_back({std::string(name_), RecordType::srv, {}, std::move(host), uint16_t(at.port())});
+          }
+        });
     if (out.empty()) return unknown();
     ZoneAnswer reply = records(std::move(out));
     if (!reply.answer.empty()) reply.additional = std::move(hosts);
@@ -236,7 +236,8 @@ class Asked {
 };
 
 bool below(std::string_view name, std::string_view zone) {
-  return name == zone || (name.size() > zone.size() && name.ends_with(zone) && name[name.size() - zone.size() - 1] == '.');
+  return name == zone ||
+         (name.size() > zone.size() && name.ends_with(zone) && name[name.size() - zone.size() - 1] == '.');
 }
 
 // The octets of the range's prefix that are whole: 10.96.0.0/12 lies in 10.in-addr.arpa.

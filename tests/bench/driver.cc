@@ -89,8 +89,8 @@ struct Samples {
     return ms[std::min(ms.size() - 1, size_t(share * double(ms.size())))];
   }
   void print(const char* name) {
-    std::printf("bench: %-28s n=%zu  median %.2f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(), at(.5),
-                at(.9), at(.99), at(0), at(1));
+    std::printf("bench: %-28s n=%zu  median %.2f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(),
+                at(.5), at(.9), at(.99), at(0), at(1));
   }
 };
 
@@ -100,7 +100,9 @@ std::unique_ptr<Remote> connect(const char* kubeconfig) {
 }
 
 json::value pod_body(const std::string& name, const std::string& argument, const char* restart_policy) {
-  json::object container{{"name", "c"}, {"image", "localhost/stamp:latest"}, {"imagePullPolicy", "Never"},
+  json::object container{{"name", "c"},
+                         {"image", "localhost/stamp:latest"},
+                         {"imagePullPolicy", "Never"},
                          {"command", json::array{"/stamp", argument}}};
   container["securityContext"] = json::object{{"seccompProfile", json::object{{"type", "RuntimeDefault"}}}};
   return json::object{{"apiVersion", "v1"},
@@ -150,7 +152,8 @@ double run_runc(const char* bundle, int i) {
   const char* argv[] = {"runc", "run", "--bundle", bundle, id.c_str(), nullptr};
   pid_t pid;
   double begun = now_ms();
-  if (::posix_spawnp(&pid, "runc", &actions, nullptr, const_cast<char**>(argv), environ) != 0) die("runc does not start");
+  if (::posix_spawnp(&pid, "runc", &actions, nullptr, const_cast<char**>(argv), environ) != 0)
+    die("runc does not start");
   ::close(out[1]);
   char buffer[256];
   std::string text;
@@ -236,7 +239,8 @@ int make_objects(const char* kubeconfig, int count) {
                       {"data", json::object{{"text", std::string(1000, 'x')}}}};
     (void)need(client->create(kConfigMap, body), "create config map");
   }
-  std::printf("bench: %d objects created in %.0f ms (%.2f ms each)\n", count, now_ms() - begun, (now_ms() - begun) / count);
+  std::printf("bench: %d objects created in %.0f ms (%.2f ms each)\n", count, now_ms() - begun,
+              (now_ms() - begun) / count);
   return 0;
 }
 

@@ -10,7 +10,10 @@ namespace coracle::network {
 namespace {
 
 TEST(Ipv4, parses_four_octets_and_nothing_else) {
-  struct Row { const char* text; std::optional<uint32_t> want; };
+  struct Row {
+    const char* text;
+    std::optional<uint32_t> want;
+  };
   for (const Row& row : {Row{"10.244.0.5", 0x0af40005}, Row{"0.0.0.0", 0}, Row{"255.255.255.255", 0xffffffff},
                          Row{"10.244.0", {}}, Row{"10.244.0.256", {}}, Row{"10.244.0.05", {}}, Row{"", {}},
                          Row{" 10.0.0.1", {}}, Row{"10.0.0.1 ", {}}, Row{"10.0.0.1.", {}}, Row{"10..0.1", {}},
@@ -24,13 +27,18 @@ TEST(Ipv4, parses_four_octets_and_nothing_else) {
 }
 
 TEST(Ipv4Range, parses_blocks_whose_host_bits_are_clear) {
-  struct Row { const char* text; bool good; };
-  for (const Row& row : {Row{"10.244.0.0/24", true}, Row{"0.0.0.0/0", true}, Row{"10.0.0.1/32", true},
-                         Row{"10.244.0.1/24", false}, Row{"10.244.0.0", false}, Row{"10.244.0.0/33", false},
-                         Row{"10.244.0.0/", false}, Row{"/24", false}}) {
+  struct Row {
+    const char* text;
+    bool good;
+  };
+  for (const Row& row :
+       {Row{"10.244.0.0/24", true}, Row{"0.0.0.0/0", true}, Row{"10.0.0.1/32", true}, Row{"10.244.0.1/24", false},
+        Row{"10.244.0.0", false}, Row{"10.244.0.0/33", false}, Row{"10.244.0.0/", false}, Row{"/24", false}}) {
     Result<Ipv4Range> got = Ipv4Range::parse(row.text);
     ASSERT_EQ(bool(got), row.good) << row.text;
-    if (got) { EXPECT_EQ(got->text(), row.text); }
+    if (got) {
+      EXPECT_EQ(got->text(), row.text);
+    }
   }
   Ipv4Range range = MUST(Ipv4Range::parse("10.96.0.0/12"));
   EXPECT_TRUE(range.contains(MUST(Ipv4::parse("10.111.255.255"))));

@@ -5,9 +5,12 @@
 #include <functional>
 
 #include "daemon/network/dns_message.h"
+#include "daemon/network/dns_service.h"
 #include "tests/daemon/network/world.h"
 
+// clang-format off
 #include <ldns/ldns.h>  // last: it may define true and false
+// clang-format on
 
 namespace coracle::network {
 namespace {
@@ -63,7 +66,8 @@ std::string ask_tcp(const Fd& netns, const std::vector<std::string>& names) {
     uint8_t length[2];
     if (::recv(socket.get(), length, 2, MSG_WAITALL) != 2) return out + failure();
     std::string packet(size_t(length[0] << 8 | length[1]), '\0');
-    if (::recv(socket.get(), packet.data(), packet.size(), MSG_WAITALL) != ssize_t(packet.size())) return out + failure();
+    if (::recv(socket.get(), packet.data(), packet.size(), MSG_WAITALL) != ssize_t(packet.size()))
+      return out + failure();
     out += (i ? "; " : "") + read(packet);
   }
   return out;
@@ -97,7 +101,8 @@ class Resolver {
       if (fds[0].revents) {
         ssize_t got = ::recvfrom(udp_.get(), buffer, sizeof buffer, 0, reinterpret_cast<sockaddr*>(&from), &size);
         std::string reply = got > 0 ? answer_to({buffer, size_t(got)}, 1232) : "";
-        if (!reply.empty()) ::sendto(udp_.get(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+        if (!reply.empty())
+          ::sendto(udp_.get(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
       }
       if (fds[1].revents) {
         Fd client(::accept4(tcp_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -156,8 +161,9 @@ TEST_F(Dns, answers_pods_and_the_machine_without_any_resolver) {
     EXPECT_EQ(ask_udp(*from, "www.example.com"), "SERVFAIL");
     EXPECT_EQ(ask_udp(*from, "far.default.svc.cluster.local"), "SERVFAIL");
   }
-  EXPECT_EQ(ask_tcp(a.netns, {"kubernetes.default.svc.cluster.local", "www.example.com", "db.default.svc.cluster.local"}),
-            "NOERROR 10.96.0.1; SERVFAIL; NOERROR 10.244.0.200");
+  EXPECT_EQ(
+      ask_tcp(a.netns, {"kubernetes.default.svc.cluster.local", "www.example.com", "db.default.svc.cluster.local"}),
+      "NOERROR 10.96.0.1; SERVFAIL; NOERROR 10.244.0.200");
 }
 
 TEST_F(Dns, the_neighbourhood_is_not_served) {
@@ -177,7 +183,8 @@ TEST_F(Dns, forwards_what_is_not_ours_to_the_machines_resolver) {
   Resolver resolver(outside, kOutside, "203.0.113.1");
   EXPECT_EQ(ask_udp(a.netns, "WWW.example.com"), "NOERROR 203.0.113.1");
   EXPECT_EQ(ask_udp(machine, "www.example.com"), "NOERROR 203.0.113.1");
-  EXPECT_EQ(ask_udp(a.netns, "far.default.svc.cluster.local"), "NOERROR www.example.com. 203.0.113.1") << "behind an alias";
+  EXPECT_EQ(ask_udp(a.netns, "far.default.svc.cluster.local"), "NOERROR www.example.com. 203.0.113.1")
+      << "behind an alias";
   EXPECT_EQ(ask_tcp(a.netns, {"www.example.com"}), "NOERROR 203.0.113.1");
   EXPECT_TRUE(ask_udp(a.netns, "large.example.com").ends_with("+")) << "cut, and says so";
   EXPECT_GT(ask_tcp(a.netns, {"large.example.com"}).size(), 200u * 10) << "whole over TCP";
@@ -217,7 +224,8 @@ TEST_F(Dns, malformed_questions_get_an_error_or_silence) {
   std::string question = encode_question(5, "kubernetes.default.svc.cluster.local", kA);
   char buffer[512];
   std::string no_question = question.substr(0, 12);
-  for (const std::string& packet : {std::string("x"), std::string(), std::string(12, '\xff'), question.substr(0, 20), no_question}) {
+  for (const std::string& packet :
+       {std::string("x"), std::string(), std::string(12, '\xff'), question.substr(0, 20), no_question}) {
     ASSERT_EQ(::send(socket.get(), packet.data(), packet.size(), 0), ssize_t(packet.size()));
   }
   ASSERT_EQ(::send(socket.get(), question.data(), question.size(), 0), ssize_t(question.size()));

@@ -11,7 +11,8 @@ std::string bytes(std::initializer_list<int> list) { return std::string(list.beg
 
 // A question for KuBe.local A, id 0x1234, recursion desired.
 std::string question_packet() {
-  return bytes({0x12, 0x34, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 'K', 'u', 'B', 'e', 5, 'l', 'o', 'c', 'a', 'l', 0, 0, 1, 0, 1});
+  return bytes(
+      {0x12, 0x34, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 'K', 'u', 'B', 'e', 5, 'l', 'o', 'c', 'a', 'l', 0, 0, 1, 0, 1});
 }
 
 std::string with_edns(int udp_bytes, int version = 0) {
@@ -29,7 +30,8 @@ ZoneConfig zone() {
 ZoneAnswer addresses(size_t count) {
   ZoneAnswer answer;
   answer.authority = "cluster.local";
-  for (size_t i = 0; i < count; ++i) answer.answer.push_back({"kube.local", RecordType::a, Ipv4{0x0a000001 + uint32_t(i)}, "", 0});
+  for (size_t i = 0; i < count; ++i)
+    answer.answer.push_back({"kube.local", RecordType::a, Ipv4{0x0a000001 + uint32_t(i)}, "", 0});
   return answer;
 }
 
@@ -52,7 +54,10 @@ TEST(DnsMessage, reads_a_question) {
 }
 
 TEST(DnsMessage, edns_says_how_much_fits_within_our_limits) {
-  struct Row { int says; size_t want; };
+  struct Row {
+    int says;
+    size_t want;
+  };
   for (const Row& row : {Row{0, 512}, Row{512, 512}, Row{1000, 1000}, Row{4096, 1232}, Row{65535, 1232}}) {
     Question question = MUST(parse_question(with_edns(row.says)));
     EXPECT_TRUE(question.edns) << row.says;

@@ -11,17 +11,17 @@
 #include <string>
 
 // CORACLE_GOLDEN_DIR is given by this directory's meson.build.
-#define EXPECT_GOLDEN(name, text)                                              \
-  do {                                                                         \
+#define EXPECT_GOLDEN(name, text)                                                  \
+  do {                                                                             \
     const std::string golden_path_ = std::string(CORACLE_GOLDEN_DIR "/") + (name); \
-    const std::string golden_text_ = (text);                                   \
-    if (std::getenv("ACCEPT")) {                                               \
-      std::ofstream(golden_path_) << golden_text_;                             \
-      GTEST_SKIP() << "accepted " << golden_path_;                             \
-    }                                                                          \
-    std::ifstream golden_file_(golden_path_);                                  \
-    ASSERT_TRUE(golden_file_) << "no " << golden_path_ << "; ACCEPT=1 makes it"; \
-    std::ostringstream golden_want_;                                           \
-    golden_want_ << golden_file_.rdbuf();                                      \
-    EXPECT_EQ(golden_want_.str(), golden_text_) << golden_path_;               \
+    const std::string golden_text_ = (text);                                       \
+    if (std::getenv("ACCEPT")) {                                                   \
+      std::ofstream(golden_path_) << golden_text_;                                 \
+      GTEST_SKIP() << "accepted " << golden_path_;                                 \
+    }                                                                              \
+    std::ifstream golden_file_(golden_path_);                                      \
+    ASSERT_TRUE(golden_file_) << "no " << golden_path_ << "; ACCEPT=1 makes it";   \
+    std::ostringstream golden_want_;                                               \
+    golden_want_ << golden_file_.rdbuf();                                          \
+    EXPECT_EQ(golden_want_.str(), golden_text_) << golden_path_;                   \
   } while (0)

@@ -67,7 +67,8 @@ TEST_F(World, a_node_port_is_reached_from_everywhere_and_keeps_the_source) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
-  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_service("web",
+              R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
   put_endpoints("web", {b.address}, 8080);
   applied();
   EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
@@ -82,7 +83,8 @@ TEST_F(World, node_ports_and_host_ports_capture_no_traffic_for_other_machines) {
   up();
   Pod a = pod("a", {{Protocol::tcp, {}, 8081, 8080}}), b = pod("b");
   Greeter at_a(a.netns, "a", 8080), elsewhere(outside, "elsewhere", 30080), elsewhere_too(outside, "elsewhere", 8081);
-  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_service("web",
+              R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
   put_endpoints("web", {a.address}, 8080);
   applied();
   for (uint16_t port : {30080, 8081}) {  // CVE-2025-67499
@@ -112,7 +114,9 @@ TEST_F(World, udp_finds_a_node_port_that_it_knocked_at_too_early) {
   Greeter at_b(b.netns, "b", 5353), here(machine, "machine", 30053);
   Fd socket = socket_in(outside, SOCK_DGRAM);
   EXPECT_EQ(greet_udp(socket, kMachine, 30053), std::string("machine ") + kOutside);
-  put_service("talk", R"({"type":"NodePort","clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP","nodePort":30053}]})");
+  put_service(
+      "talk",
+      R"({"type":"NodePort","clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP","nodePort":30053}]})");
   put_endpoints("talk", {b.address}, 5353, "UDP");
   applied();
   EXPECT_EQ(greet_udp(socket, kMachine, 30053), std::string("b ") + kOutside);
@@ -233,7 +237,8 @@ TEST_F(World, a_table_that_somebody_flushed_comes_back) {
   applied();
   MUST(Firewall::remove());
   std::string got;
-  for (int i = 0; i < 100 && (got = greet_tcp(a.netns, "10.96.3.7", 80)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
+  for (int i = 0; i < 100 && (got = greet_tcp(a.netns, "10.96.3.7", 80)) != "b " + a.address; ++i)
+    ::poll(nullptr, 0, 20);
   EXPECT_EQ(got, "b " + a.address);
 }
 
@@ -274,13 +279,18 @@ TEST_F(World, cleanup_leaves_nothing) {
 }
 
 TEST_F(World, settings_that_cannot_be_are_named) {
-  struct Row { std::string Config::*field; const char* value; const char* says; };
+  struct Row {
+    std::string Config::*field;
+    const char* value;
+    const char* says;
+  };
   services = std::make_unique<Informer>(client, kService);
   slices = std::make_unique<Informer>(client, kEndpointSlice);
   pods = std::make_unique<Informer>(client, kPod);
-  for (const Row& row : {Row{&Config::pod_cidr, "10.244.0.0", "pod_cidr"}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
-                         Row{&Config::pod_cidr, "10.244.0.0/30", "pod_cidr"}, Row{&Config::service_cidr, "x", "service_cidr"},
-                         Row{&Config::dns_address, "10.97.0.10", "dns_address"}}) {
+  for (const Row& row :
+       {Row{&Config::pod_cidr, "10.244.0.0", "pod_cidr"}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
+        Row{&Config::pod_cidr, "10.244.0.0/30", "pod_cidr"}, Row{&Config::service_cidr, "x", "service_cidr"},
+        Row{&Config::dns_address, "10.97.0.10", "dns_address"}}) {
     Config wrong = config;
     wrong.*row.field = row.value;
     auto opened = Network::open(wrong, *services, *slices, *pods);

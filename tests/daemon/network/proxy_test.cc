@@ -24,13 +24,18 @@ ProxyInput input(std::vector<ObjectPtr> services, std::vector<ObjectPtr> slices)
 }
 
 ObjectPtr web(const std::string& more = "", const std::string& status = "") {
-  return service("web", R"({"type":"ClusterIP","clusterIP":"10.96.3.7",
-    "ports":[{"name":"http","port":80,"protocol":"TCP","targetPort":8080}])" + more + "}", status);
+  return service("web",
+                 R"({"type":"ClusterIP","clusterIP":"10.96.3.7",
+    "ports":[{"name":"http","port":80,"protocol":"TCP","targetPort":8080}])" +
+                     more + "}",
+                 status);
 }
 
 ObjectPtr web_slice() {
-  return slice("web", "[" + endpoint("10.244.0.5", kReady) + "," + endpoint("10.244.0.4", kReady) + "," +
-                          endpoint("10.244.0.6", kNotReady) + "]", kHttp);
+  return slice("web",
+               "[" + endpoint("10.244.0.5", kReady) + "," + endpoint("10.244.0.4", kReady) + "," +
+                   endpoint("10.244.0.6", kNotReady) + "]",
+               kHttp);
 }
 
 std::string elements(const ProxyPlan& plan, const std::string& set) {
@@ -59,9 +64,10 @@ TEST(Proxy, node_port_udp_affinity_and_host_ports) {
 }
 
 TEST(Proxy, external_addresses_and_load_balancer_with_sources) {
-  ObjectPtr object = web(R"(,"type":"LoadBalancer","externalIPs":["192.0.2.7"],
+  ObjectPtr object = web(
+      R"(,"type":"LoadBalancer","externalIPs":["192.0.2.7"],
     "loadBalancerSourceRanges":["198.51.100.0/24","bad; flush ruleset"])",
-    R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4","ipMode":"VIP"},{"ip":"192.168.1.5","ipMode":"Proxy"}]}})");
+      R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4","ipMode":"VIP"},{"ip":"192.168.1.5","ipMode":"Proxy"}]}})");
   EXPECT_GOLDEN("load-balancer.nft", replace_script(plan_proxy(input({object}, {web_slice()})).rules));
 }
 
@@ -70,8 +76,7 @@ TEST(Proxy, without_endpoints_is_refused) {
   ObjectPtr with_node_port = service("np", R"({"type":"NodePort","clusterIP":"10.96.3.9",
     "ports":[{"port":80,"nodePort":30080}]})");
   ProxyPlan plan = plan_proxy(input({object, with_node_port}, {}));
-  EXPECT_EQ(elements(plan, "refused"),
-            "tcp . 10.96.3.7 . 80 : \ntcp . 10.96.3.9 . 80 : \ntcp . 192.0.2.7 . 80 : \n");
+  EXPECT_EQ(elements(plan, "refused"), "tcp . 10.96.3.7 . 80 : \ntcp . 10.96.3.9 . 80 : \ntcp . 192.0.2.7 . 80 : \n");
   EXPECT_EQ(elements(plan, "refused-node-ports"), "tcp . 30080 : \n");
   EXPECT_EQ(elements(plan, "services"), "");
 }
@@ -89,9 +94,10 @@ TEST(Proxy, terminating_endpoints_serve_when_nothing_else_does) {
 }
 
 TEST(Proxy, endpoints_of_several_slices_count_once) {
-  ProxyPlan plan = plan_proxy(input({web()}, {web_slice(), slice("web", "[" + endpoint("10.244.0.4", kReady) + "," +
-                                                                            endpoint("10.244.0.9", kReady) + "]",
-                                                                 kHttp, "other")}));
+  ProxyPlan plan = plan_proxy(input(
+      {web()},
+      {web_slice(), slice("web", "[" + endpoint("10.244.0.4", kReady) + "," + endpoint("10.244.0.9", kReady) + "]",
+                          kHttp, "other")}));
   EXPECT_EQ(plan.rules.chains.at("service/default/web/http/tcp").rules.at(0),
             "meta l4proto tcp dnat ip to numgen random mod 3 map { 0 : 10.244.0.4 . 8080, 1 : 10.244.0.5 . 8080, "
             "2 : 10.244.0.9 . 8080 }");
@@ -123,13 +129,15 @@ TEST(Proxy, nothing_but_addresses_and_names_gets_into_the_script) {
 }
 
 TEST(Proxy, our_dns_server_stands_behind_its_service_until_somebody_else_does) {
-  ObjectPtr dns = service("kube-dns", R"({"clusterIP":"10.96.0.10","ports":[{"name":"dns","port":53,"protocol":"UDP"}]})");
+  ObjectPtr dns =
+      service("kube-dns", R"({"clusterIP":"10.96.0.10","ports":[{"name":"dns","port":53,"protocol":"UDP"}]})");
   ProxyInput in = input({dns}, {});
   EXPECT_EQ(plan_proxy(in).rules, plan_proxy(input({}, {})).rules) << "no rule in the way, none refusing";
   in.dns_port = 10053;
   EXPECT_EQ(elements(plan_proxy(in), "services"),
             "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto dns/udp\n");
-  in.slices = {slice("kube-dns", "[" + endpoint("10.244.0.4") + "]", R"([{"name":"dns","port":5353,"protocol":"UDP"}])")};
+  in.slices = {
+      slice("kube-dns", "[" + endpoint("10.244.0.4") + "]", R"([{"name":"dns","port":5353,"protocol":"UDP"}])")};
   EXPECT_EQ(elements(plan_proxy(in), "services"),
             "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto service/default/kube-dns/dns/udp\n");
 }

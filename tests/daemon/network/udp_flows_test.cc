@@ -21,7 +21,11 @@ TEST(UdpFlows, what_leads_elsewhere_than_it_should_is_stale) {
                                  {ip("10.96.0.5"), 53, ip("10.244.0.4"), 5353},
                                  {{}, 514, ip("10.244.0.4"), 1514}};
   const UdpFlows flows(before, now, {ip("192.0.2.1"), ip("10.244.0.1")});
-  struct Row { const char* name; sys::UdpFlow flow; bool stale; };
+  struct Row {
+    const char* name;
+    sys::UdpFlow flow;
+    bool stale;
+  };
   for (const Row& row : {
            Row{"to an endpoint that is there", flow("10.96.0.5", 53, "10.244.0.3", 5353), false},
            Row{"to one that is gone", flow("10.96.0.5", 53, "10.244.0.2", 5353), true},
