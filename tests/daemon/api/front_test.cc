@@ -72,10 +72,10 @@ class FrontTest : public testing::Test {
   }
 
   TlsSettings tls;
-  std::unique_ptr<Front> front;
   uint16_t port = 0;
   Guarded<int> watching{0}, held{0};
   Guarded<bool> released{false};
+  std::unique_ptr<Front> front;  // the last: its handlers use what stands above
 };
 
 TEST_F(FrontTest, answers_many_requests_on_one_connection) {
