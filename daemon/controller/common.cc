@@ -172,6 +172,11 @@ Result<void> write_status(Client& client, const Object& object, json::value stat
   return {};
 }
 
+json::object& object_at(json::value& root, std::string_view dotted) {
+  json::value& value = make(root, dotted);
+  return value.is_object() ? value.get_object() : value.emplace_object();
+}
+
 int64_t scaled(const json::value* value, int64_t total, bool round_up, int64_t otherwise) {
   if (!value) return otherwise;
   if (value->is_int64()) return value->get_int64();

@@ -51,6 +51,9 @@ void drop_condition(json::array& conditions, std::string_view type);
 // given is not the newest.
 Result<void> write_status(Client& client, const Object& object, json::value status);
 
+// The object at a dotted path, made when it is not there.
+json::object& object_at(json::value& root, std::string_view dotted);
+
 // An integer or a percentage of `total`. Absent: `otherwise`.
 int64_t scaled(const json::value* int_or_percent, int64_t total, bool round_up, int64_t otherwise = 0);
 

@@ -154,10 +154,9 @@ class Planner {
     int64_t collisions = deployment_.status().collision_count();
     std::string hash = template_hash(template_of(object_), collisions);
     json::value pod_template = template_of(object_);
-    make(pod_template, "metadata.labels").as_object()[kHashLabel] = hash;
+    object_at(pod_template, "metadata.labels")[kHashLabel] = hash;
     json::value selector = *find(object_.json(), "spec.selector");
-    if (!selector.as_object()["matchLabels"].is_object()) selector.as_object()["matchLabels"] = json::object{};
-    selector.as_object()["matchLabels"].as_object()[kHashLabel] = hash;
+    object_at(selector, "matchLabels")[kHashLabel] = hash;
     std::string revision = new_revision();
     json::object spec{{"replicas", new_size()}, {"selector", std::move(selector)}};
     if (int64_t min_ready = deployment_.spec().min_ready_seconds()) spec["minReadySeconds"] = min_ready;
@@ -184,7 +183,7 @@ class Planner {
     make(body, "spec.replicas") = size;
     make(body, "metadata.annotations") = annotations_for(new_, true, plan_.revision);
     int64_t min_ready = deployment_.spec().min_ready_seconds();
-    json::object& spec = body.as_object()["spec"].as_object();
+    json::object& spec = object_at(body, "spec");
     if (min_ready)
       spec["minReadySeconds"] = min_ready;
     else

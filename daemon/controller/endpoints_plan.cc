@@ -150,10 +150,9 @@ json::value endpoints_object(const Object& service, const std::vector<Backend>& 
   make(body, "metadata.labels") = std::move(labels);
   constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
   if (truncated)
-    make(body, "metadata.annotations").as_object()[kOverCapacity] = "truncated";
-  else if (json::value* annotations = const_cast<json::value*>(find(body, "metadata.annotations"));
-           annotations && annotations->is_object())
-    annotations->get_object().erase(kOverCapacity);
+    object_at(body, "metadata.annotations")[kOverCapacity] = "truncated";
+  else if (find(body, "metadata.annotations"))
+    object_at(body, "metadata.annotations").erase(kOverCapacity);
   if (subsets.empty())
     body.as_object().erase("subsets");
   else

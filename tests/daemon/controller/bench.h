@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/controller/common.h"
 #include "daemon/controller/manager.h"
 #include "runtime/base/guarded.h"
 #include "tests/store/client/fake_client.h"

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints and EndpointSlices: who stands behind a Service, and how few objects change when one pod does.
+#include "daemon/controller/endpoints.h"
+
+#include "tests/daemon/controller/bench.h"
+
+namespace coracle::controller {
+namespace {
+
+ObjectPtr service(const std::string& spec) {
+  return MUST(Object::make(kService, MUST(parse_json(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web",
+    "namespace":"default","uid":"svc","labels":{"team":"a"}},"spec":)" +
+                                                     spec + "}"))));
+}
+
+ObjectPtr pod(const std::string& name, const std::string& ip, bool ready, const std::string& extra = "",
+              const std::string& meta = "") {
+  return MUST(Object::make(kPod, MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                                                 R"(","namespace":"default","uid":"uid-)" + name + "\"" + meta +
+                                                 R"(},"spec":{"nodeName":"pi","containers":[{"name":"c",
+    "ports":[{"name":"http","containerPort":8080,"protocol":"TCP"}]}])" +
+                                                 extra + R"(},"status":{"phase":"Running","podIP":")" + ip +
+                                                 R"(","conditions":[{"type":"Ready","status":")" +
+                                                 (ready ? "True" : "False") + R"("}]}})"))));
+}
+
+std::vector<ObjectPtr> pods(int count) {
+  std::vector<ObjectPtr> out;
+  for (int i = 0; i < count; ++i)
+    out.push_back(
+        pod("p" + std::to_string(i), "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), true));
+  return out;
+}
+
+TEST(Backends, take_each_pod_as_it_is) {
+  auto web = service(R"({"selector":{"a":"b"},"ports":[{"name":"h","port":80,"targetPort":"http","protocol":"TCP"}]})");
+  struct Row {
+    const char* name;
+    ObjectPtr pod;
+    const char* want;  // ready serving terminating, or nothing
+  };
+  for (const Row& row :
+       {Row{"ready", pod("p", "10.0.0.1", true), "110"}, Row{"not ready", pod("p", "10.0.0.1", false), "000"},
+        Row{"going", pod("p", "10.0.0.1", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), "011"},
+        Row{"no address", pod("p", "", true), ""}, Row{"other family", pod("p", "fd00::1", true), ""}}) {
+    auto found = backends(*web, {row.pod}, "IPv4", {});
+    std::string got;
+    for (const Backend& b : found)
+      got = std::string(b.ready ? "1" : "0") + (b.serving ? "1" : "0") + (b.terminating ? "1" : "0");
+    EXPECT_EQ(got, row.want) << row.name;
+  }
+  auto found = backends(*web, {pod("p", "10.0.0.1", true)}, "IPv4", [](std::string_view) { return "here"; });
+  EXPECT_EQ(found[0].ports[0].port, 8080);
+  EXPECT_EQ(found[0].zone, "here");
+}
+
+TEST(Backends, unready_addresses_are_published_when_asked_for) {
+  auto web = service(R"({"publishNotReadyAddresses":true,"ports":[]})");
+  EXPECT_TRUE(backends(*web, {pod("p", "10.0.0.1", false)}, "IPv4", {})[0].ready);
+}
+
+TEST(Backends, a_pod_without_the_named_port_is_not_behind_it) {
+  auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":"admin","protocol":"TCP"}]})");
+  EXPECT_TRUE(backends(*web, {pod("p", "10.0.0.1", true)}, "IPv4", {}).empty());
+}
+
+TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
+  auto web = service(R"({"clusterIP":"None"})");
+  EXPECT_EQ(
+      backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"web")")}, "IPv4", {})[0].hostname,
+      "db-0");
+  EXPECT_EQ(
+      backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"x")")}, "IPv4", {})[0].hostname,
+      "");
+}
+
+TEST(Endpoints, keep_ready_and_unready_addresses_apart) {
+  auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  auto behind = backends(*web,
+                         {pod("a", "10.0.0.1", true), pod("b", "10.0.0.2", false),
+                          pod("c", "10.0.0.3", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")")},
+                         "IPv4", {});
+  json::value body = endpoints_object(*web, behind, nullptr);
+  const json::array& subsets = get_array(body, "subsets");
+  ASSERT_EQ(subsets.size(), 1u);
+  EXPECT_EQ(get_array(subsets[0], "addresses").size(), 1u);
+  EXPECT_EQ(get_array(subsets[0], "notReadyAddresses").size(), 1u);
+  EXPECT_EQ(to_text(*find(subsets[0], "ports")), R"([{"name":"h","port":8080,"protocol":"TCP"}])");
+  EXPECT_EQ(get_string(body, "metadata.labels.team"), "a");
+  EXPECT_EQ(get_string(get_array(subsets[0], "addresses")[0], "targetRef.name"), "a");
+}
+
+TEST(Endpoints, no_more_than_a_thousand_addresses) {
+  auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  json::value body = endpoints_object(*web, backends(*web, pods(1200), "IPv4", {}), nullptr);
+  EXPECT_EQ(get_array(get_array(body, "subsets")[0], "addresses").size(), kEndpointsMax);
+  EXPECT_EQ(get_object(body, "metadata.annotations").at("endpoints.kubernetes.io/over-capacity").as_string(),
+            "truncated");
+}
+
+struct Slices : testing::Test {
+  ObjectPtr web =
+      service(R"({"selector":{"a":"b"},"ports":[{"name":"h","port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  std::vector<ObjectPtr> present;
+  int names = 0;
+
+  // Applies the plan to `present`; returns "created updated removed".
+  std::string step(const std::vector<ObjectPtr>& pods) {
+    SliceOwner owner{*web, "web", kSliceController};
+    SlicePlan plan = plan_slices(owner, {{"IPv4", backends(*web, pods, "IPv4", {})}}, present);
+    for (const ObjectPtr& gone : plan.remove) std::erase(present, gone);
+    for (json::value& body : plan.update) {
+      for (ObjectPtr& slice : present)
+        if (slice->name() == get_string(body, "metadata.name")) slice = MUST(Object::make(kEndpointSlice, body));
+    }
+    for (json::value& body : plan.create) {
+      make(body, "metadata.name") = "web-" + std::to_string(++names);
+      present.push_back(MUST(Object::make(kEndpointSlice, body)));
+    }
+    return std::to_string(plan.create.size()) + " " + std::to_string(plan.update.size()) + " " +
+           std::to_string(plan.remove.size());
+  }
+  size_t endpoints() {
+    size_t count = 0;
+    for (const ObjectPtr& slice : present) {
+      EXPECT_LE(get_array(slice->json(), "endpoints").size(), kEndpointsPerSlice);
+      count += get_array(slice->json(), "endpoints").size();
+    }
+    return count;
+  }
+};
+
+TEST_F(Slices, hold_a_hundred_each_and_change_no_more_than_they_must) {
+  EXPECT_EQ(step(pods(250)), "3 0 0");
+  EXPECT_EQ(endpoints(), 250u);
+  EXPECT_EQ(step(pods(250)), "0 0 0");
+  EXPECT_EQ(step(pods(251)), "0 1 0");  // the one with room
+  std::vector<ObjectPtr> fewer = pods(251);
+  fewer.erase(fewer.begin());
+  EXPECT_EQ(step(fewer), "0 1 0");
+  EXPECT_EQ(endpoints(), 250u);
+  step(pods(10));
+  EXPECT_EQ(endpoints(), 10u);
+}
+
+TEST_F(Slices, an_empty_one_says_that_nobody_is_there) {
+  EXPECT_EQ(step({}), "1 0 0");
+  EXPECT_EQ(step({}), "0 0 0");
+  EXPECT_EQ(step(pods(1)), "0 1 0");
+  EXPECT_EQ(present.size(), 1u);
+  EXPECT_EQ(step({}), "0 1 0");
+  EXPECT_EQ(present.size(), 1u);
+  EXPECT_EQ(present[0]->label(kServiceNameLabel), "web");
+  EXPECT_EQ(present[0]->label(kManagedByLabel), kSliceController);
+  EXPECT_EQ(present[0]->controller()->uid, "svc");
+}
+
+struct EndpointsTest : Bench {
+  void put_service(const std::string& spec) {
+    client.put(kService, R"({"metadata":{"name":"web","namespace":"default","uid":"svc"},"spec":)" + spec + "}");
+    settle();
+  }
+  void put_pod(const std::string& name) {
+    client.put(kPod, R"({"metadata":{"name":")" + name +
+                         R"(","namespace":"default","labels":{"app":"web"}},"spec":{"containers":[]}})");
+    settle();
+  }
+};
+
+TEST_F(EndpointsTest, follow_pods_and_go_with_their_service) {
+  start();
+  put_service(R"({"selector":{"app":"web"},"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  ASSERT_EQ(count(kEndpointSlice), 1u);
+  put_pod("a");
+  put_pod("b");
+  play_kubelet();
+  EXPECT_EQ(count(kEndpointSlice), 1u);
+  EXPECT_EQ(get_array(client.all(kEndpointSlice)[0]->json(), "endpoints").size(), 2u);
+  const json::array& subsets = get_array(client.find(kEndpoints, {"default", "web"})->json(), "subsets");
+  EXPECT_EQ(get_array(subsets[0], "addresses").size(), 2u);
+  MUST(client.remove(kService, {"default", "web"}));
+  settle();
+  EXPECT_EQ(count(kEndpointSlice), 0u);
+  EXPECT_EQ(count(kEndpoints), 0u);
+}
+
+TEST_F(EndpointsTest, hand_written_ones_are_mirrored) {
+  start();
+  put_service(R"({"ports":[{"port":80,"protocol":"TCP"}]})");
+  EXPECT_EQ(count(kEndpoints), 0u);  // without a selector it is not ours to fill
+  client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default"},"subsets":[{"addresses":[{"ip":"1.2.3.4"}],
+    "notReadyAddresses":[{"ip":"1.2.3.5"}],"ports":[{"port":8080,"protocol":"TCP"}]}]})");
+  settle();
+  ASSERT_EQ(count(kEndpointSlice), 1u);
+  ObjectPtr slice = client.all(kEndpointSlice)[0];
+  EXPECT_EQ(slice->label(kManagedByLabel), kSliceMirror);
+  EXPECT_EQ(get_array(slice->json(), "endpoints").size(), 2u);
+  client.erase(kEndpoints, {"default", "web"});
+  settle();
+  EXPECT_EQ(count(kEndpointSlice), 0u);
+}
+
+TEST_F(EndpointsTest, a_load_balancer_is_the_nodes_own_address) {
+  start();
+  put_service(R"({"type":"LoadBalancer","selector":{"app":"web"}})");
+  auto ingress = [&] {
+    return get_array(client.find(kService, {"default", "web"})->json(), "status.loadBalancer.ingress");
+  };
+  ASSERT_EQ(ingress().size(), 1u);
+  EXPECT_EQ(get_string(ingress()[0], "ip"), "192.168.1.7");
+  put_service(R"({"type":"ClusterIP","selector":{"app":"web"}})");
+  EXPECT_TRUE(ingress().empty());
+}
+
+}  // namespace
+}  // namespace coracle::controller

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Namespaces, garbage, finished pods, silent nodes, old events: what keeps the house clean.
+#include "daemon/controller/garbage.h"
+#include "tests/daemon/controller/bench.h"
+
+namespace coracle::controller {
+namespace {
+
+struct HousekeepingTest : Bench {
+  void put(const Kind& kind, const std::string& ns, const std::string& name, const std::string& metadata = "",
+           const std::string& rest = "") {
+    client.put(kind, R"({"metadata":{"name":")" + name + "\"" + (ns.empty() ? "" : R"(,"namespace":")" + ns + "\"") +
+                         metadata + "}" + rest + "}");
+  }
+  void put_namespace(const std::string& name) {
+    // The fake knows only the finalizers of metadata: without one it would let a deleted namespace go at any write.
+    put(kNamespace, "", name, R"(,"finalizers":["test/held"])",
+        R"(,"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"})");
+    settle();
+  }
+  bool released(const std::string& name) {
+    return get_array(client.find(kNamespace, {"", name})->json(), "spec.finalizers").empty();
+  }
+  // As the API does: a namespace with spec.finalizers only begins to go.
+  void delete_namespace(const std::string& name) {
+    json::value body = client.find(kNamespace, {"", name})->json();
+    make(body, "metadata.deletionTimestamp") = format_time(clock.now());
+    make(body, "status.phase") = "Terminating";
+    client.put(kNamespace, to_text(body));
+    settle();
+  }
+};
+
+TEST_F(HousekeepingTest, every_namespace_has_its_account_and_certificate) {
+  start();
+  put_namespace("team");
+  EXPECT_TRUE(client.find(kServiceAccount, {"team", "default"}));
+  ObjectPtr ca = client.find(kConfigMap, {"team", "kube-root-ca.crt"});
+  ASSERT_TRUE(ca);
+  EXPECT_EQ(get_object(ca->json(), "data").at("ca.crt").as_string(), "CERT");
+  client.erase(kServiceAccount, {"team", "default"});
+  MUST(client.patch(kConfigMap, {"team", "kube-root-ca.crt"}, PatchType::merge, {{"data", {{"ca.crt", "forged"}}}}));
+  settle();
+  EXPECT_TRUE(client.find(kServiceAccount, {"team", "default"}));
+  EXPECT_EQ(get_object(client.find(kConfigMap, {"team", "kube-root-ca.crt"})->json(), "data").at("ca.crt").as_string(),
+            "CERT");
+}
+
+TEST_F(HousekeepingTest, a_namespace_is_emptied_pods_first_and_then_let_go) {
+  start();
+  put_namespace("team");
+  put(kPod, "team", "web", "", R"(,"spec":{"nodeName":"pi"})");
+  put(kSecret, "team", "key");
+  put(kConfigMap, "other", "kept");
+  settle();
+  delete_namespace("team");
+  EXPECT_TRUE(client.find(kPod, {"team", "web"})->deleting());
+  EXPECT_TRUE(client.find(kSecret, {"team", "key"}));  // its pod may still read it
+  const json::array& conditions = get_array(client.find(kNamespace, {"", "team"})->json(), "status.conditions");
+  EXPECT_EQ(get_string(*find_condition(conditions, "NamespaceContentRemaining"), "status"), "True");
+  EXPECT_FALSE(released("team"));
+  client.erase(kPod, {"team", "web"});
+  pass(std::chrono::seconds(3));
+  EXPECT_FALSE(client.find(kSecret, {"team", "key"}));
+  EXPECT_FALSE(client.find(kServiceAccount, {"team", "default"}));
+  EXPECT_TRUE(client.find(kConfigMap, {"other", "kept"}));
+  EXPECT_TRUE(released("team"));
+}
+
+TEST_F(HousekeepingTest, a_finalizer_keeps_its_namespace_and_is_named) {
+  start();
+  put_namespace("team");
+  put(kConfigMap, "team", "held", R"(,"finalizers":["example.com/wait"])");
+  settle();
+  delete_namespace("team");
+  pass(std::chrono::seconds(3));
+  const json::array& conditions = get_array(client.find(kNamespace, {"", "team"})->json(), "status.conditions");
+  EXPECT_NE(
+      get_string(*find_condition(conditions, "NamespaceFinalizersRemaining"), "message").find("example.com/wait in 1"),
+      std::string_view::npos);
+  client.erase(kConfigMap, {"team", "held"});
+  pass(std::chrono::seconds(3));
+  EXPECT_TRUE(released("team"));
+}
+
+std::string owned_by(const std::string& name, const std::string& uid, bool blocks = false) {
+  return R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":")" + name + R"(","uid":")" + uid +
+         R"(","blockOwnerDeletion":)" + (blocks ? "true" : "false") + "}]";
+}
+
+TEST_F(HousekeepingTest, what_nobody_owns_any_more_goes_along_the_whole_chain) {
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");
+  put(kConfigMap, "default", "child", R"(,"uid":"c")" + owned_by("root", "r"));
+  put(kSecret, "default", "grandchild", owned_by("child", "c"));
+  put(kSecret, "default", "free");
+  start();
+  EXPECT_EQ(count(kSecret), 2u);
+  MUST(client.remove(kConfigMap, {"default", "root"}));
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "child"}));
+  EXPECT_FALSE(client.find(kSecret, {"default", "grandchild"}));
+  EXPECT_TRUE(client.find(kSecret, {"default", "free"}));
+}
+
+TEST_F(HousekeepingTest, an_owner_that_never_was_or_was_replaced_owns_nothing) {
+  put(kConfigMap, "default", "root", R"(,"uid":"second")");
+  put(kSecret, "default", "of-first", owned_by("root", "first"));
+  put(kSecret, "default", "of-nobody", owned_by("never", "x"));
+  put(kSecret, "default", "of-unknown-kind",
+      R"(,"ownerReferences":[{"apiVersion":"a/v1","kind":"Odd","name":"o","uid":"o"}])");
+  start();
+  EXPECT_FALSE(client.find(kSecret, {"default", "of-first"}));
+  EXPECT_FALSE(client.find(kSecret, {"default", "of-nobody"}));
+  EXPECT_TRUE(client.find(kSecret, {"default", "of-unknown-kind"}));
+}
+
+TEST_F(HousekeepingTest, one_of_two_owners_is_enough) {
+  put(kConfigMap, "default", "a", R"(,"uid":"a")");
+  put(kConfigMap, "default", "b", R"(,"uid":"b")");
+  put(kSecret, "default", "both", R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"a"},
+    {"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"b"}])");
+  start();
+  client.erase(kConfigMap, {"default", "a"});
+  settle();
+  ObjectPtr both = client.find(kSecret, {"default", "both"});
+  ASSERT_TRUE(both);
+  ASSERT_EQ(both->owners().size(), 1u);
+  EXPECT_EQ(both->owners()[0].uid, "b");
+}
+
+TEST_F(HousekeepingTest, before_an_owner_counts_as_gone_the_store_is_asked) {
+  start();
+  client.lose_event();
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");  // our cache never hears of it
+  put(kSecret, "default", "child", owned_by("root", "r"));
+  settle();
+  EXPECT_TRUE(client.find(kSecret, {"default", "child"}));
+}
+
+TEST(OwnedPlan, follows_its_owners) {
+  ObjectPtr object = MUST(Object::make(
+      kSecret, {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", "s"}, {"namespace", "n"}}}}));
+  std::vector<OwnerReference> owners(2);
+  owners[0].uid = "a";
+  owners[1].uid = "b";
+  using S = OwnerState;
+  using W = OwnedPlan::What;
+  struct Row {
+    S first, second;
+    bool dependents;
+    W want;
+    const char* propagation;
+  };
+  for (const Row& row :
+       {Row{S::solid, S::solid, false, W::nothing, ""}, Row{S::solid, S::absent, false, W::drop_references, ""},
+        Row{S::absent, S::absent, false, W::remove, "Background"},
+        Row{S::waiting, S::absent, true, W::remove, "Foreground"},
+        Row{S::waiting, S::absent, false, W::remove, "Background"}}) {
+    OwnedPlan plan = plan_owned(*object, owners, {row.first, row.second}, row.dependents);
+    EXPECT_EQ(plan.what, row.want);
+    EXPECT_EQ(plan.propagation, row.propagation);
+  }
+}
+
+TEST_F(HousekeepingTest, pods_of_a_vanished_node_and_the_oldest_finished_ones_go) {
+  start();
+  put(kPod, "default", "lost", "", R"(,"spec":{"nodeName":"gone"},"status":{"phase":"Running"})");
+  settle();
+  pass(std::chrono::seconds(45));
+  EXPECT_FALSE(client.find(kPod, {"default", "lost"}));
+  for (int i = 0; i < 5; ++i)
+    put(kPod, "default", "done" + std::to_string(i),
+        R"(,"creationTimestamp":"2024-01-01T00:00:0)" + std::to_string(i) + "Z\"",
+        R"(,"spec":{"nodeName":"pi"},"status":{"phase":"Succeeded"})");
+  settle();
+  EXPECT_EQ(count(kPod), 3u);
+  EXPECT_FALSE(client.find(kPod, {"default", "done0"}));
+  EXPECT_TRUE(client.find(kPod, {"default", "done4"}));
+}
+
+TEST_F(HousekeepingTest, a_silent_remote_node_is_marked_and_a_returning_one_welcome) {
+  start();
+  auto renew = [&](const char* node) {
+    put(kLease, "kube-node-lease", node, "", R"(,"spec":{"renewTime":")" + format_micro_time(clock.now()) + "\"}");
+    settle();
+  };
+  put(kNode, "", "far", "", R"(,"status":{"conditions":[{"type":"Ready","status":"True"}]})");
+  renew("far");
+  renew("pi");
+  pass(std::chrono::seconds(30));
+  renew("far");
+  pass(std::chrono::seconds(30));
+  EXPECT_TRUE(get_array(client.find(kNode, {"", "far"})->json(), "spec.taints").empty());
+  pass(std::chrono::seconds(15));
+  EXPECT_EQ(get_array(client.find(kNode, {"", "far"})->json(), "spec.taints").size(), 2u);
+  EXPECT_EQ(get_string(get_array(client.find(kNode, {"", "far"})->json(), "status.conditions")[0], "status"),
+            "Unknown");
+  EXPECT_TRUE(get_array(client.find(kNode, {"", "pi"})->json(), "spec.taints").empty());  // this machine is not judged
+  renew("far");
+  EXPECT_TRUE(get_array(client.find(kNode, {"", "far"})->json(), "spec.taints").empty());
+}
+
+TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
+  auto put_event = [&](const char* name) {
+    put(kEvent, "default", name, R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"",
+        R"(,"lastTimestamp":")" + format_time(clock.now()) + "\"");
+  };
+  put_event("early");
+  start();
+  clock.advance(std::chrono::minutes(40));
+  put_event("late");
+  settle();
+  clock.advance(std::chrono::minutes(21));
+  settle();
+  EXPECT_FALSE(client.find(kEvent, {"default", "early"}));
+  EXPECT_TRUE(client.find(kEvent, {"default", "late"}));
+  clock.advance(std::chrono::minutes(40));
+  settle();
+  EXPECT_FALSE(client.find(kEvent, {"default", "late"}));
+}
+
+}  // namespace
+}  // namespace coracle::controller
