@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a command joins coraclectl: it adds its CLI11 subcommand with its flags, and hands over what to run when it was chosen.
-// One file per command (or family); main.cc holds their table.
+// One file per command (or family); command.cc holds their table.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -38,6 +38,7 @@ class Commands {
   std::vector<std::string> rest_;
 };
 
+void add_commands(Commands& commands);   // all of the following, and the flags of all
 void add_get(Commands& commands);
 void add_apply(Commands& commands);      // apply, diff
 void add_create(Commands& commands);     // create, replace, run, expose
@@ -66,6 +67,8 @@ struct FileFlags {
 
 // Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.
 Result<int> run_program(const std::vector<std::string>& argv);
+// What a program prints; it gets no input, and its complaints are dropped. Errors: as run_program; internal when it failed.
+Result<std::string> output_of(const std::vector<std::string>& argv);
 
 void out(std::string_view text);  // to standard output, all of it
 

@@ -1,70 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // coraclectl: the command line of a Coracle machine, in kubectl's grammar. A client and nothing more: all it does goes
-// through the API. This file is the table of commands; each family has a file of its own.
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// through the API. This file reads the command line and words failures; the table of commands stands in command.cc.
 #include <csignal>
 #include <cstdio>
 
 #include "ctl/command.h"
 #include "store/object/status.h"
 
-extern char** environ;
-
 namespace coracle::ctl {
 
-CLI::App* Commands::add(std::string name, std::string description, CLI::App* parent) {
-  CLI::App* command = (parent ? parent : &app_)->add_subcommand(std::move(name), std::move(description));
-  command->fallthrough();
-  return command;
-}
-
-void Commands::on(CLI::App* command, Run run) {
-  command->callback([this, command, run = std::move(run)] {
-    if (command->get_subcommands().empty()) chosen_ = run;
-  });
-}
-
-Result<Session*> Commands::session() {
-  if (!session_) session_ = TRY(Session::open(flags_));
-  return session_.get();
-}
-
-void out(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-Result<int> run_program(const std::vector<std::string>& argv) {
-  std::vector<char*> pointers;
-  for (const auto& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  pid_t pid = 0;
-  if (int failed = ::posix_spawnp(&pid, pointers[0], nullptr, nullptr, pointers.data(), environ))
-    return Error::from_errno(failed, "run " + argv.front());
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return Error::from_errno("wait for " + argv.front());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 namespace {
-
-void add_global_flags(CLI::App& app, GlobalFlags& flags) {
-  app.add_option("--kubeconfig", flags.kubeconfig, "the kubeconfig file");
-  app.add_option("--context", flags.context, "its context to use");
-  app.add_option("--cluster", flags.cluster, "its cluster to use");
-  app.add_option("--user", flags.user, "its user to be");
-  app.add_option("-n,--namespace", flags.ns, "the namespace");
-  app.add_option("-s,--server", flags.server, "the server's URL");
-  app.add_option("--token", flags.token, "a bearer token");
-  app.add_option("--certificate-authority", flags.certificate_authority, "the CA's certificate file");
-  app.add_flag("--insecure-skip-tls-verify", flags.insecure_skip_tls_verify, "trust any server");
-  app.add_option("--request-timeout", flags.request_timeout, "give up on a request after this; 0: never");
-  app.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests");
-}
 
 // As kubectl words it: what the server said, or what we could not do.
 void print_failure(const Error& error) {
@@ -77,20 +22,8 @@ int run(int argc, char** argv) {
   CLI::App app("coraclectl controls the pods of this machine. Usual flags and grammar: those of kubectl.", "coraclectl");
   app.require_subcommand(0, 1);
   GlobalFlags flags;
-  add_global_flags(app, flags);
   Commands commands(app, flags);
-  add_get(commands);
-  add_describe(commands);
-  add_apply(commands);
-  add_create(commands);
-  add_edit(commands);
-  add_delete(commands);
-  add_logs(commands);
-  add_exec(commands);
-  add_rollout(commands);
-  add_wait(commands);
-  add_about(commands);
-  add_image(commands);
+  add_commands(commands);
   if (argc < 2) {
     out(app.help());
     return 0;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command uses, and their table. See command.h.
+#include "ctl/command.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "runtime/sys/file.h"
+
+extern char** environ;
+
+namespace coracle::ctl {
+
+CLI::App* Commands::add(std::string name, std::string description, CLI::App* parent) {
+  CLI::App* command = (parent ? parent : &app_)->add_subcommand(std::move(name), std::move(description));
+  command->fallthrough();
+  return command;
+}
+
+void Commands::on(CLI::App* command, Run run) {
+  command->callback([this, command, run = std::move(run)] {
+    if (command->get_subcommands().empty()) chosen_ = run;
+  });
+}
+
+Result<Session*> Commands::session() {
+  if (!session_) session_ = TRY(Session::open(flags_));
+  return session_.get();
+}
+
+void out(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+namespace {
+
+Result<pid_t> start(const std::vector<std::string>& argv, const posix_spawn_file_actions_t* actions) {
+  std::vector<char*> pointers;
+  for (const auto& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  pid_t pid = 0;
+  if (int failed = ::posix_spawnp(&pid, pointers[0], actions, nullptr, pointers.data(), environ))
+    return Error::from_errno(failed, "run " + argv.front());
+  return pid;
+}
+
+Result<int> wait_for(pid_t pid, const std::string& name) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return Error::from_errno("wait for " + name);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Result<int> run_program(const std::vector<std::string>& argv) {
+  pid_t pid = TRY(start(argv, nullptr));
+  return wait_for(pid, argv.front());
+}
+
+Result<std::string> output_of(const std::vector<std::string>& argv) {
+  sys::Pipe pipe = TRY(sys::make_pipe());
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, pipe.write.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  auto pid = start(argv, &actions);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (!pid) return pid.take_error();
+  pipe.write.reset();
+  auto text = sys::read_all(pipe.read);
+  int status = TRY(wait_for(*pid, argv.front()));
+  if (status != 0) return Error(Code::internal, argv.front() + " ended with status " + std::to_string(status));
+  return text;
+}
+
+namespace {
+
+void add_global_flags(CLI::App& app, GlobalFlags& flags) {
+  app.add_option("--kubeconfig", flags.kubeconfig, "the kubeconfig file");
+  app.add_option("--context", flags.context, "its context to use");
+  app.add_option("--cluster", flags.cluster, "its cluster to use");
+  app.add_option("--user", flags.user, "its user to be");
+  app.add_option("-n,--namespace", flags.ns, "the namespace");
+  app.add_option("-s,--server", flags.server, "the server's URL");
+  app.add_option("--token", flags.token, "a bearer token");
+  app.add_option("--certificate-authority", flags.certificate_authority, "the CA's certificate file");
+  app.add_flag("--insecure-skip-tls-verify", flags.insecure_skip_tls_verify, "trust any server");
+  app.add_option("--request-timeout", flags.request_timeout, "give up on a request after this; 0: never");
+  app.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests");
+}
+
+}  // namespace
+
+void add_commands(Commands& commands) {
+  add_global_flags(commands.app(), commands.flags());
+  add_get(commands);
+  add_describe(commands);
+  add_apply(commands);
+  add_create(commands);
+  add_edit(commands);
+  add_delete(commands);
+  add_logs(commands);
+  add_exec(commands);
+  add_rollout(commands);
+  add_wait(commands);
+  add_about(commands);
+  add_image(commands);
+  add_doctor(commands);
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctor: looks at the machine and says what is wrong with it and what to do. In two halves, so that every verdict can be
+// tested without the machine it is about:
+//   read_facts (doctor_facts.cc: files, probes, measurements, the API) ──Facts──▶ examine (doctor_checks.cc: pure) ──▶ findings
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+#include "runtime/base/units.h"
+
+namespace coracle::ctl {
+
+enum class Level : uint8_t { ok, warn, fail, skip };  // skip: could not be looked at
+const char* level_name(Level level);                  // "OK", "WARN", "FAIL", "SKIP"
+
+struct Finding {
+  Level level = Level::ok;
+  std::string check;   // "memory"
+  std::string says;    // one line
+  std::string advice;  // what to do, one step a line; "" when there is nothing
+};
+
+// What became of an attempt.
+struct Tried {
+  enum Outcome : uint8_t { not_tried, works, fails } outcome = not_tried;
+  std::string why;  // of a failure, or why it was not tried
+};
+
+struct Settings {  // of config.yaml, as far as the doctor needs them; the defaults are the daemon's
+  std::string file = "/etc/coracle/config.yaml";
+  std::string state_dir = "/var/lib/coracle", pod_cidr = "10.244.0.0/24", cluster_dns = "10.96.0.10";
+  std::string pause_program = "/usr/libexec/coracle/coracle-pause", node_name;
+  uint16_t port = 6443;
+};
+
+struct CgroupFacts {
+  std::string mounted_at;       // of v2, "" = nowhere
+  std::string controllers;      // of v2's root: "cpuset cpu io memory pids"
+  std::string v1_controllers;   // held by hierarchies of v1, comma-separated
+  std::string kernel_cmdline;   // /proc/cmdline
+  std::string pi_cmdline_path;  // the file a Raspberry Pi's firmware reads, "" = there is none
+  std::string pi_cmdline;       // its text
+};
+
+struct Feature {  // something the kernel must offer
+  std::string name, needed_for;
+  std::string module;  // that would bring it, "" = built in
+  Tried tried;
+  bool required = true;
+};
+
+struct DiskFacts {
+  std::string path;  // the data directory, or the nearest above it that exists
+  std::string file_system;  // "ext4", "nfs", …; "0x1234" when unknown
+  std::string device;       // "/dev/mmcblk0p2"
+  Bytes total, available;
+  uint64_t inodes = 0, inodes_free = 0;
+  std::vector<double> sync_ms;  // each an fdatasync of 4 KiB
+  Tried measured, overlay;
+};
+
+struct ClockFacts {
+  WallTime now, built;  // built: since when this program exists
+  std::optional<bool> synchronised;
+  bool has_battery_clock = false;
+};
+
+struct Swap {
+  std::string name;  // "/dev/zram0", "/var/swap"
+  Bytes size;
+};
+
+struct MemoryFacts {
+  Bytes total, available;
+  std::vector<Swap> swaps;
+};
+
+struct FirewallFacts {
+  Tried rules_read;      // of nftables
+  json::value ruleset;   // {"nftables": [...]}
+  bool legacy = false;   // iptables' old tables are in use
+  std::string legacy_forward;  // "-P FORWARD DROP\n-A FORWARD …", "" = not read
+  std::set<std::string> managers;  // "ufw", "firewalld", "docker"
+  std::optional<int> forwarding, reverse_path;  // net.ipv4.ip_forward, rp_filter of all
+};
+
+struct Listener {
+  std::string protocol;  // "tcp", "udp"
+  std::string address;   // "0.0.0.0", "::", "10.96.0.10"
+  uint16_t port = 0;
+  std::string program;   // "" = unknown
+};
+
+struct DaemonFacts {
+  bool installed = false, pause_installed = false;
+  bool running = false;
+  bool with_systemd = false;  // systemd is PID 1 here
+  Tried ready;
+  std::string server;
+  json::array conditions;  // of the node
+  std::string node;
+};
+
+struct Facts {
+  bool root = false;
+  Settings settings;
+  std::string settings_error;  // config.yaml cannot be read as what it should be
+  std::string kernel, model, architecture;
+  int kernel_major = 0, kernel_minor = 0;
+  CgroupFacts cgroup;
+  std::vector<Feature> features;
+  DiskFacts disk;
+  ClockFacts clock;
+  MemoryFacts memory;
+  FirewallFacts firewall;
+  std::optional<std::vector<std::string>> nameservers;  // of /etc/resolv.conf
+  std::vector<Listener> listeners;
+  std::set<std::string> programs;  // that run, by name
+  std::string host_name;
+  DaemonFacts daemon;
+};
+
+// All that the machine tells. Takes some seconds where the disk is slow; leaves nothing behind.
+class Commands;
+Facts read_facts(Commands& commands, const std::string& config_file);
+
+// What follows from the facts, in the order people should read it. Pure.
+std::vector<Finding> examine(const Facts& facts);
+
+// Exit status 1 when something FAILs.
+bool healthy(const std::vector<Finding>& findings);
+std::string print_findings(const std::vector<Finding>& findings);
+json::value findings_json(const std::vector<Finding>& findings);
+
+// ---- parts of examine, for their tests ----
+
+// How to switch the memory controller on where a Raspberry Pi has it off: the exact edit of its cmdline.txt.
+std::string raspberry_advice(const CgroupFacts& cgroup);
+// The chains of an nft ruleset (nft -j list ruleset) at `hook` that drop what no rule of theirs accepts, unless one
+// accepts the pods by their addresses or links: "ip filter FORWARD".
+std::vector<std::string> blocking_chains(const json::value& ruleset, std::string_view hook, std::string_view pod_cidr);
+
+// ---- parts of read_facts, for their tests ----
+
+Result<Settings> parse_settings(std::string_view yaml_text, Settings defaults);
+std::vector<std::string> parse_nameservers(std::string_view resolv_conf);
+std::vector<Swap> parse_swaps(std::string_view proc_swaps);
+// Lines of /proc/net/{tcp,udp}{,6} that listen; the second is each one's socket inode.
+std::vector<std::pair<Listener, uint64_t>> parse_listeners(std::string_view proc_net, std::string_view protocol, bool ipv6);
+// "/dev/mmcblk0p2" and "ext4" of the mount that holds `path`, from mountinfo.
+std::pair<std::string, std::string> device_of(std::string_view mountinfo, std::string_view path);
+
+}  // namespace coracle::ctl

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor's eyes: files of the kernel's, probes, measurements and two questions to the API. See doctor.h. What cannot be
+// looked at is noted as such, never guessed; everything made on the way is removed.
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "ctl/command.h"
+#include "ctl/doctor.h"
+#include "ctl/nft.h"
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/probe.h"
+#include "runtime/sys/process.h"
+#include "store/object/yaml.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kSyncs = 40;                               // fdatasyncs measured, fewer on a slow disk
+constexpr std::chrono::seconds kSyncSpan{4};                // … this long at most
+constexpr const char* kApiTimeout = "5s";
+
+std::string read_text(const std::string& path) { return sys::read_file(path, 4 << 20).value_or(""); }
+std::string first_line(const std::string& path) {
+  std::string text = read_text(path);
+  return std::string(trim(text.substr(0, text.find_first_of("\n\0"))));
+}
+std::optional<int> read_number(const std::string& path) { return parse_number<int>(first_line(path)); }
+
+template <typename T>
+Tried tried(const Result<T>& result, bool root) {
+  if (result) return {Tried::works, {}};
+  if (!root && result.error().code() == Code::forbidden) return {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+  return {Tried::fails, result.error().text()};
+}
+
+// ---- kernel ----
+
+CgroupFacts read_cgroups() {
+  CgroupFacts facts;
+  std::string mounts = read_text("/proc/self/mountinfo");
+  for (std::string_view line : split(mounts, '\n')) {
+    auto words = split(line, ' ');
+    if (line.find(" - cgroup2 ") == line.npos || words.size() < 6) continue;
+    facts.mounted_at = words[4];
+    break;
+  }
+  if (!facts.mounted_at.empty()) facts.controllers = first_line(facts.mounted_at + "/cgroup.controllers");
+  std::string own = read_text("/proc/self/cgroup");
+  for (std::string_view line : split(own, '\n')) {
+    auto parts = split(line, ':');  // "5:memory:/path"; v2's line names none
+    if (parts.size() >= 3 && !parts[1].empty() && !parts[1].starts_with("name=")) facts.v1_controllers.append(facts.v1_controllers.empty() ? "" : ",").append(parts[1]);
+  }
+  facts.kernel_cmdline = first_line("/proc/cmdline");
+  for (const char* path : {"/boot/firmware/cmdline.txt", "/boot/cmdline.txt"}) {
+    if (!sys::exists(path)) continue;
+    facts.pi_cmdline_path = path;
+    facts.pi_cmdline = read_text(path);
+    break;
+  }
+  return facts;
+}
+
+Result<void> try_birth_in_cgroup(const CgroupFacts& cgroup) {
+  std::string own = read_text("/proc/self/cgroup"), path;
+  for (std::string_view line : split(own, '\n'))
+    if (line.starts_with("0::")) path = line.substr(3);
+  Fd directory = TRY(sys::open_directory(cgroup.mounted_at + path));
+  return sys::try_clone(0, &directory);
+}
+
+std::vector<Feature> try_features(const CgroupFacts& cgroup, bool root) {
+  std::vector<Feature> features;
+  auto add = [&](std::string name, std::string needed_for, std::string module, const auto& result, bool required = true) {
+    features.push_back({std::move(name), std::move(needed_for), std::move(module), tried(result, root), required});
+  };
+  auto if_root = [&](const auto& probe) -> Result<void> {
+    if (!root) return Error(Code::forbidden, "needs root");
+    return probe();
+  };
+  add("clone3", "starting processes", "", sys::try_clone(0));
+  add("pidfd", "waiting for processes", "", sys::open_pidfd(::getpid()));
+  if (!cgroup.mounted_at.empty()) add("clone into cgroup", "starting processes in their cgroup", "", if_root([&] { return try_birth_in_cgroup(cgroup); }));
+  add("openat2", "safe paths in containers", "", [] {
+    auto top = sys::open_directory("/");
+    return top ? sys::open_in(*top, "proc", O_PATH) : std::move(top);
+  }());
+  add("namespaces", "pods", "", if_root([] { return sys::try_clone(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET); }));
+  add("user namespaces", "programs that make them in their containers", "", sys::try_clone(CLONE_NEWUSER), false);
+  add("mount API", "containers' mounts", "", if_root(sys::try_mount_api));
+  add("seccomp", "confinement of containers", "", sys::try_seccomp());
+  add("device filter", "confinement of devices (BPF)", "", if_root(sys::try_device_filter));
+  add("veth", "pods' network", "veth", if_root([] { return sys::try_link("veth"); }));
+  add("bridge", "pods' network", "bridge", if_root([] { return sys::try_link("bridge"); }));
+  add("nftables", "Services (NAT by nftables)", "nft_chain_nat", if_root(try_nftables));
+  return features;
+}
+
+// ---- disk ----
+
+std::string nearest_directory(std::string path) {
+  std::error_code ignored;
+  while (path.size() > 1 && !std::filesystem::is_directory(path, ignored)) path = std::filesystem::path(path).parent_path();
+  return path.empty() ? "/" : path;
+}
+
+Result<std::vector<double>> measure_syncs(const std::string& directory) {
+  std::string path = directory + "/.coracle-speed-XXXXXX";
+  Fd file(::mkostemp(path.data(), O_CLOEXEC));
+  if (!file) return Error::from_errno("write to " + directory);
+  Scope remove([&] { (void)sys::unlink(path); });
+  std::string page(4096, 'x');
+  std::vector<double> spans;
+  auto start = std::chrono::steady_clock::now();
+  while (spans.size() < kSyncs && std::chrono::steady_clock::now() - start < kSyncSpan) {
+    auto before = std::chrono::steady_clock::now();
+    TRY(sys::write_all(file, page));
+    TRY(sys::sync_data(file));
+    spans.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before).count());
+  }
+  return spans;
+}
+
+DiskFacts read_disk(const Settings& settings, bool root) {
+  DiskFacts facts;
+  facts.path = nearest_directory(settings.state_dir);
+  auto directory = sys::open_directory(facts.path);
+  if (!directory) {
+    facts.measured = facts.overlay = tried(directory, root);
+    return facts;
+  }
+  if (auto usage = sys::disk_usage(*directory)) {
+    facts.total = usage->total, facts.available = usage->available;
+    facts.inodes = usage->inodes, facts.inodes_free = usage->inodes_free;
+  }
+  std::tie(facts.device, facts.file_system) = device_of(read_text("/proc/self/mountinfo"), facts.path);
+  if (!root) {
+    facts.measured = facts.overlay = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+    return facts;
+  }
+  auto spans = measure_syncs(facts.path);
+  facts.measured = tried(spans, root);
+  if (spans) facts.sync_ms = std::move(*spans);
+  facts.overlay = tried(sys::try_overlay(facts.path), root);
+  return facts;
+}
+
+// ---- clock, memory ----
+
+ClockFacts read_clock() {
+  ClockFacts facts;
+  facts.now = system_clock().now();
+  Result<Fd> self = sys::open("/proc/self/exe", O_RDONLY);
+  if (self)
+    if (auto about = sys::stat(*self)) facts.built = WallTime(std::chrono::seconds(about->st_mtim.tv_sec));
+  if (auto kept = sys::clock_is_synchronised()) facts.synchronised = *kept;
+  auto clocks = sys::list("/sys/class/rtc");
+  facts.has_battery_clock = clocks && !clocks->empty();
+  return facts;
+}
+
+MemoryFacts read_memory() {
+  MemoryFacts facts;
+  std::string text = read_text("/proc/meminfo");
+  for (std::string_view line : split(text, '\n')) {
+    std::string_view value = trim(line.substr(std::min(line.size(), line.find(':') + 1)));
+    Bytes bytes(parse_number<int64_t>(value.substr(0, value.find(' '))).value_or(0) << 10);
+    if (line.starts_with("MemTotal:")) facts.total = bytes;
+    if (line.starts_with("MemAvailable:")) facts.available = bytes;
+  }
+  facts.swaps = parse_swaps(read_text("/proc/swaps"));
+  return facts;
+}
+
+// ---- network ----
+
+FirewallFacts read_firewall(bool root, const std::set<std::string>& programs) {
+  FirewallFacts facts;
+  if (root) {
+    auto rules = list_ruleset();
+    facts.rules_read = tried(rules, root);
+    if (rules) facts.ruleset = std::move(*rules);
+    std::string tables = read_text("/proc/net/ip_tables_names");
+    facts.legacy = tables.find("filter") != tables.npos;
+    if (facts.legacy)
+      if (auto said = output_of({"iptables-legacy", "-S", "FORWARD"})) facts.legacy_forward = std::move(*said);
+  } else {
+    facts.rules_read = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+  }
+  if (read_text("/etc/ufw/ufw.conf").find("ENABLED=yes") != std::string::npos) facts.managers.insert("ufw");
+  if (programs.contains("firewalld")) facts.managers.insert("firewalld");
+  if (programs.contains("dockerd")) facts.managers.insert("docker");
+  facts.forwarding = read_number("/proc/sys/net/ipv4/ip_forward");
+  facts.reverse_path = read_number("/proc/sys/net/ipv4/conf/all/rp_filter");
+  return facts;
+}
+
+// Which program holds a socket, by its inode; only root sees others' descriptors.
+std::map<uint64_t, std::string> socket_owners(const std::set<uint64_t>& wanted) {
+  std::map<uint64_t, std::string> owners;
+  if (wanted.empty()) return owners;
+  for (const auto& process : sys::list("/proc").value_or({})) {
+    if (!parse_number<int>(process.name)) continue;
+    std::string home = "/proc/" + process.name;
+    auto descriptors = sys::open_directory(home + "/fd");
+    if (!descriptors) continue;
+    for (const auto& entry : sys::list(*descriptors).value_or({})) {
+      std::string target = sys::read_link_at(*descriptors, entry.name).value_or("");  // "socket:[12345]"
+      if (!target.starts_with("socket:[")) continue;
+      auto inode = parse_number<uint64_t>(std::string_view(target).substr(8, target.size() - 9));
+      if (inode && wanted.contains(*inode)) owners[*inode] = first_line(home + "/comm");
+    }
+  }
+  return owners;
+}
+
+std::vector<Listener> read_listeners(uint16_t api_port) {
+  std::vector<std::pair<Listener, uint64_t>> found;
+  for (const char* protocol : {"tcp", "udp"})
+    for (bool ipv6 : {false, true})
+      for (auto& one : parse_listeners(read_text(std::string("/proc/net/") + protocol + (ipv6 ? "6" : "")), protocol, ipv6))
+        if (one.first.port == api_port || one.first.port == 53) found.push_back(std::move(one));
+  std::set<uint64_t> inodes;
+  for (const auto& one : found) inodes.insert(one.second);
+  auto owners = socket_owners(inodes);
+  std::vector<Listener> listeners;
+  for (auto& [listener, inode] : found) {
+    listener.program = owners[inode];
+    listeners.push_back(std::move(listener));
+  }
+  return listeners;
+}
+
+// What runs in our network namespace: what a container runs beside us takes no port and sets no rule of ours.
+std::set<std::string> running_programs() {
+  std::set<std::string> names;
+  auto namespace_of = [](const std::string& process) {
+    auto home = sys::open_directory("/proc/" + process);
+    return home ? sys::read_link_at(*home, "ns/net").value_or("") : std::string();
+  };
+  std::string own = namespace_of("self");
+  for (const auto& process : sys::list("/proc").value_or({})) {
+    if (!parse_number<int>(process.name)) continue;
+    std::string theirs = namespace_of(process.name);  // "" where we may not look
+    if (theirs.empty() || theirs == own) names.insert(first_line("/proc/" + process.name + "/comm"));
+  }
+  return names;
+}
+
+// ---- coracled ----
+
+void ask_api(Commands& commands, const Facts& facts, DaemonFacts& daemon) {
+  if (commands.flags().request_timeout == "0") commands.flags().request_timeout = kApiTimeout;
+  auto session = commands.session();
+  if (!session) {
+    daemon.ready = {Tried::not_tried, session.error().text()};
+    return;
+  }
+  daemon.server = (*session)->server();
+  auto ready = (*session)->text({.path = "/readyz", .accept = "*/*"});
+  daemon.ready = {ready ? Tried::works : Tried::fails, ready ? "" : ready.error().text()};
+  if (!ready) return;
+  auto nodes = (*session)->json({.path = "/api/v1/nodes"});
+  if (!nodes) return;
+  const json::array& items = get_array(*nodes, "items");
+  std::string own = facts.settings.node_name.empty() ? to_lower(facts.host_name) : facts.settings.node_name;
+  for (const auto& node : items) {
+    if (items.size() > 1 && get_string(node, "metadata.name") != own) continue;
+    daemon.node = get_string(node, "metadata.name");
+    daemon.conditions = get_array(node, "status.conditions");
+  }
+}
+
+DaemonFacts read_daemon(Commands& commands, const Facts& facts) {
+  DaemonFacts daemon;
+  std::error_code ignored;
+  std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const std::string& directory : {own, std::string("/usr/bin"), std::string("/usr/local/bin")})
+    daemon.installed |= sys::exists(directory + "/coracled");
+  daemon.pause_installed = sys::exists(facts.settings.pause_program);
+  daemon.running = facts.programs.contains("coracled");
+  daemon.with_systemd = sys::exists("/run/systemd/system");
+  ask_api(commands, facts, daemon);
+  return daemon;
+}
+
+}  // namespace
+
+Facts read_facts(Commands& commands, const std::string& config_file) {
+  Facts facts;
+  facts.root = sys::own_uid() == 0;
+  facts.settings.file = config_file;
+  if (auto text = sys::read_file(config_file)) {
+    auto settings = parse_settings(*text, facts.settings);
+    if (settings) facts.settings = std::move(*settings);
+    else facts.settings_error = config_file + ": " + settings.error().text();
+  }
+  utsname name{};
+  (void)::uname(&name);
+  facts.kernel = name.release, facts.architecture = name.machine, facts.host_name = name.nodename;
+  auto version = split(facts.kernel, '.');
+  facts.kernel_major = parse_number<int>(version[0]).value_or(0);
+  if (version.size() > 1) facts.kernel_minor = parse_number<int>(version[1].substr(0, version[1].find_first_not_of("0123456789"))).value_or(0);
+  std::string model = read_text("/proc/device-tree/model");
+  facts.model = model.substr(0, model.find('\0'));
+  facts.cgroup = read_cgroups();
+  facts.features = try_features(facts.cgroup, facts.root);
+  facts.disk = read_disk(facts.settings, facts.root);
+  facts.clock = read_clock();
+  facts.memory = read_memory();
+  facts.programs = running_programs();
+  facts.firewall = read_firewall(facts.root, facts.programs);
+  if (auto text = sys::read_file("/etc/resolv.conf")) facts.nameservers = parse_nameservers(*text);
+  facts.listeners = read_listeners(facts.settings.port);
+  facts.daemon = read_daemon(commands, facts);
+  return facts;
+}
+
+// ---- parsers ----
+
+Result<Settings> parse_settings(std::string_view yaml_text, Settings defaults) {
+  std::vector<json::value> documents = TRY(parse_yaml(yaml_text));
+  if (documents.empty()) return defaults;
+  const json::value& root = documents.front();
+  if (!root.is_object()) return Error(Code::invalid, "expected fields and values");
+  auto take = [&](const char* field, std::string& into) {
+    if (auto text = get_string(root, field); !text.empty()) into = text;
+  };
+  take("stateDir", defaults.state_dir);
+  take("podCIDR", defaults.pod_cidr);
+  take("clusterDNS", defaults.cluster_dns);
+  take("pauseProgram", defaults.pause_program);
+  take("nodeName", defaults.node_name);
+  int64_t port = get_int(root, "port", defaults.port);
+  if (port < 0 || port > 65535) return Error(Code::invalid, "port: " + std::to_string(port) + " is no port number");
+  defaults.port = uint16_t(port);
+  return defaults;
+}
+
+std::vector<std::string> parse_nameservers(std::string_view resolv_conf) {
+  std::vector<std::string> servers;
+  for (std::string_view line : split(resolv_conf, '\n')) {
+    line = trim(line);
+    if (!line.starts_with("nameserver") || line.size() < 12) continue;
+    std::string_view address = trim(line.substr(10));
+    servers.emplace_back(address.substr(0, address.find_first_of(" \t#;")));
+  }
+  return servers;
+}
+
+std::vector<Swap> parse_swaps(std::string_view proc_swaps) {
+  std::vector<Swap> swaps;
+  for (std::string_view line : split(proc_swaps, '\n')) {  // Filename  Type  Size  Used  Priority, in KiB
+    std::vector<std::string> words;
+    std::string spaced(line);
+    std::replace(spaced.begin(), spaced.end(), '\t', ' ');
+    for (std::string_view word : split(spaced, ' '))
+      if (!word.empty()) words.emplace_back(word);
+    if (words.size() >= 3 && words[0].starts_with('/')) swaps.push_back({words[0], Bytes(parse_number<int64_t>(words[2]).value_or(0) << 10)});
+  }
+  return swaps;
+}
+
+std::vector<std::pair<Listener, uint64_t>> parse_listeners(std::string_view proc_net, std::string_view protocol, bool ipv6) {
+  std::vector<std::pair<Listener, uint64_t>> found;
+  for (std::string_view line : split(proc_net, '\n')) {
+    std::vector<std::string_view> words;
+    for (std::string_view word : split(line, ' '))
+      if (!word.empty()) words.push_back(word);
+    // sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode
+    if (words.size() < 10 || words[3] != (protocol == "tcp" ? "0A" : "07")) continue;
+    size_t colon = words[1].find(':');
+    auto port = parse_number<uint16_t>(words[1].substr(std::min(words[1].size(), colon + 1)), 16);
+    if (colon == words[1].npos || !port) continue;
+    std::string_view hex = words[1].substr(0, colon);
+    std::string address = "::";
+    if (!ipv6) {
+      uint32_t bits = parse_number<uint32_t>(hex, 16).value_or(0);  // as the bytes lie in memory
+      std::array<uint8_t, 4> bytes{};
+      std::copy_n(reinterpret_cast<const uint8_t*>(&bits), 4, bytes.begin());
+      address = std::to_string(bytes[0]) + "." + std::to_string(bytes[1]) + "." + std::to_string(bytes[2]) + "." + std::to_string(bytes[3]);
+    } else if (hex.find_first_not_of('0') != hex.npos) {
+      address = "[" + to_lower(hex) + "]";
+    }
+    found.push_back({{std::string(protocol), address, *port, {}}, parse_number<uint64_t>(words[9]).value_or(0)});
+  }
+  return found;
+}
+
+std::pair<std::string, std::string> device_of(std::string_view mountinfo, std::string_view path) {
+  std::string device, type;
+  size_t longest = 0;
+  for (std::string_view line : split(mountinfo, '\n')) {
+    size_t dash = line.find(" - ");
+    auto words = split(line, ' ');
+    if (dash == line.npos || words.size() < 6) continue;
+    std::string_view point = words[4];
+    bool holds = point == "/" || path == point || (path.starts_with(point) && path.size() > point.size() && path[point.size()] == '/');
+    if (!holds || point.size() < longest) continue;  // a later mount on the same place covers the earlier one
+    longest = point.size();
+    auto behind = split(line.substr(dash + 3), ' ');
+    type = behind[0];
+    device = behind.size() > 1 && behind[1].starts_with('/') ? std::string(behind[1]) : "";
+  }
+  if (type == "nfs4") type = "nfs";
+  if (type.starts_with("fuse.")) type = "fuse";
+  if (type == "fuseblk") type = "ntfs";  // what it nearly always is
+  return {device, type};
+}
+
+// ---- the command ----
+
+void add_doctor(Commands& commands) {
+  struct Flags {
+    std::string output, config = "/etc/coracle/config.yaml";
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* doctor = commands.add("doctor", "Look at this machine: what is wrong, and what to do about it");
+  doctor->add_option("-o,--output", flags->output, "json")->check(CLI::IsMember({"json"}));
+  doctor->add_option("--config", flags->config, "coracled's settings");
+  commands.on(doctor, [&commands, flags]() -> Result<int> {
+    std::vector<Finding> findings = examine(read_facts(commands, flags->config));
+    if (flags->output == "json") out(to_pretty(findings_json(findings)) + "\n");
+    else out(print_findings(findings));
+    return healthy(findings) ? 0 : 1;
+  });
+}
+
+}  // namespace coracle::ctl

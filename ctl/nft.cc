@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// See nft.h.
+#include "ctl/nft.h"
+
+#include <dlfcn.h>
+
+#include <memory>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/netns.h"
+
+struct nft_ctx;
+
+namespace coracle::ctl {
+namespace {
+
+constexpr const char* kLibrary = "libnftables.so.1";
+constexpr unsigned kOutputJson = 1u << 4;  // NFT_CTX_OUTPUT_JSON
+
+struct Library {
+  nft_ctx* (*make)(uint32_t) = nullptr;
+  void (*free)(nft_ctx*) = nullptr;
+  int (*buffer_output)(nft_ctx*) = nullptr;
+  int (*buffer_error)(nft_ctx*) = nullptr;
+  const char* (*output)(nft_ctx*) = nullptr;
+  const char* (*error)(nft_ctx*) = nullptr;
+  void (*set_flags)(nft_ctx*, unsigned) = nullptr;
+  int (*run)(nft_ctx*, const char*) = nullptr;
+};
+
+Result<Library> load() {
+  void* handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // stays: its own destructors expect to run at the end
+  if (!handle) return Error(Code::unavailable, std::string(kLibrary) + " is missing: apt install libnftables1");
+  Library library;
+  auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
+    return function != nullptr;
+  };
+  bool all = find(library.make, "nft_ctx_new") && find(library.free, "nft_ctx_free") && find(library.buffer_output, "nft_ctx_buffer_output") &&
+             find(library.buffer_error, "nft_ctx_buffer_error") && find(library.output, "nft_ctx_get_output_buffer") &&
+             find(library.error, "nft_ctx_get_error_buffer") && find(library.set_flags, "nft_ctx_output_set_flags") &&
+             find(library.run, "nft_run_cmd_from_buffer");
+  if (!all) return Error(Code::unavailable, std::string(kLibrary) + " lacks a function");
+  return library;
+}
+
+Result<std::string> run(const std::string& script, unsigned flags) {
+  Library library = TRY(load());
+  std::unique_ptr<nft_ctx, void (*)(nft_ctx*)> context(library.make(0), library.free);
+  if (!context || library.buffer_output(context.get()) != 0 || library.buffer_error(context.get()) != 0)
+    return Error(Code::internal, "nftables: out of memory");
+  library.set_flags(context.get(), flags);
+  if (library.run(context.get(), script.c_str()) == 0) return std::string(library.output(context.get()));
+  std::string_view complaint = trim(library.error(context.get()));
+  bool denied = complaint.find("Operation not permitted") != complaint.npos;
+  return Error(denied ? Code::forbidden : Code::internal, "nftables: " + std::string(complaint.substr(0, complaint.find('\n'))));
+}
+
+// One of each kind of thing that the daemon's table is made of.
+constexpr const char* kTrial =
+    "table ip probe {\n"
+    "  map services { type inet_proto . ipv4_addr . inet_service : verdict; }\n"
+    "  chain translate { type nat hook prerouting priority -100; policy accept;\n"
+    "    meta l4proto . ip daddr . th dport vmap @services; }\n"
+    "  chain leave { type nat hook postrouting priority 100; policy accept; ct status dnat oifname != \"lo\" masquerade; }\n"
+    "  chain balance { dnat ip to numgen random mod 2 map { 0 : 10.0.0.1, 1 : 10.0.0.2 }; }\n"
+    "  chain refuse { reject with icmp type port-unreachable; }\n"
+    "}\n";
+
+}  // namespace
+
+Result<json::value> list_ruleset() {
+  std::string text = TRY(run("list ruleset", kOutputJson));
+  return parse_json(text).wrap("nft's answer");
+}
+
+Result<void> try_nftables() {
+  Fd netns = TRY(sys::new_netns());
+  return sys::in_netns(netns, [&]() -> Result<void> {
+    TRY(run(kTrial, 0));
+    return {};
+  });
+}
+
+}  // namespace coracle::ctl
