@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The remote client against the real server, over TLS: registry, engine and disk behind it. It keeps the contract that every
+// Client keeps, and trusts and is trusted only as its kubeconfig says.
+#include "store/client/remote.h"
+
+#include "store/client/kubeconfig.h"
+#include "tests/daemon/api/world.h"
+#include "tests/store/client/client_contract.h"
+
+namespace coracle::api {
+namespace {
+
+ServerAccess written_access(const World& world) { return MUST(read_kubeconfig(world.directory + "/admin.kubeconfig")); }
+std::unique_ptr<Remote> remote_of(ServerAccess access) { return MUST(Remote::make(std::move(access))); }
+
+class ServedWorld : public ClientWorld {
+ public:
+  Client& client() override { return *remote_; }
+  bool forget_past() override {
+    world_.engine->compact(world_.engine->revision());
+    return true;
+  }
+
+ private:
+  World world_;
+  std::unique_ptr<Remote> remote_ = remote_of(written_access(world_));
+};
+
+class RemoteTrust : public testing::Test {
+ protected:
+  Error refused(ServerAccess access) {
+    auto remote = remote_of(std::move(access));
+    auto answer = remote->list(kConfigMap, {.ns = "default"});
+    if (answer) return Error(Code::internal, "was let in");
+    return answer.error();
+  }
+  World world;
+  ServerAccess admin = written_access(world);
+};
+
+TEST_F(RemoteTrust, the_kubeconfig_that_the_server_writes_is_let_in) {
+  auto remote = remote_of(admin);
+  EXPECT_TRUE(remote->list(kConfigMap, {.ns = "default"}));
+}
+
+TEST_F(RemoteTrust, a_server_of_another_authority_is_not_spoken_to) {
+  World other;
+  admin.ca_pem = other.server->ca_certificate();
+  Error error = refused(admin);
+  EXPECT_EQ(error.code(), Code::unavailable);
+  EXPECT_NE(error.text().find("certificate"), std::string::npos) << error.text();
+}
+
+TEST_F(RemoteTrust, a_client_of_another_authority_is_nobody) {
+  World other;
+  ServerAccess stranger = written_access(other);
+  admin.client_certificate_pem = stranger.client_certificate_pem;
+  admin.client_key_pem = stranger.client_key_pem;
+  EXPECT_EQ(refused(admin).code(), Code::unauthorized);
+}
+
+TEST_F(RemoteTrust, without_credentials_nothing_is_seen) {
+  admin.client_certificate_pem = admin.client_key_pem = "";
+  EXPECT_EQ(refused(admin).code(), Code::unauthorized);
+  admin.token = "guessed";
+  EXPECT_EQ(refused(admin).code(), Code::unauthorized);
+}
+
+}  // namespace
+}  // namespace coracle::api
+
+namespace coracle {
+INSTANTIATE_TEST_SUITE_P(Served, ClientContract,
+                         testing::Values(ClientMaker{"served", [] { return std::make_unique<api::ServedWorld>(); }}));
+}  // namespace coracle
