@@ -113,6 +113,7 @@ void add_commands(Commands& commands) {
   add_about(commands);
   add_image(commands);
   add_doctor(commands);
+  add_completion(commands);
 }
 
 }  // namespace coracle::ctl

@@ -55,6 +55,10 @@ void add_image(Commands& commands);      // image list, pull, import, pack, remo
 void add_doctor(Commands& commands);
 void add_completion(Commands& commands);
 
+// What a shell asks for while a line is typed; see completion.h. Never fails, never complains.
+Result<int> run_complete(Commands& commands, const std::vector<std::string>& words);
+constexpr const char* kImages = "/coracle/v1/images";  // the machine's images, beside Kubernetes' paths
+
 // Flags that many commands share.
 struct FileFlags {
   std::vector<std::string> files;

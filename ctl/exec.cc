@@ -206,7 +206,7 @@ void add_exec(Commands& commands) {
   for (bool attach : {false, true}) {
     auto flags = std::make_shared<ExecFlags>();
     CLI::App* command = attach ? commands.add("attach", "Join a container's own process") : commands.add("exec", "Run a command in a container");
-    command->add_option("args", flags->args, attach ? "POD" : "POD -- COMMAND [ARGS...]");
+    command->add_option("args", flags->args, attach ? "POD or KIND/NAME" : "POD or KIND/NAME, -- COMMAND [ARGS...]");
     command->add_option("-c,--container", flags->container, "the container");
     command->add_flag("-i,--stdin", flags->use_stdin, "pass standard input");
     command->add_flag("-t,--tty", flags->tty, "with a terminal");

@@ -18,8 +18,6 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr const char* kImages = "/coracle/v1/images";
-
 std::string bytes_text(double bytes) {  // "12.3MB", as people read sizes of downloads
   const char* units[] = {"B", "kB", "MB", "GB", "TB"};
   int unit = 0;

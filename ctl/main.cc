@@ -28,6 +28,10 @@ int run(int argc, char** argv) {
     out(app.help());
     return 0;
   }
+  if (argv[1] == std::string_view("__complete")) {
+    auto done = run_complete(commands, {argv + 2, argv + argc});
+    return done ? *done : 1;
+  }
   // What stands behind "--" belongs to a program in a container: CLI11 does not get to see it.
   int own = 1;
   while (own < argc && std::string_view(argv[own]) != "--") ++own;

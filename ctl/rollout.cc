@@ -174,7 +174,7 @@ void add_rollout(Commands& commands) {
   auto add = [&](const char* word, const char* description, std::function<Result<int>(RolloutFlags&)> run, auto more) {
     auto flags = std::make_shared<RolloutFlags>();
     CLI::App* command = commands.add(word, description, rollout);
-    command->add_option("args", flags->args, "deployment/NAME");
+    command->add_option("args", flags->args, "KIND/NAME, as deployment/web");
     flags->files.add_to(command);
     more(command, *flags);
     commands.on(command, [flags, run] { return run(*flags); });

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+// See completion.h. Here too: the shells' scripts, which only ask and show.
+#include "ctl/completion.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "ctl/command.h"
+#include "runtime/base/text.h"
+#include "store/client/kubeconfig.h"
+#include "store/object/yaml.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr const char* kPatience = "2s";  // for the server: a person waits at the prompt
+constexpr size_t kNamesMax = 500;
+
+bool any_command(const CLI::App*) { return true; }
+
+const CLI::Option* find_option(const CLI::App* command, const std::string& name) {
+  for (; command; command = command->get_parent())  // flags of the root are accepted everywhere
+    if (const CLI::Option* option = command->get_option_no_throw(name)) return option;
+  return nullptr;
+}
+
+bool takes_word(const CLI::Option* option) { return option && option->get_items_expected_min() > 0; }
+std::string long_name(const CLI::Option* option) { return option->get_lnames().empty() ? option->get_name() : option->get_lnames().front(); }
+
+// Options of one word: "-n", "-nkube-system", "-it". Returns the option that waits for the next word.
+const CLI::Option* read_short(Line& line, const std::string& word) {
+  for (size_t i = 1; i < word.size(); ++i) {
+    const CLI::Option* option = find_option(line.command, std::string("-") + word[i]);
+    if (!takes_word(option)) continue;
+    if (i + 1 == word.size()) return option;
+    line.given[long_name(option)] = word.substr(word[i + 1] == '=' ? i + 2 : i + 1);
+    return nullptr;
+  }
+  return nullptr;
+}
+
+const CLI::Option* read_long(Line& line, const std::string& word) {
+  size_t equals = word.find('=');
+  const CLI::Option* option = find_option(line.command, word.substr(0, equals));
+  if (!option) return nullptr;
+  if (equals == word.npos) return takes_word(option) ? option : nullptr;
+  line.given[long_name(option)] = word.substr(equals + 1);
+  return nullptr;
+}
+
+// "--output=ya", "-oya", "-o=ya" being typed: the option, what stays in front, and the value so far.
+void split_typed(Line& line) {
+  size_t equals = line.word.find('=');
+  bool is_long = line.word.starts_with("--");
+  size_t value = equals == line.word.npos ? 2 : equals + 1;
+  if (is_long ? equals == line.word.npos : line.word.size() < 3 || line.word.front() != '-' || value > 3) return;
+  const CLI::Option* option = find_option(line.command, line.word.substr(0, is_long ? equals : 2));
+  if (!option || (!is_long && !takes_word(option))) return;
+  line.option = option;
+  line.stem = line.word.substr(0, value);
+  line.word.erase(0, value);
+}
+
+const CLI::App* subcommand_of(const CLI::App* command, const std::string& word) {
+  for (const CLI::App* one : command->get_subcommands(any_command))
+    if (one->check_name(word)) return one;
+  return nullptr;
+}
+
+// "yaml, json or name": the values that a description lists, or nothing when it does not.
+std::vector<std::string> listed_values(std::string_view description) {
+  std::vector<std::string> values;
+  for (std::string_view part : split(description, ',')) {
+    size_t last = part.find(" or ");
+    for (std::string_view value : last == part.npos ? std::vector{part} : std::vector{part.substr(0, last), part.substr(last + 4)}) {
+      value = trim(value);
+      if (value.ends_with("…")) value.remove_suffix(std::string_view("…").size());
+      if (value.empty() || value.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-=") != value.npos) return {};
+      values.emplace_back(value);
+    }
+  }
+  return values.size() > 1 ? values : std::vector<std::string>();
+}
+
+class Completer {
+ public:
+  Completer(const Line& line, Names& names) : line_(line), names_(names) {}
+
+  Completion run() {
+    if (line_.behind_dashes) return std::move(out_);
+    if (line_.option) complete_value(*line_.option);
+    else if (line_.word.starts_with('-')) complete_options();
+    else complete_argument();
+    return std::move(out_);
+  }
+
+ private:
+  void offer(const std::string& text, const std::string& about = {}, const std::string& before = {}) {
+    std::string whole = before + text;
+    if (!whole.starts_with(line_.word)) return;
+    for (const auto& word : out_.words)
+      if (word.text == line_.stem + whole) return;
+    out_.words.push_back({line_.stem + whole, about});
+  }
+  void offer_all(const std::vector<std::string>& texts, const std::string& before = {}) {
+    for (const auto& text : texts) offer(text, {}, before);
+  }
+
+  void complete_value(const CLI::Option& option) {
+    std::string name = long_name(&option), about = option.get_description();
+    if (name == "namespace") return offer_all(names_.objects(schema::catalog().of(kNamespace)));
+    if (name == "context" || name == "cluster" || name == "user") return offer_all(names_.of_kubeconfig(name + "s"));
+    if (name == "container" || name == "containers") return complete_containers();
+    if (name == "for" && line_.command->get_name() == "wait") {
+      offer_all({"condition=", "create", "delete", "jsonpath="});
+      out_.no_space = !out_.words.empty() && out_.words.front().text.ends_with('=');
+      return;
+    }
+    if (auto values = listed_values(about); !values.empty()) {
+      offer_all(values);
+      out_.no_space = out_.words.size() == 1 && out_.words.front().text.ends_with('=');
+      return;
+    }
+    out_.files = about.find("file") != about.npos || about.find("PATH") != about.npos || about.find("director") != about.npos;
+  }
+
+  void complete_options() {
+    for (const CLI::App* command = line_.command; command; command = command->get_parent())
+      for (const CLI::Option* option : command->get_options()) {
+        if (option->get_positional() || option->get_group().empty()) continue;
+        for (const auto& name : option->get_lnames()) offer("--" + name, option->get_description());
+        if (line_.word == "-")
+          for (const auto& name : option->get_snames()) offer("-" + name, option->get_description());
+      }
+  }
+
+  void complete_argument() {
+    if (line_.positionals.empty())
+      for (const CLI::App* command : line_.command->get_subcommands(any_command))
+        if (!command->get_group().empty()) offer(command->get_name(), command->get_description());
+    const CLI::Option* argument = argument_here();
+    if (!argument) return;
+    const std::string& about = argument->get_description();
+    if (about.starts_with("KIND[.FIELD")) return complete_fields();
+    if (about.starts_with("KIND")) return complete_objects();
+    if (about.starts_with("VERB")) return complete_permission();
+    if (about.starts_with("POD")) return complete_pods(about);
+    if (about.starts_with("NODE")) return offer_unnamed(names_.objects(schema::catalog().of(kNode)));
+    if (about.starts_with("the image's name") || about.starts_with("IMAGE")) return offer_unnamed(names_.images());
+    if (auto values = listed_values(about); !values.empty()) return offer_all(values);
+    out_.files = about.find("file") != about.npos || about.find("FILE") != about.npos || about.find("archive") != about.npos || about.find("directory") != about.npos;
+  }
+
+  // The positional that the word being typed belongs to: each takes one, the last takes the rest where it may.
+  const CLI::Option* argument_here() {
+    std::vector<const CLI::Option*> arguments;
+    for (const CLI::Option* option : line_.command->get_options())
+      if (option->get_positional()) arguments.push_back(option);
+    size_t index = line_.positionals.size();
+    if (index < arguments.size()) return arguments[index];
+    return !arguments.empty() && arguments.back()->get_expected_max() > 1 ? arguments.back() : nullptr;
+  }
+
+  void offer_unnamed(const std::vector<std::string>& texts) {  // names that do not stand on the line yet
+    for (const auto& text : texts)
+      if (std::find(line_.positionals.begin(), line_.positionals.end(), text) == line_.positionals.end()) offer(text);
+  }
+
+  bool fits(const schema::KindInfo& kind) const {
+    std::string command = line_.command->get_name(), parent = line_.command->get_parent() ? line_.command->get_parent()->get_name() : "";
+    if (command == "scale" || parent == "rollout" || parent == "set") return kind.subresource("scale") || (parent == "set" && kind.kind == kPod);
+    if (command == "expose") return kind.subresource("scale") || kind.kind == kPod || kind.kind == kService;
+    if (command == "taint") return kind.kind == kNode;
+    if (command == "delete") return kind.has_verb("delete");
+    if (command == "get" || command == "describe" || command == "wait") return kind.has_verb("list");
+    return kind.has_verb("patch");
+  }
+
+  void offer_kinds(const std::string& before = {}, const std::string& after = {}) {
+    for (const auto& kind : schema::catalog().kinds()) {
+      if (!fits(kind)) continue;
+      std::string name(kind.kind.resource);
+      if (schema::catalog().by_name(name) != &kind) name += "." + std::string(kind.kind.group);
+      offer(name + after, std::string(kind.kind.kind), before);
+    }
+    if (after.empty() && (line_.command->get_name() == "get" || line_.command->get_name() == "delete")) offer("all", "", before);
+  }
+
+  // "KIND/na" → names of that kind.
+  bool complete_slashed() {
+    size_t slash = line_.word.find('/');
+    if (slash == line_.word.npos) return false;
+    if (const auto* kind = schema::catalog().by_name(line_.word.substr(0, slash))) offer_all(names_.objects(*kind), line_.word.substr(0, slash + 1));
+    return true;
+  }
+
+  void complete_objects() {
+    bool first_slashed = !line_.positionals.empty() && line_.positionals.front().find('/') != std::string::npos;
+    const CLI::App* parent = line_.command->get_parent();
+    if (parent && parent->get_name() == "set" && first_slashed) return complete_images_of(line_.positionals.front());
+    if (complete_slashed() || first_slashed) return;
+    if (line_.positionals.empty()) {
+      size_t comma = line_.word.rfind(',');
+      if (comma != line_.word.npos) return offer_kinds(line_.word.substr(0, comma + 1));
+      return offer_kinds();
+    }
+    if (const auto* kind = schema::catalog().by_name(line_.positionals.front())) offer_unnamed(names_.objects(*kind));
+  }
+
+  void complete_images_of(const std::string& object) {  // `set image KIND/NAME` goes on with CONTAINER=IMAGE
+    const auto* kind = schema::catalog().by_name(object.substr(0, object.find('/')));
+    if (!kind || line_.command->get_name() != "image") return;
+    for (const auto& name : names_.containers(*kind, object.substr(object.find('/') + 1))) offer(name + "=");
+    out_.no_space = true;
+  }
+
+  void complete_pods(const std::string& about) {
+    if (complete_slashed()) return;
+    const auto& pods = schema::catalog().of(kPod);
+    if (line_.positionals.empty()) {
+      offer_all(names_.objects(pods));
+      if (about.find('/') == about.npos) return;
+      for (const char* kind : {"deployment/", "replicaset/", "service/"})
+        if (!line_.word.empty()) offer(kind);
+      out_.no_space = out_.words.size() == 1 && out_.words.front().text.ends_with('/');
+    } else if (about.find("[CONTAINER]") != about.npos && line_.positionals.size() == 1) {
+      offer_all(names_.containers(pods, line_.positionals.front()));
+    }
+  }
+
+  void complete_containers() {
+    if (line_.positionals.empty()) return;
+    const auto* kind = &schema::catalog().of(kPod);
+    std::string name = line_.positionals.front();
+    if (size_t slash = name.find('/'); slash != name.npos) {
+      kind = schema::catalog().by_name(name.substr(0, slash));
+      name.erase(0, slash + 1);
+    }
+    if (kind) offer_all(names_.containers(*kind, name));
+  }
+
+  void complete_permission() {
+    if (line_.positionals.empty()) offer_all({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"});
+    else if (line_.positionals.size() == 1)
+      for (const auto& kind : schema::catalog().kinds()) offer(std::string(kind.kind.resource));
+  }
+
+  void complete_fields() {  // explain deployment.spec.te
+    size_t dot = line_.word.rfind('.');
+    if (dot == line_.word.npos) {
+      for (const auto& kind : schema::catalog().kinds()) offer(std::string(kind.singular), std::string(kind.kind.kind));
+      out_.no_space = true;
+      return;
+    }
+    auto words = split(std::string_view(line_.word).substr(0, dot), '.');
+    const auto* kind = schema::catalog().by_name(words.front());
+    const schema::Type* type = kind ? &kind->type() : nullptr;
+    for (size_t i = 1; type && i < words.size(); ++i) {
+      const schema::Field* field = type->field(words[i]);
+      type = field && field->form == schema::Form::object ? &field->type() : nullptr;
+    }
+    if (!type) return;
+    for (const auto& field : type->fields()) offer(std::string(field.name()), {}, line_.word.substr(0, dot + 1));
+    out_.no_space = true;
+  }
+
+  const Line& line_;
+  Names& names_;
+  Completion out_;
+};
+
+// ---- the machine ----
+
+class LiveNames : public Names {
+ public:
+  explicit LiveNames(Commands& commands) : commands_(commands) {}
+
+  std::vector<std::string> objects(const schema::KindInfo& kind) override {
+    std::vector<std::string> found;
+    Session* session = connect();
+    if (!session) return found;
+    auto list = session->json({.path = session->path(kind, kind.kind.namespaced ? session->ns() : ""), .query = {{"limit", std::to_string(kNamesMax)}},
+                               .accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"});
+    if (!list) return found;
+    for (const auto& item : get_array(*list, "items")) found.emplace_back(get_string(item, "metadata.name"));
+    return found;
+  }
+
+  std::vector<std::string> containers(const schema::KindInfo& kind, const std::string& name) override {
+    std::vector<std::string> found;
+    Session* session = connect();
+    if (!session) return found;
+    auto object = session->json({.path = session->path(kind, session->ns(), name)});
+    if (!object) return found;
+    const char* spec = kind.kind == kPod ? "spec" : "spec.template.spec";
+    for (const char* list : {".initContainers", ".containers"})
+      for (const auto& container : get_array(*object, std::string(spec) + list)) found.emplace_back(get_string(container, "name"));
+    return found;
+  }
+
+  std::vector<std::string> images() override {
+    std::vector<std::string> found;
+    Session* session = connect();
+    if (!session) return found;
+    auto answer = session->json({.path = kImages});
+    if (!answer) return found;
+    const json::array* list = answer->if_array();
+    for (const auto& image : list ? *list : get_array(*answer, "items"))
+      for (const auto& reference : get_array(image, "references"))
+        if (reference.is_string()) found.emplace_back(reference.get_string());
+    return found;
+  }
+
+  std::vector<std::string> of_kubeconfig(const std::string& list) override {
+    std::vector<std::string> found;
+    auto path = find_kubeconfig(commands_.flags().kubeconfig);
+    if (!path) return found;
+    std::ifstream file(*path);
+    auto documents = parse_yaml(std::string(std::istreambuf_iterator<char>(file), {}));
+    if (!documents || documents->empty()) return found;
+    for (const auto& entry : get_array(documents->front(), list)) found.emplace_back(get_string(entry, "name"));
+    return found;
+  }
+
+ private:
+  Session* connect() {
+    auto session = commands_.session();
+    return session ? *session : nullptr;
+  }
+  Commands& commands_;
+};
+
+void take_given(GlobalFlags& flags, const Line& line) {
+  auto take = [&](const char* name, std::string& into) {
+    if (auto found = line.given.find(name); found != line.given.end()) into = found->second;
+  };
+  take("kubeconfig", flags.kubeconfig);
+  take("context", flags.context);
+  take("cluster", flags.cluster);
+  take("user", flags.user);
+  take("namespace", flags.ns);
+  take("server", flags.server);
+  take("token", flags.token);
+  take("certificate-authority", flags.certificate_authority);
+  flags.request_timeout = kPatience;
+}
+
+// ---- the shells ----
+
+// Bash takes ':' and '=' for the ends of words; the whole words are read from the line itself, and the part in front of
+// the last such sign is cut off from what is offered, since bash keeps it.
+constexpr const char* kBash = R"(# bash completion for coraclectl
+_coraclectl() {
+  local line=${COMP_LINE:0:COMP_POINT} words reply bits word current cut i
+  read -ra words <<<"$line"
+  case $line in *[[:space:]]) words+=("") ;; esac
+  type -P "${words[0]}" >/dev/null || words[0]=coraclectl
+  mapfile -t reply < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
+  COMPREPLY=()
+  [ ${#reply[@]} -gt 0 ] || return
+  bits=${reply[-1]#:}
+  unset 'reply[-1]'
+  current=${words[-1]}
+  if ((bits & 2)); then
+    case $current in --*=*) current=${current#*=} ;; esac
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    return
+  fi
+  cut=
+  for ((i = ${#current}; i > 0; i--)); do
+    case ${current:i-1:1} in
+      [=:]) case $COMP_WORDBREAKS in *"${current:i-1:1}"*) cut=${current:0:i}; break ;; esac ;;
+    esac
+  done
+  for word in "${reply[@]}"; do
+    word=${word%%$'\t'*}
+    COMPREPLY+=("${word#"$cut"}")
+  done
+  if ((bits & 1)); then compopt -o nospace 2>/dev/null; fi
+}
+complete -F _coraclectl coraclectl
+)";
+
+constexpr const char* kZsh = R"(#compdef coraclectl
+# zsh completion for coraclectl
+_coraclectl() {
+  local -a reply items
+  local bits entry
+  reply=("${(@f)$(${words[1]} __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  bits=${reply[-1]#:}
+  reply[-1]=()
+  if (( ${bits:-0} & 2 )); then
+    [[ $PREFIX == --*=* ]] && compset -P '*='
+    _files
+    return
+  fi
+  for entry in $reply; do
+    if [[ $entry == *$'\t'* ]]; then
+      items+=("${${entry%%$'\t'*}//:/\\:}:${entry#*$'\t'}")
+    else
+      items+=("${entry//:/\\:}")
+    fi
+  done
+  (( $#items )) || return 1
+  if (( bits & 1 )); then _describe -t words coraclectl items -S ''; else _describe -t words coraclectl items; fi
+}
+if [[ $funcstack[1] == _coraclectl ]]; then _coraclectl "$@"; else compdef _coraclectl coraclectl; fi
+)";
+
+constexpr const char* kFish = R"(# fish completion for coraclectl
+function __coraclectl_words
+    set -l words (commandline -opc) (commandline -ct)
+    set -l reply ($words[1] __complete $words[2..-1] 2>/dev/null)
+    test (count $reply) -gt 0; or return
+    set -l bits (string replace ':' '' -- $reply[-1])
+    if test (math "$bits % 4") -ge 2
+        __fish_complete_path (commandline -ct)
+    else if test (count $reply) -gt 1
+        printf '%s\n' $reply[1..-2]
+    end
+end
+complete -c coraclectl -f -a '(__coraclectl_words)'
+)";
+
+}  // namespace
+
+Line parse_line(const CLI::App& app, const std::vector<std::string>& words) {
+  Line line;
+  line.command = &app;
+  const CLI::Option* waiting = nullptr;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (waiting) {
+      line.given[long_name(waiting)] = word;
+      waiting = nullptr;
+    } else if (word == "--") {
+      line.behind_dashes = true;
+      break;
+    } else if (word.starts_with("--")) {
+      waiting = read_long(line, word);
+    } else if (word.size() > 1 && word.front() == '-') {
+      waiting = read_short(line, word);
+    } else if (const CLI::App* below = line.positionals.empty() ? subcommand_of(line.command, word) : nullptr) {
+      line.command = below;
+    } else {
+      line.positionals.push_back(word);
+    }
+  }
+  line.word = words.empty() ? "" : words.back();
+  line.option = waiting;
+  if (!waiting && !line.behind_dashes) split_typed(line);
+  return line;
+}
+
+Completion complete(const Line& line, Names& names) { return Completer(line, names).run(); }
+
+Result<int> run_complete(Commands& commands, const std::vector<std::string>& words) {
+  Line line = parse_line(commands.app(), words);
+  take_given(commands.flags(), line);
+  LiveNames names(commands);
+  Completion found = complete(line, names);
+  std::string text;
+  for (const auto& word : found.words) text += word.text + (word.about.empty() ? "" : "\t" + word.about) + "\n";
+  out(text + ":" + std::to_string((found.no_space ? 1 : 0) | (found.files ? 2 : 0)) + "\n");
+  return 0;
+}
+
+void add_completion(Commands& commands) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = commands.add("completion", "A script that lets a shell complete our words: source <(coraclectl completion bash)");
+  completion->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  commands.on(completion, [shell]() -> Result<int> {
+    out(*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
+    return 0;
+  });
+}
+
+}  // namespace coracle::ctl
