@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own certification authority, and what it signs: the serving certificate, client certificates. All keys are ECDSA P-256.
-// Certificates are valid from kNotBefore, safely in the past, so that a board that boots without knowing the time starts;
+// Certificates are valid from kNotBefore, where clocks begin, so that a board that boots without knowing the time starts;
 // serving certificates renew themselves before they end, or when the machine's addresses have changed.
 //   pki directory: ca.crt ca.key serving.crt serving.key admin.crt admin.key sa.key
 // Source: RFC 5280; Kubernetes "PKI certificates and requirements".
@@ -14,7 +14,7 @@
 
 namespace coracle::api {
 
-constexpr std::string_view kNotBefore = "20200101000000Z";
+constexpr std::string_view kNotBefore = "19700101000000Z";
 constexpr std::string_view kCaNotAfter = "20700101000000Z";
 constexpr std::chrono::hours kServingLifetime{24 * 365};
 constexpr std::chrono::hours kServingRenewBefore{24 * 60};

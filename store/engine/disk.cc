@@ -64,9 +64,10 @@ Disk::Disk(Database database, Statement put, Statement drop, Statement mark)
 
 Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs) {
   Database database = TRY(Database::open(path, vfs));
-  TRY(prepare_file(database).wrap(path));
-  std::error_code ignored;  // the directory is private to us; this only makes sure that copies of the file are too
+  // The directory is private to us, and so are the files: the log and its index take over the mode of the first.
+  std::error_code ignored;
   std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+  TRY(prepare_file(database).wrap(path));
   Statement put = TRY(database.prepare("INSERT OR REPLACE INTO objects VALUES(?,?,?,?,?,?,?,?)").wrap(path));
   Statement drop = TRY(database.prepare("DELETE FROM objects WHERE id=?").wrap(path));
   Statement mark = TRY(database.prepare("UPDATE marks SET reserved=? WHERE id=1").wrap(path));

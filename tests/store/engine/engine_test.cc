@@ -160,6 +160,15 @@ TEST_F(EngineTest, one_file_has_one_engine) {
   EXPECT_EQ(second.error().code(), Code::unavailable) << second.error().text();
 }
 
+TEST_F(EngineTest, its_files_are_for_nobody_else) {
+  size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(directory_.path())) {
+    EXPECT_EQ(int(file.status().permissions() & std::filesystem::perms::all), 0600) << file.path();
+    ++files;
+  }
+  EXPECT_GE(files, 2u) << "the database and its log";
+}
+
 TEST_F(EngineTest, a_missing_directory_is_named) {
   auto failed = Engine::open("/nonexistent/dir/state.db", options_);
   ASSERT_FALSE(failed);
