@@ -51,6 +51,14 @@ Result<std::string> host_address() {
   return std::string("127.0.0.1");
 }
 
+Result<bool> has_address(const std::string& address) {
+  if (address == "0.0.0.0" || address == "::") return true;
+  sys::Netlink netlink = TRY(sys::Netlink::open());
+  std::vector<sys::AddressInfo> addresses = TRY(netlink.addresses());
+  auto same = [&](const sys::AddressInfo& info) { return info.address.substr(0, info.address.find('/')) == address; };
+  return std::any_of(addresses.begin(), addresses.end(), same);
+}
+
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode) {
   Fd place = TRY(sys::open_directory(directory));
   Fd parent = TRY(sys::open_directory(directory + "/.."));

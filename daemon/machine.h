@@ -15,6 +15,8 @@ Result<std::string> host_name();
 // The IPv4 address by which others reach this machine: that of the default route's link, else the first global one that is
 // not ours (links named coracle…), else 127.0.0.1: a machine without a network is one that works by itself.
 Result<std::string> host_address();
+// Whether the numeric address is one of this machine's, or stands for all of them.
+Result<bool> has_address(const std::string& address);
 
 // Mounts a tmpfs on an existing directory, unless it is one already. `size` 0: half of the memory.
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode);

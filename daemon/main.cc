@@ -8,7 +8,9 @@
 //
 // Threads: README.md, "Threads".
 #include <malloc.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
@@ -17,7 +19,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <optional>
 
 #include "daemon/api/server.h"
 #include "daemon/config.h"
@@ -34,6 +38,8 @@
 #include "runtime/base/text.h"
 #include "runtime/runtime.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/netlink.h"
+#include "runtime/sys/process.h"
 #include "runtime/sys/socket.h"
 #include "store/engine/engine.h"
 #include "store/schema/catalog.h"
@@ -84,8 +90,9 @@ registry::Ranges ranges_of(const Config& config) {
   return ranges;
 }
 
-engine::Options engine_options() {
+engine::Options engine_options(bool set_aside_damaged = false) {
   engine::Options options;
+  options.set_aside_damaged = set_aside_damaged;
   options.find_kind = [](std::string_view group, std::string_view resource) -> const Kind* {
     for (const auto& info : schema::catalog().kinds())
       if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
@@ -174,6 +181,10 @@ class House {
  public:
   static Result<std::unique_ptr<House>> build(const Config& config) {
     Facts facts = TRY(look_at_machine(config));
+    for (const auto& address : config.listen) {
+      bool here = TRY(has_address(address));
+      if (!here) log_notice("main", "this machine does not have the address yet", {{"listen", address}});
+    }
     for (const auto& [dir, mode] : {std::pair(config.state_dir, 0700), std::pair(config.run_dir, 0700), std::pair(config.config_dir, 0755),
                                     std::pair(config.manifests_dir, 0755), std::pair(config.log_dir, 0755)})
       TRY(sys::make_directories(dir, mode_t(mode)));
@@ -203,6 +214,13 @@ class House {
   std::string summary() const {
     return "node " + facts_.node_name + " at https://" + facts_.node_address + ":" + std::to_string(port());
   }
+  // Comes back when the rooms that everything passes through give their locks back: what the watchdog waits for.
+  void answer() const {
+    (void)engine_->revision();
+    (void)server_->counts();
+  }
+
+  const std::string& node_address() const { return facts_.node_address; }
   std::string missing_limits() const { return runtime_->enforcement().missing; }
 
   ~House() {  // pods go on
@@ -224,6 +242,7 @@ class House {
     runtime_ = TRY(runtime::open(runtime_config(config_)));
     informers_ = std::make_unique<Informers>(*client_);
     network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice), informers_->of(kPod)));
+    if (facts_.node_address.starts_with("127.")) facts_.node_address = network_->gateway_address();  // where pods find us, network or not
     node::AgentSeams seams{.client = *client_, .pods = informers_->of(kPod), .config_maps = informers_->of(kConfigMap),
                            .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
     agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
@@ -241,7 +260,7 @@ class House {
   uint16_t port() const { return server_->bound().empty() ? config_.port : server_->bound().front().port; }
 
   const Config config_;
-  const Facts facts_;
+  Facts facts_;
   std::atomic<bool> settled_ = false;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<registry::Registry> registry_;
@@ -271,29 +290,57 @@ void prepare_process() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-// Blocks until the process is asked to end; tells systemd's watchdog that it is alive.
-int wait_for_end(const sigset_t& signals) {
+enum class Why { asked_to_end, moved };  // why a house is closed
+
+// The address that the machine has now, if it is another than the house's. None counts for nothing: a cable that is pulled
+// comes back, and what is on this machine reaches us by loopback.
+std::optional<std::string> moved_to(const House& house) {
+  auto now = host_address();
+  if (!now || *now == house.node_address() || now->starts_with("127.")) return std::nullopt;
+  return *now;
+}
+
+// Blocks until the process is asked to end, or the machine has stood under another address for kSettle. Tells systemd's
+// watchdog that the house answers.
+Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_address) {
+  constexpr std::chrono::milliseconds kSettle{2000};
   uint64_t watchdog_us = 0;
   bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
+  int watch_ms = watched ? int(watchdog_us / 2000) : -1;
+  auto monitor = TRY(sys::NetlinkMonitor::open());
+  std::optional<SteadyTime> look_at;  // addresses changed: when to look
   for (;;) {
-    int got;
-    if (watched) {
-      timespec span{time_t(watchdog_us / 2 / 1'000'000), long(watchdog_us / 2 % 1'000'000 * 1000)};
-      got = ::sigtimedwait(&signals, nullptr, &span);
-      sd_notify(0, "WATCHDOG=1");
-    } else {
-      got = ::sigwaitinfo(&signals, nullptr);
+    int wait_ms = watch_ms;
+    if (look_at) {
+      auto left = std::chrono::ceil<std::chrono::milliseconds>(*look_at - system_clock().steady());
+      wait_ms = std::max(0, watched ? std::min(watch_ms, int(left.count())) : int(left.count()));
     }
-    if (got == SIGTERM || got == SIGINT) return got;
+    pollfd on[] = {{signals.get(), POLLIN, 0}, {follow_address ? monitor.fd().get() : -1, POLLIN, 0}};
+    if (::poll(on, 2, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
+    signalfd_siginfo got{};
+    if (on[0].revents && ::read(signals.get(), &got, sizeof got) == sizeof got && (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT))
+      return Why::asked_to_end;
+    if (on[1].revents) {
+      monitor.drain();
+      if (!look_at) look_at = system_clock().steady() + kSettle;
+    }
+    if (look_at && system_clock().steady() >= *look_at) {
+      look_at.reset();
+      if (auto address = moved_to(house)) {
+        log_notice("main", "this machine has another address; starting anew, pods go on",
+                   {{"was", house.node_address()}, {"is", *address}});
+        return Why::moved;
+      }
+    }
+    if (watched) {
+      house.answer();
+      sd_notify(0, "WATCHDOG=1");
+    }
   }
 }
 
-Result<void> run(const Config& config) {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread is made: all inherit it
-
+// One house, from its opening to its end.
+Result<Why> run_once(const Config& config, const Fd& signals) {
   SteadyTime started = system_clock().steady();
   sd_notify(0, "STATUS=starting");
   auto house = TRY(House::build(config));
@@ -304,16 +351,31 @@ Result<void> run(const Config& config) {
   log_info("main", "ready: " + house->summary(), {{"ms", std::to_string(took.count())}});
   sd_notify(0, ("READY=1\nSTATUS=" + house->summary()).c_str());
 
-  wait_for_end(signals);
+  Why why = TRY(wait_for_end(signals, *house, config.node_address.empty()));
+  if (why == Why::moved) return why;
   log_info("main", "stopping; pods go on");
   sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");
-  return {};
+  return why;
+}
+
+Result<void> run(const Config& config) {
+  std::vector<int> wanted = {SIGTERM, SIGINT, SIGHUP};
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  for (int signal : wanted) ::sigaddset(&blocked, signal);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);  // before any thread is made: all inherit it
+  Fd signals = TRY(sys::make_signalfd(wanted));
+  for (;;) {
+    Why why = TRY(run_once(config, signals));
+    if (why == Why::asked_to_end) return {};
+  }
 }
 
 // Ends every pod of this machine and takes our network away. The daemon must not be running.
 Result<void> remove_pods(const Config& config) {
   {
-    auto lock = TRY(engine::Engine::open(config.state_dir + "/state.db", engine_options()).wrap("is coracled still running?"));
+    auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options());  // nobody else may have it open
+    if (!store && store.error().code() == Code::unavailable) return store.take_error().wrap("is coracled still running?");
     auto runtime = TRY(runtime::open(runtime_config(config)));
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
     for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));
@@ -322,20 +384,34 @@ Result<void> remove_pods(const Config& config) {
   return network::Network::cleanup(network_config(config));
 }
 
+// Begins with an empty store where the present one is damaged; the damaged one is kept.
+Result<void> set_aside_damaged(const Config& config) {
+  std::string path = config.state_dir + "/state.db";
+  TRY(engine::Engine::open(path, engine_options(true)));  // says what it did, if it did anything
+  log_info("main", "the store is whole", {{"path", path}});
+  return {};
+}
+
 }  // namespace
 }  // namespace coracle
 
 int main(int argc, char** argv) {
   CLI::App app("coracled: a whole Kubernetes for one machine", "coracled");
   std::string path = "/etc/coracle/config.yaml";
-  bool check = false, remove = false;
-  app.add_option("--config", path, "the configuration file");
+  bool check = false, remove = false, aside = false;
+  auto* given = app.add_option("--config", path, "the configuration file (default " + path + ", where there is one)");
   app.add_flag("--check-config", check, "read the configuration, say what is wrong with it, and end");
   app.add_flag("--remove-pods", remove, "end all pods of this machine and remove its pod network; coracled must not be running");
+  app.add_flag("--set-aside-damaged", aside,
+               "check the store; if it is damaged, keep it under another name and begin an empty one; then end");
   app.set_version_flag("--version", "coracled " CORACLE_VERSION);
   CLI11_PARSE(app, argc, argv);
 
   coracle::prepare_process();
+  if (given->count() > 0 && ::access(path.c_str(), F_OK) != 0) {
+    std::fprintf(stderr, "coracled: %s: %s\n", path.c_str(), std::strerror(errno));
+    return 2;
+  }
   auto config = coracle::read_config(path);
   if (!config) {
     std::fprintf(stderr, "coracled: %s\n", config.error().text().c_str());
@@ -343,7 +419,7 @@ int main(int argc, char** argv) {
   }
   if (check) return 0;
   coracle::choose_log(config->log_level);
-  auto done = remove ? coracle::remove_pods(*config) : coracle::run(*config);
+  auto done = remove ? coracle::remove_pods(*config) : aside ? coracle::set_aside_damaged(*config) : coracle::run(*config);
   if (done) return 0;
   coracle::log_error("main", done.error().text());
   return 1;

@@ -127,7 +127,7 @@ if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; 
 
 if [ "$only" = sanitize ] || { [ "$long" = 1 ] && wants sanitize; }; then
   say "sanitize: address and undefined behaviour"
-  if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true && compile "$build-asan"; then
+  if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-asan"; then
     export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     run_suite asan "$build-asan" unit 4
     unset ASAN_OPTIONS UBSAN_OPTIONS
@@ -140,7 +140,7 @@ if [ "$only" = vm ] || { [ "$long" = 1 ] && wants vm; }; then say "virtual machi
 
 if [ "$only" = tsan ] || [ "$long" = 1 ] && wants tsan; then
   say "sanitize: threads"
-  if setup "$build-tsan" -Db_sanitize=thread -Db_lundef=false -Doptimization=1 -Ddebug=true && compile "$build-tsan"; then
+  if setup "$build-tsan" -Db_sanitize=thread -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-tsan"; then
     TSAN_OPTIONS=halt_on_error=1 run_suite tsan "$build-tsan" unit 6
   else
     echo "not ok tsan build"; failed=$((failed + 1))

@@ -79,7 +79,12 @@ Result<Fd> listen_tcp(const std::string& address, uint16_t port) {
   Fd socket(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return Error::from_errno("make a socket");
   set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (at.storage.ss_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  if (at.storage.ss_family == AF_INET6) {
+    set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    set_option(socket, IPPROTO_IPV6, IPV6_FREEBIND, 1);
+  } else {
+    set_option(socket, IPPROTO_IP, IP_FREEBIND, 1);
+  }
   if (::bind(socket.get(), at.get(), at.size) < 0 || ::listen(socket.get(), kBacklog) < 0)
     return Error::from_errno("listen on " + Endpoint{address, port}.text());
   return socket;

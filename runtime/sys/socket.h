@@ -21,7 +21,8 @@ struct Endpoint {
   bool loopback() const;
 };
 
-// Listens on a numeric IPv4 or IPv6 address; port 0 picks one. Errors: invalid (no address), conflict (in use), ...
+// Listens on a numeric IPv4 or IPv6 address, which may be one that the machine does not have yet; port 0 picks one.
+// Errors: invalid (no address), conflict (in use), ...
 Result<Fd> listen_tcp(const std::string& address, uint16_t port);
 // The next waiting connection, without delay for small writes and with keep-alive probes. Errors: unavailable when none
 // waits.

@@ -168,7 +168,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, Options op
     log_warning("store", "the store was damaged; it is kept aside and a new one begins", {{"why", opened.error().text()}, {"kept", aside}});
     opened = open_and_load();
   } else if (damage) {
-    return opened.take_error().wrap("the store is damaged; restore it from a copy, or have it set aside to begin empty");
+    return opened.take_error().wrap("the store is damaged; restore it from a copy, or begin empty with coracled --set-aside-damaged");
   }
   if (!opened) return opened.take_error().wrap("open the store");
   state->flusher = std::jthread([state = state.get()](std::stop_token stop) { state->keep_flushing(stop); });

@@ -129,9 +129,10 @@ cleanup() {
   local status=$?
   if [ -n "$daemon_pid" ]; then c delete pods --all -A --grace-period=1 --wait=true --timeout=20s >/dev/null 2>&1; fi
   stop_daemon
-  in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >/dev/null 2>&1
+  in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >"$T/remove.log" 2>&1 || { echo "# --remove-pods:"; sed 's/^/# /' "$T/remove.log"; }
   [ "$failures" -eq 0 ] && [ "$status" -eq 0 ] || { echo "# daemon's log:"; tail -n "${LOG_LINES:-60}" "$T/coracled.log" | sed 's/^/# /'; }
   ip netns del "$ns" 2>/dev/null; ip netns del "$ns-out" 2>/dev/null
+  if mountpoint -q "$T/state"; then umount -l "$T/state"; fi
   [ -n "${KEEP:-}" ] || rm -rf "$T"
   [ "$failures" -eq 0 ] || exit 1
   exit "$status"
