@@ -110,6 +110,7 @@ void add_commands(Commands& commands) {
   add_exec(commands);
   add_rollout(commands);
   add_wait(commands);
+  add_node(commands);
   add_about(commands);
   add_image(commands);
   add_doctor(commands);

@@ -49,7 +49,7 @@ void add_exec(Commands& commands);       // exec, attach
 void add_edit(Commands& commands);       // edit, patch, label, annotate, set, scale
 void add_rollout(Commands& commands);
 void add_wait(Commands& commands);
-void add_node(Commands& commands);       // cordon, uncordon, drain
+void add_node(Commands& commands);       // cordon, uncordon, drain, taint
 void add_about(Commands& commands);      // api-resources, api-versions, explain, version, cluster-info, config, auth
 void add_image(Commands& commands);      // image list, pull, import, pack, remove
 void add_doctor(Commands& commands);

@@ -337,7 +337,7 @@ void check_name(const Facts& facts, Findings& findings) {
   bool good = !name.empty() && name.size() <= 253 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos &&
               name.front() != '-' && name.front() != '.' && name.back() != '-' && name.back() != '.';
   if (!good)
-    say(findings, Level::fail, "name", "the host's name " + quoted(facts.host_name) + " cannot name a node: letters, digits, '-' and '.'",
+    say(findings, Level::fail, "name", "the host's name " + coracle::quoted(facts.host_name) + " cannot name a node: letters, digits, '-' and '.'",
         "sudo hostnamectl set-hostname NAME, or set nodeName: in " + facts.settings.file);
 }
 

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// cordon, uncordon, drain, taint: keeping pods away from the node, or sending them away. See node.h.
+#include "ctl/node.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "ctl/command.h"
+#include "ctl/wait.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kEvictAgain{5000};  // after a 429: a disruption budget is in the way
+constexpr std::array kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
+
+std::string pod_name(const json::value& pod) {
+  return std::string(get_string(pod, "metadata.namespace")) + "/" + std::string(get_string(pod, "metadata.name"));
+}
+
+const json::value* controller_of(const json::value& pod) {
+  for (const auto& owner : get_array(pod, "metadata.ownerReferences"))
+    if (get_bool(owner, "controller")) return &owner;
+  return nullptr;
+}
+
+bool has_empty_dir(const json::value& pod) {
+  const json::array& volumes = get_array(pod, "spec.volumes");
+  return std::any_of(volumes.begin(), volumes.end(), [](const json::value& volume) { return find(volume, "emptyDir") != nullptr; });
+}
+
+}  // namespace
+
+DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules) {
+  DrainPlan plan;
+  std::vector<std::string> daemons, local, lonely;
+  for (const auto& pod : pods) {
+    if (find_keys(pod, {"metadata", "annotations", "kubernetes.io/config.mirror"})) continue;
+    std::string_view phase = get_string(pod, "status.phase");
+    const json::value* controller = controller_of(pod);
+    bool ended = phase == "Succeeded" || phase == "Failed", daemon = controller && get_string(*controller, "kind") == "DaemonSet";
+    if (!ended && daemon) {  // its controller ignores cordons: it would be back at once
+      daemons.push_back(pod_name(pod));
+      continue;
+    }
+    if (!ended && has_empty_dir(pod)) local.push_back(pod_name(pod));
+    if (!ended && !controller) lonely.push_back(pod_name(pod));
+    plan.evict.push_back(&pod);
+  }
+  auto judge = [&](const std::vector<std::string>& found, bool allowed, const char* warning, const char* refusal) {
+    if (found.empty()) return;
+    if (allowed) plan.warnings.push_back(warning + join(found, ", "));
+    else plan.refusals.push_back(refusal + join(found, ", "));
+  };
+  judge(daemons, rules.ignore_daemonsets, "ignoring DaemonSet-managed Pods: ", "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ");
+  judge(local, rules.delete_emptydir_data, "deleting Pods with local storage: ", "cannot delete Pods with local storage (use --delete-emptydir-data to override): ");
+  judge(lonely, rules.force, "deleting Pods that declare no controller: ", "cannot delete Pods that declare no controller (use --force to override): ");
+  return plan;
+}
+
+Result<TaintChange> parse_taint(std::string_view text) {
+  auto wrong = [&](const std::string& why) { return Error(Code::bad_request, "invalid taint spec: " + std::string(text) + ": " + why); };
+  TaintChange change;
+  std::string_view rest = text;
+  if (rest.ends_with('-')) change.remove = true, rest.remove_suffix(1);
+  size_t colon = rest.find(':');
+  if (colon != rest.npos) {
+    change.effect = rest.substr(colon + 1);
+    rest = rest.substr(0, colon);
+    if (std::find(kEffects.begin(), kEffects.end(), change.effect) == kEffects.end())
+      return wrong("the effect must be NoSchedule, PreferNoSchedule or NoExecute, not " + coracle::quoted(change.effect));
+  } else if (!change.remove) {
+    return wrong("expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY-");
+  }
+  size_t equals = rest.find('=');
+  if (equals != rest.npos) change.value = rest.substr(equals + 1);
+  change.key = rest.substr(0, equals);
+  if (change.key.empty()) return wrong("the key is missing");
+  return change;
+}
+
+Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite, const std::string& node) {
+  TaintResult result{taints};
+  for (const auto& change : changes) {
+    auto same = [&](const json::value& taint) {
+      return get_string(taint, "key") == change.key && (change.effect.empty() || get_string(taint, "effect") == change.effect);
+    };
+    auto& list = result.taints;
+    auto found = std::find_if(list.begin(), list.end(), same);
+    if (change.remove) {
+      if (found == list.end()) return Error(Code::not_found, "taint " + coracle::quoted(change.effect.empty() ? change.key : change.key + ":" + change.effect) + " not found");
+      while ((found = std::find_if(list.begin(), list.end(), same)) != list.end()) list.erase(found);
+      result.removed = true;
+      continue;
+    }
+    if (found != list.end() && !overwrite)
+      return Error(Code::conflict, "node " + node + " already has " + change.key + " taint(s) with same effect(s) and --overwrite is false");
+    json::object taint{{"key", change.key}, {"effect", change.effect}};
+    if (!change.value.empty()) taint["value"] = change.value;
+    if (found != list.end()) *found = std::move(taint);
+    else list.push_back(std::move(taint));
+    result.added = true;
+  }
+  return result;
+}
+
+namespace {
+
+struct NodeFlags : DrainRules {
+  std::vector<std::string> args;
+  std::string selector, pod_selector, dry_run, timeout = "0s";
+  int64_t grace_period = -1;
+  bool disable_eviction = false, overwrite = false, all = false;
+};
+
+std::string note_of(const NodeFlags& flags) { return flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : ""; }
+
+const schema::KindInfo& nodes() { return schema::catalog().of(kNode); }
+
+// The nodes named ("edge", "node/edge"), selected or all.
+Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& flags, const std::vector<std::string>& names) {
+  std::vector<json::value> found;
+  if (names.empty() && flags.selector.empty() && !flags.all) return Error(Code::bad_request, "a node's name, or --selector, is required; see: coraclectl get nodes");
+  if (names.empty()) {
+    Request request{.path = session.path(nodes(), "")};
+    if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
+    json::value list = TRY(session.json(request));
+    for (const auto& item : get_array(list, "items")) found.push_back(item);
+    if (found.empty()) return Error(Code::not_found, "no node matches " + coracle::quoted(flags.selector));
+    return found;
+  }
+  for (const auto& name : names) {
+    std::string plain = name.substr(name.find('/') == name.npos ? 0 : name.find('/') + 1);
+    json::value node = TRY(session.json({.path = session.path(nodes(), "", plain)}));
+    found.push_back(std::move(node));
+  }
+  return found;
+}
+
+Result<void> patch_node(Session& session, const NodeFlags& flags, const std::string& name, const json::object& patch) {
+  if (flags.dry_run == "client") return {};
+  Request request{.method = "PATCH", .path = session.path(nodes(), "", name), .body = to_text(patch), .content_type = "application/merge-patch+json"};
+  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
+  TRY(session.json(request));
+  return {};
+}
+
+Result<void> set_cordon(Session& session, const NodeFlags& flags, const json::value& node, bool closed) {
+  std::string name(get_string(node, "metadata.name"));
+  const char* word = closed ? "cordoned" : "uncordoned";
+  if (get_bool(node, "spec.unschedulable") == closed) {
+    out("node/" + name + " already " + word + note_of(flags) + "\n");
+    return {};
+  }
+  json::object spec;
+  spec["unschedulable"] = closed ? json::value(true) : json::value(nullptr);
+  TRY(patch_node(session, flags, name, {{"spec", std::move(spec)}}));
+  out("node/" + name + " " + word + note_of(flags) + "\n");
+  return {};
+}
+
+Result<int> run_cordon(Commands& commands, const NodeFlags& flags, bool closed) {
+  Session* session = TRY(commands.session());
+  std::vector<json::value> found = TRY(find_nodes(*session, flags, flags.args));
+  for (const auto& node : found) TRY(set_cordon(*session, flags, node, closed));
+  return 0;
+}
+
+// ---- drain ----
+
+class Drain {
+ public:
+  Drain(Session& session, const NodeFlags& flags, milliseconds timeout)
+      : session_(session), flags_(flags), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
+
+  Result<void> run(const json::value& node) {
+    std::string name(get_string(node, "metadata.name"));
+    Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + name}}};
+    if (!flags_.pod_selector.empty()) request.query.emplace_back("labelSelector", flags_.pod_selector);
+    json::value list = TRY(session_.json(request));
+    const json::array& items = get_array(list, "items");
+    std::vector<json::value> pods(items.begin(), items.end());
+    DrainPlan plan = plan_drain(pods, flags_);
+    if (!plan.refusals.empty())
+      return Error(Code::conflict, "unable to drain node " + coracle::quoted(name) + ": " + join(plan.refusals, "; "));
+    for (const auto& warning : plan.warnings) std::fprintf(stderr, "Warning: %s\n", warning.c_str());
+    bool evicts = false;
+    if (!flags_.disable_eviction) evicts = TRY(server_evicts());
+    for (const auto* pod : plan.evict) TRY(send_away(*pod, evicts));
+    if (flags_.dry_run.empty() || flags_.dry_run == "none")
+      for (const auto* pod : plan.evict) {
+        milliseconds left = TRY(time_left());
+        TRY(wait_gone(session_, pods_, ns_of(*pod), name_of(*pod), std::string(get_string(*pod, "metadata.uid")), left));
+        out("pod/" + name_of(*pod) + (evicts ? " evicted\n" : " deleted\n"));
+      }
+    out("node/" + name + " drained" + note_of(flags_) + "\n");
+    return {};
+  }
+
+ private:
+  static std::string ns_of(const json::value& pod) { return std::string(get_string(pod, "metadata.namespace")); }
+  static std::string name_of(const json::value& pod) { return std::string(get_string(pod, "metadata.name")); }
+
+  Result<bool> server_evicts() {  // an older or smaller server may not
+    json::value core = TRY(session_.json({.path = "/api/v1"}));
+    for (const auto& resource : get_array(core, "resources"))
+      if (get_string(resource, "name") == "pods/eviction") return true;
+    return false;
+  }
+
+  Result<milliseconds> time_left() {
+    if (timeout_.count() == 0) return milliseconds(0);
+    auto left = std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return Error(Code::timeout, "drain did not complete within " + flags_.timeout);
+    return left;
+  }
+
+  Request request_for(const json::value& pod, bool evicts) {
+    json::object options{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", get_string(pod, "metadata.uid")}}}};
+    if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
+    Request request{.method = "DELETE", .path = session_.path(pods_, ns_of(pod), name_of(pod)), .body = to_text(options)};
+    if (evicts) {
+      json::object eviction{{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", name_of(pod)}, {"namespace", ns_of(pod)}}}, {"deleteOptions", std::move(options)}};
+      request = {.method = "POST", .path = session_.path(pods_, ns_of(pod), name_of(pod), "eviction"), .body = to_text(eviction)};
+    }
+    if (flags_.dry_run == "server") request.query.emplace_back("dryRun", "All");
+    return request;
+  }
+
+  Result<void> send_away(const json::value& pod, bool evicts) {
+    std::string shown = pod_name(pod);
+    out(std::string(evicts ? "evicting" : "deleting") + " pod " + shown + note_of(flags_) + "\n");
+    if (flags_.dry_run == "client") return {};
+    Request request = request_for(pod, evicts);
+    for (;;) {
+      auto answer = session_.json(request);
+      if (answer || answer.error().code() == Code::not_found) return {};
+      if (answer.error().code() == Code::conflict) return {};  // another pod bears its name by now
+      if (!evicts || answer.error().code() != Code::too_many_requests) return answer.take_error().wrap("evict pod " + shown);
+      std::fprintf(stderr, "pod %s cannot go yet, trying again in 5 s: %s\n", shown.c_str(), answer.error().text().c_str());
+      milliseconds left = TRY(time_left());
+      milliseconds span = left.count() ? std::min(left, kEvictAgain) : kEvictAgain;
+      auto gone = wait_gone(session_, pods_, ns_of(pod), name_of(pod), std::string(get_string(pod, "metadata.uid")), span);
+      if (gone) return {};
+      if (gone.error().code() != Code::timeout) return gone.take_error();
+    }
+  }
+
+  Session& session_;
+  const NodeFlags& flags_;
+  const schema::KindInfo& pods_ = schema::catalog().of(kPod);
+  milliseconds timeout_;
+  std::chrono::steady_clock::time_point deadline_;
+};
+
+Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
+  milliseconds timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  Session* session = TRY(commands.session());
+  std::vector<json::value> found = TRY(find_nodes(*session, flags, flags.args));
+  for (const auto& node : found) TRY(set_cordon(*session, flags, node, true));
+  for (const auto& node : found) TRY(Drain(*session, flags, timeout).run(node));
+  return 0;
+}
+
+// ---- taint ----
+
+Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
+  std::vector<std::string> names;
+  std::vector<TaintChange> changes;
+  for (size_t i = 0; i < flags.args.size(); ++i) {
+    const std::string& word = flags.args[i];
+    if (i == 0 && schema::catalog().by_name(word) == &nodes()) continue;  // "nodes" of "taint nodes edge …"
+    bool is_change = word.find_first_of("=:") != word.npos || (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));
+    if (!is_change) {
+      names.push_back(word);
+      continue;
+    }
+    TaintChange change = TRY(parse_taint(word));
+    changes.push_back(std::move(change));
+  }
+  if (changes.empty()) return Error(Code::bad_request, "at least one taint update is required: KEY=VALUE:EFFECT or KEY-");
+  Session* session = TRY(commands.session());
+  std::vector<json::value> found = TRY(find_nodes(*session, flags, names));
+  for (const auto& node : found) {
+    std::string name(get_string(node, "metadata.name"));
+    TaintResult result = TRY(change_taints(get_array(node, "spec.taints"), changes, flags.overwrite, name));
+    json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
+    spec["taints"] = std::move(result.taints);
+    TRY(patch_node(*session, flags, name, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
+    out("node/" + name + (result.added && result.removed ? " modified" : result.added ? " tainted" : " untainted") + note_of(flags) + "\n");
+  }
+  return 0;
+}
+
+void add_dry_run(CLI::App* command, NodeFlags& flags) {
+  command->add_option("--dry-run", flags.dry_run, "none, client or server")->expected(0, 1)->default_str("client")
+      ->check(CLI::IsMember({"none", "client", "server"}));
+  command->add_option("-l,--selector", flags.selector, "label selector, of nodes");
+}
+
+}  // namespace
+
+void add_node(Commands& commands) {
+  for (bool closed : {true, false}) {
+    auto flags = std::make_shared<NodeFlags>();
+    CLI::App* command = closed ? commands.add("cordon", "Let no new pods come to a node") : commands.add("uncordon", "Let new pods come again");
+    command->add_option("args", flags->args, "NODE ...");
+    add_dry_run(command, *flags);
+    commands.on(command, [&commands, flags, closed] { return run_cordon(commands, *flags, closed); });
+  }
+  auto flags = std::make_shared<NodeFlags>();
+  CLI::App* drain = commands.add("drain", "Cordon a node and send its pods away, before work on it");
+  drain->add_option("args", flags->args, "NODE ...");
+  add_dry_run(drain, *flags);
+  drain->add_option("--pod-selector", flags->pod_selector, "only pods with these labels");
+  drain->add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
+  drain->add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
+  drain->add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
+  drain->add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data, "also pods whose emptyDir goes with them");
+  drain->add_flag("--force", flags->force, "also pods that nobody will make again");
+  drain->add_flag("--disable-eviction", flags->disable_eviction, "delete instead of evicting: disruption budgets are not asked");
+  commands.on(drain, [&commands, flags] { return run_drain(commands, *flags); });
+
+  auto taint_flags = std::make_shared<NodeFlags>();
+  CLI::App* taint = commands.add("taint", "Keep pods away that do not tolerate it: nodes NAME KEY=VALUE:EFFECT, KEY-");
+  taint->add_option("args", taint_flags->args, "KIND NAME KEY=VALUE:EFFECT ... KEY- ..., KIND being nodes");
+  add_dry_run(taint, *taint_flags);
+  taint->add_flag("--overwrite", taint_flags->overwrite, "replace a taint that is there");
+  taint->add_flag("--all", taint_flags->all, "all nodes");
+  commands.on(taint, [&commands, taint_flags] { return run_taint(commands, *taint_flags); });
+}
+
+}  // namespace coracle::ctl

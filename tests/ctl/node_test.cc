@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pods a drain takes, and what taints become.
+#include "ctl/node.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::ctl {
+namespace {
+
+json::value pod(const std::string& name, const std::string& owner = "", bool empty_dir = false, const std::string& phase = "Running", bool mirror = false) {
+  json::value pod = json::object{{"metadata", {{"name", name}, {"namespace", "d"}}}, {"status", {{"phase", phase}}}, {"spec", json::object()}};
+  if (!owner.empty()) make(pod, "metadata.ownerReferences") = json::array{json::object{{"kind", owner}, {"controller", true}}};
+  if (empty_dir) make(pod, "spec.volumes") = json::array{json::object{{"name", "x"}, {"emptyDir", json::object()}}};
+  if (mirror) make(pod, "metadata.annotations").emplace_object()["kubernetes.io/config.mirror"] = "1";
+  return pod;
+}
+
+std::vector<std::string> names(const DrainPlan& plan) {
+  std::vector<std::string> list;
+  for (const auto* one : plan.evict) list.emplace_back(get_string(*one, "metadata.name"));
+  return list;
+}
+
+TEST(Drain, takes_what_its_rules_allow) {
+  std::vector<json::value> pods = {pod("web", "ReplicaSet"), pod("static", "Node", false, "Running", true), pod("agent", "DaemonSet"), pod("alone"),
+                                   pod("cache", "ReplicaSet", true), pod("done", "", true, "Succeeded"), pod("old-agent", "DaemonSet", false, "Failed")};
+  DrainPlan plan = plan_drain(pods, {});
+  EXPECT_EQ(plan.refusals, (std::vector<std::string>{"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): d/agent",
+                                                     "cannot delete Pods with local storage (use --delete-emptydir-data to override): d/cache",
+                                                     "cannot delete Pods that declare no controller (use --force to override): d/alone"}));
+  EXPECT_TRUE(plan.warnings.empty());
+  plan = plan_drain(pods, {.force = true, .ignore_daemonsets = true, .delete_emptydir_data = true});
+  EXPECT_TRUE(plan.refusals.empty());
+  EXPECT_EQ(plan.warnings.size(), 3u);
+  EXPECT_EQ(plan.warnings[0], "ignoring DaemonSet-managed Pods: d/agent");
+  EXPECT_EQ(names(plan), (std::vector<std::string>{"web", "alone", "cache", "done", "old-agent"}));
+  plan = plan_drain({pods[0]}, {});
+  EXPECT_TRUE(plan.refusals.empty() && plan.warnings.empty());
+}
+
+TEST(Taint, reads_what_people_write) {
+  struct Row {
+    const char* text;
+    TaintChange want;
+  };
+  for (const Row& row : {Row{"a=b:NoSchedule", {"a", "b", "NoSchedule", false}}, Row{"a:NoExecute", {"a", "", "NoExecute", false}}, Row{"a-", {"a", "", "", true}},
+                         Row{"x.io/a:PreferNoSchedule-", {"x.io/a", "", "PreferNoSchedule", true}}, Row{"a=b:NoSchedule-", {"a", "b", "NoSchedule", true}}}) {
+    auto got = parse_taint(row.text);
+    ASSERT_TRUE(got) << row.text;
+    EXPECT_EQ(std::tie(got->key, got->value, got->effect, got->remove), std::tie(row.want.key, row.want.value, row.want.effect, row.want.remove)) << row.text;
+  }
+  for (const char* text : {"a", "a=b", "a:Nope", ":NoSchedule", "-", "=b:NoSchedule"}) EXPECT_FALSE(parse_taint(text)) << text;
+}
+
+TEST(Taint, changes_a_list) {
+  json::array before = parse_json(R"([{"key":"a","value":"1","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}])")->as_array();
+  auto change = [&](std::vector<const char*> texts, bool overwrite = false) {
+    std::vector<TaintChange> changes;
+    for (const char* text : texts) changes.push_back(*parse_taint(text));
+    return change_taints(before, changes, overwrite, "edge");
+  };
+  auto added = change({"b=2:NoSchedule"});
+  ASSERT_TRUE(added);
+  EXPECT_EQ(added->taints.size(), 3u);
+  EXPECT_TRUE(added->added && !added->removed);
+  auto removed = change({"a-"});
+  ASSERT_TRUE(removed);
+  EXPECT_TRUE(removed->taints.empty() && removed->removed);
+  EXPECT_EQ(change({"a:NoExecute-"})->taints.size(), 1u);
+  auto refused = change({"a=9:NoSchedule"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "node edge already has a taint(s) with same effect(s) and --overwrite is false");
+  auto replaced = change({"a=9:NoSchedule"}, true);
+  ASSERT_TRUE(replaced);
+  EXPECT_EQ(get_string(replaced->taints[0], "value"), "9");
+  auto missing = change({"z-"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().text(), "taint \"z\" not found");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
