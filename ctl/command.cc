@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "runtime/sys/file.h"
+#include "store/object/status.h"
 
 extern char** environ;
 
@@ -30,6 +31,12 @@ void Commands::on(CLI::App* command, Run run) {
 Result<Session*> Commands::session() {
   if (!session_) session_ = TRY(Session::open(flags_));
   return session_.get();
+}
+
+void print_failure(const Error& error) {
+  bool from_server = error.details() != nullptr;
+  if (from_server) std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
+  else std::fprintf(stderr, "error: %s\n", error.text().c_str());
 }
 
 void out(std::string_view text) {
@@ -104,6 +111,7 @@ void add_commands(Commands& commands) {
   add_describe(commands);
   add_apply(commands);
   add_create(commands);
+  add_run(commands);
   add_edit(commands);
   add_delete(commands);
   add_logs(commands);

@@ -41,7 +41,8 @@ class Commands {
 void add_commands(Commands& commands);   // all of the following, and the flags of all
 void add_get(Commands& commands);
 void add_apply(Commands& commands);      // apply, diff
-void add_create(Commands& commands);     // create, replace, run, expose
+void add_create(Commands& commands);     // create, replace
+void add_run(Commands& commands);        // run, expose
 void add_delete(Commands& commands);
 void add_describe(Commands& commands);
 void add_logs(Commands& commands);
@@ -75,5 +76,7 @@ Result<int> run_program(const std::vector<std::string>& argv);
 Result<std::string> output_of(const std::vector<std::string>& argv);
 
 void out(std::string_view text);  // to standard output, all of it
+// To standard error, as kubectl words it: what the server said, or what we could not do.
+void print_failure(const Error& error);
 
 }  // namespace coracle::ctl

@@ -5,18 +5,10 @@
 #include <cstdio>
 
 #include "ctl/command.h"
-#include "store/object/status.h"
 
 namespace coracle::ctl {
 
 namespace {
-
-// As kubectl words it: what the server said, or what we could not do.
-void print_failure(const Error& error) {
-  bool from_server = error.details() != nullptr;
-  if (from_server) std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
-  else std::fprintf(stderr, "error: %s\n", error.text().c_str());
-}
 
 int run(int argc, char** argv) {
   CLI::App app("coraclectl controls the pods of this machine. Usual flags and grammar: those of kubectl.", "coraclectl");

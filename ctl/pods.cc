@@ -56,6 +56,23 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   return std::move(found.front());
 }
 
+Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet) {
+  std::string wanted = name.empty() ? default_container(pod) : name;
+  std::vector<std::string> names;
+  const json::value* found = nullptr;
+  for (const char* list : {"spec.containers", "spec.initContainers"})
+    for (const auto& container : get_array(pod, list)) {
+      names.emplace_back(get_string(container, "name"));
+      if (names.back() == wanted) found = &container;
+    }
+  if (!found)
+    return Error(Code::bad_request, "container " + coracle::quoted(wanted) + " not found in pod " + std::string(get_string(pod, "metadata.name")) + "; it has " + join(names, ", "));
+  bool marked = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}) != nullptr;
+  if (name.empty() && !quiet && !marked && names.size() > 1)
+    std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", wanted.c_str(), join(names, ", ").c_str());
+  return found;
+}
+
 std::string default_container(const json::value& pod) {
   const json::value* named = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
   if (named && named->is_string()) return std::string(named->get_string());

@@ -15,6 +15,9 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
 Result<json::value> one_pod(Session& session, const std::vector<std::string>& args);
 // By annotation kubectl.kubernetes.io/default-container, else the first.
 std::string default_container(const json::value& pod);
+// The container called `name` of the pod, or its default one, saying which when there are several and not `quiet`. Into
+// `pod`. Errors: bad_request, naming those there are.
+Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet);
 // {"matchLabels": …, "matchExpressions": …} or a plain map, as the text form.
 std::string selector_text(const json::value& selector);
 

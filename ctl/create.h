@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What create, run and expose share: the flags of a new object, sending it, saying what became of it.
+#pragma once
+
+#include "ctl/command.h"
+
+namespace coracle::ctl {
+
+struct CreateFlags {
+  FileFlags files;
+  std::string output, dry_run, field_manager = "kubectl-create", validate = "strict";
+  bool save_config = false;
+
+  void add_to(CLI::App* command);
+};
+
+// "pod/web created", or the object as -o says.
+void print_done(const CreateFlags& flags, const json::value& object, const schema::KindInfo& kind, std::string_view what);
+// Sends one new object, in the namespace in force when it names none, unless it is only tried. Gives it as it is now.
+Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind);
+// Both.
+Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value object);
+
+}  // namespace coracle::ctl

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// See generate.h.
+#include "ctl/generate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/base/text.h"
+#include "store/object/patch.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kFileBytesMax = 1 << 20;  // of one file in a ConfigMap or Secret
+
+Result<std::string> read_small_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error::from_errno("read " + path);
+  std::string text(kFileBytesMax + 1, '\0');
+  file.read(text.data(), std::streamsize(text.size()));
+  text.resize(size_t(file.gcount()));
+  if (text.size() > kFileBytesMax) return Error(Code::too_large, path + " is larger than 1 MiB, more than an object can hold");
+  return text;
+}
+
+// "nginx:1.27" → "nginx": what kubectl calls the container of an image.
+std::string container_name(std::string_view image) {
+  image.remove_prefix(image.rfind('/') + 1);  // npos + 1 is 0
+  return std::string(image.substr(0, image.find_first_of(":@")));
+}
+
+json::array words(const std::vector<std::string>& list) { return json::array(list.begin(), list.end()); }
+
+// A port by its number or its name.
+json::value port_value(const std::string& text) {
+  if (auto number = parse_number<uint16_t>(text)) return *number;
+  return json::value(text);
+}
+
+// "KEY=VALUE" of `flag`, into an object.
+Result<json::object> pairs_of(const std::vector<std::string>& pairs, const char* flag) {
+  json::object object;
+  for (const auto& pair : pairs) {
+    size_t equals = pair.find('=');
+    if (equals == pair.npos || equals == 0) return Error(Code::bad_request, std::string(flag) + ": expected KEY=VALUE, got " + coracle::quoted(pair));
+    object[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return object;
+}
+
+}  // namespace
+
+void DataFlags::add_to(CLI::App* command) {
+  command->add_option("--from-literal", literals, "KEY=VALUE")->allow_extra_args(false);
+  command->add_option("--from-file", files, "[KEY=]PATH; a directory gives all its files")->allow_extra_args(false);
+  command->add_option("--from-env-file", env_files, "a file of KEY=VALUE lines")->allow_extra_args(false);
+}
+
+Result<Data> read_data(const DataFlags& flags) {
+  Data data;
+  for (const auto& literal : flags.literals) {
+    size_t equals = literal.find('=');
+    if (equals == literal.npos || equals == 0) return Error(Code::bad_request, "--from-literal: expected KEY=VALUE, got " + coracle::quoted(literal));
+    std::string value = literal.substr(equals + 1);
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) value = value.substr(1, value.size() - 2);
+    data.emplace_back(literal.substr(0, equals), value);
+  }
+  for (const auto& file : flags.files) {
+    size_t equals = file.find('=');
+    std::string path = equals == file.npos ? file : file.substr(equals + 1);
+    std::error_code failed;
+    if (std::filesystem::is_directory(path, failed)) {
+      std::vector<std::filesystem::path> entries;
+      for (const auto& entry : std::filesystem::directory_iterator(path, failed))
+        if (entry.is_regular_file(failed)) entries.push_back(entry.path());
+      std::sort(entries.begin(), entries.end());
+      for (const auto& entry : entries) {
+        std::string text = TRY(read_small_file(entry));
+        data.emplace_back(entry.filename(), std::move(text));
+      }
+      continue;
+    }
+    std::string text = TRY(read_small_file(path));
+    data.emplace_back(equals == file.npos ? std::filesystem::path(path).filename().string() : file.substr(0, equals), std::move(text));
+  }
+  for (const auto& file : flags.env_files) {
+    std::string text = TRY(read_small_file(file));
+    for (std::string_view line : split(text, '\n')) {
+      line = trim(line);
+      if (line.empty() || line.front() == '#') continue;
+      size_t equals = line.find('=');
+      data.emplace_back(line.substr(0, equals), equals == line.npos ? "" : line.substr(equals + 1));
+    }
+  }
+  for (size_t i = 0; i < data.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (data[i].first == data[j].first) return Error(Code::bad_request, "the key " + coracle::quoted(data[i].first) + " is given twice");
+  return data;
+}
+
+json::object named_object(std::string_view api_version, std::string_view kind, const std::string& name) {
+  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", name}}}};
+}
+
+json::value configmap_of(const std::string& name, const Data& data) {
+  json::object object = named_object("v1", "ConfigMap", name), text, binary;
+  for (const auto& [key, value] : data) {
+    if (is_utf8(value)) text[key] = value;
+    else binary[key] = base64_encode(value);
+  }
+  if (!text.empty()) object["data"] = std::move(text);
+  if (!binary.empty()) object["binaryData"] = std::move(binary);
+  return object;
+}
+
+json::value secret_of(const std::string& name, const std::string& type, const Data& data) {
+  json::object object = named_object("v1", "Secret", name), encoded;
+  for (const auto& [key, value] : data) encoded[key] = base64_encode(value);
+  object["data"] = std::move(encoded);
+  if (!type.empty()) object["type"] = type;
+  return object;
+}
+
+json::value deployment_of(const DeploymentFlags& flags) {
+  json::object container{{"name", container_name(flags.image)}, {"image", flags.image}};
+  if (!flags.command.empty()) container["command"] = words(flags.command);
+  if (flags.port) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
+  json::object labels{{"app", flags.name}}, object = named_object("apps/v1", "Deployment", flags.name);
+  object["metadata"].as_object()["labels"] = labels;
+  object["spec"] = json::object{{"replicas", flags.replicas}, {"selector", {{"matchLabels", labels}}},
+                                {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", json::array{container}}}}}}};
+  return object;
+}
+
+Result<json::value> service_of(const ServiceFlags& flags) {
+  json::array ports;
+  for (const auto& text : flags.tcp) {
+    size_t colon = text.find(':');
+    auto port = parse_number<uint16_t>(std::string_view(text).substr(0, colon));
+    if (!port || !*port) return Error(Code::bad_request, "--tcp: expected PORT[:TARGETPORT], got " + coracle::quoted(text));
+    std::string target = colon == text.npos ? text : text.substr(colon + 1);
+    json::object entry{{"name", text.substr(0, colon) + "-" + target}, {"port", *port}, {"protocol", "TCP"}, {"targetPort", port_value(target)}};
+    if (flags.node_port) entry["nodePort"] = flags.node_port;
+    ports.push_back(std::move(entry));
+  }
+  if (ports.empty() && flags.type != "ExternalName" && flags.cluster_ip != "None")
+    return Error(Code::bad_request, "at least one --tcp=PORT[:TARGETPORT] is required");
+  json::object labels{{"app", flags.name}}, spec{{"selector", labels}, {"type", flags.type}}, object = named_object("v1", "Service", flags.name);
+  object["metadata"].as_object()["labels"] = labels;
+  if (!ports.empty()) spec["ports"] = std::move(ports);
+  if (!flags.external_name.empty()) spec["externalName"] = flags.external_name;
+  if (!flags.cluster_ip.empty()) spec["clusterIP"] = flags.cluster_ip;
+  object["spec"] = std::move(spec);
+  return json::value(std::move(object));
+}
+
+Result<json::value> pod_of(const PodFlags& flags) {
+  json::object container{{"name", flags.name}, {"image", flags.image}};
+  if (!flags.words.empty()) container[flags.words_are_command ? "command" : "args"] = words(flags.words);
+  if (!flags.pull_policy.empty()) container["imagePullPolicy"] = flags.pull_policy;
+  if (flags.port) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
+  if (flags.use_stdin) container["stdin"] = true;
+  if (flags.stdin_once) container["stdinOnce"] = true;
+  if (flags.tty) container["tty"] = true;
+  if (flags.privileged) container["securityContext"] = json::object{{"privileged", true}};
+  json::object variables = TRY(pairs_of(flags.env, "--env"));
+  json::array env;
+  for (const auto& [key, value] : variables) env.push_back(json::object{{"name", key}, {"value", value}});
+  if (!env.empty()) container["env"] = std::move(env);
+  json::object labels = TRY(pairs_of(flags.labels, "--labels"));
+  json::object annotations = TRY(pairs_of(flags.annotations, "--annotations"));
+  if (labels.empty()) labels["run"] = flags.name;
+  json::object object = named_object("v1", "Pod", flags.name);
+  object["metadata"].as_object()["labels"] = std::move(labels);
+  if (!annotations.empty()) object["metadata"].as_object()["annotations"] = std::move(annotations);
+  object["spec"] = json::object{{"containers", json::array{std::move(container)}}, {"restartPolicy", flags.restart}};
+  json::value pod(std::move(object));
+  if (flags.overrides.empty()) return pod;
+  json::value patch = TRY(parse_json(flags.overrides).wrap("--overrides"));
+  apply_merge_patch(pod, patch);
+  return pod;
+}
+
+Result<json::value> exposing_service_of(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
+  std::string name(get_string(object, "metadata.name"));
+  json::object selector = get_object(object, "spec.selector.matchLabels");
+  if (kind.kind == kPod) selector = get_object(object, "metadata.labels");
+  if (kind.kind == kService) selector = get_object(object, "spec.selector");
+  if (!flags.selector.empty()) {
+    std::vector<std::string> pairs;
+    for (std::string_view pair : split(flags.selector, ',')) pairs.emplace_back(pair);
+    selector = TRY(pairs_of(pairs, "--selector"));
+  }
+  if (selector.empty()) return Error(Code::invalid, "cannot expose " + message_name(kind, name) + ": it has no labels to select pods by");
+  json::array ports;
+  if (!flags.port.empty()) {
+    auto port = parse_number<uint16_t>(flags.port);
+    if (!port || !*port) return Error(Code::bad_request, "--port: not a port number: " + coracle::quoted(flags.port));
+    ports.push_back(json::object{{"port", *port}, {"protocol", flags.protocol}, {"targetPort", flags.target_port.empty() ? json::value(*port) : port_value(flags.target_port)}});
+  } else {
+    for (const auto& container : get_array(object, kind.kind == kPod ? "spec.containers" : "spec.template.spec.containers"))
+      for (const auto& port : get_array(container, "ports"))
+        ports.push_back(json::object{{"name", "port-" + std::to_string(ports.size() + 1)}, {"port", get_int(port, "containerPort")},
+                                     {"targetPort", flags.target_port.empty() ? json::value(get_int(port, "containerPort")) : port_value(flags.target_port)},
+                                     {"protocol", get_string(port, "protocol").empty() ? "TCP" : get_string(port, "protocol")}});
+    if (ports.size() == 1) ports[0].as_object().erase("name");
+  }
+  if (ports.empty()) return Error(Code::bad_request, "couldn't find port via --port flag or introspection");
+  json::object service = named_object("v1", "Service", flags.name.empty() ? name : flags.name);
+  json::object labels = TRY(pairs_of(flags.labels, "--labels"));
+  if (labels.empty()) labels = get_object(object, "metadata.labels");
+  if (!labels.empty()) service["metadata"].as_object()["labels"] = std::move(labels);
+  json::object spec{{"ports", std::move(ports)}, {"selector", std::move(selector)}};
+  if (!flags.type.empty()) spec["type"] = flags.type;
+  if (!flags.cluster_ip.empty()) spec["clusterIP"] = flags.cluster_ip;
+  service["spec"] = std::move(spec);
+  return json::value(std::move(service));
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects made of a few flags, as `create KIND`, `run` and `expose` write them: the same that kubectl's generators give.
+// Pure, but for read_data.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ctl/session.h"
+
+namespace coracle::ctl {
+
+using Data = std::vector<std::pair<std::string, std::string>>;  // keys and their bytes, in the order given
+
+struct DataFlags {
+  std::vector<std::string> literals, files, env_files;
+  void add_to(CLI::App* command);
+};
+// Errors: bad_request; of reading; too_large beyond 1 MiB a file.
+Result<Data> read_data(const DataFlags& flags);
+
+json::object named_object(std::string_view api_version, std::string_view kind, const std::string& name);
+json::value configmap_of(const std::string& name, const Data& data);
+json::value secret_of(const std::string& name, const std::string& type, const Data& data);
+
+struct DeploymentFlags {
+  std::string name, image;
+  std::vector<std::string> command;
+  int64_t replicas = 1, port = 0;
+};
+json::value deployment_of(const DeploymentFlags& flags);
+
+struct ServiceFlags {
+  std::string name, type = "ClusterIP", external_name, cluster_ip;
+  std::vector<std::string> tcp;  // "PORT[:TARGETPORT]"
+  int64_t node_port = 0;
+};
+Result<json::value> service_of(const ServiceFlags& flags);  // Errors: bad_request
+
+struct PodFlags {
+  std::string name, image, restart = "Always", pull_policy, overrides;  // overrides: a JSON merge patch
+  std::vector<std::string> words, env, labels, annotations;
+  int64_t port = 0;
+  bool words_are_command = false, use_stdin = false, stdin_once = false, tty = false, privileged = false;
+};
+Result<json::value> pod_of(const PodFlags& flags);  // Errors: bad_request
+
+struct ExposeFlags {
+  std::string name, port, target_port, protocol = "TCP", type, cluster_ip, selector;
+  std::vector<std::string> labels;
+};
+// A Service for the pods that `object` (a Pod, Service, Deployment, ReplicaSet) stands for. Errors: bad_request, invalid.
+Result<json::value> exposing_service_of(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags);
+
+}  // namespace coracle::ctl

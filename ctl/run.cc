@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// run and expose. `run -it --rm` makes a pod, speaks with its process and takes it away again:
+//   create ──▶ wait until it runs ──▶ what it printed so far (its log), then attach ──▶ its exit code ──▶ delete
+// Without stdin nothing needs attaching: its log, followed from the start, is all it says, and no line is missed.
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "ctl/create.h"
+#include "ctl/generate.h"
+#include "ctl/stream.h"
+#include "ctl/wait.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::ctl {
+namespace {
+
+struct RunFlags : CreateFlags {
+  PodFlags pod;
+  std::string running_timeout = "1m";
+  bool attach = false, remove = false, leave_stdin_open = false, quiet = false, expose = false;
+  int64_t grace_period = -1;
+};
+
+// ---- the life of an attached pod ----
+
+class Attached {
+ public:
+  Attached(Session& session, const RunFlags& flags, const json::value& pod)
+      : session_(session), flags_(flags), name_(get_string(pod, "metadata.name")), ns_(get_string(pod, "metadata.namespace")),
+        uid_(get_string(pod, "metadata.uid")), container_(flags.pod.name) {}
+
+  Result<int> run() {
+    auto code = speak();
+    if (flags_.remove) {
+      auto removed = remove();
+      if (!removed && code) return removed.take_error();
+    }
+    return code;
+  }
+
+ private:
+  Result<int> speak() {
+    auto timeout = TRY(parse_duration(flags_.running_timeout).wrap("--pod-running-timeout"));
+    if (!flags_.quiet && flags_.pod.tty) std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
+    bool runs = TRY(wait_started(timeout));
+    std::optional<int> code;
+    if (flags_.pod.use_stdin && runs) code = TRY(attach());
+    else TRY(follow_log());
+    if (code) return *code;
+    return exit_code();
+  }
+
+  const json::value* state_of(const json::value& pod) const {
+    for (const auto& status : get_array(pod, "status.containerStatuses"))
+      if (get_string(status, "name") == container_) return find(status, "state");
+    return nullptr;
+  }
+
+  // True: it runs. False: it has already ended.
+  Result<bool> wait_started(std::chrono::milliseconds timeout) {
+    bool ended = false;
+    std::string waiting;
+    auto waited = wait_until(session_, kind_, ns_, name_, timeout, [&](const json::value* pod) -> Result<bool> {
+      if (!pod) return Error(Code::not_found, "pod " + name_ + " was deleted");
+      std::string_view phase = get_string(*pod, "status.phase");
+      ended = phase == "Succeeded" || phase == "Failed";
+      const json::value* state = state_of(*pod);
+      if (!state) return ended;
+      ended |= find(*state, "terminated") != nullptr;
+      if (const json::value* why = find(*state, "waiting")) {
+        waiting = get_string(*why, "reason");
+        if (std::string_view message = get_string(*why, "message"); !message.empty()) waiting.append(": ").append(message);
+      }
+      return ended || find(*state, "running") != nullptr;
+    });
+    if (!waited && waited.error().code() == Code::timeout)
+      return Error(Code::timeout, "pod " + name_ + " does not run after " + flags_.running_timeout + (waiting.empty() ? "" : " (" + waiting + ")"));
+    if (!waited) return waited.take_error();
+    return !ended;
+  }
+
+  Request log_request(bool follow) {
+    Request request{.path = session_.path(kind_, ns_, name_, "log"), .query = {{"container", container_}}, .accept = "*/*"};
+    if (follow) request.query.emplace_back("follow", "true");
+    return request;
+  }
+
+  Result<std::optional<int>> attach() {
+    StreamRequest request{ns_, name_, container_, {}, true, flags_.pod.tty};
+    std::string before = session_.text(log_request(false)).value_or("");  // an attach hears only what comes after it
+    out(before);
+    auto socket = open_stream(session_, request);
+    if (!socket) {  // it ended meanwhile: the log has all
+      std::string whole = session_.text(log_request(false)).value_or("");
+      if (whole.size() > before.size()) out(std::string_view(whole).substr(before.size()));
+      return std::optional<int>();
+    }
+    StreamEnds ends;
+    ends.interruptible = flags_.remove;  // to take the pod away; with a terminal ^C is the process'
+    int code = TRY(talk(**socket, request, ends));
+    return std::optional(code);
+  }
+
+  // Follows on a thread of its own while this one hears signals: an interrupt must not leave the pod behind.
+  Result<void> follow_log() {
+    sigset_t interrupts, before;
+    ::sigemptyset(&interrupts);
+    ::sigaddset(&interrupts, SIGINT), ::sigaddset(&interrupts, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &interrupts, &before);
+    Fd signals(::signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK));
+    Fd done = TRY(sys::make_eventfd());
+    Result<void> followed;
+    {
+      std::jthread follower([&] {
+        followed = session_.stream(log_request(true), [](std::string_view bytes) { return out(bytes), true; });
+        sys::signal_eventfd(done);
+      });
+      pollfd waits[] = {{done.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
+      while (::poll(waits, 2, -1) < 0 && errno == EINTR) {
+      }
+      signalfd_siginfo info;
+      if (waits[1].revents && ::read(signals.get(), &info, sizeof info) == sizeof info) {
+        if (flags_.remove) (void)remove();
+        std::_Exit(128 + int(info.ssi_signo));  // the follower may hang in the log for the pod's whole grace period
+      }
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!followed) return followed.take_error();
+    return {};
+  }
+
+  Result<int> exit_code() {
+    if (flags_.pod.restart == "Always") return 0;  // it runs again and has no end
+    int code = 0;
+    TRY(wait_until(session_, kind_, ns_, name_, std::chrono::minutes(1), [&](const json::value* pod) -> Result<bool> {
+      if (!pod) return Error(Code::not_found, "pod " + name_ + " was deleted");
+      const json::value* state = state_of(*pod);
+      const json::value* ended = state ? find(*state, "terminated") : nullptr;
+      if (ended) code = int(get_int(*ended, "exitCode"));
+      return ended != nullptr;
+    }));
+    return code;
+  }
+
+  Result<void> remove() {
+    if (std::exchange(removed_, true)) return {};
+    json::object options{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"preconditions", {{"uid", uid_}}}};
+    if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
+    auto gone = session_.json({.method = "DELETE", .path = session_.path(kind_, ns_, name_), .body = to_text(options)});
+    if (!gone && gone.error().code() != Code::not_found) return gone.take_error();
+    if (!flags_.quiet) out("pod " + coracle::quoted(name_) + " deleted from " + ns_ + " namespace\n");
+    return {};
+  }
+
+  Session& session_;
+  const RunFlags& flags_;
+  const schema::KindInfo& kind_ = schema::catalog().of(kPod);
+  std::string name_, ns_, uid_, container_;
+  bool removed_ = false;
+};
+
+Result<int> expose_made(Session& session, const RunFlags& flags, const json::value& pod) {
+  ExposeFlags wanted;
+  wanted.port = std::to_string(flags.pod.port);
+  json::value service = TRY(exposing_service_of(pod, schema::catalog().of(kPod), wanted));
+  json::value created = TRY(send_new(session, flags, std::move(service), schema::catalog().of(kService)));
+  print_done(flags, created, schema::catalog().of(kService), "created");
+  return 0;
+}
+
+Result<int> run(Commands& commands, RunFlags& flags) {
+  flags.pod.words = commands.rest();
+  if (flags.remove && !flags.attach && !flags.pod.use_stdin) return Error(Code::bad_request, "--rm should only be used for attached containers (-i or --attach)");
+  if (flags.pod.tty && !flags.pod.use_stdin) return Error(Code::bad_request, "-i/--stdin is required for containers with -t/--tty=true");
+  if (flags.expose && !flags.pod.port) return Error(Code::bad_request, "--port must be set when exposing a service");
+  bool attaches = (flags.attach || flags.pod.use_stdin) && flags.dry_run.empty();
+  if (attaches && flags.pod.tty && !::isatty(STDIN_FILENO)) {
+    std::fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", stderr);
+    flags.pod.tty = false;
+  }
+  flags.pod.stdin_once = flags.pod.use_stdin && !flags.leave_stdin_open;
+  json::value pod = TRY(pod_of(flags.pod));
+  Session* session = TRY(commands.session());
+  json::value created = TRY(send_new(*session, flags, std::move(pod), schema::catalog().of(kPod)));
+  if (!attaches) print_done(flags, created, schema::catalog().of(kPod), "created");
+  if (flags.expose) TRY(expose_made(*session, flags, created));
+  return attaches ? Attached(*session, flags, created).run() : 0;
+}
+
+void add_pod(Commands& commands) {
+  auto flags = std::make_shared<RunFlags>();
+  flags->field_manager = "kubectl-run";
+  CLI::App* run_command = commands.add("run", "Run an image as a pod: NAME --image=IMAGE [-- ARGS...]");
+  PodFlags& pod = flags->pod;
+  run_command->add_option("name", pod.name, "the pod's name")->required();
+  run_command->add_option("--image", pod.image, "image")->required();
+  run_command->add_option("--restart", pod.restart, "Always, OnFailure or Never")->check(CLI::IsMember({"Always", "OnFailure", "Never"}));
+  run_command->add_option("--image-pull-policy", pod.pull_policy, "Always, IfNotPresent or Never");
+  run_command->add_option("--port", pod.port, "port the container listens on");
+  run_command->add_option("--env", pod.env, "NAME=VALUE")->allow_extra_args(false);
+  run_command->add_option("-l,--labels", pod.labels, "KEY=VALUE,...")->delimiter(',')->allow_extra_args(false);
+  run_command->add_option("--annotations", pod.annotations, "KEY=VALUE")->allow_extra_args(false);
+  run_command->add_option("--overrides", pod.overrides, "JSON that is laid over the pod");
+  run_command->add_flag("--command", pod.words_are_command, "what follows -- is the command, not its arguments");
+  run_command->add_flag("--privileged", pod.privileged, "with all the machine's rights");
+  run_command->add_flag("-i,--stdin", pod.use_stdin, "pass standard input");
+  run_command->add_flag("-t,--tty", pod.tty, "with a terminal");
+  run_command->add_flag("--attach", flags->attach, "show what it prints until it ends");
+  run_command->add_flag("--rm", flags->remove, "delete it afterwards");
+  run_command->add_flag("--leave-stdin-open", flags->leave_stdin_open, "its input stays open after the first attach");
+  run_command->add_flag("-q,--quiet", flags->quiet, "only what the process prints");
+  run_command->add_flag("--expose", flags->expose, "make a Service for --port too");
+  run_command->add_option("--grace-period", flags->grace_period, "with --rm: seconds it gets to stop; -1: its own");
+  run_command->add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
+  flags->CreateFlags::add_to(run_command);
+  commands.on(run_command, [&commands, flags] { return run(commands, *flags); });
+}
+
+// ---- expose ----
+
+void add_expose(Commands& commands) {
+  struct Flags : CreateFlags {
+    std::vector<std::string> args;
+    ExposeFlags service;
+  };
+  auto flags = std::make_shared<Flags>();
+  flags->field_manager = "kubectl-expose";
+  CLI::App* expose = commands.add("expose", "Make a Service for pods, a Deployment or a ReplicaSet");
+  expose->add_option("args", flags->args, "KIND NAME or KIND/NAME");
+  flags->files.add_to(expose);
+  expose->add_option("--name", flags->service.name, "the Service's name");
+  expose->add_option("--port", flags->service.port, "its port");
+  expose->add_option("--target-port", flags->service.target_port, "the container's port, number or name");
+  expose->add_option("--protocol", flags->service.protocol, "TCP, UDP or SCTP");
+  expose->add_option("--type", flags->service.type, "ClusterIP, NodePort or LoadBalancer");
+  expose->add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
+  expose->add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
+  expose->add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...")->delimiter(',')->allow_extra_args(false);
+  flags->CreateFlags::add_to(expose);
+  commands.on(expose, [&commands, flags]() -> Result<int> {
+    Session* session = TRY(commands.session());
+    std::vector<Named> named;
+    if (!flags->files.files.empty()) {
+      std::vector<Document> documents = TRY(read_documents(flags->files.files, flags->files.recursive));
+      for (const auto& document : documents) named.push_back({document.kind, std::string(get_string(document.object, "metadata.name"))});
+    } else {
+      named = TRY(parse_named(flags->args));
+    }
+    for (const auto& one : named) {
+      if (one.name.empty()) return Error(Code::bad_request, "the name of what to expose is missing: expose " + std::string(one.kind->singular) + " NAME");
+      json::value object = TRY(session->json({.path = session->path(*one.kind, session->ns(), one.name)}));
+      json::value service = TRY(exposing_service_of(object, *one.kind, flags->service));
+      json::value created = TRY(send_new(*session, *flags, std::move(service), schema::catalog().of(kService)));
+      print_done(*flags, created, schema::catalog().of(kService), "exposed");
+    }
+    return 0;
+  });
+}
+
+}  // namespace
+
+void add_run(Commands& commands) {
+  add_pod(commands);
+  add_expose(commands);
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// See stream.h. One loop waits on the input, the socket and signals (the window's size, interrupts).
+#include "ctl/stream.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+
+#include <csignal>
+#include <random>
+
+#include "ctl/command.h"
+#include "ctl/websocket.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr std::string_view kProtocol = "v5.channel.k8s.io";
+enum Channel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4, kClose = 255 };
+
+class RawTerminal {  // the terminal's modes are put back on every way out
+ public:
+  RawTerminal() = default;
+  RawTerminal(const RawTerminal&) = delete;
+  ~RawTerminal() {
+    if (active_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  void enter() {
+    if (::tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    termios raw = before_;
+    ::cfmakeraw(&raw);
+    active_ = ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+  }
+
+ private:
+  termios before_{};
+  bool active_ = false;
+};
+
+class Conversation {
+ public:
+  Conversation(Session::Socket& socket, const StreamEnds& ends) : socket_(socket), ends_(ends) {}
+
+  Result<void> send(uint8_t channel, std::string_view bytes) {
+    std::string payload(1, char(channel));
+    payload.append(bytes);
+    return socket_.write(encode_frame(Opcode::binary, payload, mask()));
+  }
+
+  Result<void> send_size() {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col) return {};
+    return send(kResize, to_text(json::object{{"Width", size.ws_col}, {"Height", size.ws_row}}));
+  }
+
+  // Reads what the socket has. Sets end() once the process' end was told.
+  Result<void> receive() {
+    auto bytes = socket_.read();
+    if (!bytes) {
+      ended_ = true;
+      if (end_.exit_code || end_.failure) return {};
+      return bytes.take_error();
+    }
+    reader_.feed(*bytes);
+    for (;;) {
+      std::optional<Message> message = TRY(reader_.next());
+      if (!message) return {};
+      TRY(handle(*message));
+    }
+  }
+
+  bool ended() const { return ended_; }
+  const StreamEnd& end() const { return end_; }
+
+ private:
+  std::array<uint8_t, 4> mask() {
+    uint32_t bits = random_();
+    return {uint8_t(bits), uint8_t(bits >> 8), uint8_t(bits >> 16), uint8_t(bits >> 24)};
+  }
+
+  Result<void> handle(const Message& message) {
+    if (message.opcode == Opcode::ping) return socket_.write(encode_frame(Opcode::pong, message.payload, mask()));
+    if (message.opcode == Opcode::close) {
+      ended_ = true;
+      return {};
+    }
+    if (message.opcode == Opcode::pong || message.payload.empty()) return {};
+    std::string_view bytes = std::string_view(message.payload).substr(1);
+    switch (uint8_t(message.payload[0])) {
+      case kStdout:
+        if (ends_.on_stdout) return ends_.on_stdout(bytes);
+        out(bytes);
+        break;
+      case kStderr:
+        if (ends_.on_stderr) return ends_.on_stderr(bytes);
+        std::fwrite(bytes.data(), 1, bytes.size(), stderr);
+        break;
+      case kError:
+        if (!bytes.empty()) end_ = read_stream_end(bytes);
+        break;
+      default: break;
+    }
+    return {};
+  }
+
+  Session::Socket& socket_;
+  const StreamEnds& ends_;
+  MessageReader reader_;
+  std::random_device random_;
+  StreamEnd end_;
+  bool ended_ = false;
+};
+
+// The signals that this talk takes for itself are blocked while it lasts, so that they only arrive here.
+class Signals {
+ public:
+  Signals(bool window, bool interrupts) {
+    sigset_t wanted;
+    ::sigemptyset(&wanted);
+    if (window) ::sigaddset(&wanted, SIGWINCH);
+    if (interrupts) ::sigaddset(&wanted, SIGINT), ::sigaddset(&wanted, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
+    fd_ = Fd(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  int fd() const { return fd_.get(); }
+  int next() {  // 0: none
+    signalfd_siginfo info;
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? int(info.ssi_signo) : 0;
+  }
+
+ private:
+  Fd fd_;
+  sigset_t before_{};
+};
+
+}  // namespace
+
+StreamEnd read_stream_end(std::string_view text) {
+  StreamEnd end;
+  auto status = parse_json(text);
+  if (!status) {
+    end.failure = Error(Code::internal, std::string(text));
+  } else if (get_string(*status, "status") == "Success") {
+    end.exit_code = 0;
+  } else if (get_string(*status, "reason") == "NonZeroExitCode") {
+    end.exit_code = 1;
+    for (const auto& cause : get_array(*status, "details.causes"))
+      if (get_string(cause, "reason") == "ExitCode") end.exit_code = parse_number<int>(get_string(cause, "message")).value_or(1);
+  } else {
+    std::string message(get_string(*status, "message"));
+    end.failure = Error(Code::internal, message.empty() ? std::string(text) : message);
+  }
+  return end;
+}
+
+Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const StreamRequest& request) {
+  Request sent{.path = session.path(schema::catalog().of(kPod), request.ns, request.pod, request.command.empty() ? "attach" : "exec")};
+  for (const auto& word : request.command) sent.query.emplace_back("command", word);
+  sent.query.emplace_back("container", request.container);
+  if (request.use_stdin) sent.query.emplace_back("stdin", "true");
+  sent.query.emplace_back("stdout", "true");
+  if (request.tty) sent.query.emplace_back("tty", "true");
+  else sent.query.emplace_back("stderr", "true");
+  return session.upgrade(sent, kProtocol);
+}
+
+Result<int> talk(Session::Socket& socket, const StreamRequest& request, const StreamEnds& ends) {
+  Conversation conversation(socket, ends);
+  RawTerminal terminal;
+  if (request.tty && request.use_stdin) terminal.enter();
+  Signals signals(request.tty, ends.interruptible);
+  if (request.tty) TRY(conversation.send_size());
+  bool reading = request.use_stdin;
+  TRY(conversation.receive());  // what came with the upgrade's answer
+  while (!conversation.ended()) {
+    pollfd waits[] = {{socket.fd(), POLLIN, 0}, {reading ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    if (::poll(waits, 3, -1) < 0 && errno != EINTR) return Error::from_errno("poll");
+    if (waits[0].revents) TRY(conversation.receive());
+    if (waits[1].revents && !conversation.ended()) {
+      char buffer[16384];
+      ssize_t got = ::read(ends.input, buffer, sizeof buffer);
+      if (got > 0) {
+        TRY(conversation.send(kStdin, std::string_view(buffer, size_t(got))));
+      } else {
+        reading = false;
+        TRY(conversation.send(kClose, std::string_view("\0", 1)));  // v5: stdin has ended
+      }
+    }
+    while (int signal = waits[2].revents ? signals.next() : 0) {
+      if (signal != SIGWINCH) return 128 + signal;
+      TRY(conversation.send_size());
+    }
+  }
+  std::fflush(stderr);
+  const StreamEnd& end = conversation.end();
+  if (end.failure) return *end.failure;
+  if (!end.exit_code) return Error(Code::unavailable, "the connection ended before the process did");
+  return *end.exit_code;
+}
+
+}  // namespace coracle::ctl
