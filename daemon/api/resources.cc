@@ -201,7 +201,7 @@ Result<DeleteOptions> delete_options(Call& call, bool& dry_run) {
   const json::value* orphan = find(body, "orphanDependents");
   bool orphan_said = (orphan && orphan->is_bool()) || call.query().has("orphanDependents");
   if (orphan_said && !options.propagation.empty())
-    return invalid_options("DeleteOptions", {invalid_value("propagationPolicy", quoted(options.propagation), "orphanDependents and deletionPropagation cannot be both set")});
+    return invalid_options("DeleteOptions", {invalid_value("propagationPolicy", coracle::quoted(options.propagation), "orphanDependents and deletionPropagation cannot be both set")});
   if (orphan_said) options.propagation = (orphan ? orphan->is_bool() && orphan->get_bool() : call.query().flag("orphanDependents")) ? "Orphan" : "Background";
   options.uid = get_string(body, "preconditions.uid");
   if (std::string_view revision = get_string(body, "preconditions.resourceVersion"); !revision.empty())

@@ -55,12 +55,12 @@ Result<json::object> Tokens::bind(const Object& account, const json::value& refe
   json::object claim;
   if (kind.empty()) return claim;
   const Kind* what = kind == "Pod" ? &kPod : kind == "Secret" ? &kSecret : kind == "Node" ? &kNode : nullptr;
-  if (!what) return bad_request("cannot bind token for serviceaccount " + quoted(account.name()) + " to object of kind " + kind);
+  if (!what) return bad_request("cannot bind token for serviceaccount " + coracle::quoted(account.name()) + " to object of kind " + kind);
   ObjectPtr bound = TRY(registry_.get(*what, {what->namespaced ? account.ns() : "", name}));
   if (!uid.empty() && uid != bound->uid())
     return conflict(*what, name, "the UID in the bound object reference (" + uid + ") does not match the UID in record. The object might have been deleted and then recreated");
   if (*what == kPod && get_string(bound->json(), "spec.serviceAccountName") != account.name())
-    return bad_request("cannot bind token for serviceaccount " + quoted(account.name()) + " to pod running with different serviceaccount name.");
+    return bad_request("cannot bind token for serviceaccount " + coracle::quoted(account.name()) + " to pod running with different serviceaccount name.");
   claim[to_lower(kind)] = json::object{{"name", name}, {"uid", bound->uid()}};
   if (*what == kPod)
     if (std::string node(get_string(bound->json(), "spec.nodeName")); !node.empty())
@@ -137,7 +137,7 @@ Result<User> impersonated(const Head& head, const User& user) {
   std::string_view name = head.headers.get("Impersonate-User");
   if (name.empty()) return user;
   if (!user.in(kAdministrators))
-    return Error(Code::forbidden, "users " + quoted(name) + " is forbidden: User " + quoted(user.name) +
+    return Error(Code::forbidden, "users " + coracle::quoted(name) + " is forbidden: User " + coracle::quoted(user.name) +
                                       " cannot impersonate resource \"users\" in API group \"\" at the cluster scope");
   User other;
   other.name = name;
@@ -196,15 +196,15 @@ bool allowed(const User& user, const Attributes& asked) {
 }
 
 Error denial(const User& user, const Attributes& asked) {
-  std::string who = "User " + quoted(user.name) + " cannot " + asked.verb;
-  if (!asked.is_resource) return Error(Code::forbidden, "forbidden: " + who + " path " + quoted(asked.path));
+  std::string who = "User " + coracle::quoted(user.name) + " cannot " + asked.verb;
+  if (!asked.is_resource) return Error(Code::forbidden, "forbidden: " + who + " path " + coracle::quoted(asked.path));
   std::string resource = asked.subresource.empty() ? asked.resource : asked.resource + "/" + asked.subresource;
-  std::string where = asked.ns.empty() ? "at the cluster scope" : "in the namespace " + quoted(asked.ns);
+  std::string where = asked.ns.empty() ? "at the cluster scope" : "in the namespace " + coracle::quoted(asked.ns);
   std::string subject = asked.group.empty() ? asked.resource : asked.resource + "." + asked.group;
-  if (!asked.name.empty()) subject += " " + quoted(asked.name);
+  if (!asked.name.empty()) subject += " " + coracle::quoted(asked.name);
   ErrorDetails details;
   details.name = asked.name, details.group = asked.group, details.kind = asked.resource;
-  return Error(Code::forbidden, subject + " is forbidden: " + who + " resource " + quoted(resource) + " in API group " + quoted(asked.group) + " " + where)
+  return Error(Code::forbidden, subject + " is forbidden: " + who + " resource " + coracle::quoted(resource) + " in API group " + coracle::quoted(asked.group) + " " + where)
       .with(std::move(details));
 }
 

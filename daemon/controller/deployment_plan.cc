@@ -377,9 +377,9 @@ class Planner {
   }
 
   std::string set_name() const {
-    if (new_) return "ReplicaSet " + quoted(new_->name());
-    if (!created_name_.empty()) return "ReplicaSet " + quoted(created_name_);
-    return "Deployment " + quoted(object_.name());
+    if (new_) return "ReplicaSet " + coracle::quoted(new_->name());
+    if (!created_name_.empty()) return "ReplicaSet " + coracle::quoted(created_name_);
+    return "Deployment " + coracle::quoted(object_.name());
   }
 
   void progress(const json::object& status, bool rolling_out) {
@@ -390,9 +390,9 @@ class Planner {
       return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
     if (!rolling_out) return;
     if (!created_name_.empty())
-      return set("Progressing", "True", "NewReplicaSetCreated", "Created new replica set " + quoted(created_name_));
+      return set("Progressing", "True", "NewReplicaSetCreated", "Created new replica set " + coracle::quoted(created_name_));
     if (!present && new_)
-      set("Progressing", "True", "FoundNewReplicaSet", "Found new replica set " + quoted(new_->name()));
+      set("Progressing", "True", "FoundNewReplicaSet", "Found new replica set " + coracle::quoted(new_->name()));
     bool settled =
         count_of(status, "replicas") == count_of(status, "updatedReplicas") && reason == "NewReplicaSetAvailable";
     if (settled) return;

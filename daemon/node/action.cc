@@ -244,10 +244,10 @@ ActionResult Actions::exec(const json::value& command, const ActionTarget& targe
   files::pump_both(out, err, keep, timer.token());
   auto code = process->wait(timer.token());
   std::string command_text = join(spec.args, " ");
-  if (!code && timer.over()) return {false, "command timed out: " + quoted(command_text) + " timed out after " + std::to_string(timeout.count()) + "s"};
+  if (!code && timer.over()) return {false, "command timed out: " + coracle::quoted(command_text) + " timed out after " + std::to_string(timeout.count()) + "s"};
   if (!code) return {false, code.error().text()};
   if (*code == 0) return {true, ""};
-  return {false, output.empty() ? "command " + quoted(command_text) + " exited with " + std::to_string(*code) : output};
+  return {false, output.empty() ? "command " + coracle::quoted(command_text) + " exited with " + std::to_string(*code) : output};
 }
 
 }  // namespace coracle::node

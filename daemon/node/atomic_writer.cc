@@ -21,7 +21,7 @@ constexpr const char* kData = "..data";
 Result<void> check_path(const std::string& path) {
   bool bad = path.empty() || path.front() == '/' || path.starts_with("..") || path.size() > 4096;
   for (auto part : split(path, '/')) bad = bad || part.empty() || part == "." || part == "..";
-  if (bad) return Error(Code::invalid, "path " + quoted(path) + " is not usable in a volume");
+  if (bad) return Error(Code::invalid, "path " + coracle::quoted(path) + " is not usable in a volume");
   return {};
 }
 

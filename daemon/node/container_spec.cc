@@ -159,7 +159,7 @@ class SpecMaker {
     if (type == "Unconfined") return {};
     if (type == "Localhost") {
       if (!inputs_.local_seccomp || !inputs_.local_seccomp->is_object() || inputs_.local_seccomp->get_object().empty())
-        return Error(Code::invalid, "seccomp profile " + quoted(seccomp_profile_name(pod_, container_)) + " is missing or empty");
+        return Error(Code::invalid, "seccomp profile " + coracle::quoted(seccomp_profile_name(pod_, container_)) + " is missing or empty");
       spec_.linux_.seccomp = *inputs_.local_seccomp;
     } else if (type == "RuntimeDefault" || inputs_.seccomp_default) {
       spec_.linux_.seccomp = runtime::default_seccomp();

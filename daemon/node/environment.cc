@@ -17,7 +17,7 @@ std::string map_as_lines(const json::object& map) {  // name="value", sorted, as
   std::map<std::string, std::string> sorted;
   for (const auto& [name, value] : map) sorted[std::string(name)] = value.is_string() ? std::string(value.get_string()) : "";
   std::string text;
-  for (const auto& [name, value] : sorted) text += (text.empty() ? "" : "\n") + name + "=" + quoted(value);
+  for (const auto& [name, value] : sorted) text += (text.empty() ? "" : "\n") + name + "=" + coracle::quoted(value);
   return text;
 }
 

@@ -64,7 +64,7 @@ Result<void> PodSync::start(const std::string& name) {
 // ---- image ----
 
 std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
-  std::string reference(get_string(*container.spec, "image")), shown = quoted(reference);
+  std::string reference(get_string(*container.spec, "image")), shown = coracle::quoted(reference);
   Pull& pull = entry_.pulls[record.name];
   int attempt = record.attempt + 1;
   bool pulled = pull.done && pull.attempt == attempt;
@@ -108,7 +108,7 @@ void PodSync::begin_pull(const ContainerRef& container, const std::string& refer
   pull.attempt = attempt;
   pull.running = true;
   pull.done = false;
-  event(false, "Pulling", "Pulling image " + quoted(reference), &container);
+  event(false, "Pulling", "Pulling image " + coracle::quoted(reference), &container);
   auto task = [&worker = worker_, uid = uid_, name = std::string(container.name), reference, attempt,
                credentials = pull_credentials(pod(), lookup())](std::stop_token stop) {
     SteadyTime began = worker.seams_.clock.steady();
@@ -129,7 +129,7 @@ void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
   Pull& pull = entry_.pulls[record.name];
   pull.running = false;
   if (!container) return;
-  std::string shown = quoted(done.reference);
+  std::string shown = coracle::quoted(done.reference);
   if (done.image) {
     pull.done = true;
     pull.error.clear();
@@ -170,8 +170,8 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   if (is_privileged(spec)) inputs.host_devices = files::devices();
   if (std::string profile = seccomp_profile_name(pod(), spec); !profile.empty()) {
     Fd directory = TRY(sys::open_directory(seams_.config.seccomp_dir).wrap("open the seccomp profiles"));
-    std::string text = TRY(sys::read_file_in(directory, profile, 1 << 20).wrap("read seccomp profile " + quoted(profile)));
-    inputs.local_seccomp = TRY(parse_json(text).wrap("seccomp profile " + quoted(profile)));
+    std::string text = TRY(sys::read_file_in(directory, profile, 1 << 20).wrap("read seccomp profile " + coracle::quoted(profile)));
+    inputs.local_seccomp = TRY(parse_json(text).wrap("seccomp profile " + coracle::quoted(profile)));
   }
   runtime::ContainerSpec made = TRY(make_container_spec(pod(), spec, inputs));
   std::string policy(get_string(spec, "terminationMessagePolicy"));

@@ -195,7 +195,7 @@ std::optional<Refusal> refuse_sysctls(const json::value& pod) {
     std::replace(name.begin(), name.end(), '/', '.');
     bool safe = std::find(kSafe.begin(), kSafe.end(), name) != kSafe.end();
     bool of_host = (name.starts_with("net.") && get_bool(pod, "spec.hostNetwork")) || (name.starts_with("kernel.") && get_bool(pod, "spec.hostIPC"));
-    if (!safe || of_host) return Refusal{"SysctlForbidden", "forbidden sysctl: " + quoted(name) + (of_host ? " not allowed with host net or host ipc enabled" : " not allowlisted")};
+    if (!safe || of_host) return Refusal{"SysctlForbidden", "forbidden sysctl: " + coracle::quoted(name) + (of_host ? " not allowed with host net or host ipc enabled" : " not allowlisted")};
   }
   return std::nullopt;
 }

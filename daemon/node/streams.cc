@@ -84,10 +84,10 @@ json::object image_json(const runtime::Image& image) {
 // What is left to tell about a container that has no log: it waits, or its log is gone.
 Error no_log(const json::value& shown, const std::string& container, const std::string& pod, bool previous) {
   const json::value* status = status_of(shown, container);
-  if (previous) return bad_request("previous terminated container " + quoted(container) + " in pod " + quoted(pod) + " not found");
+  if (previous) return bad_request("previous terminated container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) + " not found");
   std::string reason(status ? get_string(*status, "state.waiting.reason") : "ContainerCreating");
   const char* why = reason.find("Image") != reason.npos ? "trying and failing to pull image" : nullptr;
-  std::string text = "container " + quoted(container) + " in pod " + quoted(pod) + " is waiting to start: ";
+  std::string text = "container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) + " is waiting to start: ";
   return bad_request(text + (why ? why : reason.empty() ? "ContainerCreating" : reason));
 }
 
@@ -162,7 +162,7 @@ Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, Exe
     auto phase = get_string(target.shown->json(), "status.phase");
     if (phase == "Succeeded" || phase == "Failed")
       return bad_request("cannot exec into a container in a completed pod; current phase is " + std::string(phase));
-    return Error(Code::internal, "unable to upgrade connection: container not found (" + quoted(container) + ")");
+    return Error(Code::internal, "unable to upgrade connection: container not found (" + coracle::quoted(container) + ")");
   }
   if (request.command.empty()) {
     std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.attach(target.uid, id, request.use_stdin));

@@ -284,7 +284,7 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const json::value* volume = find_volume(pod, name);
     bool payload = is_payload_volume(*volume);
     if (!sub_path.empty()) {
-      if (sub_path.front() == '/') return Error(Code::invalid, "subPath " + quoted(sub_path) + " must be relative");
+      if (sub_path.front() == '/') return Error(Code::invalid, "subPath " + coracle::quoted(sub_path) + " must be relative");
       auto inside = sys::open_in(source, sub_path, O_PATH);
       if (!inside && inside.error().code() == Code::not_found && !payload) inside = sys::make_directories_in(source, sub_path, 0750);
       if (!inside) return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name")));

@@ -32,7 +32,7 @@ int64_t grace_of(const Object& pod, const DeleteOptions& options) {
 
 Result<void> apply_propagation(json::value& body, const std::string& propagation) {
   if (!propagation.empty() && propagation != "Background" && propagation != "Foreground" && propagation != "Orphan")
-    return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " + quoted(propagation) +
+    return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " + coracle::quoted(propagation) +
                                     ": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
   if (propagation.empty()) return {};  // finalizers that say otherwise are respected
   remove_finalizer(body, "foregroundDeletion");

@@ -399,7 +399,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
 Result<json::value> Registry::evict(const Key& key, const json::value& body, const Writer& writer) {
   std::string_view name = get_string(body, "metadata.name");
   if (!name.empty() && name != key.name)
-    return bad_request("name in URL does not match name in Eviction object: " + quoted(key.name) + " vs " + quoted(name));
+    return bad_request("name in URL does not match name in Eviction object: " + coracle::quoted(key.name) + " vs " + coracle::quoted(name));
   DeleteOptions options;
   if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64())
     options.grace_period_seconds = grace->get_int64();

@@ -177,7 +177,7 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
   std::vector<pause::RlimitStep> steps;
   for (const oci::Rlimit& limit : process.rlimits) {
     auto number = sys::rlimit_number(limit.type);
-    if (!number) return Error(Code::invalid, "process.rlimits: unknown type " + quoted(limit.type));
+    if (!number) return Error(Code::invalid, "process.rlimits: unknown type " + coracle::quoted(limit.type));
     sys::Limits mine = TRY(sys::own_limit(*number));
     if (limit.hard > mine.hard && !(own.capabilities >> kCapSysResource & 1))
       return Error(Code::forbidden, "process.rlimits: " + limit.type + ": " + std::to_string(limit.hard) +

@@ -62,11 +62,11 @@ uint64_t namespaces_of(const SandboxSpec& spec) {
 
 Result<void> check(const SandboxSpec& spec) {
   if (!is_sandbox_id(spec.id))
-    return Error(Code::invalid, "sandbox id " + quoted(spec.id) + " is not of [a-z0-9-]{1,64}");
+    return Error(Code::invalid, "sandbox id " + coracle::quoted(spec.id) + " is not of [a-z0-9-]{1,64}");
   if (!spec.cgroup_class.empty() && !is_sandbox_id(spec.cgroup_class))
-    return Error(Code::invalid, "cgroup class " + quoted(spec.cgroup_class));
+    return Error(Code::invalid, "cgroup class " + coracle::quoted(spec.cgroup_class));
   if (spec.hostname.size() >= pause::kHostnameMax || spec.hostname.find('\0') != spec.hostname.npos)
-    return Error(Code::invalid, "hostname " + quoted(spec.hostname) + " is too long");
+    return Error(Code::invalid, "hostname " + coracle::quoted(spec.hostname) + " is too long");
   if (spec.host_pid && spec.share_process_namespace)
     return Error(Code::invalid, "a pod cannot share its own process namespace and have the host's");
   return {};

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kKillPatience{15000};
 
-Error no_container(const std::string& id) { return Error(Code::not_found, "no container " + quoted(id)); }
+Error no_container(const std::string& id) { return Error(Code::not_found, "no container " + coracle::quoted(id)); }
 
 // A request's descriptors in the protocol's order; a place that is not needed holds the plan.
 std::vector<int> in_order(const Prepared& prepared, const Fd& cgroup, const Fd* streams[3], const Fd* log_directory) {
@@ -40,10 +40,10 @@ struct LogPlace {
 Result<LogPlace> open_log_place(const LogPolicy& policy) {
   LogPlace out;
   size_t slash = policy.path.rfind('/');
-  if (slash == policy.path.npos) return Error(Code::invalid, "log path " + quoted(policy.path) + " is not absolute");
+  if (slash == policy.path.npos) return Error(Code::invalid, "log path " + coracle::quoted(policy.path) + " is not absolute");
   out.name = policy.path.substr(slash + 1);
   if (out.name.empty() || out.name.size() + 8 > pause::kLogNameMax)
-    return Error(Code::invalid, "log path " + quoted(policy.path) + " has no proper name");
+    return Error(Code::invalid, "log path " + coracle::quoted(policy.path) + " has no proper name");
   out.directory = TRY(sys::open_directory(slash == 0 ? "/" : policy.path.substr(0, slash)).wrap("log directory"));
   return out;
 }
@@ -145,7 +145,7 @@ Result<Answer> Sandbox::ask(const pause::Request& request, std::span<const int> 
 // ---- start ----
 
 Result<void> Sandbox::start_container(const ContainerSpec& spec, bool hold) {
-  if (!is_container_id(spec.id)) return Error(Code::invalid, "container id " + quoted(spec.id) + " is malformed");
+  if (!is_container_id(spec.id)) return Error(Code::invalid, "container id " + coracle::quoted(spec.id) + " is malformed");
   TRY(oci::validate(spec.spec));
   std::lock_guard lock(operations_);
   if (!is_alive()) return Error(Code::conflict, "sandbox " + record_.id + " is dead");

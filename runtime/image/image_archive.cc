@@ -145,7 +145,7 @@ Result<Spool> Spool::read(Source& stream, const Fd& dir) {
       for (int64_t at = 0;;) {
         TarReader::Piece piece = TRY(tar.data());
         if (piece.bytes.empty()) break;
-        if (piece.offset != at) return Error(Code::invalid, quoted(name) + " is a sparse file");
+        if (piece.offset != at) return Error(Code::invalid, coracle::quoted(name) + " is a sparse file");
         at += int64_t(piece.bytes.size());
         bytes += int64_t(piece.bytes.size());
         if (bytes > kArchiveBytesMax) return Error(Code::too_large, "the archive holds more than 64 GiB");
@@ -170,7 +170,7 @@ const Spool::File* Spool::resolve(std::string name) const {
 
 Result<Fd> Spool::open(const std::string& name) const {
   const File* file = resolve(name);
-  if (!file) return Error(Code::invalid, "the archive holds no " + quoted(name));
+  if (!file) return Error(Code::invalid, "the archive holds no " + coracle::quoted(name));
   return sys::open_at(*dir_, file->stored, O_RDONLY | O_NOFOLLOW);
 }
 

@@ -98,11 +98,11 @@ Result<Manifest> parse_image_manifest(const json::value& document) {
   if (!config) return Error(Code::invalid, "the manifest has no config");
   Descriptor checked = TRY(parse_descriptor(*config, kManifestMax).wrap("config"));
   if (!is_config(checked.media_type))
-    return Error(Code::unsupported, "no container image: its config is " + quoted(checked.media_type));
+    return Error(Code::unsupported, "no container image: its config is " + coracle::quoted(checked.media_type));
   Manifest manifest{std::move(checked), {}};
   manifest.layers = TRY(parse_descriptors(document, "layers", kLayersMax, kLayerSizeMax));
   for (const Descriptor& layer : manifest.layers)
-    if (!is_layer(layer.media_type)) return Error(Code::unsupported, "layers of type " + quoted(layer.media_type));
+    if (!is_layer(layer.media_type)) return Error(Code::unsupported, "layers of type " + coracle::quoted(layer.media_type));
   return manifest;
 }
 

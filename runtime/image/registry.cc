@@ -141,7 +141,7 @@ Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, 
   std::string origin = origin_of(realm);
   if (origin.empty()) return Error(Code::invalid, "the registry names no place to get a token from");
   if (who && endpoint.base.starts_with("https:") && endpoint.verify && !origin.starts_with("https:"))
-    return Error(Code::forbidden, "the registry wants the credentials sent unencrypted to " + quoted(realm));
+    return Error(Code::forbidden, "the registry wants the credentials sent unencrypted to " + coracle::quoted(realm));
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
   request.verify = endpoint.verify;

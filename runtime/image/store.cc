@@ -434,7 +434,7 @@ Result<oci::User> DirStore::resolve_user(const runtime::Image& image, std::strin
 // ---- snapshots ----
 
 Result<void> DirStore::Held::create(const std::string& name, const std::string& image_id) {
-  if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + quoted(name));
+  if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + coracle::quoted(name));
   std::vector<std::string> lower;
   bool mine = TRY(store.state_.with([&](State& state) -> Result<bool> {
     for (const Known& known : state.images)
@@ -459,7 +459,7 @@ Result<Fd> DirStore::Held::mount(const std::string& name) {
 }
 
 Result<void> DirStore::Held::remove(const std::string& name) {
-  if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + quoted(name));
+  if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + coracle::quoted(name));
   TRY(store.snapshot_dir_.remove(name));
   store.state_.with([&](State& state) { state.snapshots.erase(name); });
   return {};

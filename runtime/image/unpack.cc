@@ -139,7 +139,7 @@ Result<Fd> Layer::make_parent(const std::string& path, const std::string& part_o
   if (whiteout) {
     TRY(sys::remove_tree(above, name));
   } else if (standing) {
-    return Error(Code::invalid, quoted(path) + " is used as a directory but is none");
+    return Error(Code::invalid, coracle::quoted(path) + " is used as a directory but is none");
   }
   TRY(sys::make_directory_at(above, name, 0755));
   Fd made = TRY(open_child(above, name, O_RDONLY | O_DIRECTORY));
@@ -231,7 +231,7 @@ Result<void> Layer::add_whiteout(const Fd& parent, const Path& path) {
   if (path.name().starts_with(kAufsMeta)) return {};
   std::string hidden = path.name().substr(kWhiteout.size());
   if (hidden.empty() || hidden == "." || hidden == "..")
-    return Error(Code::invalid, "the whiteout " + quoted(path.text()) + " hides no name");
+    return Error(Code::invalid, "the whiteout " + coracle::quoted(path.text()) + " hides no name");
   if (bottom_) return {};
   if (auto standing = sys::stat_at(parent, hidden)) {
     if (!S_ISDIR(standing->st_mode)) return {};
@@ -286,7 +286,7 @@ Result<void> Layer::add_link(archive_entry* entry, const Fd& parent, const Path&
   if (target.root()) return Error(Code::invalid, "a hard link to the root");
   Fd target_parent = TRY(open_inside(root_, target.parent(), O_PATH | O_DIRECTORY).wrap("hard link target"));
   struct stat info = TRY(sys::stat_at(target_parent, target.name()).wrap("hard link target"));
-  if (S_ISDIR(info.st_mode) || is_whiteout(info)) return Error(Code::invalid, "a hard link to " + quoted(target.text()));
+  if (S_ISDIR(info.st_mode) || is_whiteout(info)) return Error(Code::invalid, "a hard link to " + coracle::quoted(target.text()));
   return sys::link_at(target_parent, target.name(), parent, path.name());
 }
 
@@ -311,8 +311,8 @@ Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
     return Error(Code::too_large, "the layer has more than " + std::to_string(limits_.entries_max) + " entries");
   Path path = TRY(parse_path(archive_entry_pathname(entry), limits_));
   if (path.root()) return add_root(entry);
-  auto here = [&](Result<void> done) { return std::move(done).wrap(quoted(path.text())); };
-  const Fd* opened = TRY(open_parent(path).wrap(quoted(path.text())));
+  auto here = [&](Result<void> done) { return std::move(done).wrap(coracle::quoted(path.text())); };
+  const Fd* opened = TRY(open_parent(path).wrap(coracle::quoted(path.text())));
   const Fd& parent = *opened;
   if (path.name().starts_with(kWhiteout)) return here(add_whiteout(parent, path));
 
@@ -331,7 +331,7 @@ Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
     case AE_IFDIR: return here(add_directory(entry, parent, path, was_whiteout));
     case AE_IFLNK: return here(add_symlink(entry, parent, path));
     case AE_IFCHR: case AE_IFBLK: case AE_IFIFO: return here(add_special(entry, parent, path));
-    default: return Error(Code::invalid, quoted(path.text()) + ": unknown kind of entry");
+    default: return Error(Code::invalid, coracle::quoted(path.text()) + ": unknown kind of entry");
   }
 }
 

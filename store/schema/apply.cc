@@ -80,8 +80,8 @@ Error conflict_error(const std::vector<std::pair<const Entry*, std::vector<std::
   ErrorDetails details;
   std::string list;
   for (const auto& [entry, paths] : found) {
-    std::string with = "conflict with " + quoted(entry->manager);
-    if (!entry->subresource.empty()) with += " with subresource " + quoted(entry->subresource);
+    std::string with = "conflict with " + coracle::quoted(entry->manager);
+    if (!entry->subresource.empty()) with += " with subresource " + coracle::quoted(entry->subresource);
     with += " using " + entry->api_version;
     for (const std::string& path : paths) {
       details.causes.push_back({"FieldManagerConflict", with, path});

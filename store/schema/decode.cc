@@ -144,7 +144,7 @@ class Decoder {
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
     for (const auto& pair : given) {
       if (type.field(pair.key()) || warnings.size() >= kFieldWarningsMax) continue;
-      warnings.push_back("unknown field " + quoted(Path(path, pair.key()).text()));
+      warnings.push_back("unknown field " + coracle::quoted(Path(path, pair.key()).text()));
     }
   }
 

@@ -125,7 +125,7 @@ Result<void> admit_account(json::value& pod, const Admission& admission) {
   auto account = find_account({ns, name}, admission);
   if (!account)
     return forbidden(kPod, get_string(pod, "metadata.name"),
-                     "error looking up service account " + ns + "/" + name + ": serviceaccount " + quoted(name) + " not found");
+                     "error looking up service account " + ns + "/" + name + ": serviceaccount " + coracle::quoted(name) + " not found");
   if (get_array(pod, "spec.imagePullSecrets").empty())
     if (const json::value* secrets = find((*account)->json(), "imagePullSecrets")) make(pod, "spec.imagePullSecrets") = *secrets;
   if (wants_token(pod, **account)) mount_token(pod);

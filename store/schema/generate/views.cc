@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes views.h: for every type a class that reads a JSON value by the type's field names, in snake_case.
 #include <cctype>
+#include <cstdint>
 #include <set>
 #include <sstream>
 
