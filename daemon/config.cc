@@ -110,6 +110,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"manifestsDir", path(&Config::manifests_dir)},
       {"logDir", path(&Config::log_dir)},
       {"pauseProgram", path(&Config::pause_program)},
+      {"imageProgram", path(&Config::image_program)},
       {"cgroupRoot", path(&Config::cgroup_root)},
       {"podCIDR", text(&Config::pod_cidr)},
       {"serviceCIDR", text(&Config::service_cidr)},

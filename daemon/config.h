@@ -30,6 +30,7 @@ struct Config {
   std::string manifests_dir = "/etc/coracle/manifests";     // manifestsDir: static pods
   std::string log_dir = "/var/log/pods";                    // logDir: the containers' logs
   std::string pause_program = "/usr/libexec/coracle/coracle-pause";  // pauseProgram
+  std::string image_program = "/usr/libexec/coracle/coracle-image";  // imageProgram
   std::string cgroup_root;                                  // cgroupRoot: "" = found
 
   // The cluster of one.

@@ -106,6 +106,7 @@ runtime::Config runtime_config(const Config& config) {
   to.state_dir = config.state_dir + "/runtime";
   to.run_dir = config.run_dir;
   to.pause_program = config.pause_program;
+  to.image_program = config.image_program;
   to.cgroup_root = config.cgroup_root;
   to.insecure_registries = config.insecure_registries;
   to.mirrors = config.mirrors;

@@ -215,6 +215,7 @@ struct Config {
   std::string state_dir;      // /var/lib/coracle/runtime: images, snapshots, records
   std::string run_dir;        // /run/coracle: sockets
   std::string pause_program;  // coracle-pause
+  std::string image_program;  // coracle-image
   std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found by looking at our own
   std::vector<std::string> insecure_registries;             // hosts spoken to over http, or without verifying
   std::map<std::string, std::vector<std::string>> mirrors;  // registry → base URLs tried first

@@ -81,6 +81,7 @@ const std::vector<Layer>& layers() {
       {"runtime/base/", {}},
       {"runtime/sys/", {"runtime/base/"}},
       {"runtime/oci/", {"runtime/base/", "runtime/sys/"}},
+      {"runtime/image/fetch/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/image/", "runtime/runtime.h", "runtime/container/seccomp_program.h"}},
       {"runtime/image/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/runtime.h"}},
       {"runtime/pause/", {}},
       {"runtime/container/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/image/", "runtime/pause/", "runtime/runtime.h"}},

@@ -14,6 +14,7 @@ Result<std::unique_ptr<Runtime>> open(const Config& config) {
   options.state_dir = config.state_dir + "/images";
   options.insecure_registries = config.insecure_registries;
   options.mirrors = config.mirrors;
+  options.worker_program = config.image_program;
   auto store = TRY(image::make_store(options).wrap("image store"));
   image::Snapshots& snapshots = store->snapshots();
   auto runtime = TRY(LocalRuntime::open(config, std::move(store), &snapshots));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims: names that one worker at a time may have. Pulls from one registry take turns (as the kubelet's do by default),
-// and two pulls never write the same partial download.
+// Claims: names that one pull at a time may have: those from one registry take turns (as the kubelet's do by default).
 #pragma once
 
 #include <optional>

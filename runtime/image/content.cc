@@ -33,6 +33,17 @@ std::vector<std::string> texts(const json::value& from, std::string_view key) {
 
 }  // namespace
 
+json::object to_json(const Record& record) {
+  return {{"id", record.id.text()},
+          {"references", json::array(record.references.begin(), record.references.end())},
+          {"digests", json::array(record.digests.begin(), record.digests.end())}};
+}
+
+Result<Record> record_from(const json::value& from) {
+  Digest id = TRY(Digest::parse(get_string(from, "id")));
+  return Record{std::move(id), texts(from, "references"), texts(from, "digests")};
+}
+
 Result<Content> Content::open(const std::string& path) {
   TRY(sys::make_directories(path, 0700));
   Content content;
@@ -40,6 +51,9 @@ Result<Content> Content::open(const std::string& path) {
   content.root_ = TRY(sys::open_directory(path));
   TRY(sys::change_mode(content.root_, 0700).wrap(path));
   content.lock_ = TRY(sys::lock_file(path + "/lock"));
+  // The workers of one that was killed die with it, but not in the same instant: each holds this for as long as it lives.
+  TRY(sys::lock(content.root_, sys::Lock::exclusive).wrap(path));
+  TRY(sys::lock(content.root_, sys::Lock::none).wrap(path));
   TRY(sys::remove_tree(content.root_, "staging"));
   content.staging_ = TRY(ensure_dir(content.root_, "staging", 0700));
   content.configs_ = TRY(ensure_dir(content.root_, "configs", 0700));
@@ -47,6 +61,20 @@ Result<Content> Content::open(const std::string& path) {
   content.partial_ = TRY(ensure_dir(content.root_, "partial", 0700));
   content.snapshots_ = TRY(ensure_dir(content.root_, "snapshots", 0700));
   content.empty_ = TRY(ensure_dir(content.root_, "empty", 0755));
+  return content;
+}
+
+Result<Content> Content::join(const std::string& path, const std::string& staging) {
+  constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+  Content content;
+  content.path_ = path;
+  content.root_ = TRY(sys::open_directory(path));
+  TRY(sys::lock(content.root_, sys::Lock::shared).wrap(path));
+  Fd all = TRY(sys::open_at(content.root_, "staging", kDirectory));
+  content.staging_ = TRY(sys::open_at(all, staging, kDirectory));
+  content.configs_ = TRY(sys::open_at(content.root_, "configs", kDirectory));
+  content.layers_ = TRY(sys::open_at(content.root_, "layers", kDirectory));
+  content.partial_ = TRY(sys::open_at(content.root_, "partial", kDirectory));
   return content;
 }
 
@@ -60,18 +88,15 @@ Result<std::vector<Record>> Content::read_index() const {
     return Error(Code::unsupported, path_ + "/images.json is of another version");
   std::vector<Record> records;
   for (const json::value& image : get_array(*document, "images")) {
-    Digest id = TRY(Digest::parse(get_string(image, "id")).wrap("images.json"));
-    records.push_back({std::move(id), texts(image, "references"), texts(image, "digests")});
+    Record record = TRY(record_from(image).wrap("images.json"));
+    records.push_back(std::move(record));
   }
   return records;
 }
 
 Result<void> Content::write_index(const std::vector<Record>& records) const {
   json::array images;
-  for (const Record& record : records)
-    images.push_back({{"id", record.id.text()},
-                      {"references", json::array(record.references.begin(), record.references.end())},
-                      {"digests", json::array(record.digests.begin(), record.digests.end())}});
+  for (const Record& record : records) images.push_back(to_json(record));
   return sys::replace_file_at(root_, "images.json", to_text(json::object{{"version", kIndexVersion}, {"images", std::move(images)}}));
 }
 
@@ -125,7 +150,12 @@ Result<void> Content::keep_layer(Staging staging, const Digest& chain, Bytes siz
 }
 
 Result<Fd> Content::open_partial(const Digest& blob) const {
-  return sys::open_at(partial_, blob.hex(), O_RDWR | O_CREAT | O_APPEND, 0600);
+  for (;;) {
+    Fd partial = TRY(sys::open_at(partial_, blob.hex(), O_RDWR | O_CREAT | O_APPEND, 0600));
+    TRY(sys::lock(partial, sys::Lock::exclusive));
+    struct stat info = TRY(sys::stat(partial));
+    if (info.st_nlink > 0) return partial;  // else whoever had it was done with it
+  }
 }
 
 Result<void> Content::drop_partial(const Digest& blob) const { return sys::remove_tree(partial_, blob.hex()); }

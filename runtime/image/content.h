@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "runtime/base/fd.h"
+#include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "runtime/image/digest.h"
-#include "runtime/image/unpack.h"
 #include "runtime/runtime.h"
 #include "runtime/sys/file.h"
 
@@ -22,6 +22,9 @@ struct Record {
   std::vector<std::string> references, digests;
   bool operator==(const Record&) const = default;
 };
+
+json::object to_json(const Record& record);
+Result<Record> record_from(const json::value& from);
 
 // A layer on its way: a directory under staging/ that vanishes with this unless it was kept.
 class Staging {
@@ -47,6 +50,8 @@ class Content {
  public:
   // Errors: conflict when another process has the directory.
   static Result<Content> open(const std::string& path);
+  // As a worker that the one who has it has started: `staging` is the worker's own, below staging/.
+  static Result<Content> join(const std::string& path, const std::string& staging);
 
   Result<std::vector<Record>> read_index() const;  // empty when there is none yet
   Result<void> write_index(const std::vector<Record>& records) const;
@@ -62,7 +67,8 @@ class Content {
   // Puts a staged layer in its place, on the disk. Somebody may have been faster: that is as good.
   Result<void> keep_layer(Staging staging, const Digest& chain, Bytes size) const;
 
-  Result<Fd> open_partial(const Digest& blob) const;  // read and append, from its start
+  // Read and append, from its start. Waits while another job has it.
+  Result<Fd> open_partial(const Digest& blob) const;
   Result<void> drop_partial(const Digest& blob) const;
 
   // Deletes configurations and layers that are not to be kept and are either doomed or nobody touched for `age`; partial

@@ -4,8 +4,6 @@
 // has just found to be there.
 #include "runtime/image/store.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <set>
 
@@ -14,12 +12,11 @@
 #include "runtime/base/text.h"
 #include "runtime/image/claims.h"
 #include "runtime/image/content.h"
-#include "runtime/image/image_archive.h"
-#include "runtime/image/pull.h"
+#include "runtime/image/job.h"
 #include "runtime/image/reference.h"
-#include "runtime/image/registry.h"
 #include "runtime/image/snapshot_dir.h"
 #include "runtime/image/users.h"
+#include "runtime/image/worker.h"
 #include "runtime/sys/inode.h"
 
 namespace coracle::image {
@@ -27,7 +24,6 @@ namespace {
 
 constexpr std::chrono::seconds kOrphanAge = std::chrono::hours(24);  // what an unfinished pull left may be used again
 constexpr size_t kUsersCached = 512;
-constexpr int kIndexDepthMax = 2;
 
 struct Known {  // one image in memory
   Record record;
@@ -44,10 +40,6 @@ struct State {
 };
 
 using Written = std::vector<Record>;  // what images.json holds
-
-struct Names {
-  std::vector<std::string> references, digests;
-};
 
 void add_once(std::vector<std::string>& list, const std::string& text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
@@ -112,11 +104,10 @@ class DirStore final : public Store {
   Result<Known> know(const Record& record, std::string_view configuration) const;
   Result<std::vector<std::string>> lower_of(const std::string& image_id);
   Scope pin(const Digest& id, const std::vector<Digest>& chain);
-  std::vector<LayerJob> plan_layers(const Configuration& configuration, const std::vector<Digest>& chain) const;
-  Result<StagedLayer> fetch_layer(Registry& registry, const Descriptor& descriptor, const LayerJob& job,
-                                  std::atomic<int64_t>& done, std::stop_token stop);
-  Result<runtime::Image> add(const Digest& id, std::string_view configuration, const Names& names);
-  Result<runtime::Image> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names);
+  Result<runtime::Image> add(const Record& image);
+  Result<std::vector<runtime::Image>> run(Job job, const Fd* archive,
+                                          const std::function<void(const runtime::PullProgress&)>& progress,
+                                          std::stop_token stop);
   Result<void> commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed);
   Result<void> drop(Written& written, const Wanted& wanted, std::string_view text);
 
@@ -233,18 +224,18 @@ Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
 }
 
 // The last step of a pull or an import: the image is there, under these names, which other images lose.
-Result<runtime::Image> DirStore::add(const Digest& id, std::string_view configuration, const Names& names) {
+Result<runtime::Image> DirStore::add(const Record& added) {
   return disk_.with([&](Written& written) -> Result<runtime::Image> {
-    TRY(content_.write_config(id, configuration));
+    std::string configuration = TRY(content_.read_config(added.id));
     std::vector<Known> images = state_.with([](const State& state) { return state.images; });
     for (Known& other : images) {
-      std::erase_if(other.record.references, [&](const std::string& name) { return contains(names.references, name); });
+      std::erase_if(other.record.references, [&](const std::string& name) { return contains(added.references, name); });
       other.image.references = other.record.references;
     }
-    auto there = std::find_if(images.begin(), images.end(), [&](const Known& known) { return known.record.id == id; });
-    Record record = there != images.end() ? there->record : Record{id, {}, {}};
-    for (const std::string& name : names.references) add_once(record.references, name);
-    for (const std::string& digest : names.digests) add_once(record.digests, digest);
+    auto there = std::find_if(images.begin(), images.end(), [&](const Known& known) { return known.record.id == added.id; });
+    Record record = there != images.end() ? there->record : Record{added.id, {}, {}};
+    for (const std::string& name : added.references) add_once(record.references, name);
+    for (const std::string& digest : added.digests) add_once(record.digests, digest);
     Known known = TRY(know(record, configuration));
     runtime::Image image = known.image;
     if (there != images.end()) *there = std::move(known);
@@ -254,30 +245,29 @@ Result<runtime::Image> DirStore::add(const Digest& id, std::string_view configur
   });
 }
 
-std::vector<LayerJob> DirStore::plan_layers(const Configuration& configuration, const std::vector<Digest>& chain) const {
-  std::vector<LayerJob> jobs;
-  for (size_t i = 0; i < chain.size(); ++i)
-    jobs.push_back({chain[i], configuration.diff_ids[i], i == 0, content_.has_layer(chain[i]), Bytes(0)});
-  return jobs;
-}
-
-Result<StagedLayer> DirStore::fetch_layer(Registry& registry, const Descriptor& descriptor, const LayerJob& job,
-                                          std::atomic<int64_t>& done, std::stop_token stop) {
-  Scope claim = TRY(claims_.take("blob " + descriptor.digest.text(), stop));
-  for (bool again = false;; again = true) {
-    Fd partial = TRY(content_.open_partial(descriptor.digest));
-    struct stat before = TRY(sys::stat(partial));
-    Http http(stop);
-    int64_t done_before = done;
-    auto source = registry.layer(http, descriptor, partial, done);
-    auto staged = stage_layer(content_, *source, &descriptor, job.diff_id, job.bottom);
-    bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
-    if (staged || damaged)
-      TRY(content_.drop_partial(descriptor.digest));
-    // What lay here from an earlier try may have lost bytes in a crash: once more, from the beginning.
-    if (!damaged || before.st_size == 0 || again) return std::move(staged).wrap("layer " + descriptor.digest.text());
-    done = done_before;
-  }
+// Has a worker do the job. Returns the images that it brought.
+Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
+                                                  const std::function<void(const runtime::PullProgress&)>& progress,
+                                                  std::stop_token stop) {
+  Staging staging = TRY(content_.stage());  // goes, with all the worker may have left in it, after the worker
+  job.store = content_.path();
+  job.staging = staging.name();
+  job.platform = platform_;
+  std::vector<runtime::Image> images;
+  std::vector<Scope> pinned;
+  JobEvents events;
+  events.progress = progress;
+  events.pin = [&](const Digest& id, const std::vector<Digest>& chain) -> Result<void> {
+    pinned.push_back(pin(id, chain));
+    return {};
+  };
+  events.add = [&](const Record& image) -> Result<void> {
+    runtime::Image added = TRY(add(image));
+    images.push_back(std::move(added));
+    return {};
+  };
+  TRY(run_job(options_.worker_program, job, archive, events, stop));
+  return images;
 }
 
 Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<runtime::Credentials>& credentials,
@@ -285,88 +275,22 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
                                       std::stop_token stop) {
   Reference reference = TRY(parse_reference(text));
   Scope turn = TRY(claims_.take("registry " + reference.registry, stop));
-  Registry registry(reference, plan_endpoints(reference.registry, options_.insecure_registries, options_.mirrors),
-                    credentials, options_.retry_delay);
-  Http http(stop);
-  auto doing = "pull " + reference.text();
-  std::string which = reference.digest ? reference.digest->text() : reference.tag;
-  Registry::Document document = TRY(registry.manifest(http, which).wrap(doing + ": get manifest"));
-  const Digest top = document.digest;
-  ManifestOrIndex parsed = TRY(parse_manifest(document.text, document.content_type).wrap(doing));
-  for (int depth = 0; parsed.index; ++depth) {
-    if (depth >= kIndexDepthMax) return Error(Code::invalid, doing + ": indexes within indexes");
-    Descriptor chosen = TRY(choose(*parsed.index, platform_).wrap(doing));
-    document = TRY(registry.manifest(http, chosen.digest.text()).wrap(doing + ": get manifest"));
-    parsed = TRY(parse_manifest(document.text, document.content_type).wrap(doing));
-  }
-  const Manifest& manifest = *parsed.manifest;
-  auto config_text = content_.read_config(manifest.config.digest);
-  if (!config_text) config_text = registry.blob(http, manifest.config, kManifestMax);
-  std::string config = TRY(std::move(config_text).wrap(doing + ": get configuration"));
-  Configuration configuration = TRY(parse_configuration(config).wrap(doing));
-  if (configuration.diff_ids.size() != manifest.layers.size())
-    return Error(Code::invalid, doing + ": the manifest and the configuration disagree about the layers");
-
-  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
-  Scope pinned = pin(manifest.config.digest, chain);
-  std::vector<LayerJob> jobs = plan_layers(configuration, chain);
-  for (size_t i = 0; i < jobs.size(); ++i) jobs[i].size = Bytes(manifest.layers[i].size);
-  auto fetch = [&](size_t index, std::atomic<int64_t>& done, std::stop_token halt) {
-    return fetch_layer(registry, manifest.layers[index], jobs[index], done, halt);
-  };
-  TRY(bring_layers(content_, jobs, fetch, progress, stop).wrap(doing));
-  Names names{{}, {reference.name() + "@" + top.text()}};
-  if (!reference.tag.empty() && !reference.digest) names.references.push_back(reference.tagged());
-  return add(manifest.config.digest, config, names).wrap(doing);
-}
-
-Result<runtime::Image> DirStore::import_one(const Spool& spool, const ArchivedImage& image,
-                                            const std::vector<Reference>& names) {
-  Configuration configuration = TRY(parse_configuration(image.configuration));
-  if (configuration.diff_ids.size() != image.layers.size())
-    return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
-  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
-  Scope pinned = pin(image.id, chain);
-  std::vector<LayerJob> jobs = plan_layers(configuration, chain);
-  auto fetch = [&](size_t index, std::atomic<int64_t>&, std::stop_token) -> Result<StagedLayer> {
-    const ArchivedLayer& layer = image.layers[index];
-    Fd file = TRY(spool.open(layer.file));
-    FileSource source(file);
-    return stage_layer(content_, source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[index].diff_id, index == 0)
-        .wrap(layer.file);
-  };
-  TRY(bring_layers(content_, jobs, fetch, nullptr, {}));
-  Names known_as;
-  for (const Reference& name : names) {
-    if (!name.tag.empty()) known_as.references.push_back(name.tagged());
-    if (image.manifest) known_as.digests.push_back(name.name() + "@" + image.manifest->text());
-  }
-  return add(image.id, image.configuration, known_as);
+  Job job;
+  job.name = text;
+  job.credentials = credentials;
+  job.insecure_registries = options_.insecure_registries;
+  job.mirrors = options_.mirrors;
+  job.retry_delay = options_.retry_delay;
+  std::vector<runtime::Image> images = TRY(run(std::move(job), nullptr, progress, stop));
+  if (images.size() != 1) return Error(Code::internal, "pull " + reference.text() + ": coracle-image brought no image");
+  return std::move(images[0]);
 }
 
 Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::string_view name) {
-  std::vector<Reference> wanted;
-  if (!name.empty()) {
-    Reference reference = TRY(parse_reference(name));
-    if (reference.digest) return Error(Code::invalid, "an imported image is named by a tag, not by a digest");
-    wanted.push_back(std::move(reference));
-  }
-  Staging spool_dir = TRY(content_.stage());
-  FileSource file(archive);
-  DecompressingSource plain(file);
-  Spool spool = TRY(Spool::read(plain, spool_dir.diff()).wrap("read archive"));
-  std::vector<ArchivedImage> images = TRY(read_archive(spool, platform_).wrap("read archive"));
-  if (images.empty()) return Error(Code::invalid, "the archive holds no image");
-  if (!wanted.empty() && images.size() > 1)
-    return Error(Code::invalid, "the archive holds " + std::to_string(images.size()) + " images: one name does not fit them all");
-  std::vector<runtime::Image> out;
-  for (const ArchivedImage& image : images) {
-    const auto& names = wanted.empty() ? image.names : wanted;
-    if (names.empty()) return Error(Code::invalid, "the archive does not name its image: give it a name");
-    runtime::Image added = TRY(import_one(spool, image, names).wrap("import " + names[0].text()));
-    out.push_back(std::move(added));
-  }
-  return out;
+  Job job;
+  job.import = true;
+  job.name = name;
+  return run(std::move(job), &archive, nullptr, {});
 }
 
 Result<void> DirStore::remove(std::string_view text) {
@@ -481,8 +405,6 @@ Result<Fd> DirStore::Held::mount_image(const std::string& image_id) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> make_store(const Options& options) {
-  static const bool curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  if (!curl_ready) return Error(Code::internal, "libcurl does not start");
   Content content = TRY(Content::open(options.state_dir).wrap("open image store"));
   auto store = std::make_unique<DirStore>(options, std::move(content));
   TRY(store->load().wrap("open image store"));

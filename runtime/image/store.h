@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image store: what the runtime's ImageStore is, over one directory of this machine.
+// The image store: what the runtime's ImageStore is, over one directory of this machine. What comes from strangers is
+// fetched, read and unpacked by a process of its own (job.h); the store hears what there is, and lists it.
 //
 //   pull:    reference ─▶ registry ─▶ manifest ─▶ layers: download ▸ verify ▸ unpack (several at once) ─┐
 //   import:  archive ─▶ spool ─▶ manifest ─▶ layers: verify ▸ unpack ──────────────────────────────────┤
@@ -32,6 +33,7 @@ struct Options {
   std::vector<std::string> insecure_registries;             // host[:port]: http, or https without verifying
   std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs tried first
   std::string architecture;                                 // as images name it; "" = this machine's
+  std::string worker_program = "/usr/libexec/coracle/coracle-image";
   std::chrono::milliseconds retry_delay{500};               // the first one; doubles
 };
 

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -357,11 +358,20 @@ Result<DiskUsage> disk_usage(const Fd& fd) {
 
 Result<Fd> lock_file(const std::string& path) {
   Fd fd = TRY(open(path, O_RDWR | O_CREAT, 0600));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) < 0) {
-    if (errno == EWOULDBLOCK) return Error(Code::conflict, path + " is locked by another process");
-    return Error::from_errno("lock " + path);
+  constexpr int kTries = 100, kPauseMilliseconds = 10;
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    if (errno != EWOULDBLOCK) return Error::from_errno("lock " + path);
+    (void)::poll(nullptr, 0, kPauseMilliseconds);
   }
-  return fd;
+  return Error(Code::conflict, path + " is locked by another process");
+}
+
+Result<void> lock(const Fd& fd, Lock kind) {
+  const int operation = kind == Lock::none ? LOCK_UN : kind == Lock::shared ? LOCK_SH : LOCK_EX;
+  while (::flock(fd.get(), operation) < 0)
+    if (errno != EINTR) return Error::from_errno("lock");
+  return {};
 }
 
 }  // namespace coracle::sys

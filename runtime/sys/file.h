@@ -101,8 +101,12 @@ struct DiskUsage {
 };
 Result<DiskUsage> disk_usage(const Fd& fd);
 
-// Holds an exclusive lock for as long as the descriptor lives. Errors: conflict when another process holds it.
+// Holds an exclusive lock for as long as the descriptor lives. Waits a second for a holder that has just been killed: what
+// it was about to execute has its descriptors for another moment. Errors: conflict when another process holds it.
 Result<Fd> lock_file(const std::string& path);
+// The same for a descriptor, among all that opened the file by themselves; waits.
+enum class Lock { none, shared, exclusive };
+Result<void> lock(const Fd& fd, Lock kind);
 
 // ---- descriptors that are no files ----
 

@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -55,6 +58,8 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
   child.null = null.get();
   child.fd3 = spec.fd3 ? spec.fd3->get() : -1;
   child.argv = argv;
+  const char* const nothing[] = {nullptr};
+  child.environment = spec.environment ? spec.environment : nothing;
 
   int pidfd = -1;
   clone_args arguments{};
@@ -170,11 +175,42 @@ uint64_t own_capabilities() {
 
 uint32_t own_uid() { return ::geteuid(); }
 
+Result<void> die_with_parent(int parent) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return Error::from_errno("die with parent");
+  if (::getppid() != parent) return Error(Code::not_found, "the parent has ended");  // before we asked
+  return {};
+}
+
+Result<void> keep_capabilities(uint64_t wanted) {
+  const uint64_t keep = wanted & own_capabilities();
+  for (int number = 0; ::prctl(PR_CAPBSET_READ, number) >= 0; ++number)
+    if (!(keep >> number & 1) && ::prctl(PR_CAPBSET_DROP, number) < 0) return Error::from_errno("drop capability");
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return Error::from_errno("clear ambient capabilities");
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  for (int half = 0; half < 2; ++half) data[half].effective = data[half].permitted = uint32_t(keep >> (32 * half));
+  if (::syscall(SYS_capset, &head, data) < 0) return Error::from_errno("set capabilities");
+  return {};
+}
+
+Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t flags) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return Error::from_errno("set no_new_privs");
+  sock_fprog filter{static_cast<unsigned short>(program.size()),
+                    reinterpret_cast<sock_filter*>(const_cast<uint64_t*>(program.data()))};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter) < 0) return Error::from_errno("filter system calls");
+  return {};
+}
+
 Result<int> own_oom_score() {
   std::string text = TRY(read_file("/proc/self/oom_score_adj"));
   auto value = parse_number<int>(trim(text));
   if (!value) return Error(Code::internal, "oom_score_adj is no number");
   return *value;
+}
+
+Result<void> set_own_oom_score(int score) {
+  Fd file = TRY(open("/proc/self/oom_score_adj", O_WRONLY));
+  return write_all(file, std::to_string(score)).wrap("set oom_score_adj");
 }
 
 std::string boot_id() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct SpawnSpec {
   const Fd* cgroup = nullptr;   // born in it; null = ours
   uint64_t namespaces = 0;      // CLONE_NEW*
   const Fd* fd3 = nullptr;      // becomes descriptor 3; 0, 1 and 2 are /dev/null, nothing else is open
+  const char* const* environment = nullptr;  // null = empty
 };
 struct Spawned {
   int pid = 0;
@@ -51,7 +53,13 @@ void raise_open_files();  // our soft limit to the hard one
 
 uint64_t own_capabilities();  // permitted, a bit each
 uint32_t own_uid();
+
+// What a process gives up for good, before it starts threads.
+Result<void> die_with_parent(int parent);         // SIGKILL when the thread that made us ends. Errors: not_found, it has
+Result<void> keep_capabilities(uint64_t wanted);  // these of those it has, and none can be gained by executing
+Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t flags);  // after keep_capabilities
 Result<int> own_oom_score();  // /proc/self/oom_score_adj
+Result<void> set_own_oom_score(int score);
 std::string boot_id();        // changes with every boot
 
 // Numbers of system calls, namespaces and signals by name.

@@ -37,8 +37,7 @@ void run_spawned(SpawnChild* child) noexcept {
     give_up(child, "close descriptors of");
   if (::chdir("/") < 0) give_up(child, "change directory of");
   if (::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, 8) < 0) give_up(child, "unblock signals of");
-  const char* const env[] = {nullptr};
-  ::syscall(SYS_execveat, program, "", child->argv, env, AT_EMPTY_PATH);
+  ::syscall(SYS_execveat, program, "", child->argv, child->environment, AT_EMPTY_PATH);
   give_up(child, "execute");
 }
 

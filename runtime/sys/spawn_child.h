@@ -12,6 +12,7 @@ namespace coracle::sys {
 struct SpawnChild {
   int program, null, fd3;
   const char* const* argv;
+  const char* const* environment;
   const char* step;  // set by the child when something fails, with
   int err;           // a positive errno
 };

@@ -6,6 +6,7 @@ set -uo pipefail
 
 bin=${CORACLE_BIN:?CORACLE_BIN names the build directory}
 coracled=$bin/daemon/coracled coraclectl=$bin/ctl/coraclectl pause=$bin/runtime/pause/coracle-pause
+image_worker=$bin/runtime/image/fetch/coracle-image
 cache=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 test_number=0 failures=0 daemon_pid=
@@ -78,6 +79,7 @@ configDir: $T/etc
 manifestsDir: $T/etc/manifests
 logDir: $T/log
 pauseProgram: $pause
+imageProgram: $image_worker
 insecureRegistries: ["127.0.0.1:${REGISTRY_PORT:-5999}", "10.55.0.2:${REGISTRY_PORT:-5999}"]
 logLevel: ${CORACLE_LOG:-info}
 EOF

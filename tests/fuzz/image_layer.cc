@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/image/unpack.h"
+#include "runtime/image/fetch/unpack.h"
 #include "runtime/sys/file.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "runtime/image/auth.h"
+#include "runtime/image/fetch/auth.h"
 #include "runtime/image/reference.h"
 #include "runtime/image/users.h"
 

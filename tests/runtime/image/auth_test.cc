@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Challenges, and which credentials are meant for whom.
-#include "runtime/image/auth.h"
+#include "runtime/image/fetch/auth.h"
 
 #include <gtest/gtest.h>
 
-#include "runtime/image/http.h"
-#include "runtime/image/registry.h"
+#include "runtime/image/fetch/http.h"
+#include "runtime/image/fetch/registry.h"
 
 namespace coracle::image {
 namespace {

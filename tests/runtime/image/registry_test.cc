@@ -244,6 +244,7 @@ class Registries : public testing::Test {
   }
   std::unique_ptr<Store> open(const std::string& name, Options options = {}) {
     options.state_dir = dir_.path() + "/" + name;
+    options.worker_program = CORACLE_IMAGE;
     options.retry_delay = std::chrono::milliseconds(5);
     auto made = make_store(options);
     EXPECT_TRUE(made.ok()) << made.error().text();
@@ -529,13 +530,14 @@ TEST_F(Registries, killed_at_any_moment_nothing_is_half_made) {
     if (child == 0) {
       Options options;
       options.state_dir = dir_.path() + "/killed";
+      options.worker_program = CORACLE_IMAGE;
       auto store = make_store(options);
       if (!store) ::_exit(1);
       // Removed again when it is there, so that every round has something to do.
       if ((*store)->find(registry.host() + "/app:1")) (void)(*store)->remove(registry.host() + "/app:1");
       ::_exit(pull(**store, registry.host() + "/app:1") ? 0 : 2);
     }
-    ::usleep(useconds_t(random() % 120'000));
+    ::usleep(useconds_t(random() % 400'000));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);

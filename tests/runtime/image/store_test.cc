@@ -32,6 +32,7 @@ class StoreTest : public testing::Test {
     store_.reset();
     Options options;
     options.state_dir = dir_.path() + "/state";
+    options.worker_program = CORACLE_IMAGE;
     auto made = make_store(options);
     ASSERT_TRUE(made.ok()) << made.error().text();
     store_ = std::move(*made);

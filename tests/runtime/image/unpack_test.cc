@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers unpacked: what a good one becomes, and that a bad one reaches nothing outside its directory. Needs root.
-#include "runtime/image/unpack.h"
+#include "runtime/image/fetch/unpack.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

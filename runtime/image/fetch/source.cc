@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See source.h. Decompression is libarchive's "raw" format over its gzip and zstd filters.
-#include "runtime/image/source.h"
+#include "runtime/image/fetch/source.h"
 
 #include <archive.h>
 #include <archive_entry.h>

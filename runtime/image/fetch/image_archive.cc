@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See image_archive.h.
-#include "runtime/image/image_archive.h"
+#include "runtime/image/fetch/image_archive.h"
 
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
-#include "runtime/image/tar.h"
+#include "runtime/image/fetch/tar.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::image {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See auth.h.
-#include "runtime/image/auth.h"
+#include "runtime/image/fetch/auth.h"
 
 #include <algorithm>
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "runtime/base/guarded.h"
-#include "runtime/image/auth.h"
-#include "runtime/image/http.h"
+#include "runtime/image/fetch/auth.h"
+#include "runtime/image/fetch/http.h"
 #include "runtime/image/manifest.h"
 #include "runtime/image/reference.h"
 #include "runtime/runtime.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See registry.h.
-#include "runtime/image/registry.h"
+#include "runtime/image/fetch/registry.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See tar.h.
-#include "runtime/image/tar.h"
+#include "runtime/image/fetch/tar.h"
 
 namespace coracle::image {
 

@@ -16,7 +16,7 @@
 #include "runtime/base/result.h"
 #include "runtime/image/manifest.h"
 #include "runtime/image/reference.h"
-#include "runtime/image/source.h"
+#include "runtime/image/fetch/source.h"
 
 namespace coracle::image {
 

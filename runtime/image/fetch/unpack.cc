@@ -2,7 +2,7 @@
 // See unpack.h. Each entry: name checked ▸ parent opened inside the target ▸ what stands there removed ▸ made anew by its
 // parent's descriptor ▸ owner, mode, attributes, time set on its own descriptor, in this order (chown clears setuid bits
 // and file capabilities).
-#include "runtime/image/unpack.h"
+#include "runtime/image/fetch/unpack.h"
 
 #include <sys/sysmacros.h>
 
@@ -11,7 +11,7 @@
 #include <map>
 
 #include "runtime/base/text.h"
-#include "runtime/image/tar.h"
+#include "runtime/image/fetch/tar.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
 

@@ -13,7 +13,7 @@
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
 #include "runtime/base/units.h"
-#include "runtime/image/source.h"
+#include "runtime/image/fetch/source.h"
 
 namespace coracle::image {
 

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "runtime/base/result.h"
-#include "runtime/image/source.h"
+#include "runtime/image/fetch/source.h"
 
 namespace coracle::image {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/base/result.h"
-#include "runtime/image/source.h"
+#include "runtime/image/fetch/source.h"
 
 namespace coracle::image {
 

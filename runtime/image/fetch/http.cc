@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcurl's multi interface, driven by whoever reads. See http.h.
-#include "runtime/image/http.h"
+#include "runtime/image/fetch/http.h"
 
 #include <curl/curl.h>
 

@@ -13,10 +13,10 @@
 #include <stop_token>
 #include <vector>
 
-#include "runtime/image/claims.h"
 #include "runtime/image/content.h"
 #include "runtime/image/manifest.h"
-#include "runtime/image/source.h"
+#include "runtime/image/fetch/source.h"
+#include "runtime/image/fetch/unpack.h"
 #include "runtime/runtime.h"
 
 namespace coracle::image {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pull.h.
-#include "runtime/image/pull.h"
+// See layers.h.
+#include "runtime/image/fetch/layers.h"
 
 #include <thread>
 
 #include "runtime/base/guarded.h"
+#include "runtime/base/scope.h"
 
 namespace coracle::image {
 namespace {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// See fetch.h.
+#include "runtime/image/fetch/fetch.h"
+
+#include "runtime/base/scope.h"
+#include "runtime/image/fetch/image_archive.h"
+#include "runtime/image/fetch/layers.h"
+#include "runtime/image/fetch/registry.h"
+#include "runtime/image/reference.h"
+#include "runtime/sys/inode.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr int kIndexDepthMax = 2;
+
+std::vector<LayerJob> plan_layers(const Content& content, const Configuration& configuration,
+                                  const std::vector<Digest>& chain) {
+  std::vector<LayerJob> jobs;
+  for (size_t i = 0; i < chain.size(); ++i)
+    jobs.push_back({chain[i], configuration.diff_ids[i], i == 0, content.has_layer(chain[i]), Bytes(0)});
+  return jobs;
+}
+
+Result<StagedLayer> fetch_layer(Content& content, Registry& registry, const Descriptor& descriptor, const LayerJob& job,
+                                std::atomic<int64_t>& done, std::stop_token stop) {
+  for (bool again = false;; again = true) {
+    Fd partial = TRY(content.open_partial(descriptor.digest));
+    struct stat before = TRY(sys::stat(partial));
+    Http http(stop);
+    int64_t done_before = done;
+    auto source = registry.layer(http, descriptor, partial, done);
+    auto staged = stage_layer(content, *source, &descriptor, job.diff_id, job.bottom);
+    bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
+    if (staged || damaged) TRY(content.drop_partial(descriptor.digest));
+    // What lay here from an earlier try may have lost bytes in a crash: once more, from the beginning.
+    if (!damaged || before.st_size == 0 || again) return std::move(staged).wrap("layer " + descriptor.digest.text());
+    done = done_before;
+  }
+}
+
+struct Found {  // what a reference leads to
+  Digest top;   // the manifest or index that it names
+  Manifest manifest;
+};
+
+Result<Found> find_manifest(Registry& registry, Http& http, const Reference& reference, const Platform& platform) {
+  std::string which = reference.digest ? reference.digest->text() : reference.tag;
+  Registry::Document document = TRY(registry.manifest(http, which).wrap("get manifest"));
+  const Digest top = document.digest;
+  ManifestOrIndex parsed = TRY(parse_manifest(document.text, document.content_type));
+  for (int depth = 0; parsed.index; ++depth) {
+    if (depth >= kIndexDepthMax) return Error(Code::invalid, "indexes within indexes");
+    Descriptor chosen = TRY(choose(*parsed.index, platform));
+    document = TRY(registry.manifest(http, chosen.digest.text()).wrap("get manifest"));
+    parsed = TRY(parse_manifest(document.text, document.content_type));
+  }
+  return Found{top, std::move(*parsed.manifest)};
+}
+
+Result<void> pull(const Job& job, const Reference& reference, Content& content, const JobEvents& events) {
+  Registry registry(reference, plan_endpoints(reference.registry, job.insecure_registries, job.mirrors),
+                    job.credentials, job.retry_delay);
+  Http http({});
+  Found found = TRY(find_manifest(registry, http, reference, job.platform));
+  const Manifest& manifest = found.manifest;
+  auto config_text = content.read_config(manifest.config.digest);
+  if (!config_text) config_text = registry.blob(http, manifest.config, kManifestMax);
+  std::string config = TRY(std::move(config_text).wrap("get configuration"));
+  Configuration configuration = TRY(parse_configuration(config));
+  if (configuration.diff_ids.size() != manifest.layers.size())
+    return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
+
+  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
+  TRY(events.pin(manifest.config.digest, chain));
+  std::vector<LayerJob> jobs = plan_layers(content, configuration, chain);
+  for (size_t i = 0; i < jobs.size(); ++i) jobs[i].size = Bytes(manifest.layers[i].size);
+  auto bring = [&](size_t index, std::atomic<int64_t>& done, std::stop_token halt) {
+    return fetch_layer(content, registry, manifest.layers[index], jobs[index], done, halt);
+  };
+  TRY(bring_layers(content, jobs, bring, events.progress, {}));
+  TRY(content.write_config(manifest.config.digest, config));
+  Record image{manifest.config.digest, {}, {reference.name() + "@" + found.top.text()}};
+  if (!reference.tag.empty() && !reference.digest) image.references.push_back(reference.tagged());
+  return events.add(image);
+}
+
+Result<void> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names,
+                        Content& content, const JobEvents& events) {
+  Configuration configuration = TRY(parse_configuration(image.configuration));
+  if (configuration.diff_ids.size() != image.layers.size())
+    return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
+  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
+  TRY(events.pin(image.id, chain));
+  std::vector<LayerJob> jobs = plan_layers(content, configuration, chain);
+  auto bring = [&](size_t index, std::atomic<int64_t>&, std::stop_token) -> Result<StagedLayer> {
+    const ArchivedLayer& layer = image.layers[index];
+    Fd file = TRY(spool.open(layer.file));
+    FileSource source(file);
+    return stage_layer(content, source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[index].diff_id,
+                       index == 0)
+        .wrap(layer.file);
+  };
+  TRY(bring_layers(content, jobs, bring, nullptr, {}));
+  TRY(content.write_config(image.id, image.configuration));
+  Record known_as{image.id, {}, {}};
+  for (const Reference& name : names) {
+    if (!name.tag.empty()) known_as.references.push_back(name.tagged());
+    if (image.manifest) known_as.digests.push_back(name.name() + "@" + image.manifest->text());
+  }
+  return events.add(known_as);
+}
+
+Result<void> import(const Job& job, const Fd& archive, Content& content, const JobEvents& events) {
+  std::vector<Reference> wanted;
+  if (!job.name.empty()) {
+    Reference reference = TRY(parse_reference(job.name));
+    if (reference.digest) return Error(Code::invalid, "an imported image is named by a tag, not by a digest");
+    wanted.push_back(std::move(reference));
+  }
+  Staging spool_dir = TRY(content.stage());
+  FileSource file(archive);
+  DecompressingSource plain(file);
+  Spool spool = TRY(Spool::read(plain, spool_dir.diff()).wrap("read archive"));
+  std::vector<ArchivedImage> images = TRY(read_archive(spool, job.platform).wrap("read archive"));
+  if (images.empty()) return Error(Code::invalid, "the archive holds no image");
+  if (!wanted.empty() && images.size() > 1)
+    return Error(Code::invalid,
+                 "the archive holds " + std::to_string(images.size()) + " images: one name does not fit them all");
+  for (const ArchivedImage& image : images) {
+    const auto& names = wanted.empty() ? image.names : wanted;
+    if (names.empty()) return Error(Code::invalid, "the archive does not name its image: give it a name");
+    TRY(import_one(spool, image, names, content, events).wrap("import " + names[0].text()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> fetch(const Job& job, const Fd* archive, Content& content, const JobEvents& events) {
+  if (job.import) {
+    if (!archive) return Error(Code::internal, "an import without an archive");
+    return import(job, *archive, content, events);
+  }
+  Reference reference = TRY(parse_reference(job.name));
+  return pull(job, reference, content, events).wrap("pull " + reference.text());
+}
+
+}  // namespace coracle::image

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// See job.h.
+#include "runtime/image/job.h"
+
+#include "runtime/sys/file.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr size_t kMessageMax = 16 << 20;
+constexpr size_t kPiece = 64 << 10;
+
+json::array texts(const std::vector<std::string>& from) { return json::array(from.begin(), from.end()); }
+
+std::vector<std::string> texts(const json::value& from, std::string_view key) {
+  std::vector<std::string> out;
+  for (const json::value& text : get_array(from, key))
+    if (text.is_string()) out.emplace_back(text.get_string());
+  return out;
+}
+
+json::object credentials_json(const runtime::Credentials& from) {
+  return {{"registry", from.registry},
+          {"username", from.username},
+          {"password", from.password},
+          {"identityToken", from.identity_token}};
+}
+
+runtime::Credentials credentials_of(const json::value& from) {
+  auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
+  return {text("registry"), text("username"), text("password"), text("identityToken")};
+}
+
+Result<std::vector<Digest>> digests_of(const json::value& from, std::string_view key) {
+  std::vector<Digest> out;
+  for (const std::string& text : texts(from, key)) {
+    Digest digest = TRY(Digest::parse(text));
+    out.push_back(std::move(digest));
+  }
+  return out;
+}
+
+Result<void> outcome_of(const json::value& message) {
+  if (get_bool(message, "ok")) return {};
+  int64_t code = get_int(message, "code", -1);
+  bool known = code >= 0 && code <= int64_t(Code::cancelled);
+  return Error(known ? Code(code) : Code::internal, std::string(get_string(message, "text")));
+}
+
+}  // namespace
+
+json::object Job::to_json() const {
+  json::object out{{"store", store},
+                   {"staging", staging},
+                   {"architecture", platform.architecture},
+                   {"os", platform.os},
+                   {"variant", platform.variant},
+                   {"name", name},
+                   {"import", import},
+                   {"insecureRegistries", texts(insecure_registries)},
+                   {"retryDelayMs", retry_delay.count()}};
+  json::array& who = out["credentials"].emplace_array();
+  for (const runtime::Credentials& each : credentials) who.push_back(credentials_json(each));
+  json::object& where = out["mirrors"].emplace_object();
+  for (const auto& [registry, urls] : mirrors) where[registry] = texts(urls);
+  return out;
+}
+
+Job Job::from_json(const json::value& from) {
+  auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
+  Job job;
+  job.store = text("store");
+  job.staging = text("staging");
+  job.platform = {text("architecture"), text("os"), text("variant")};
+  job.name = text("name");
+  job.import = get_bool(from, "import");
+  job.insecure_registries = texts(from, "insecureRegistries");
+  job.retry_delay = std::chrono::milliseconds(get_int(from, "retryDelayMs"));
+  for (const json::value& each : get_array(from, "credentials")) job.credentials.push_back(credentials_of(each));
+  const json::object& where = get_object(from, "mirrors");
+  for (const auto& [registry, urls] : where) {
+    auto& list = job.mirrors[std::string(registry)];
+    if (const json::array* all = urls.if_array())
+      for (const json::value& url : *all)
+        if (url.is_string()) list.emplace_back(url.get_string());
+  }
+  return job;
+}
+
+Result<void> Wire::send(const json::object& message) { return sys::write_all(socket_, to_text(message) + "\n"); }
+
+Result<std::optional<json::value>> Wire::receive() {
+  size_t end;
+  while ((end = arrived_.find('\n')) == arrived_.npos) {
+    if (arrived_.size() > kMessageMax) return Error(Code::too_large, "a message of more than 16 MiB");
+    std::byte piece[kPiece];
+    auto got = sys::receive_message(socket_, piece);
+    if (!got && got.error().err() != ECONNRESET) return got.take_error();  // it may be gone with words of ours unread
+    if (!got || got->size == 0) return std::optional<json::value>();
+    arrived_.append(reinterpret_cast<const char*>(piece), got->size);
+  }
+  json::value message = TRY(parse_json(std::string_view(arrived_).substr(0, end)));
+  arrived_.erase(0, end + 1);
+  return std::optional<json::value>(std::move(message));
+}
+
+Result<void> Wire::send_file(const Fd* file) {
+  const std::byte carrier{};
+  const int number = file ? file->get() : -1;
+  return sys::send_message(socket_, {&carrier, 1}, std::span(&number, file ? 1 : 0));
+}
+
+Result<std::optional<Fd>> Wire::receive_file() {
+  std::byte carrier;
+  sys::Message got = TRY(sys::receive_message(socket_, {&carrier, 1}));
+  if (got.fds.empty()) return std::optional<Fd>();
+  return std::optional<Fd>(std::move(got.fds[0]));
+}
+
+json::object pin_message(const Digest& id, const std::vector<Digest>& chain) {
+  json::array layers;
+  for (const Digest& each : chain) layers.push_back(json::string(each.text()));
+  return {{"pin", id.text()}, {"layers", std::move(layers)}};
+}
+
+json::object add_message(const Record& image) { return {{"add", to_json(image)}}; }
+
+json::object progress_message(const runtime::PullProgress& progress) {
+  return {{"progress",
+           {{"done", progress.done.count},
+            {"total", progress.total.count},
+            {"layersDone", progress.layers_done},
+            {"layersTotal", progress.layers_total}}}};
+}
+
+json::object outcome_message(const Result<void>& outcome) {
+  if (outcome) return {{"outcome", {{"ok", true}}}};
+  return {{"outcome", {{"code", int64_t(outcome.error().code())}, {"text", outcome.error().text()}}}};
+}
+
+Result<std::optional<Result<void>>> hear(const json::value& message, const JobEvents& events) {
+  std::optional<Result<void>> outcome;
+  if (const json::value* said = find(message, "outcome")) {
+    outcome = outcome_of(*said);
+  } else if (const json::value* image = find(message, "add")) {
+    Record record = TRY(record_from(*image));
+    TRY(events.add(record));
+  } else if (find(message, "pin")) {
+    Digest id = TRY(Digest::parse(get_string(message, "pin")));
+    std::vector<Digest> chain = TRY(digests_of(message, "layers"));
+    TRY(events.pin(id, chain));
+  } else if (const json::value* at = find(message, "progress")) {
+    runtime::PullProgress progress{Bytes(get_int(*at, "done")), Bytes(get_int(*at, "total")),
+                                   int(get_int(*at, "layersDone")), int(get_int(*at, "layersTotal"))};
+    if (events.progress) events.progress(progress);
+  } else {
+    return Error(Code::internal, "coracle-image said something else");
+  }
+  return outcome;
+}
+
+}  // namespace coracle::image

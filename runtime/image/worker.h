@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's end of a job: starts coracle-image in a mount namespace of its own, hands it the job, and hears it to its
+// end.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "runtime/image/job.h"
+
+namespace coracle::image {
+
+// Blocks until the worker is gone. `archive` may be null. Errors: the job's own; internal when the worker died, or
+// cannot be started; cancelled.
+Result<void> run_job(const std::string& program, const Job& job, const Fd* archive, const JobEvents& events,
+                     std::stop_token stop);
+
+}  // namespace coracle::image
