@@ -122,6 +122,11 @@ const std::map<std::string, Read, std::less<>>& fields() {
          config.max_pods = int(pods);
          return {};
        }},
+      {"podPidsLimit", [](Config& config, const json::value& value) -> Result<void> {
+         constexpr int64_t kPidsOfKernelMax = 4194304;  // PID_MAX_LIMIT
+         config.pod_pids_limit = TRY(number_of(value, 0, kPidsOfKernelMax));
+         return {};
+       }},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},
       {"logLevel", read_log_level},

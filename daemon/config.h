@@ -40,6 +40,7 @@ struct Config {
   std::string cluster_domain = "cluster.local";   // clusterDomain
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
   int max_pods = 110;                             // maxPods
+  int64_t pod_pids_limit = 4096;                  // podPidsLimit: processes and threads of one pod; 0 = no limit
 
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]

@@ -11,12 +11,14 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -67,7 +69,15 @@ void to_journal(LogLevel level, std::string_view room, std::string_view text, Lo
   (void)sd_journal_sendv(parts.data(), int(parts.size()));  // nowhere is left to say that it failed
 }
 
-void choose_log(LogLevel level) { set_log_sink(std::getenv("JOURNAL_STREAM") ? LogSink(to_journal) : LogSink(), level); }
+// Whether standard error is the journal: systemd says which device and inode that is. See systemd.exec(5), $JOURNAL_STREAM.
+bool is_journal() {
+  const char* told = std::getenv("JOURNAL_STREAM");
+  struct stat error{};
+  if (!told || ::fstat(STDERR_FILENO, &error) != 0) return false;
+  return std::to_string(error.st_dev) + ":" + std::to_string(error.st_ino) == told;
+}
+
+void choose_log(LogLevel level) { set_log_sink(is_journal() ? LogSink(to_journal) : LogSink(), level); }
 
 // ---- facts ----
 
@@ -108,6 +118,7 @@ runtime::Config runtime_config(const Config& config) {
   to.pause_program = config.pause_program;
   to.image_program = config.image_program;
   to.cgroup_root = config.cgroup_root;
+  to.cgroup_unit = "system.slice/coracle-pods.service";  // which systemd delegates to us
   to.insecure_registries = config.insecure_registries;
   to.mirrors = config.mirrors;
   return to;
@@ -133,6 +144,7 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.manifests_dir = config.manifests_dir;
   to.seccomp_dir = config.state_dir + "/seccomp";
   to.pods_max = config.max_pods;
+  to.pod_pids_max = config.pod_pids_limit;
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
   to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
   return to;
@@ -310,6 +322,7 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
   int watch_ms = watched ? int(watchdog_us / 2000) : -1;
   auto monitor = TRY(sys::NetlinkMonitor::open());
   std::optional<SteadyTime> look_at;  // addresses changed: when to look
+  if (follow_address) look_at = system_clock().steady();  // they may have while the house was opened
   for (;;) {
     int wait_ms = watch_ms;
     if (look_at) {

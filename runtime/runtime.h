@@ -216,7 +216,8 @@ struct Config {
   std::string run_dir;        // /run/coracle: sockets
   std::string pause_program;  // coracle-pause
   std::string image_program;  // coracle-image
-  std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found by looking at our own
+  std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found
+  std::string cgroup_unit;    // … here, where it is there: system.slice/coracle-pods.service; else at the top
   std::vector<std::string> insecure_registries;             // hosts spoken to over http, or without verifying
   std::map<std::string, std::vector<std::string>> mirrors;  // registry → base URLs tried first
 };

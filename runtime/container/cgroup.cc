@@ -12,7 +12,7 @@ namespace coracle::runtime {
 namespace {
 
 constexpr const char* kControllers[] = {"cpu", "memory", "pids", "io", "cpuset"};
-constexpr std::string_view kRootName = "coracle";
+constexpr const char* kTopName = "/coracle";
 
 // Where cgroup v2 is mounted: "… - cgroup2 …" in mountinfo, the mount point is its fifth word.
 Result<std::string> find_hierarchy() {
@@ -44,12 +44,16 @@ std::string read_words(const Fd& dir, const char* file) {
   return text ? std::string(trim(*text)) : std::string();
 }
 
+// Switches on, for what is made inside, the controllers there are: in one write, and each by itself where the kernel
+// refuses one of them.
 void enable_controllers(const Fd& dir) {
   std::string available = read_words(dir, "cgroup.controllers");
   std::string enabled = read_words(dir, "cgroup.subtree_control");
+  std::vector<std::string> wanted;
   for (const char* name : kControllers)
-    if (has_word(available, name) && !has_word(enabled, name))
-      (void)sys::write_control(dir, "cgroup.subtree_control", std::string("+") + name);  // enforcement() tells
+    if (has_word(available, name) && !has_word(enabled, name)) wanted.push_back(std::string("+") + name);
+  if (wanted.empty() || sys::write_control(dir, "cgroup.subtree_control", join(wanted, " "))) return;
+  for (const std::string& each : wanted) (void)sys::write_control(dir, "cgroup.subtree_control", each);  // enforcement() tells
 }
 
 // Where we stand inside a container, the top of our view is a cgroup like any other: its processes keep controllers
@@ -168,13 +172,15 @@ Result<std::vector<std::pair<std::string, std::string>>> cgroup_settings(const o
   return out;
 }
 
-Result<Cgroups> Cgroups::open(const std::string& wanted) {
+Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& delegated) {
   Cgroups out;
   std::string hierarchy = TRY(find_hierarchy());
   std::string own = TRY(own_path());
   if (!own.starts_with("/..")) own = hierarchy + (own == "/" ? "" : own);
-  out.path_ = wanted.empty() ? hierarchy + "/" + std::string(kRootName) : wanted;
-  if (wanted.empty()) {
+  out.path_ = wanted;
+  if (wanted.empty() && !delegated.empty() && sys::exists(hierarchy + "/" + delegated)) out.path_ = hierarchy + "/" + delegated;
+  if (out.path_.empty()) {
+    out.path_ = hierarchy + kTopName;
     Fd top = TRY(sys::open_directory(hierarchy));
     if (own == hierarchy) clear_top(top);
     enable_controllers(top);
@@ -184,15 +190,15 @@ Result<Cgroups> Cgroups::open(const std::string& wanted) {
     TRY(sys::make_directories(out.path_ + "/daemon"));
     Fd leaf = TRY(sys::open_directory(out.path_ + "/daemon"));
     TRY(sys::write_control(leaf, "cgroup.procs", "0").wrap("leave the cgroup root"));
-    Fd delegated = TRY(sys::open_directory(out.path_));
-    enable_controllers(delegated);
+    Fd left = TRY(sys::open_directory(out.path_));
+    enable_controllers(left);
     out.path_ += "/pods";
     TRY(sys::make_directories(out.path_));
   }
   out.root_ = TRY(sys::open_directory(out.path_));
   if (!sys::read_file_at(out.root_, "cgroup.procs")) return Error(Code::unsupported, out.path_ + " is not a cgroup v2");
   enable_controllers(out.root_);
-  std::string enabled = read_words(out.root_, "cgroup.subtree_control");
+  const std::string enabled = out.enabled_ = read_words(out.root_, "cgroup.subtree_control");
   out.enforcement_.memory = has_word(enabled, "memory");
   out.enforcement_.cpu = has_word(enabled, "cpu");
   out.enforcement_.pids = has_word(enabled, "pids");
@@ -211,9 +217,9 @@ Result<Fd> Cgroups::make(const std::string& path, bool has_children) const {
     if (!made && made.error().code() != Code::already_exists)
       return std::move(made.take_error()).wrap("cgroup " + path);
     at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY));
-    if (i + 1 < parts.size() || has_children) {
-      if (made) enable_controllers(at);
-    }
+    // One that is there already may have been made this moment, or by a daemon that was killed before it got here.
+    bool is_leaf = i + 1 == parts.size() && !has_children;
+    if (!is_leaf && !enabled_.empty() && read_words(at, "cgroup.subtree_control") != enabled_) enable_controllers(at);
   }
   return at;
 }

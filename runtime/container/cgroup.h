@@ -7,9 +7,10 @@
 //
 // Processes stand only in leaves, as v2 asks. Where v1 holds the controllers, the tree still kills, counts CPU time and
 // filters devices; enforcement() says what it cannot do.
-// Not beneath the daemon's own service: a service cgroup with controllers enabled for its children may hold no process,
-// so systemd could never start the daemon there again while pods live on. Source: kernel
-// Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.
+// Under systemd the root is the cgroup of a service that has no process of its own (coracle-pods.service, Delegate=yes),
+// so that it has one writer, us, and ends with that service alone. Not the daemon's own service: a cgroup with controllers
+// enabled for its children may hold no process, so systemd could never start the daemon there again while pods live on.
+// Source: kernel Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.
 #pragma once
 
 #include <chrono>
@@ -24,9 +25,10 @@ namespace coracle::runtime {
 
 class Cgroups {
  public:
-  // `root`: a directory of cgroup v2, made when absent; "" = "coracle" at the top of the hierarchy. When our own
-  // process stands in `root`, it moves into a leaf of it. Errors: unsupported when there is no cgroup v2.
-  static Result<Cgroups> open(const std::string& root);
+  // `root`: a directory of cgroup v2, made when absent; "" = `delegated`, relative to the hierarchy, where there is such,
+  // else "coracle" at the top. When our own process stands in `root`, it moves into a leaf of it. Errors: unsupported when
+  // there is no cgroup v2.
+  static Result<Cgroups> open(const std::string& root, const std::string& delegated = "");
 
   const Enforcement& enforcement() const { return enforcement_; }
   const std::string& path() const { return path_; }
@@ -44,6 +46,7 @@ class Cgroups {
  private:
   Cgroups() = default;
   std::string path_;
+  std::string enabled_;  // the controllers that root_ has switched on for its children, as the kernel words them
   Fd root_;
   Enforcement enforcement_;
 };

@@ -14,15 +14,15 @@ case $suite in
   trixie)   versioned="libboost-json1.83.0 libfmt10 libssl3t64 libcurl4t64 libarchive13t64 libsqlite3-0 libnl-route-3-200 libyaml-0-2 libcpp-httplib0.18" ;;
   *) echo "image.sh: no package list for $suite" >&2; exit 1 ;;
 esac
-packages="systemd systemd-sysv systemd-resolved udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
+packages="systemd systemd-sysv udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
   libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
 
-name=vm-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/agent.*) | sha256sum | cut -c1-12)
+name=vm-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/agent.* "$here"/guest/light.sh) | sha256sum | cut -c1-12)
 dir=$cache/$name
 if [ "${2:-}" = --name ]; then echo "$dir"; exit 0; fi
 if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
 mkdir -p "$cache"
-rm -rf "$cache"/vm-"$suite"-*
+find "$cache" -maxdepth 1 -name "vm-$suite-*" -mtime +0 -exec rm -rf {} + 2>/dev/null || true  # another build may be using one
 work=$(mktemp -d "$cache/making.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -38,10 +38,17 @@ chroot "$root" passwd -d root >/dev/null 2>&1
 mkdir -p "$root/etc/systemd/network" "$root/var/log/journal"
 printf '[Match]\nType=ether\nKind=!*\n\n[Network]\nDHCP=ipv4\n' >"$root/etc/systemd/network/80-wired.network"
 install -m 755 "$here/guest/agent.sh" "$root/usr/local/sbin/test-agent"
+install -m 755 "$here/guest/light.sh" "$root/usr/local/sbin/test-light"
 install -m 644 "$here/guest/agent.service" "$root/etc/systemd/system/test-agent.service"
 chroot "$root" systemctl enable --quiet test-agent.service systemd-networkd.service >/dev/null 2>&1
+# A small device's Debian: what a board has no use for only costs time here, where every instruction is emulated.
+chroot "$root" systemctl set-default --quiet multi-user.target >/dev/null 2>&1
 chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service \
+  systemd-resolved.service systemd-logind.service dbus.service dbus.socket systemd-update-utmp.service systemd-pstore.service \
+  modprobe@efi_pstore.service modprobe@drm.service modprobe@fuse.service modprobe@loop.service modprobe@dm_mod.service \
+  sys-kernel-debug.mount sys-kernel-tracing.mount sys-fs-fuse-connections.mount dev-hugepages.mount e2scrub_reap.service \
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer >/dev/null 2>&1
+echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
 
 # ---- kernel, and just enough of an initrd to mount the disk ----
@@ -69,9 +76,11 @@ for module in /modules/*.ko; do /bin/busybox insmod "$module"; done
 n=0
 until [ -b /dev/vda ] || [ $n -ge 100 ]; do n=$((n + 1)); /bin/busybox sleep 0.1; done
 /bin/busybox mount -t ext4 /dev/vda /new || exec /bin/busybox sh
+init=/sbin/init
+if /bin/busybox grep -qw test.light /proc/cmdline; then init=/usr/local/sbin/test-light; fi
 /bin/busybox umount /proc
 /bin/busybox mount -o move /dev /new/dev
-exec /bin/busybox switch_root /new /sbin/init
+exec /bin/busybox switch_root /new $init
 INIT
 chmod +x "$work/initrd/init"
 (cd "$work/initrd" && find . | cpio --quiet -o -H newc 2>/dev/null || (cd "$work/initrd" && find . | "$root/bin/busybox" cpio -o -H newc)) | gzip -1 >"$work/initrd.gz"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The installed service in a machine of its own: Debian with systemd and cgroup v2 under qemu. It boots, runs the hello manifest,
-# holds limits, outlives its daemon, stops in good order, comes back after a reboot, and after power cuts with everything it had
-# acknowledged. TAP; skipped as a whole, with the reason, where there is no qemu.
+# The installed service in a machine of its own: Debian with systemd and cgroup v2 under qemu, which emulates every instruction.
+# It boots, runs the hello manifest, holds limits, outlives its daemon, stops in good order, comes back after a reboot, and after
+# power cuts with everything it had acknowledged. TAP; skipped as a whole, with the reason, where there is no qemu.
+# About five minutes on 2 cores; the first time, two more for the machine's Debian.
 #   CORACLE_BUILD_DIR   the build (default: build)      CORACLE_VM_FILES   or a tree of installed files
 #   CORACLE_LONG=1      hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many)
 set -uo pipefail
@@ -31,7 +32,8 @@ trap finish EXIT
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
 not_ok() { n=$((n + 1)); failures=$((failures + 1)); echo "not ok $n - $*"; }
 bail() { not_ok "$1"; shift; printf '%s\n' "$@" | sed 's/^/  | /' | tail -n 60; exit 1; }
-on() { local seconds=$1; shift; "$here/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; $*"; }  # on SECONDS SCRIPT
+# Times are those of a machine at rest; where others use its processors as well, it takes longer: see patience in guest/lib.sh.
+on() { local seconds=$(($1 * 3)); shift; "$here/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; $*"; }  # on SECONDS SCRIPT
 check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
   local name=$1 seconds=$2 out status
   shift 2
@@ -67,22 +69,25 @@ boot
 
 # ---- install, hello ----
 
-check "the machine boots" 300 'systemctl is-system-running --wait | grep -qx running; mountpoint -q /sys/fs/cgroup && grep -qw memory /sys/fs/cgroup/cgroup.controllers' || exit 1
-check "files are installed" 60 'tar -C / -xf /dev/vdb usr root && . /root/lib.sh && coracled --version && ldd /usr/bin/coracled | grep "not found"; [ $? = 1 ]' || exit 1
+check "the machine boots" 300 'state=$(timeout 800 systemctl is-system-running --wait); [ "$state" = running ] || { echo "$state"; systemctl --failed; exit 1; }; mountpoint -q /sys/fs/cgroup && grep -qw memory /sys/fs/cgroup/cgroup.controllers' || exit 1
+check "files are installed" 60 'tar -C / -xf /dev/vdb usr root && . /root/lib.sh && coracled --version && ! ldd /usr/bin/coracled | grep "not found"' || exit 1
 check "systemd-analyze verify is clean" 60 'systemd-analyze verify --man=no /usr/lib/systemd/system/coracled.service /usr/lib/systemd/system/coracle-pods.service >/tmp/v 2>&1; [ ! -s /tmp/v ] || { cat /tmp/v; false; }'
-check "the service starts and says that it is ready" 120 'systemctl daemon-reload; systemd-tmpfiles --create coracle.conf; systemctl enable --now coracled && is "$(systemctl is-active coracled)" active && systemctl show -p StatusText coracled | grep -q https' || { diagnose; exit 1; }
-check "the node becomes ready" 60 'until_true 50 ready' || { diagnose; exit 1; }
+check "the service starts and says that it is ready" 120 'systemctl daemon-reload; systemd-tmpfiles --create coracle.conf; echo "podPidsLimit: 64" >/etc/coracle/config.yaml; systemctl enable --quiet --now coracled && is "$(systemctl is-active coracled)" active && systemctl show -p StatusText coracled | grep -q https' || { diagnose; exit 1; }
+check "the node becomes ready, and can hold every limit" 60 'until_true 50 ready && is "$(coraclectl get nodes -o "jsonpath={.items[0].status.conditions[?(@.type==\"LimitsUnenforced\")].status}")" False && ! journalctl -b -u coracled --no-pager | grep "not enforced"' || { diagnose; exit 1; }
 check "its state is private" 20 'is "$(stat -c %a /var/lib/coracle /run/coracle | tr "\n" " ")" "700 700 "'
+check "what it logs has fields of its own" 20 'journalctl --sync; journalctl -b -u coracled -o export CORACLE_ROOM=main | grep -qx "SYSLOG_IDENTIFIER=coracled" && journalctl -b -o export CORACLE_ROOM=main | grep -qx "CORACLE_MS=[0-9]*"'
 check "an image is made on the spot" 60 'rootfs /root/box && coraclectl image pack /root/box localhost/busybox:latest --cmd sh && coraclectl image list | grep -q localhost/busybox' || { diagnose; exit 1; }
 check "the hello manifest runs" 180 'coraclectl apply -f /usr/share/coracle/hello.yaml && until_true 150 hello_runs' || { diagnose; exit 1; }
 check "its Service answers" 60 'until_true 30 hello_answers'
 check "its log is there" 30 'pod=$(coraclectl get pods -l app=hello -o "jsonpath={.items[0].metadata.name}"); coraclectl logs $pod | grep -q "^$pod serves on "'
-check "exec works" 30 'is "$(coraclectl exec deploy/hello -- echo hi)" hi'
+check "exec works" 30 'is "$(coraclectl exec deploy/hello -- sh -c "echo hi")" hi'
+check "the pods stand in the cgroup of their service" 30 'systemctl status coracle-pods --no-pager | grep -q "coracle-pause" && is "$(systemctl show -p ControlGroup --value coracle-pods)" "${pods_cgroup#/sys/fs/cgroup}" && ! [ -e /sys/fs/cgroup/coracle ]'
 
 # ---- limits ----
 
-pod() {  # pod NAME LIMITS COMMAND: one container
+pod() {  # pod NAME RESOURCES COMMAND: one container
   cat <<Y
+---
 apiVersion: v1
 kind: Pod
 metadata: {name: $1}
@@ -90,31 +95,38 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
-  - {name: c, image: localhost/busybox:latest, resources: {limits: {$2}}, command: [sh, -c, '$3']}
+  - {name: c, image: localhost/busybox:latest, resources: {$2}, command: [sh, -c, '$3']}
 Y
 }
-check "a memory limit ends its container with OOMKilled and 137" 90 "coraclectl apply -f - <<'Y'
-$(pod hog 'memory: 24Mi' 'tail /dev/zero; echo ended with \$?; exit 3')
-Y
-until_true 60 phase_is hog Failed; is \"\$(of_pod hog '{.status.containerStatuses[0].state.terminated.reason} {.status.containerStatuses[0].state.terminated.exitCode}')\" 'OOMKilled 137'" || diagnose
-check "a cpu limit is a quota" 90 "coraclectl apply -f - <<'Y'
-$(pod spin 'cpu: 200m' 'while :; do :; done')
-Y
-until_true 60 phase_is spin Running
-group=\$(dirname \$(grep -lx '20000 100000' \$(find /sys/fs/cgroup/coracle -name cpu.max) | tail -n 1)) || exit 1
-used() { awk '\$1 == \"usage_usec\" {print \$2}' \$group/cpu.stat; }
-a=\$(used); sleep 5; b=\$(used); echo \"used \$((b - a)) us of 5 s\"; [ \$((b - a)) -gt 300000 ] && [ \$((b - a)) -lt 1500000 ]" || diagnose
-check "a pod has a limit of processes" 60 'pid=$(container_pids | cut -d" " -f1); group=/sys/fs/cgroup$(sed -n "s/^0:://p" /proc/$pid/cgroup); while [ "$group" != /sys/fs/cgroup ]; do
-  max=$(cat $group/pids.max); echo "$group: $max"; [ "$max" = max ] || exit 0; group=$(dirname $group); done; false' || diagnose
-check "such pods can be deleted" 60 'coraclectl delete pod hog spin --wait=false >/dev/null; until_true 50 eval "[ \$(coraclectl get pods -o name | grep -cE \"hog|spin\") = 0 ]"' || diagnose
+check "pods with limits are taken" 30 "coraclectl apply -f - <<'Y'
+$(pod hog 'limits: {memory: 24Mi}' 'tail /dev/zero; echo ended with \$?; exit 3')
+$(pod spin 'requests: {cpu: 100m}, limits: {cpu: 200m, memory: 32Mi}' 'while :; do :; done')
+$(pod many '' 'while sleep 300 & do :; done')
+Y"
+check "a memory limit ends its container with OOMKilled and 137" 90 "until_true 60 phase_is hog Failed; is \"\$(of_pod hog '{.status.containerStatuses[0].state.terminated.reason} {.status.containerStatuses[0].state.terminated.exitCode}')\" 'OOMKilled 137'" || diagnose
+check "limits reach the kernel: the container's and the pod's" 60 'until_true 60 phase_is spin Running; group=$(group_of spin)
+is "$(limits_of $group/c-c-0)" "memory.max=33554432 memory.swap.max=0 memory.oom.group=1 cpu.max=20000 100000 cpu.weight=4 pids.max=max " &&
+is "$(limits_of $group)" "memory.max=33554432 memory.swap.max=max memory.oom.group=0 cpu.max=20000 100000 cpu.weight=4 pids.max=64 "' || diagnose
+check "a cpu limit is a quota" 60 'used() { awk "\$1 == \"usage_usec\" {print \$2}" $(group_of spin)/cpu.stat; }
+a=$(used); start=${EPOCHREALTIME/./}; sleep 4; b=$(used); share=$(((b - a) * 1000 / (${EPOCHREALTIME/./} - start))); echo "used $share/1000 of a core"; [ $share -gt 50 ] && [ $share -lt 300 ]' || diagnose
+check "a pod cannot have more processes than podPidsLimit" 60 'until_true 50 phase_is many Failed; coraclectl logs many | grep "can.t fork"' || diagnose
+check "nothing is said of limits that could not be held" 20 '! coraclectl get events | grep LimitsNotEnforced'
+check "such pods can be deleted" 60 'coraclectl delete pod hog spin many --wait=false >/dev/null; until_true 50 eval "[ \$(coraclectl get pods -o name | grep -cE \"hog|spin|many\") = 0 ]"' || diagnose
 
 # ---- the daemon comes and goes; the pods do not notice ----
 
 before=$(on 30 container_pids)
-check "restart: no container is disturbed" 120 "systemctl restart coracled && until_true 60 ready && is \"\$(container_pids)\" '$before' && hello_runs && is \"\$(coraclectl get pods -l app=hello -o 'jsonpath={.items[*].status.containerStatuses[0].restartCount}')\" '0 0'"
-check "stop: pods run on and answer" 60 "address=\$(coraclectl get service hello -o 'jsonpath={.spec.clusterIP}'); systemctl stop coracled && is \"\$(container_pids)\" '$before' && is \"\$(busybox wget -qO- -T 3 http://\$address)\" 'Hello from Coracle!' && systemctl start coracled"
-check "SIGKILL: systemd starts it again, no container is disturbed" 120 "until_true 60 ready; systemctl kill -s KILL --kill-who=main coracled; sleep 1; until_true 60 ready && is \"\$(container_pids)\" '$before'"
-check "upgrade in place: the same files installed over the running ones" 120 "tar -C / -xf /dev/vdb usr && systemctl daemon-reload && systemctl restart coracled && until_true 60 ready && is \"\$(container_pids)\" '$before'"
+undisturbed="is \"\$(container_pids)\" '$before'"
+[ "$(wc -w <<<"$before")" = 2 ] || not_ok "there are two containers, not: $before"
+check "restart: no container is disturbed" 120 "systemctl restart coracled && until_true 60 ready && $undisturbed && hello_runs && is \"\$(coraclectl get pods -l app=hello -o 'jsonpath={.items[*].status.containerStatuses[0].restartCount}')\" '0 0'"
+check "stop: pods run on and answer" 60 "address=\$(coraclectl get service hello -o 'jsonpath={.spec.clusterIP}'); systemctl stop coracled && $undisturbed && is \"\$(fetch \$address)\" 'Hello from Coracle!' && systemctl start coracled"
+check "SIGKILL: systemd starts it again, no container is disturbed" 120 "until_true 60 ready; systemctl kill -s KILL --kill-who=main coracled; sleep 1; until_true 60 ready && $undisturbed"
+check "upgrade in place: the same files installed over the running ones" 120 "tar -C / -xf /dev/vdb usr && systemctl daemon-reload && systemctl restart coracled && until_true 60 ready && $undisturbed"
+check "systemd reloads and executes itself anew: it leaves the pods' cgroups as they are" 120 "before=\$(all_groups; cat \$pods_cgroup/*/*/memory.max); systemctl daemon-reload; systemctl daemon-reexec; systemctl set-property --runtime coracle-pods MemoryMax=800M; until_true 30 ready && is \"\$(all_groups; cat \$pods_cgroup/*/*/memory.max)\" \"\$before\" && is \"\$(cat \$pods_cgroup/memory.max)\" 838860800 && $undisturbed"
+check "watchdog: a daemon that hangs is started again, no container is disturbed" 120 "mkdir -p /run/systemd/system/coracled.service.d; printf '[Service]\nWatchdogSec=8\n' >/run/systemd/system/coracled.service.d/watch.conf; systemctl daemon-reload; systemctl restart coracled
+until_true 30 ready; sleep 10; pid=\$(systemctl show -p MainPID --value coracled); is \"\$(systemctl show -p NRestarts --value coracled)\" 0 || exit 1
+kill -STOP \$pid; until_true 40 eval '[ \$(systemctl show -p MainPID --value coracled) -gt 0 ] && [ \$(systemctl show -p MainPID --value coracled) != '\$pid' ]' && until_true 60 ready && $undisturbed
+s=\$?; rm -r /run/systemd/system/coracled.service.d; systemctl daemon-reload; exit \$s"
 
 # ---- good order ----
 
@@ -131,59 +143,96 @@ spec:
   volumes: [{name: data, hostPath: {path: /root/data}}]
 Y
 until_true 60 test -s /root/data/opened" || diagnose
-check "systemctl stop coracle-pods ends all in good order" 120 'systemctl stop coracle-pods && is "$(systemctl is-active coracled)" inactive && is "$(wc -l </root/data/closed)" 1 && ! pgrep -x coracle-pause'
+check "systemctl stop coracle-pods ends all in good order" 120 'systemctl stop coracle-pods && is "$(systemctl is-active coracled)" inactive && is "$(wc -l </root/data/closed)" 1 && ! pgrep -x coracle-pause && ! [ -e $pods_cgroup ]'
 check "… and systemctl start coracled brings all back" 180 'systemctl start coracled && until_true 60 ready && until_true 100 hello_runs && until_true 60 hello_answers && until_true 60 eval "[ \$(wc -l </root/data/opened) = 2 ]"' || diagnose
-on 30 'systemctl --no-block reboot' >/dev/null
-"$here/vm.py" wait-off "$T" 150 || not_ok "the machine goes down"
+on 30 'systemctl --no-block reboot' >/dev/null 2>&1
+"$here/vm.py" wait-off "$T" 300 || not_ok "the machine goes down"
 boot
 check "after a reboot the pods come back" 400 'until_true 120 ready && until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 check "… and the shutdown had ended them in good order" 60 'is "$(wc -l </root/data/closed)" 2'
+check "… and the node has the address that came after the daemon's start" 60 'until_true 40 eval "coraclectl get nodes -o wide | grep -qw 10.0.2.15"' || diagnose
 
 # ---- power cuts ----
+#
+# A writer says on a line of its own what was acknowledged. Now and then the machine is held and its disk copied, with what had
+# been acknowledged by then: exactly what a cut of the power at that moment would have left. At the end of a round it is cut.
+# The copies are judged in a machine that starts little beside coracled; what the cut left is judged where it happened.
 
-# What round $1 acknowledged must be there, what it acknowledged as deleted must not.
-acknowledged() { sort -u "$T/acks" | awk '$1 == "gone" {gone[$2]} {line[NR] = $0} END {for (i = 1; i <= NR; i++) {split(line[i], w, " "); if (w[1] != "gone" && !(w[2] in gone)) print line[i]}}'; }
-lost=0
-for ((round = 1; round <= cuts; round++)); do
-  : >"$T/acks"
-  on 120 "until_true 100 ready; systemd-run --quiet --unit=writer-$round /root/writer.sh $round" >/dev/null || { not_ok "power cut $round: the writer starts"; diagnose; break; }
-  for ((waited = 0; waited < 600; waited++)); do  # from its first acknowledgement on
-    [ "$(wc -l <"$T/acks")" -lt 12 ] || break
+# What was acknowledged, and not as deleted, by the file of acknowledgements $1.
+acknowledged() { sort -u "$1" | awk '$1 == "gone" {gone[$2]} {line[NR] = $0} END {for (i = 1; i <= NR; i++) {split(line[i], w, " "); if (w[1] != "gone" && !(w[2] in gone)) print line[i]}}'; }
+wait_for_acks() {  # wait_for_acks COUNT
+  local waited
+  for ((waited = 0; waited < 1800; waited++)); do
+    if [ "$(wc -l <"$T/acks")" -ge "$1" ]; then return 0; fi
     sleep 0.1
   done
-  sleep "$((RANDOM % 4)).$((RANDOM % 10))"
-  "$here/vm.py" cut "$T"
-  sed -i '/^\(object\|gone\|image\) [^ ]*$/!d' "$T/acks"  # the last line may be half
-  wanted=$(acknowledged)
-  boot
-  there=$(on 300 'until_true 200 ready >/dev/null; coraclectl get configmaps -o name | sed "s#^configmap/#object #"; coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"; journalctl -b -u coracled --no-pager | grep -i damaged')
-  missing=$(comm -23 <(echo "$wanted" | sort) <(echo "$there" | sort))
-  undead=$(comm -12 <(awk '$1 == "gone" {print "object " $2}' "$T/acks" | sort) <(echo "$there" | sort))
-  last=$(echo "$wanted" | awk '$1 == "image" {print $2}' | sort -V | tail -n 1)
-  acked=$(echo "$wanted" | grep -c .)
-  if [ "$acked" -gt 0 ] && [ -z "$missing" ] && [ -z "$undead" ] && ! grep -qi damaged <<<"$there"; then
-    ok "power cut $round: all $acked acknowledged objects and images are there"
-  else
-    not_ok "power cut $round: of $acked acknowledged, missing: $(echo $missing | cut -c1-300) undeleted: $(echo $undead | cut -c1-300)"
-    lost=1; diagnose; break
+  return 1
+}
+what_is_there='whole_images; coraclectl get configmaps -o name | sed "s#^configmap/#object #"; coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"'
+acked_all=0 judged=0
+judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what is listed, acknowledged or not, is whole
+  local wanted missing undead acked
+  judged=$((judged + 1))
+  sed -i '/^\(object\|gone\|image\) [^ ]*$/!d' "$1"  # the last line may be half
+  wanted=$(acknowledged "$1")
+  missing=$(comm -23 <({ echo "$wanted"; sed -n 's#^image localhost/cut:#whole localhost/cut:#p' <<<"$2"; } | sort -u) <(sort -u <<<"$2"))
+  undead=$(comm -12 <(awk '$1 == "gone" {print "object " $2}' "$1" | sort) <(sort <<<"$2"))
+  acked=$(grep -c . <<<"$wanted")
+  acked_all=$((acked_all + acked))
+  if [ "$acked" -gt 0 ] && [ -z "$missing" ] && [ -z "$undead" ] && ! grep -qiE 'damaged|half-made' <<<"$2"; then
+    ok "power cut $judged: all $acked acknowledged objects and images are there, nothing is half-made"
+    return 0
   fi
-  [ -z "$last" ] || check "… and the image $last is whole" 120 "coraclectl delete pod whole >/dev/null 2>&1; until_true 60 eval '! coraclectl get pod whole'
-coraclectl apply -f - <<'Y'
+  not_ok "power cut $judged: of $acked acknowledged, missing: $(echo $missing | cut -c1-300) undeleted: $(echo $undead | cut -c1-300)"
+  sed 's/^/  | /' <<<"$2" | tail -n 30
+  return 1
+}
+judge_copy() {  # judge_copy DIRECTORY: in a machine of its own
+  local there
+  CORACLE_VM_APPEND=test.light "$here/vm.py" start "$1" "$image" || bail "qemu starts" "$(cat "$1/qemu.log")"
+  there=$("$here/vm.py" run "$1" 900 '. /root/lib.sh; setsid coracled --config /etc/coracle/config.yaml >/run/log 2>&1 </dev/null & until_true 240 coraclectl get namespace default >/dev/null || cat /run/log;'" $what_is_there; grep -i damaged /run/log")
+  "$here/vm.py" cut "$1"
+  judge "$1/acks" "$there" || tail -n 5 "$1/console.log" | sed 's/^/  | /'
+  rm -rf "$1"
+}
+run_image() {  # run_image ROUND IMAGE: a pod of it says what it was made of
+  check "… and the image $2 runs" 120 "coraclectl apply -f - <<'Y'
 apiVersion: v1
 kind: Pod
-metadata: {name: whole}
+metadata: {name: whole-$1}
 spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 0
-  containers: [{name: c, image: '$last', imagePullPolicy: Never, command: [cat, /round]}]
+  containers: [{name: c, image: '$2', imagePullPolicy: Never, command: [cat, /round]}]
 Y
-until_true 60 phase_is whole Succeeded && is \"\$(coraclectl logs whole)\" '${last#localhost/cut:}'" || diagnose
-  on 120 'coraclectl get configmaps -o name | grep /cut- | xargs -r coraclectl delete >/dev/null; for i in $(coraclectl image list | awk "\$1 ~ /cut/ {print \$1 \":\" \$2}"); do coraclectl image remove $i; done' >/dev/null 2>&1
+until_true 60 phase_is whole-$1 Succeeded && is \"\$(coraclectl logs whole-$1)\" '${2#localhost/cut:}'; s=\$?; coraclectl delete pod whole-$1 >/dev/null; exit \$s"
+}
+clean_up='coraclectl get configmaps -o name | grep /cut- | xargs -r coraclectl delete >/dev/null; for i in $(coraclectl image list | awk "\$1 ~ /cut/ {print \$1 \":\" \$2}"); do coraclectl image remove $i; done'
+copies_per_round=12
+for ((round = 1; judged < cuts; round++)); do
+  : >"$T/acks"
+  on 240 "until_true 200 ready; systemd-run --quiet --unit=writer-$round /root/writer.sh $round" >/dev/null && wait_for_acks 6 ||
+    { not_ok "round $round of power cuts: something is written"; diagnose; break; }
+  copies=()
+  for ((copy = 1; copy <= copies_per_round && judged + copy < cuts; copy++)); do
+    sleep "$((RANDOM % 3)).$((RANDOM % 10))"
+    "$here/vm.py" copy "$T" "$T/cut-$copy" && copies+=("$T/cut-$copy")
+  done
+  sleep "$((RANDOM % 3)).$((RANDOM % 10))"
+  "$here/vm.py" cut "$T"
+  for copy in "${copies[@]}"; do judge_copy "$copy"; done
+  boot
+  there=$(on 300 'until_true 250 ready >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
+  judge "$T/acks" "$there" || { diagnose; break; }
+  last=$(acknowledged "$T/acks" | awk '$1 == "image" {print $2}' | sort -V | tail -n 1)
+  [ -z "$last" ] || run_image "$round" "$last" || diagnose
+  [ "$judged" -ge "$cuts" ] || on 240 "$clean_up" >/dev/null 2>&1
 done
-[ "$lost" = 1 ] || check "after all that the pods run" 300 'until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
+echo "measured: $judged power cuts, $acked_all acknowledged objects and images"
+check "after all that the pods run" 300 'until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 
 # ---- and away ----
 
-check "uninstall leaves nothing of ours in the kernel" 120 'systemctl stop coracle-pods; systemctl disable --quiet coracled; find /sys/fs/cgroup/coracle -depth -type d -exec rmdir {} + 2>/dev/null; ! pgrep coracle && ! ip -o link | grep -i coracle && ! nft list tables | grep -i coracle && ! grep -E " /(run|var/lib)/coracle" /proc/self/mountinfo'
+check "uninstall leaves nothing of ours in the kernel" 120 'systemctl stop coracle-pods && systemctl disable --quiet coracled && ! [ -e $pods_cgroup ] && ! [ -e /sys/fs/cgroup/coracle ] && ! pgrep coracle && ! ip -o link | grep -i coracle && ! nft list tables | grep -i coracle && ! grep -E " /(run|var/lib)/coracle" /proc/self/mountinfo'
 echo "1..$n"
 [ "$failures" -eq 0 ]

@@ -5,6 +5,7 @@
   vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
   vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
   vm.py cut DIRECTORY                            as a power cut: qemu is killed, nothing is flushed
+  vm.py copy DIRECTORY NEW                       what a cut would leave at this moment: NEW has the disk and the third line
   vm.py wait-off DIRECTORY SECONDS               until it has switched itself off
 """
 import base64
@@ -30,6 +31,8 @@ def start(directory, image, more):
     disk = f"{directory}/disk.qcow2"
     if not os.path.exists(disk):
         subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", f"{image}/base.ext4", disk], check=True)
+    if not os.path.exists(f"{directory}/acks"):
+        open(f"{directory}/acks", "w").close()
     for name in ("agent", "pid"):
         if os.path.exists(f"{directory}/{name}"):
             os.unlink(f"{directory}/{name}")
@@ -123,6 +126,24 @@ def cut(directory):
     wait_off(directory, 30)
 
 
+def copy(directory, new):
+    """Holds the machine meanwhile. What qemu keeps in memory is not copied, as it would be lost with qemu."""
+    pid = pid_of(directory)
+    if pid is None:
+        sys.exit("the machine is off")
+    os.makedirs(new)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        # Every thread has come to rest, also those that write to the disk.
+        while any("T" != open(f"/proc/{pid}/task/{task}/stat").read().rsplit(")", 1)[1].split()[0]
+                  for task in os.listdir(f"/proc/{pid}/task")):
+            time.sleep(0.01)
+        for name in ("acks", "disk.qcow2"):
+            subprocess.run(["cp", "--sparse=always", f"{directory}/{name}", f"{new}/{name}"], check=True)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def wait_off(directory, seconds):
     end = time.monotonic() + seconds
     while pid_of(directory) is not None:
@@ -139,6 +160,8 @@ def main():
         sys.exit(run(directory, float(sys.argv[3]), sys.argv[4]))
     elif verb == "cut":
         cut(directory)
+    elif verb == "copy":
+        copy(directory, sys.argv[3])
     elif verb == "wait-off":
         wait_off(directory, float(sys.argv[3]))
     else:

@@ -2,10 +2,13 @@
 # shellcheck shell=bash
 # A few words for the commands that tests/vm/run.sh has run in the machine.
 export KUBECONFIG=/etc/coracle/admin.kubeconfig
+pods_cgroup=/sys/fs/cgroup/system.slice/coracle-pods.service
 
-# until_true SECONDS COMMAND...: runs it every 200 ms until it succeeds; fails when time is up, showing the last try.
+# until_true SECONDS COMMAND...: runs it every 200 ms until it succeeds; fails when time is up, showing the last try. SECONDS are
+# those of a machine at rest.
+patience=3
 until_true() {
-  local end=$((SECONDS + $1)) out
+  local end=$((SECONDS + $1 * patience)) out
   shift
   until out=$("$@" 2>&1); do
     if [ "$SECONDS" -ge "$end" ]; then
@@ -21,16 +24,33 @@ of_pod() { coraclectl get pod "$1" -o "jsonpath=$2"; }
 phase_is() { is "$(of_pod "$1" '{.status.phase}')" "$2"; }
 ready() { coraclectl get nodes | grep -qw Ready; }
 hello_runs() { is "$(coraclectl get deployment hello -o 'jsonpath={.status.readyReplicas}')" 2; }
-hello_answers() { is "$(busybox wget -qO- -T 3 "http://$(coraclectl get service hello -o 'jsonpath={.spec.clusterIP}')")" "Hello from Coracle!"; }
+# fetch ADDRESS: what its port 80 serves. By the shell itself, which cannot lose its way in a name service.
+fetch() { timeout 5 bash -c "exec 5<>/dev/tcp/$1/80 && printf 'GET / HTTP/1.0\r\n\r\n' >&5 && sed '1,/^\r*\$/d' <&5"; }
+hello_answers() { is "$(fetch "$(coraclectl get service hello -o 'jsonpath={.spec.clusterIP}')")" "Hello from Coracle!"; }
 # The pids of containers, which are the children of coracle-pause; the same ones mean that nothing was disturbed.
 container_pids() {
   local pause
   for pause in $(pgrep -x coracle-pause); do cat /proc/"$pause"/task/*/children; done | tr ' ' '\n' | grep . | sort -n | tr '\n' ' '
 }
+group_of() { echo "$pods_cgroup"/*/"$(of_pod "$1" '{.metadata.uid}')"; }  # a pod's cgroup
+limits_of() {  # limits_of CGROUP: all that was set, in one line
+  local file
+  for file in memory.max memory.swap.max memory.oom.group cpu.max cpu.weight pids.max; do echo "$file=$(cat "$1/$file")"; done | tr '\n' ' '
+}
+# Which directories there are, and what each hands on to those inside.
+all_groups() { find "$pods_cgroup" -type d | sort | while read -r group; do echo "$group: $(cat "$group/cgroup.subtree_control")"; done; }
 rootfs() {  # rootfs DIRECTORY: a root file system of one static program
   local applet
   mkdir -p "$1/bin" "$1/etc" "$1/tmp"
   cp /bin/busybox "$1/bin/"
-  for applet in $(busybox --list); do [ "$applet" = busybox ] || ln -sf busybox "$1/bin/$applet"; done
+  for applet in sh cat date httpd sleep sync tail; do ln -sf busybox "$1/bin/$applet"; done
   echo 'root:x:0:0:root:/:/bin/sh' >"$1/etc/passwd"
+}
+# "whole NAME" for each image of ours whose layer is on the disk as it was packed, to the byte.
+whole_images() {
+  local round
+  for round in /var/lib/coracle/runtime/layers/*/diff/round; do
+    [ -e "$round" ] && cmp -s "${round%/round}/bin/busybox" /bin/busybox && echo "whole localhost/cut:$(cat "$round")"
+  done
+  find /var/lib/coracle/runtime/staging /var/lib/coracle/runtime/partial -mindepth 1 -maxdepth 1 -printf 'half-made %p\n' 2>/dev/null
 }

@@ -6,11 +6,11 @@
 round=$1 i=0
 exec 4>/dev/ttyS2
 stty -F /dev/ttyS2 raw -echo 115200
-rootfs /root/cut
+[ -d /root/cut ] || rootfs /root/cut
 while :; do
   i=$((i + 1))
   if coraclectl create configmap "cut-$round-$i" --from-literal="v=$round-$i" >/dev/null 2>&1; then echo "object cut-$round-$i" >&4; fi
-  if [ $((i % 5)) -eq 1 ]; then
+  if [ $((i % 4)) -eq 1 ]; then
     echo "$round-$i" >/root/cut/round
     if coraclectl image pack /root/cut "localhost/cut:$round-$i" >/dev/null 2>&1; then echo "image localhost/cut:$round-$i" >&4; fi
   fi
