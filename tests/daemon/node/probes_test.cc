@@ -11,6 +11,8 @@
 
 #include <thread>
 
+#include "daemon/node/grpc_health.h"
+#include "daemon/node/http_get.h"
 #include "daemon/node/task_pool.h"
 #include "tests/runtime/fake_runtime.h"
 
@@ -216,6 +218,87 @@ TEST_F(ActionTest, redirects_are_followed_on_the_same_host_only) {
   EXPECT_NE(own.heard().find("GET /login"), std::string::npos);
   Listener other({http("302 Found", "Location: http://192.0.2.1/\r\n")});
   EXPECT_TRUE(run_action(R"({"httpGet":{"port":)" + other.port() + "}}").success);
+}
+
+TEST_F(ActionTest, hostile_answers_end) {
+  struct Row {
+    std::string answer;
+    bool success;
+    const char* text;
+  };
+  for (const Row& row :
+       {Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, ""}, Row{"HTTP/1.0 200 OK\r\n\r\n" + std::string(50'000, 'x'), true, ""},
+        Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false, "statuscode: 503"},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", true, ""}, Row{"", false, "EOF"},
+        Row{"SSH-2.0-x\r\n\r\n", false, "malformed HTTP response"}, Row{"HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'), false, "malformed"},
+        Row{http("302 Found", "Location: ftp://127.0.0.1/\r\n"), false, "malformed Location"}}) {
+    Listener listener({row.answer});
+    auto result = run_action(R"({"httpGet":{"port":)" + listener.port() + "}}");
+    EXPECT_EQ(result.success, row.success) << row.answer.substr(0, 80) << ": " << result.text;
+    EXPECT_NE(result.text.find(row.text), std::string::npos) << result.text;
+  }
+  Listener listener({http("200 OK")});
+  auto result = run_action(R"({"httpGet":{"port":)" + listener.port() + R"(,"httpHeaders":[{"name":"A","value":"b\r\nC: d"}]}})");
+  EXPECT_FALSE(result.success) << "a header that would be two";
+}
+
+TEST_F(ActionTest, silence_ends_with_the_time_or_a_stop) {
+  Fd quiet(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(quiet.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(quiet.get(), 8), 0);
+  (void)::getsockname(quiet.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  std::string port = std::to_string(ntohs(address.sin_port));
+  for (const std::string& handler : {R"({"httpGet":{"port":)" + port + "}}", R"({"httpGet":{"scheme":"HTTPS","port":)" + port + "}}",
+                                     R"({"grpc":{"port":)" + port + "}}"}) {
+    auto late = actions_.run(parsed(handler), {"u", "a-0", "127.0.0.1", nullptr}, seconds(0), {});
+    EXPECT_NE(late.text.find("timed out"), std::string::npos) << late.text;
+    std::stop_source stop;
+    std::jthread soon([&] { stop.request_stop(); });
+    auto stopped = actions_.run(parsed(handler), {"u", "a-0", "127.0.0.1", nullptr}, std::chrono::hours(1), stop.get_token());
+    EXPECT_NE(stopped.text.find("cancelled"), std::string::npos) << stopped.text;
+  }
+}
+
+TEST(Url, resolves) {
+  const Url base{false, "10.0.0.1", 8080, "/a/b?q=1"};
+  struct Row {
+    const char *reference, *want;
+  };
+  for (const Row& row : {Row{"/x y", "http://10.0.0.1:8080/x%20y"}, Row{"c", "http://10.0.0.1:8080/a/c"}, Row{"?z", "http://10.0.0.1:8080/a/b?z"},
+                         Row{"https://h/p#f", "https://h:443/p"}, Row{"//h:1", "http://h:1/"}, Row{"http://[::1]:2/", "http://[::1]:2/"},
+                         Row{"/p?u=http://o/", "http://10.0.0.1:8080/p?u=http://o/"}, Row{"http://:1/", ""}, Row{"mailto://x", ""}, Row{"http://h:x/", ""}}) {
+    auto got = resolve(base, row.reference);
+    EXPECT_EQ(got ? got->text() : "", row.want) << row.reference;
+  }
+}
+
+TEST_F(ActionTest, grpc) {
+  auto bytes = [](std::initializer_list<int> list) { return std::string(list.begin(), list.end()); };
+  const std::string settings = bytes({0, 0, 0, 4, 0, 0, 0, 0, 0}), headers = bytes({0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88});
+  const std::string trailers = bytes({0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88});
+  auto data = [&](int status) { return bytes({0, 0, 7, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 8, status}); };
+  struct Row {
+    std::string answer;
+    bool success;
+    const char* text;
+  };
+  for (const Row& row :
+       {Row{settings + headers + data(1) + trailers, true, ""}, Row{settings + headers + data(2) + trailers, false, "SERVING"},
+        Row{settings + trailers, false, "does not implement"}, Row{settings, false, "closed"}, Row{"HTTP/1.1 400 Bad\r\n\r\n", false, "no gRPC"},
+        Row{settings + bytes({0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}) + headers + data(1) + trailers, true, ""},
+        Row{bytes({0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 1}), false, "refused"}}) {
+    Listener listener({row.answer});
+    auto result = run_action(R"({"grpc":{"service":"s","port":)" + listener.port() + "}}");
+    EXPECT_EQ(result.success, row.success) << result.text;
+    EXPECT_NE(result.text.find(row.text), std::string::npos) << result.text;
+    EXPECT_TRUE(listener.heard().starts_with("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings)) << "what RFC 9113 section 3.4 wants first";
+  }
+  std::string request = health_request("127.0.0.1:1", "s");
+  EXPECT_TRUE(request.ends_with(bytes({0, 0, 8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 3, 0x0a, 1, 's'})));
 }
 
 TEST_F(ActionTest, named_ports_and_tcp) {

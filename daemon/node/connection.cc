@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// See connection.h. The socket never blocks; wait() does, for the socket, the deadline or a stop, whichever is first.
+#include "daemon/node/connection.h"
+
+#include <netdb.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runtime/base/scope.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+namespace {
+
+constexpr size_t kPiece = 16 << 10;
+
+SSL_CTX* client_context() {
+  static const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  return context.get();
+}
+
+Result<std::shared_ptr<addrinfo>> resolve(const std::string& host, uint16_t port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed) return Error(Code::unavailable, "lookup " + host + ": " + ::gai_strerror(failed));
+  return std::shared_ptr<addrinfo>(found, ::freeaddrinfo);
+}
+
+}  // namespace
+
+std::string host_and_port(const std::string& host, uint16_t port) {
+  bool bare = host.find(':') != host.npos && host.front() != '[';
+  return (bare ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+Result<Connection> Connection::open(const std::string& host, uint16_t port, Patience patience) {
+  auto addresses = TRY(resolve(host, port));
+  std::optional<Error> last;
+  for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
+    Connection connection(patience);
+    connection.socket_ = Fd(::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol));
+    if (!connection.socket_) return Error::from_errno("socket");
+    if (::connect(connection.socket_.get(), at->ai_addr, at->ai_addrlen) == 0) return connection;
+    int err = errno;
+    if (err == EINPROGRESS) {
+      TRY(connection.wait(POLLOUT).wrap("connect"));
+      socklen_t size = sizeof err;
+      (void)::getsockopt(connection.socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);  // of a socket: cannot fail
+      if (err == 0) return connection;
+    }
+    last = Error::from_errno(err, "connect");
+  }
+  return last ? *std::move(last) : Error(Code::unavailable, "no address");
+}
+
+Result<void> Connection::wait(short events) {
+  Fd bell = TRY(sys::make_eventfd());
+  std::stop_callback ring(patience_.stop, [&] {
+    const uint64_t one = 1;
+    (void)!::write(bell.get(), &one, sizeof one);  // it has never been rung: there is room
+  });
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(patience_.deadline - std::chrono::steady_clock::now());
+  pollfd fds[] = {{socket_.get(), events, 0}, {bell.get(), POLLIN, 0}};
+  int ready = ::poll(fds, 2, int(std::max<int64_t>(left.count(), 0)));
+  if (fds[1].revents) return Error(Code::cancelled, "cancelled");
+  if (ready == 0) return Error(Code::timeout, "timed out");
+  if (ready < 0 && errno != EINTR) return Error::from_errno("wait");
+  return {};
+}
+
+// What to do after an SSL call that did not succeed: wait for what it wants, or give up.
+Result<void> Connection::after(int outcome, const char* doing) {
+  switch (SSL_get_error(tls_.get(), outcome)) {
+    case SSL_ERROR_WANT_READ: return wait(POLLIN);
+    case SSL_ERROR_WANT_WRITE: return wait(POLLOUT);
+    default: break;
+  }
+  unsigned long number = ERR_get_error();
+  const char* reason = number ? ERR_reason_error_string(number) : nullptr;
+  ERR_clear_error();
+  return Error(Code::unavailable, std::string(doing) + ": " + (reason ? reason : "the connection was closed"));
+}
+
+Result<void> Connection::secure(const std::string& host) {
+  tls_.reset(SSL_new(client_context()));
+  if (!tls_ || SSL_set_fd(tls_.get(), socket_.get()) != 1) return Error(Code::internal, "TLS does not start");
+  SSL_set_verify(tls_.get(), SSL_VERIFY_NONE, nullptr);
+  bool named = host.find_first_not_of("0123456789.:[]") != host.npos;
+  if (named) (void)SSL_set_tlsext_host_name(tls_.get(), host.c_str());  // without it the server answers as its default
+  for (int outcome; (outcome = SSL_connect(tls_.get())) != 1;) TRY(after(outcome, "TLS"));
+  return {};
+}
+
+Result<void> Connection::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (tls_) {
+      int count = SSL_write(tls_.get(), bytes.data(), int(bytes.size()));
+      if (count > 0) bytes.remove_prefix(size_t(count));
+      else TRY(after(count, "write"));
+      continue;
+    }
+    ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) bytes.remove_prefix(size_t(count));
+    else if (errno == EAGAIN) TRY(wait(POLLOUT));
+    else return Error::from_errno("write");
+  }
+  return {};
+}
+
+Result<std::string_view> Connection::read() {
+  buffer_.resize(kPiece);
+  for (;;) {
+    if (tls_) {
+      int count = SSL_read(tls_.get(), buffer_.data(), int(buffer_.size()));
+      if (count > 0) return std::string_view(buffer_.data(), size_t(count));
+      if (SSL_get_error(tls_.get(), count) == SSL_ERROR_ZERO_RETURN) return std::string_view();
+      TRY(after(count, "read"));
+      continue;
+    }
+    ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
+    if (count >= 0) return std::string_view(buffer_.data(), size_t(count));
+    if (errno != EAGAIN) return Error::from_errno("read");
+    TRY(wait(POLLIN));
+  }
+}
+
+}  // namespace coracle::node

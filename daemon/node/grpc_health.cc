@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// See grpc_health.h. Of HTTP/2 only what a single request takes: headers are sent as they stand, those of the answer are not
+// read. So there is no grpc-status, and none is needed: an answer without SERVING in it is a failure whatever its status.
+#include "daemon/node/grpc_health.h"
+
+namespace coracle::node {
+namespace {
+
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr size_t kFrameHead = 9;
+constexpr size_t kFrameMax = 16 << 10;   // what we did not ask to be larger
+constexpr size_t kAnswerMax = 64 << 10;  // of bytes from the server, whatever they are
+constexpr size_t kServiceMax = 120;
+constexpr char kStream = 1;
+
+enum FrameType : uint8_t { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7 };
+enum FrameFlag : uint8_t { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
+
+std::string frame(FrameType type, uint8_t flags, char stream, std::string_view payload) {
+  std::string out{char(payload.size() >> 16), char(payload.size() >> 8), char(payload.size()), char(type), char(flags), 0, 0, 0, stream};
+  return out.append(payload);
+}
+
+std::string header(std::string_view name, std::string_view value) {  // a literal, not to be remembered, not compressed
+  std::string out{0, char(name.size())};
+  return out.append(name).append(1, char(value.size())).append(value);
+}
+
+std::string_view without_padding(uint8_t flags, std::string_view payload) {
+  if (!(flags & kPadded) || payload.empty()) return payload;
+  size_t padding = size_t(uint8_t(payload[0])) + 1;
+  return payload.size() < padding ? std::string_view() : payload.substr(1, payload.size() - padding);
+}
+
+// The stream's data, to its end.
+Result<std::string> read_answer(Connection& connection) {
+  std::string arrived, data;
+  for (size_t taken = 0; taken <= kAnswerMax;) {
+    auto byte = [&](size_t i) { return size_t(uint8_t(arrived[i])); };
+    size_t size = arrived.size() < kFrameHead ? 0 : byte(0) << 16 | byte(1) << 8 | byte(2);
+    if (size > kFrameMax) return Error(Code::invalid, "the answer is no gRPC");
+    if (arrived.size() < kFrameHead + size) {
+      std::string_view more = TRY(connection.read());
+      if (more.empty()) return Error(Code::unavailable, "the connection was closed");
+      taken += more.size();
+      arrived.append(more);
+      continue;
+    }
+    uint8_t type = uint8_t(arrived[3]), flags = uint8_t(arrived[4]);
+    std::string_view payload = std::string_view(arrived).substr(kFrameHead, size);
+    // A server that has said all and closed needs no answer; one that is gone is noticed by reading.
+    if (type == kSettings && !(flags & kAck)) (void)connection.write(frame(kSettings, kAck, 0, ""));
+    if (type == kPing && !(flags & kAck)) (void)connection.write(frame(kPing, kAck, 0, payload));
+    if (type == kReset || type == kGoAway) return Error(Code::unavailable, "the server refused the request");
+    if (type == kData) data.append(without_padding(flags, payload));
+    if ((type == kData || type == kHeaders) && flags & kEndStream) return data;
+    arrived.erase(0, kFrameHead + size);
+  }
+  return Error(Code::invalid, "the answer does not end");
+}
+
+}  // namespace
+
+std::string health_request(const std::string& authority, std::string_view service) {
+  service = service.substr(0, kServiceMax);
+  std::string message;
+  if (!service.empty()) message = std::string("\x0a", 1) + char(service.size()) + std::string(service);
+  std::string body = std::string(4, '\0') + char(message.size()) + message;  // one byte of flags, four of length
+  std::string headers = header(":method", "POST") + header(":scheme", "http") + header(":path", "/grpc.health.v1.Health/Check") +
+                        header(":authority", authority) + header("content-type", "application/grpc") + header("te", "trailers") +
+                        header("user-agent", "kube-probe/1.36");
+  return kPreface + frame(kSettings, 0, 0, "") + frame(kHeaders, kEndHeaders, kStream, headers) +
+         frame(kData, kEndStream, kStream, body);
+}
+
+Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const Patience& patience) {
+  Connection connection = TRY(Connection::open(host, port, patience));
+  TRY(connection.write(health_request(host_and_port(host, port), service)));
+  std::string answer = TRY(read_answer(connection));
+  if (answer.empty()) return Error(Code::unsupported, "this server does not implement the grpc health protocol");
+  static constexpr std::string_view kServing("\0\0\0\0\2\x08\1", 7);
+  return answer == kServing;
+}
+
+}  // namespace coracle::node
