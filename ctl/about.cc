@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is and who we are: api-resources, api-versions, explain, version, cluster-info, config, auth.
+// What there is and who we are: api-resources, api-versions, explain, version, cluster-info, auth.
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "ctl/command.h"
+#include "ctl/config.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
-#include "store/client/kubeconfig.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -125,7 +123,7 @@ Result<int> run_explain(const std::string& path, bool recursive) {
   return 0;
 }
 
-// ---- version, cluster-info, config, auth ----
+// ---- version, cluster-info, auth ----
 
 Result<int> run_version(Commands& commands, bool client_only, const std::string& output) {
   json::object versions{{"clientVersion", {{"gitVersion", "v" CORACLE_VERSION}}}};
@@ -139,14 +137,6 @@ Result<int> run_version(Commands& commands, bool client_only, const std::string&
   if (output == "json") out(to_pretty(versions) + "\n");
   else if (output == "yaml") out(to_yaml(versions));
   else out(text);
-  return 0;
-}
-
-Result<int> run_config_view(Commands& commands) {
-  std::string path = TRY(find_kubeconfig(commands.flags().kubeconfig));
-  std::ifstream file(path);
-  if (!file) return Error::from_errno("read " + path);
-  out(redacted_kubeconfig(std::string(std::istreambuf_iterator<char>(file), {})));
   return 0;
 }
 
@@ -223,18 +213,7 @@ void add_about(Commands& commands) {
     return 0;
   });
 
-  CLI::App* config = commands.add("config", "The kubeconfig in force");
-  config->require_subcommand(1);
-  CLI::App* view = commands.add("view", "Show it, secrets left out", config);
-  commands.on(view, [&commands] { return run_config_view(commands); });
-  CLI::App* current = commands.add("current-context", "Its current context", config);
-  commands.on(current, [&commands]() -> Result<int> {
-    std::string path = TRY(find_kubeconfig(commands.flags().kubeconfig));
-    ServerAccess access = TRY(read_kubeconfig(path));
-    out(access.context + "\n");
-    return 0;
-  });
-
+  add_config(commands);
   CLI::App* auth = commands.add("auth", "Who we are, and what we may do");
   auth->require_subcommand(1);
   auto asked = std::make_shared<std::vector<std::string>>();

@@ -116,6 +116,8 @@ void add_commands(Commands& commands) {
   add_delete(commands);
   add_logs(commands);
   add_exec(commands);
+  add_cp(commands);
+  add_events(commands);
   add_rollout(commands);
   add_wait(commands);
   add_node(commands);

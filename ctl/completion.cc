@@ -145,6 +145,7 @@ class Completer {
     if (about.starts_with("KIND[.FIELD")) return complete_fields();
     if (about.starts_with("KIND")) return complete_objects();
     if (about.starts_with("VERB")) return complete_permission();
+    if (about.starts_with("CONTEXT")) return offer_unnamed(names_.of_kubeconfig("contexts"));
     if (about.starts_with("POD")) return complete_pods(about);
     if (about.starts_with("NODE")) return offer_unnamed(names_.objects(schema::catalog().of(kNode)));
     if (about.starts_with("the image's name") || about.starts_with("IMAGE")) return offer_unnamed(names_.images());

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes to objects that are there: patch, label, annotate, set image|env|resources, scale, edit.
+#include "ctl/edit.h"
+
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 
 #include "ctl/command.h"
 #include "runtime/base/fd.h"
@@ -15,6 +17,69 @@
 #include "store/schema/merge.h"
 
 namespace coracle::ctl {
+namespace {
+
+const char* pod_spec_path(const schema::KindInfo& kind) { return kind.kind == kPod ? "spec" : "spec.template.spec"; }
+
+}  // namespace
+
+void split_changes(const std::vector<std::string>& args, std::vector<std::string>& objects, std::vector<Change>& changes) {
+  for (const auto& arg : args) {
+    size_t equals = arg.find('=');
+    if (equals != arg.npos && equals > 0) changes.push_back({arg.substr(0, equals), arg.substr(equals + 1)});
+    else if (arg.size() > 1 && arg.ends_with('-') && !objects.empty()) changes.push_back({arg.substr(0, arg.size() - 1), std::nullopt});
+    else objects.push_back(arg);
+  }
+}
+
+Result<Marks> marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite) {
+  Marks marks;
+  for (const auto& change : changes) {
+    const json::value* now = present.if_contains(change.key);
+    if (!change.value) {
+      if (!now) marks.absent.push_back(change.key);
+      else marks.patch[change.key] = nullptr;
+      continue;
+    }
+    marks.removed_only = false;
+    std::string before = now && now->is_string() ? std::string(now->get_string()) : "";
+    if (now && !overwrite && before != *change.value)
+      return Error(Code::bad_request, "'" + change.key + "' already has a value (" + before + "), and --overwrite is false");
+    if (!now || before != *change.value) marks.patch[change.key] = *change.value;
+  }
+  return marks;
+}
+
+Result<json::object> image_patch(const json::value& object, const schema::KindInfo& kind, const std::vector<Change>& changes) {
+  json::object spec;
+  for (const auto& change : changes) {
+    if (!change.value) return Error(Code::bad_request, "expected CONTAINER=IMAGE, got " + coracle::quoted(change.key + "-"));
+    bool known = change.key == "*";
+    for (const char* list : {"containers", "initContainers"})
+      for (const auto& container : get_array(object, std::string(pod_spec_path(kind)) + "." + list)) {
+        std::string name(get_string(container, "name"));
+        if (change.key != "*" && change.key != name) continue;
+        known = true;
+        if (get_string(container, "image") == *change.value) continue;
+        if (!spec.contains(list)) spec[list] = json::array();
+        spec[list].as_array().push_back(json::object{{"name", name}, {"image", *change.value}});
+      }
+    if (!known) return Error(Code::not_found, "unable to find container named " + coracle::quoted(change.key));
+  }
+  return spec;
+}
+
+std::string without_comments(const std::string& text) {
+  std::string kept;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find('\n'), rest.size() - 1);
+    if (!rest.starts_with('#')) kept.append(rest.substr(0, end + 1));
+    rest.remove_prefix(end + 1);
+  }
+  return kept;
+}
+
 namespace {
 
 struct TargetFlags {
@@ -96,21 +161,6 @@ constexpr const char* kJsonPatch = "application/json-patch+json";
 
 // ---- label, annotate ----
 
-struct Change {
-  std::string key;
-  std::optional<std::string> value;  // nothing: remove
-};
-
-// Splits args into the objects' part and KEY=VALUE / KEY- changes.
-void split_changes(const std::vector<std::string>& args, std::vector<std::string>& objects, std::vector<Change>& changes) {
-  for (const auto& arg : args) {
-    size_t equals = arg.find('=');
-    if (equals != arg.npos && equals > 0) changes.push_back({arg.substr(0, equals), arg.substr(equals + 1)});
-    else if (arg.size() > 1 && arg.ends_with('-') && !objects.empty()) changes.push_back({arg.substr(0, arg.size() - 1), std::nullopt});
-    else objects.push_back(arg);
-  }
-}
-
 Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::string& field, bool list) {
   std::vector<std::string> objects;
   std::vector<Change> changes;
@@ -120,40 +170,26 @@ Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::st
   if (changes.empty() && !list) return Error(Code::bad_request, "at least one " + one + " update is required");
   std::vector<Live> found = TRY(live_objects(*session, flags, objects));
   for (const auto& live : found) {
-    json::object patch;
-    bool changed = false, removed_only = true;
     const json::object& present = get_object(live.object, "metadata." + field);
-    for (const auto& change : changes) {
-      const json::value* now = present.if_contains(change.key);
-      if (!change.value) {
-        if (!now) out(one + " " + coracle::quoted(change.key) + " not found.\n");
-        else patch[change.key] = nullptr, changed = true;
-        continue;
-      }
-      removed_only = false;
-      std::string before = now && now->is_string() ? std::string(now->get_string()) : "";
-      if (now && !flags.overwrite && before != *change.value)
-        return Error(Code::bad_request, "'" + change.key + "' already has a value (" + before + "), and --overwrite is false");
-      if (!now || before != *change.value) patch[change.key] = *change.value, changed = true;
-    }
+    Marks marks = TRY(marks_of(present, changes, flags.overwrite));
+    for (const auto& key : marks.absent) out(one + " " + coracle::quoted(key) + " not found.\n");
+    bool changed = !marks.patch.empty();
     if (list) {
       for (const auto& [key, value] : present) out(std::string(key) + "=" + std::string(value.get_string()) + "\n");
       continue;
     }
     json::value object = live.object;
     if (changed) {
-      json::value body(json::object{{"metadata", {{field, std::move(patch)}}}});
+      json::value body(json::object{{"metadata", {{field, std::move(marks.patch)}}}});
       object = TRY(send_patch(*session, flags, live, body, kMergePatch));
     }
-    std::string done = field == "labels" ? (changed && removed_only ? "unlabeled" : changed ? "labeled" : "not labeled") : "annotated";
+    std::string done = field == "labels" ? (changed && marks.removed_only ? "unlabeled" : changed ? "labeled" : "not labeled") : "annotated";
     print_done(flags, live, object, done);
   }
   return 0;
 }
 
 // ---- set ----
-
-const char* pod_spec_path(const schema::KindInfo& kind) { return kind.kind == kPod ? "spec" : "spec.template.spec"; }
 
 json::value pod_spec_patch(const schema::KindInfo& kind, json::object spec) {
   if (kind.kind == kPod) return json::object{{"spec", std::move(spec)}};
@@ -168,22 +204,7 @@ Result<int> run_set_image(Commands& commands, const TargetFlags& flags) {
   Session* session = TRY(commands.session());
   std::vector<Live> found = TRY(live_objects(*session, flags, objects));
   for (const auto& live : found) {
-    json::object spec;
-    std::vector<std::string> missing;
-    for (const auto& change : changes) {
-      bool known = change.key == "*";
-      for (const char* list : {"containers", "initContainers"})
-        for (const auto& container : get_array(live.object, std::string(pod_spec_path(*live.kind)) + "." + list)) {
-          std::string name(get_string(container, "name"));
-          if (change.key != "*" && change.key != name) continue;
-          known = true;
-          if (get_string(container, "image") == *change.value) continue;
-          if (!spec.contains(list)) spec[list] = json::array();
-          spec[list].as_array().push_back(json::object{{"name", name}, {"image", *change.value}});
-        }
-      if (!known) missing.push_back(change.key);
-    }
-    if (!missing.empty()) return Error(Code::not_found, "unable to find container named " + coracle::quoted(missing.front()));
+    json::object spec = TRY(image_patch(live.object, *live.kind, changes));
     if (spec.empty()) continue;  // nothing to say, as kubectl
     json::value object = TRY(send_patch(*session, flags, live, pod_spec_patch(*live.kind, std::move(spec)), kStrategicPatch));
     print_done(flags, live, object, "image updated");
@@ -280,13 +301,6 @@ Result<std::string> edit_text(const std::string& path) {
   if (status != 0) return Error(Code::cancelled, "edit: the editor " + coracle::quoted(editor) + " ended with status " + std::to_string(status));
   std::ifstream in(path);
   return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-std::string without_comments(const std::string& text) {
-  std::string kept;
-  for (std::string_view line : split(text, '\n'))
-    if (!line.starts_with('#')) kept.append(line).append("\n");
-  return kept;
 }
 
 Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& live) {

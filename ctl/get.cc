@@ -41,6 +41,7 @@ TableOptions table_options(const GetFlags& flags, const Target& target, bool sev
   options.show_labels = flags.show_labels;
   options.label_columns = flags.label_columns;
   if (several || flags.show_kind) options.name_prefix = message_name(*target.kind, "");
+  if (!options.wide && !flags.show_labels) options.fit = terminal_width();  // who asks for more gets it whole
   return options;
 }
 
@@ -164,7 +165,7 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
 }
 
 // Reads `kind`'s changes after `revision` and prints them until the connection ends.
-Result<void> follow(Session& session, const GetFlags& flags, const Target& target, std::string revision) {
+Result<void> follow(Session& session, const GetFlags& flags, const Target& target, std::string revision, std::vector<size_t> widths = {}) {
   Request request{.path = session.path(*target.kind, target.ns), .query = list_query(flags)};
   if (target.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + target.names.front());
   request.query.emplace_back("watch", "true");
@@ -190,7 +191,8 @@ Result<void> follow(Session& session, const GetFlags& flags, const Target& targe
       if (!get_array(object, "columnDefinitions").empty()) columns = *find(object, "columnDefinitions");
       else object.as_object()["columnDefinitions"] = columns;
       TableOptions options = table_options(flags, target, false);
-      options.headers = false;
+      options.headers = options.headers && widths.empty() && !flags.output_watch_events;  // before the first row ever
+      options.widths = &widths;
       std::string rows = print_table(object, options);
       if (flags.output_watch_events) rows.insert(0, type + std::string(type.size() < 11 ? 11 - type.size() : 1, ' '));
       out(rows);
@@ -246,6 +248,7 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
   bool several = targets.size() > 1, printed = false, failed = false;
   for (const auto& target : targets) {
     json::value table;
+    std::vector<size_t> widths;  // of this table, for its changes
     if (target.names.empty()) {
       table = TRY(list_all(session, flags, target, true));
     } else {
@@ -266,12 +269,14 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
       TRY(sort_values(make(table, "rows").as_array(), "object", flags.sort_by));
     if (!get_array(table, "rows").empty() && !flags.watch_only) {
       if (printed) out("\n");
-      out(print_table(table, table_options(flags, target, several)));
+      TableOptions options = table_options(flags, target, several);
+      options.widths = &widths;
+      out(print_table(table, options));
       printed = true;
     }
     if (flags.watch || flags.watch_only) {
       if (several) return Error(Code::bad_request, "you may only specify a single resource type to watch");
-      TRY(follow(session, flags, target, std::string(get_string(table, "metadata.resourceVersion"))));
+      TRY(follow(session, flags, target, std::string(get_string(table, "metadata.resourceVersion")), widths));
     }
   }
   if (!printed && !failed && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {

@@ -2,6 +2,9 @@
 // See print.h.
 #include "ctl/print.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "ctl/jsonpath.h"
@@ -14,6 +17,28 @@ constexpr size_t kGap = 3;  // spaces between columns
 
 size_t width_of(std::string_view text) {  // code points; good enough for a terminal
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+}
+
+// Takes from the widest column but the first, which holds the names, until a line fits or nothing is left to take.
+void shrink(std::vector<size_t>& widths, size_t fit) {
+  size_t total = 0;
+  for (size_t width : widths) total += width + kGap;
+  total -= std::min(total, kGap);
+  while (total > fit && widths.size() > 1) {
+    auto widest = std::max_element(widths.begin() + 1, widths.end());
+    if (*widest <= Columns::kShortest) return;
+    size_t take = std::min(total - fit, *widest - Columns::kShortest);
+    *widest -= take, total -= take;
+  }
+}
+
+std::string shortened(const std::string& text, size_t width) {
+  if (width_of(text) <= width) return text;
+  size_t bytes = 0;
+  for (size_t seen = 0; bytes < text.size() && seen + 1 < width; ++seen)
+    do ++bytes;
+    while (bytes < text.size() && (uint8_t(text[bytes]) & 0xc0) == 0x80);
+  return text.substr(0, bytes) + "…";
 }
 
 std::string upper(std::string_view text) {
@@ -41,17 +66,25 @@ std::string labels_text(const json::object& labels) {
 
 }  // namespace
 
-std::string Columns::text() const {
-  std::vector<size_t> widths;
+size_t terminal_width() {
+  winsize size{};
+  return ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+std::string Columns::text(size_t fit, std::vector<size_t>* remembered) const {
+  std::vector<size_t> widths = remembered ? *remembered : std::vector<size_t>();
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
+  if (fit > 0) shrink(widths, fit);
+  if (remembered) *remembered = widths;
   std::string out;
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) {
-      out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] + kGap - width_of(row[i]), ' ');
+      std::string cell = fit > 0 ? shortened(row[i], widths[i]) : row[i];
+      out += cell;
+      if (i + 1 < row.size()) out.append(widths[i] + kGap - width_of(cell), ' ');
     }
     out += '\n';
   }
@@ -90,7 +123,7 @@ std::string print_table(const json::value& table, const TableOptions& options) {
     if (options.show_labels) line.push_back(labels_text(labels));
     columns.add(std::move(line));
   }
-  return columns.text();
+  return columns.text(options.fit, options.widths);
 }
 
 Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers) {

@@ -18,7 +18,10 @@ class Columns {
  public:
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
-  std::string text() const;
+  // `fit`: the terminal's width; what is wider has its widest columns but the first shortened, "like th…", to no less than
+  // kShortest. 0: as wide as need be. `widths`: what columns had before, at least; updated, for rows that come later.
+  std::string text(size_t fit = 0, std::vector<size_t>* widths = nullptr) const;
+  static constexpr size_t kShortest = 20;
 
  private:
   std::vector<std::vector<std::string>> rows_;
@@ -28,7 +31,11 @@ struct TableOptions {
   bool wide = false, headers = true, namespace_column = false, show_labels = false;
   std::vector<std::string> label_columns;  // -L
   std::string name_prefix;                 // "pod/" where several kinds are shown
+  size_t fit = 0;                          // as in Columns::text
+  std::vector<size_t>* widths = nullptr;
 };
+
+size_t terminal_width();  // of standard output; 0 when it is no terminal
 
 // A meta.k8s.io/v1 Table as text. The widths of one table do not depend on another's.
 std::string print_table(const json::value& table, const TableOptions& options);

@@ -101,8 +101,10 @@ class Attached {
     }
     StreamEnds ends;
     ends.interruptible = flags_.remove;  // to take the pod away; with a terminal ^C is the process'
-    int code = TRY(talk(**socket, request, ends));
-    return std::optional(code);
+    auto code = talk(**socket, request, ends);
+    if (code) return std::optional(*code);
+    if (flags_.pod.restart == "Always") return code.take_error();
+    return std::optional<int>();  // its pod ended under the talk: what became of it stands in the status
   }
 
   // Follows on a thread of its own while this one hears signals: an interrupt must not leave the pod behind.

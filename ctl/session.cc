@@ -37,14 +37,25 @@ struct Session::State {
   }
 };
 
+namespace {
+
+Result<ServerAccess> read_access(const std::vector<std::string>& paths, const GlobalFlags& flags) {
+  auto access = read_kubeconfigs(paths, {flags.context, flags.cluster, flags.user, flags.ns});
+  if (!access && access.error().err() == EACCES)
+    return Error(Code::forbidden, "you may not read " + join(paths, ":") + ": use sudo coraclectl, or let root give you a copy as ~/.kube/config");
+  return access;
+}
+
+}  // namespace
+
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
   ServerAccess access;
-  auto path = find_kubeconfig(flags.kubeconfig);
-  if (path) access = TRY(read_kubeconfig(*path, {flags.context, flags.cluster, flags.user, flags.ns}));
-  else if (flags.server.empty()) return path.take_error();
+  auto paths = find_kubeconfigs(flags.kubeconfig);
+  if (paths) access = TRY(read_access(*paths, flags));
+  else if (flags.server.empty()) return paths.take_error();
   if (!flags.server.empty()) access.server = flags.server;
   if (!flags.token.empty()) access.token = flags.token;
   if (!flags.ns.empty()) access.ns = flags.ns;
@@ -111,18 +122,19 @@ class HttpSocket : public Session::Socket {
   std::unique_ptr<Http::Connection> connection_;
 };
 
-size_t distance(std::string_view a, std::string_view b) {  // Levenshtein's
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+// Letters to insert, drop, change or swap with their neighbour, to get from one word to the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
+    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = std::exchange(above, row);
   }
-  return row[b.size()];
+  return above[b.size()];
 }
 
 Result<const schema::KindInfo*> kind_named(std::string_view word) {
@@ -162,7 +174,8 @@ Result<void> read_source(const std::string& name, const std::string& text, std::
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(Code::not_found, "the path " + coracle::quoted(path) + " does not exist or cannot be read");
+  if (!file && errno == ENOENT) return Error(Code::not_found, "the path " + coracle::quoted(path) + " does not exist");
+  if (!file) return Error::from_errno("read " + path);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 

@@ -187,7 +187,9 @@ Result<int> talk(Session::Socket& socket, const StreamRequest& request, const St
         TRY(conversation.send(kStdin, std::string_view(buffer, size_t(got))));
       } else {
         reading = false;
-        TRY(conversation.send(kClose, std::string_view("\0", 1)));  // v5: stdin has ended
+        // A terminal's end of input is a character; closing it would hang up on what is still to be printed.
+        if (request.tty) TRY(conversation.send(kStdin, "\x04"));
+        else TRY(conversation.send(kClose, std::string_view("\0", 1)));  // v5: stdin has ended
       }
     }
     while (int signal = waits[2].revents ? signals.next() : 0) {

@@ -2,10 +2,12 @@
 // See kubeconfig.h.
 #include "store/client/kubeconfig.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <tuple>
 
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
@@ -67,14 +69,30 @@ void redact(json::value& value) {
 
 }  // namespace
 
-Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& path, const KubeconfigChoice& choice) {
+namespace {
+
+Result<json::value> parse_config(std::string_view text, const std::string& path) {
   std::vector<json::value> documents = TRY(parse_yaml(text).wrap(path));
   if (documents.empty()) return Error(Code::invalid, path + ": the kubeconfig is empty");
-  const json::value& config = documents.front();
+  if (!documents.front().is_object()) return Error(Code::invalid, path + ": is no kubeconfig: clusters, contexts and users are expected");
+  return std::move(documents.front());
+}
+
+std::string names_of(const json::value& config, std::string_view list) {
+  std::vector<std::string> names;
+  for (const auto& entry : get_array(config, list)) names.emplace_back(get_string(entry, "name"));
+  return join(names, ", ");
+}
+
+Result<ServerAccess> access_of(const json::value& config, const std::string& path, const KubeconfigChoice& choice) {
+  if (get_array(config, "clusters").empty()) return Error(Code::invalid, path + ": names no clusters");
   ServerAccess access;
   access.context = choice.context.empty() ? std::string(get_string(config, "current-context")) : choice.context;
   const json::value* context = named(config, "contexts", "context", access.context);
   if (!context && !choice.context.empty()) return Error(Code::invalid, path + ": context " + coracle::quoted(choice.context) + " does not exist");
+  if (!context && choice.cluster.empty())
+    return Error(Code::invalid, path + (access.context.empty() ? ": no current-context is set" : ": the current-context " + coracle::quoted(access.context) + " does not exist") +
+                                    "; choose with --context: " + names_of(config, "contexts"));
   std::string cluster_name = choice.cluster;
   access.user = choice.user;
   if (context) {
@@ -100,26 +118,79 @@ Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& 
   return access;
 }
 
-Result<ServerAccess> read_kubeconfig(const std::string& path, const KubeconfigChoice& choice) {
-  std::string text = TRY(read_text(path));
-  return parse_kubeconfig(text, path, choice);
+// Files that `config` names are found from where it stands, also when it is merged with others.
+void make_absolute(json::value& config, const std::string& path) {
+  auto directory = std::filesystem::absolute(path).parent_path();
+  for (auto [list, field, names] : {std::tuple{"clusters", "cluster", std::vector<const char*>{"certificate-authority"}},
+                                    std::tuple{"users", "user", std::vector<const char*>{"client-certificate", "client-key", "tokenFile"}}}) {
+    json::value* entries = config.as_object().if_contains(list);
+    if (!entries || !entries->is_array()) continue;
+    for (auto& entry : entries->as_array())
+      for (const char* name : names) {
+        std::string file(get_string(entry, std::string(field) + "." + name));
+        if (!file.empty() && file.front() != '/') make(entry, std::string(field) + "." + name) = (directory / file).string();
+      }
+  }
 }
 
-Result<std::string> find_kubeconfig(const std::string& given) {
-  if (!given.empty()) return given;
+// Adds what `config` lacks from `other`.
+void merge(json::value& config, const json::value& other) {
+  for (const char* list : {"clusters", "contexts", "users"}) {
+    json::array entries = get_array(config, list);
+    for (const auto& entry : get_array(other, list)) {
+      bool known = std::any_of(entries.begin(), entries.end(), [&](const auto& one) { return get_string(one, "name") == get_string(entry, "name"); });
+      if (!known) entries.push_back(entry);
+    }
+    config.as_object()[list] = std::move(entries);
+  }
+  if (get_string(config, "current-context").empty()) config.as_object()["current-context"] = get_string(other, "current-context");
+}
+
+}  // namespace
+
+Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& path, const KubeconfigChoice& choice) {
+  json::value config = TRY(parse_config(text, path));
+  return access_of(config, path, choice);
+}
+
+Result<ServerAccess> read_kubeconfigs(const std::vector<std::string>& paths, const KubeconfigChoice& choice) {
+  json::value merged;
+  for (const auto& path : paths) {
+    std::string text = TRY(read_text(path));
+    json::value config = TRY(parse_config(text, path));
+    make_absolute(config, path);
+    if (merged.is_null()) merged = std::move(config);
+    else merge(merged, config);
+  }
+  return access_of(merged, join(paths, ":"), choice);
+}
+
+Result<ServerAccess> read_kubeconfig(const std::string& path, const KubeconfigChoice& choice) {
+  return read_kubeconfigs({path}, choice);
+}
+
+Result<std::vector<std::string>> find_kubeconfigs(const std::string& given) {
+  if (!given.empty()) return std::vector{given};
   std::error_code ignored;
   std::vector<std::string> looked;
   if (const char* list = std::getenv("KUBECONFIG"); list && *list) {
+    std::vector<std::string> there;
     for (std::string_view one : split(list, ':')) {
-      if (!one.empty() && std::filesystem::exists(one, ignored)) return std::string(one);
-      looked.emplace_back(one);
+      if (one.empty()) continue;
+      (std::filesystem::exists(one, ignored) ? there : looked).emplace_back(one);
     }
+    if (!there.empty()) return there;
   }
   if (const char* home = std::getenv("HOME"); home && *home) looked.push_back(std::string(home) + "/.kube/config");
   looked.emplace_back(kMachineKubeconfig);
   for (const auto& path : looked)
-    if (std::filesystem::exists(path, ignored)) return path;
+    if (std::filesystem::exists(path, ignored)) return std::vector{path};
   return Error(Code::not_found, "no kubeconfig found (looked at " + join(looked, ", ") + "); is coracled installed and running? Only root may read " + kMachineKubeconfig);
+}
+
+Result<std::string> find_kubeconfig(const std::string& given) {
+  std::vector<std::string> paths = TRY(find_kubeconfigs(given));
+  return paths.front();
 }
 
 std::string redacted_kubeconfig(std::string_view text) {

@@ -32,9 +32,13 @@ struct ServerAccess {  // everything needed to speak to one server
 Result<ServerAccess> read_kubeconfig(const std::string& path, const KubeconfigChoice& choice = {});
 Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& path, const KubeconfigChoice& choice);
 
-// The first that is there: `given`; $KUBECONFIG's first file; ~/.kube/config; /etc/coracle/admin.kubeconfig.
+// Several files as one: of entries with the same name, and of current-contexts, the first counts. Errors: as above.
+Result<ServerAccess> read_kubeconfigs(const std::vector<std::string>& paths, const KubeconfigChoice& choice = {});
+
+// The first that is there: `given`; $KUBECONFIG's files; ~/.kube/config; /etc/coracle/admin.kubeconfig.
 // Errors: not_found, saying where was looked; an explicitly given one must be there.
-Result<std::string> find_kubeconfig(const std::string& given);
+Result<std::vector<std::string>> find_kubeconfigs(const std::string& given);
+Result<std::string> find_kubeconfig(const std::string& given);  // the first of these
 
 // The namespaces, contexts and so on, as the file has them, secrets left out. For `config view`.
 std::string redacted_kubeconfig(std::string_view text);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp: files and directories to and from containers, by a tar at either end of an exec:
+//   files ──send_tree──▶ pipe ──stdin──▶ tar -x in the container        tar -c ──stdout──▶ pipe ──receive_tree──▶ files
+#include <filesystem>
+#include <thread>
+
+#include "ctl/command.h"
+#include "ctl/pods.h"
+#include "ctl/stream.h"
+#include "ctl/transfer.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kComplaintMax = 4096;
+constexpr int kNotExecutable = 126, kNotFound = 127;
+
+struct CpFlags {
+  std::vector<std::string> args;
+  std::string container;
+  bool no_preserve = false;
+};
+
+struct Remote {
+  Session& session;
+  StreamRequest request;  // without a command
+
+  StreamRequest with(std::vector<std::string> command, bool use_stdin) const {
+    StreamRequest made = request;
+    made.command = std::move(command);
+    made.use_stdin = use_stdin;
+    return made;
+  }
+};
+
+Error no_tar(const Remote& remote) {
+  return Error(Code::unsupported, "container " + remote.request.container + " of pod " + remote.request.pod + " has no tar, which cp needs; a single file goes by: coraclectl exec " +
+                                      remote.request.pod + " -- cat FILE > FILE");
+}
+
+bool says_no_program(const Error& error) {
+  return error.text().find("executable file not found") != std::string::npos || error.text().find("no such file or directory") != std::string::npos;
+}
+
+// What the end of the container's tar means.
+Result<void> judge(const Remote& remote, Result<int> code, const std::string& complaint) {
+  if (!code && says_no_program(code.error())) return no_tar(remote);
+  if (!code) return code.take_error();
+  if (*code == 0) return {};
+  if (*code == kNotFound || (*code == kNotExecutable && complaint.empty())) return no_tar(remote);
+  return Error(Code::internal, "tar in the container: " + (complaint.empty() ? "ended with status " + std::to_string(*code) : std::string(trim(complaint))));
+}
+
+std::function<Result<void>(std::string_view)> keep(std::string& complaint) {
+  return [&complaint](std::string_view bytes) -> Result<void> {
+    complaint.append(bytes.substr(0, kComplaintMax - std::min(kComplaintMax, complaint.size())));
+    return {};
+  };
+}
+
+bool is_remote_directory(const Remote& remote, const std::string& path) {
+  StreamRequest request = remote.with({"test", "-d", path}, false);
+  auto socket = open_stream(remote.session, request);
+  if (!socket) return false;
+  StreamEnds ends;
+  ends.on_stdout = ends.on_stderr = [](std::string_view) -> Result<void> { return {}; };
+  auto code = talk(**socket, request, ends);
+  return code && *code == 0;
+}
+
+Result<void> upload(const Remote& remote, const std::string& from, const std::string& to) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(from, ignored)) return Error(Code::not_found, from + " does not exist");
+  auto [directory, name] = split_path(to);
+  if (to.ends_with('/') || is_remote_directory(remote, to)) directory = to, name = split_path(std::filesystem::absolute(from).lexically_normal().string()).second;
+  StreamRequest request = remote.with({"tar", "-xmf", "-", "-C", directory}, true);
+  auto socket = TRY(open_stream(remote.session, request));
+  sys::Pipe pipe = TRY(sys::make_pipe());
+  Result<void> sent;
+  std::string complaint;
+  Result<int> code = 0;
+  {
+    std::jthread sender([&, name = name] {
+      sent = send_tree(from, name, pipe.write.get());
+      pipe.write.reset();
+    });
+    StreamEnds ends;
+    ends.input = pipe.read.get();
+    ends.on_stderr = keep(complaint);
+    code = talk(*socket, request, ends);
+    pipe.read.reset();  // a sender that still writes to a tar that has ended
+  }
+  TRY(judge(remote, std::move(code), complaint));
+  return sent;
+}
+
+Result<void> download(const Remote& remote, const std::string& from, std::string to, bool keep_modes) {
+  auto [directory, name] = split_path(from);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(to, ignored) && name != ".") to += "/" + name;
+  else if (to.ends_with('/') && !std::filesystem::is_directory(to, ignored)) return Error(Code::not_found, "the directory " + to + " does not exist");
+  std::string shown = name.starts_with('-') ? "./" + name : name;
+  StreamRequest request = remote.with({"tar", "-cf", "-", "-C", directory, shown}, false);
+  auto socket = TRY(open_stream(remote.session, request));
+  sys::Pipe pipe = TRY(sys::make_pipe());
+  Result<void> received;
+  std::string complaint;
+  Result<int> code = 0;
+  {
+    std::jthread receiver([&] {
+      received = receive_tree(pipe.read.get(), to, keep_modes);
+      pipe.read.reset();
+    });
+    StreamEnds ends;
+    ends.on_stdout = [&](std::string_view bytes) { return sys::write_all(pipe.write, bytes); };
+    ends.on_stderr = keep(complaint);
+    code = talk(*socket, request, ends);
+    pipe.write.reset();
+  }
+  // A process that was heard to its end tells best what was wrong; one that was cut off broke on what we could not write.
+  if (code || received || says_no_program(code.error())) TRY(judge(remote, std::move(code), complaint));
+  return received;
+}
+
+Result<int> run(Commands& commands, const CpFlags& flags) {
+  if (flags.args.size() != 2) return Error(Code::bad_request, "expected a source and a destination: cp FILE POD:PATH, or cp POD:PATH FILE");
+  Place from = TRY(parse_place(flags.args[0])), to;
+  to = TRY(parse_place(flags.args[1]));
+  if (from.pod.empty() == to.pod.empty()) return Error(Code::bad_request, "one of the two must be in a pod, the other here: POD:PATH");
+  Session* session = TRY(commands.session());
+  const Place& there = from.pod.empty() ? to : from;
+  std::string ns = there.ns.empty() ? session->ns() : there.ns;
+  json::value pod = TRY(session->json({.path = session->path(schema::catalog().of(kPod), ns, there.pod)}));
+  const json::value* container = TRY(choose_container(pod, flags.container, false));
+  Remote remote{*session, {.ns = ns, .pod = there.pod, .container = std::string(get_string(*container, "name"))}};
+  if (from.pod.empty()) TRY(upload(remote, from.path, to.path));
+  else TRY(download(remote, from.path, to.path, !flags.no_preserve));
+  return 0;
+}
+
+}  // namespace
+
+void add_cp(Commands& commands) {
+  auto flags = std::make_shared<CpFlags>();
+  CLI::App* cp = commands.add("cp", "Copy files and directories to and from containers: FILE POD:PATH, POD:PATH FILE");
+  cp->add_option("args", flags->args, "a file here, or POD:PATH; twice");
+  cp->add_option("-c,--container", flags->container, "the container");
+  cp->add_flag("--no-preserve", flags->no_preserve, "modes as new files get them here");
+  commands.on(cp, [&commands, flags] { return run(commands, *flags); });
+}
+
+}  // namespace coracle::ctl

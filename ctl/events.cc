@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// events: what happened, oldest first; of one object with --for, as it happens with -w.
+#include <algorithm>
+
+#include "ctl/command.h"
+#include "ctl/print.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/text.h"
+#include "store/object/yaml.h"
+#include "store/schema/table.h"
+
+namespace coracle::ctl {
+namespace {
+
+struct EventFlags {
+  std::string about, output;
+  std::vector<std::string> types;
+  bool all_namespaces = false, watch = false, no_headers = false;
+};
+
+std::string when(const json::value& event) {
+  std::string last(get_string(event, "lastTimestamp")), time(get_string(event, "eventTime")), made(get_string(event, "metadata.creationTimestamp"));
+  return std::max({last, time, last.empty() && time.empty() ? made : std::string()});
+}
+
+std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
+  std::vector<std::string> row;
+  if (with_namespace) row.emplace_back(get_string(event, "metadata.namespace"));
+  auto time = parse_time(when(event));
+  std::string seen = time ? schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(system_clock().now() - *time)) : "<unknown>";
+  if (int64_t count = std::max(get_int(event, "count"), get_int(event, "series.count")); count > 1) seen += " (x" + std::to_string(count) + ")";
+  row.push_back(seen);
+  row.emplace_back(get_string(event, "type"));
+  row.emplace_back(get_string(event, "reason"));
+  row.push_back(std::string(get_string(event, "involvedObject.kind")) + "/" + std::string(get_string(event, "involvedObject.name")));
+  std::string message(get_string(event, "message"));
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  row.push_back(std::string(trim(message)));
+  return row;
+}
+
+class Filter {
+ public:
+  static Result<Filter> make(const EventFlags& flags) {
+    Filter filter;
+    if (!flags.about.empty()) {
+      if (flags.about.find('/') == std::string::npos) return Error(Code::bad_request, "--for must be KIND/NAME, got " + coracle::quoted(flags.about));
+      std::vector<Named> named = TRY(parse_named({flags.about}));
+      filter.about_ = named.front();
+    }
+    for (const auto& type : flags.types) {
+      std::string lower = to_lower(type);
+      if (lower != "normal" && lower != "warning") return Error(Code::bad_request, "--types: valid values are Normal or Warning, got " + coracle::quoted(type));
+      filter.types_.push_back(lower);
+    }
+    return filter;
+  }
+  bool passes(const json::value& event) const {
+    if (about_.kind && (get_string(event, "involvedObject.kind") != about_.kind->kind.kind || get_string(event, "involvedObject.name") != about_.name)) return false;
+    return types_.empty() || std::find(types_.begin(), types_.end(), to_lower(get_string(event, "type"))) != types_.end();
+  }
+
+ private:
+  Named about_;
+  std::vector<std::string> types_;
+};
+
+Result<void> follow(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path, const std::string& revision, std::vector<size_t> widths) {
+  Request request{.path = path, .query = {{"watch", "true"}, {"resourceVersion", revision}}};
+  std::string partial;
+  return session.stream(request, [&](std::string_view bytes) {
+    partial += bytes;
+    for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
+      auto change = parse_json(std::string_view(partial).substr(0, end));
+      const json::value* event = change ? find(*change, "object") : nullptr;
+      std::string_view type = change ? get_string(*change, "type") : std::string_view();
+      if (!event || (type != "ADDED" && type != "MODIFIED") || !filter.passes(*event)) continue;
+      Columns columns;
+      columns.add(row_of(*event, flags.all_namespaces));
+      out(columns.text(terminal_width(), &widths));
+    }
+    return true;
+  });
+}
+
+Result<int> run(Commands& commands, const EventFlags& flags) {
+  Filter filter = TRY(Filter::make(flags));
+  Session* session = TRY(commands.session());
+  std::string ns = flags.all_namespaces ? "" : session->ns(), path = session->path(schema::catalog().of(kEvent), ns);
+  json::value list = TRY(session->json({.path = path}));
+  std::vector<json::value> events;
+  for (const auto& item : get_array(list, "items"))
+    if (filter.passes(item)) events.push_back(item);
+  std::stable_sort(events.begin(), events.end(), [](const json::value& a, const json::value& b) { return when(a) < when(b); });
+  if (flags.output == "json" || flags.output == "yaml") {
+    json::value whole = json::object{{"apiVersion", "v1"}, {"items", json::array(events.begin(), events.end())}, {"kind", "List"}, {"metadata", json::object()}};
+    out(flags.output == "json" ? to_pretty(whole) + "\n" : to_yaml(whole));
+    return 0;
+  }
+  if (events.empty() && !flags.watch) {
+    std::fputs(ns.empty() ? "No events found.\n" : ("No events found in " + ns + " namespace.\n").c_str(), stderr);
+    return 0;
+  }
+  Columns columns;
+  std::vector<std::string> header = {"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"};
+  if (flags.all_namespaces) header.insert(header.begin(), "NAMESPACE");
+  if (!flags.no_headers) columns.add(header);
+  for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
+  std::vector<size_t> widths;
+  out(columns.text(terminal_width(), &widths));
+  if (flags.watch) TRY(follow(*session, flags, filter, path, std::string(get_string(list, "metadata.resourceVersion")), widths));
+  return 0;
+}
+
+}  // namespace
+
+void add_events(Commands& commands) {
+  auto flags = std::make_shared<EventFlags>();
+  CLI::App* events = commands.add("events", "What happened, oldest first");
+  events->add_option("--for", flags->about, "of this object: KIND/NAME");
+  events->add_option("--types", flags->types, "Normal or Warning")->delimiter(',')->allow_extra_args(false);
+  events->add_option("-o,--output", flags->output, "json or yaml")->check(CLI::IsMember({"json", "yaml"}));
+  events->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  events->add_flag("-w,--watch", flags->watch, "then go on as they happen");
+  events->add_flag("--no-headers", flags->no_headers, "no line of column names");
+  commands.on(events, [&commands, flags] { return run(commands, *flags); });
+}
+
+}  // namespace coracle::ctl

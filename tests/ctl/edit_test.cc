@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the words of label, annotate and set to patches.
+#include "ctl/edit.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::ctl {
+namespace {
+
+std::vector<Change> changes_of(const std::vector<std::string>& args) {
+  std::vector<std::string> objects = {"pod/x"};
+  std::vector<Change> changes;
+  split_changes(args, objects, changes);
+  return changes;
+}
+
+TEST(Edit, tells_objects_from_changes) {
+  std::vector<std::string> objects;
+  std::vector<Change> changes;
+  split_changes({"pods", "web-", "a=b", "x.io/c-", "=odd", "e="}, objects, changes);
+  EXPECT_EQ(objects, (std::vector<std::string>{"pods", "=odd"}));
+  ASSERT_EQ(changes.size(), 4u);
+  EXPECT_EQ(changes[0].key, "web");
+  EXPECT_FALSE(changes[0].value);
+  EXPECT_EQ(changes[1].value, "b");
+  EXPECT_EQ(changes[2].key, "x.io/c");
+  EXPECT_EQ(changes[3].value, "");
+}
+
+TEST(Edit, marks_add_change_and_remove) {
+  json::object present{{"a", "1"}, {"b", "2"}};
+  auto marks = marks_of(present, changes_of({"c=3", "b-", "z-", "a=1"}), false);
+  ASSERT_TRUE(marks);
+  EXPECT_EQ(to_text(marks->patch), R"({"c":"3","b":null})");
+  EXPECT_EQ(marks->absent, std::vector<std::string>{"z"});
+  EXPECT_FALSE(marks->removed_only);
+  auto refused = marks_of(present, changes_of({"a=9"}), false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "'a' already has a value (1), and --overwrite is false");
+  EXPECT_EQ(to_text(marks_of(present, changes_of({"a=9"}), true)->patch), R"({"a":"9"})");
+  EXPECT_TRUE(marks_of(present, changes_of({"a-"}), false)->removed_only);
+  EXPECT_TRUE(marks_of(present, changes_of({"a=1"}), false)->patch.empty());
+}
+
+TEST(Edit, images_by_container_or_all) {
+  json::value pod = *parse_json(R"({"spec":{"containers":[{"name":"a","image":"x:1"},{"name":"b","image":"y:1"}],"initContainers":[{"name":"i","image":"x:1"}]}})");
+  const auto& kind = schema::catalog().of(kPod);
+  auto text = [&](const std::vector<std::string>& args) {
+    auto patch = image_patch(pod, kind, changes_of(args));
+    return patch ? to_text(*patch) : patch.error().text();
+  };
+  EXPECT_EQ(text({"a=x:2"}), R"({"containers":[{"name":"a","image":"x:2"}]})");
+  EXPECT_EQ(text({"*=x:1"}), R"({"containers":[{"name":"b","image":"x:1"}]})");
+  EXPECT_EQ(text({"i=z", "b=z"}), R"({"initContainers":[{"name":"i","image":"z"}],"containers":[{"name":"b","image":"z"}]})");
+  EXPECT_EQ(text({"a=x:1"}), "{}");
+  EXPECT_EQ(text({"c=x"}), "unable to find container named \"c\"");
+  EXPECT_EQ(text({"a-"}), "expected CONTAINER=IMAGE, got \"a-\"");
+  json::value deployment = *parse_json(R"({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"x"}]}}}})");
+  EXPECT_EQ(to_text(*image_patch(deployment, schema::catalog().of(kDeployment), changes_of({"a=y"}))), R"({"containers":[{"name":"a","image":"y"}]})");
+}
+
+TEST(Edit, leaves_comments_out) {
+  EXPECT_EQ(without_comments("# head\na: 1\n  # kept, it is indented\n#b\n"), "a: 1\n  # kept, it is indented\n");
+  EXPECT_EQ(without_comments("a: 1"), "a: 1");
+  EXPECT_EQ(without_comments(""), "");
+  EXPECT_EQ(without_comments("#"), "");
+}
+
+}  // namespace
+}  // namespace coracle::ctl

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which server is meant, what the user named, what files hold; and the words for what is wrong with them.
+#include "ctl/session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace coracle::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() {
+    place_ = testing::TempDir() + "/ctl-session-XXXXXX";
+    EXPECT_TRUE(::mkdtemp(place_.data()));
+    ::unsetenv("KUBECONFIG");
+    ::setenv("HOME", (place_ + "/home").c_str(), 1);
+  }
+  ~SessionTest() override {
+    ::unsetenv("KUBECONFIG");
+    fs::remove_all(place_);
+  }
+  std::string write(const std::string& name, std::string_view text) {
+    fs::create_directories(fs::path(place_ + "/" + name).parent_path());
+    std::ofstream(place_ + "/" + name) << text;
+    return place_ + "/" + name;
+  }
+  static std::string config(const std::string& name, const std::string& port, const std::string& more = "") {
+    return "apiVersion: v1\nkind: Config\ncurrent-context: " + name + "\nclusters:\n- name: " + name + "\n  cluster: {server: 'http://127.0.0.1:" + port + "'}\ncontexts:\n- name: " + name +
+           "\n  context: {cluster: " + name + ", user: " + name + ", namespace: ns-" + name + "}\nusers:\n- name: " + name + "\n  user: {token: t-" + name + "}\n" + more;
+  }
+  std::string place_;
+};
+
+TEST_F(SessionTest, finds_the_kubeconfig_as_kubectl_does) {
+  write("home/.kube/config", config("home", "1"));
+  auto session = Session::open({});
+  ASSERT_TRUE(session) << session.error().text();
+  EXPECT_EQ((*session)->server(), "http://127.0.0.1:1");
+  EXPECT_EQ((*session)->ns(), "ns-home");
+  ::setenv("KUBECONFIG", write("env", config("env", "2")).c_str(), 1);
+  EXPECT_EQ((*Session::open({}))->server(), "http://127.0.0.1:2") << "$KUBECONFIG comes before ~/.kube/config";
+  EXPECT_EQ((*Session::open({.kubeconfig = write("flag", config("flag", "3"))}))->server(), "http://127.0.0.1:3") << "the flag before both";
+  EXPECT_EQ((*Session::open({.server = "http://other:9", .ns = "mine"}))->server(), "http://other:9");
+  EXPECT_EQ((*Session::open({.ns = "mine"}))->ns(), "mine");
+}
+
+TEST_F(SessionTest, merges_the_files_of_KUBECONFIG) {
+  std::string a = write("a", config("a", "1")), b = write("b", config("b", "2")), twin = write("twin", config("a", "7"));
+  ::setenv("KUBECONFIG", (a + ":/no/such/file:" + b + ":" + twin).c_str(), 1);
+  auto first = Session::open({});
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ((*first)->server(), "http://127.0.0.1:1") << "the first file's context and cluster count";
+  auto second = Session::open({.context = "b"});
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ((*second)->server(), "http://127.0.0.1:2");
+  EXPECT_EQ((*second)->user_name(), "b");
+}
+
+TEST_F(SessionTest, says_what_is_wrong_with_a_kubeconfig) {
+  struct Row {
+    const char *text, *context, *want;
+  };
+  for (const Row& row : {
+           Row{"a: 1\n\tb: 2\n", "", "line 2"},
+           Row{"", "", "is empty"},
+           Row{"just words", "", "is no kubeconfig"},
+           Row{"kind: Config\n", "", "names no clusters"},
+           Row{"clusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: one, context: {cluster: c}}]\n", "", "no current-context is set; choose with --context: one"},
+           Row{"current-context: gone\nclusters: [{name: c, cluster: {server: 'https://x'}}]\n", "", "\"gone\" does not exist"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: {cluster: d}}]\n", "", "cluster \"d\" does not exist"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'ftp://x'}}]\ncontexts: [{name: k, context: {cluster: c}}]\n", "", "server must be an http(s) URL"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: {cluster: c, user: u}}]\n", "", "user \"u\" does not exist"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: {cluster: c}}]\n", "other", "context \"other\" does not exist"},
+       }) {
+    std::string path = write("bad", row.text);
+    auto session = Session::open({.kubeconfig = path, .context = row.context});
+    ASSERT_FALSE(session) << row.text;
+    EXPECT_NE(session.error().text().find(row.want), std::string::npos) << row.text << "\n" << session.error().text();
+    EXPECT_NE(session.error().text().find(path), std::string::npos) << session.error().text();
+  }
+  auto missing = Session::open({.kubeconfig = "/no/such/kubeconfig"});
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().text().find("/no/such/kubeconfig"), std::string::npos);
+}
+
+TEST_F(SessionTest, files_named_in_a_kubeconfig_stand_beside_it) {
+  write("pki/ca.crt", "CA");
+  std::string path = write("pki/config", "current-context: k\nclusters: [{name: c, cluster: {server: 'https://x', certificate-authority: ca.crt}}]\ncontexts: [{name: k, context: {cluster: c}}]\n");
+  ::setenv("KUBECONFIG", (write("other", config("a", "1")) + ":" + path).c_str(), 1);
+  EXPECT_TRUE(Session::open({.context = "k"}));
+  fs::remove(place_ + "/pki/ca.crt");
+  auto session = Session::open({.context = "k"});
+  ASSERT_FALSE(session);
+  EXPECT_NE(session.error().text().find("pki/ca.crt"), std::string::npos) << session.error().text();
+}
+
+TEST_F(SessionTest, makes_the_servers_paths) {
+  auto session = std::move(*Session::open({.kubeconfig = write("c", config("a", "1"))}));
+  EXPECT_EQ(session->path(schema::catalog().of(kPod), "default", "web", "log"), "/api/v1/namespaces/default/pods/web/log");
+  EXPECT_EQ(session->path(schema::catalog().of(kDeployment), "d"), "/apis/apps/v1/namespaces/d/deployments");
+  EXPECT_EQ(session->path(schema::catalog().of(kDeployment), ""), "/apis/apps/v1/deployments");
+  EXPECT_EQ(session->path(schema::catalog().of(kNode), "ignored", "edge"), "/api/v1/nodes/edge");
+  EXPECT_EQ(session->path(schema::catalog().of(kPod), "a/b", "?"), "/api/v1/namespaces/a%2fb/pods/%3f");
+}
+
+TEST(ParseNamed, reads_kinds_and_names) {
+  auto text = [](const std::vector<std::string>& args) {
+    auto named = parse_named(args);
+    std::string all;
+    if (!named) return "error: " + named.error().text();
+    for (const auto& one : *named) all += std::string(one.kind->kind.resource) + (one.name.empty() ? "" : "/" + one.name) + " ";
+    return all;
+  };
+  EXPECT_EQ(text({"pods"}), "pods ");
+  EXPECT_EQ(text({"po", "a", "b"}), "pods/a pods/b ");
+  EXPECT_EQ(text({"pod/a", "svc/b"}), "pods/a services/b ");
+  EXPECT_EQ(text({"pods,svc"}), "pods services ");
+  EXPECT_EQ(text({"deployments.apps", "x"}), "deployments/x ");
+  EXPECT_NE(text({"all"}).find("deployments"), std::string::npos);
+  EXPECT_EQ(text({"pdos"}), "error: the server doesn't have a resource type \"pdos\"; did you mean \"pods\"?");
+  EXPECT_EQ(text({"zzzzzzzz"}), "error: the server doesn't have a resource type \"zzzzzzzz\"");
+  for (const auto& args : {std::vector<std::string>{}, {"pod/"}, {"/a"}, {"pod/a/b"}, {"pod/a", "b"}, {"pods", "pod/a"}})
+    EXPECT_TRUE(text(args).starts_with("error: ")) << text(args);
+}
+
+TEST_F(SessionTest, reads_documents_of_files_and_directories) {
+  std::string two = write("m/two.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n");
+  write("m/list.json", R"({"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"c"}}]})");
+  write("m/sub/deep.yml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: d}\n");
+  write("m/readme.txt", "not a manifest");
+  auto names = [](const std::vector<Document>& documents) {
+    std::string all;
+    for (const auto& document : documents) all += std::string(get_string(document.object, "metadata.name")) + " ";
+    return all;
+  };
+  auto documents = read_documents({two}, false);
+  ASSERT_TRUE(documents) << documents.error().text();
+  EXPECT_EQ(names(*documents), "a b ");
+  EXPECT_EQ((*documents)[0].source, two + ":1");
+  EXPECT_EQ((*documents)[1].kind->kind.kind, "Secret");
+  EXPECT_EQ(names(*read_documents({place_ + "/m"}, false)), "c a b ");
+  EXPECT_EQ(names(*read_documents({place_ + "/m"}, true)), "c d a b ");
+}
+
+TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
+  struct Row {
+    const char *text, *want;
+  };
+  for (const Row& row : {Row{"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", "line 4"}, Row{"a: b\n", ":1: Object 'apiVersion' is missing"}, Row{"apiVersion: v1\n", ":1: Object 'Kind' is missing"},
+                         Row{"- x\n", ":1: expected an object"}, Row{"apiVersion: v1\nkind: Pod\n---\napiVersion: v9\nkind: Pod\n", ":4: no matches for kind \"Pod\" in version \"v9\""}}) {
+    std::string path = write("bad.yaml", row.text);
+    auto documents = read_documents({path}, false);
+    ASSERT_FALSE(documents) << row.text;
+    EXPECT_NE(documents.error().text().find(path), std::string::npos) << documents.error().text();
+    EXPECT_NE(documents.error().text().find(row.want), std::string::npos) << documents.error().text();
+  }
+  EXPECT_EQ(read_documents({"/no/such.yaml"}, false).error().text(), "the path \"/no/such.yaml\" does not exist");
+  fs::create_directories(place_ + "/empty");
+  EXPECT_NE(read_documents({place_ + "/empty"}, false).error().text().find("no .yaml, .yml or .json files"), std::string::npos);
+}
+
+TEST(Suggestion, is_the_closest_or_none) {
+  EXPECT_EQ(suggestion("gte", {"get", "set", "delete"}), "get");
+  EXPECT_EQ(suggestion("desribe", {"describe", "delete"}), "describe");
+  EXPECT_EQ(suggestion("frobnicate", {"get", "set"}), "");
+  EXPECT_EQ(suggestion("", {"get"}), "");
+}
+
+TEST(MessageName, is_as_kubectl_says_it) {
+  EXPECT_EQ(message_name(schema::catalog().of(kPod), "a"), "pod/a");
+  EXPECT_EQ(message_name(schema::catalog().of(kDeployment), "a"), "deployment.apps/a");
+}
+
+}  // namespace
+}  // namespace coracle::ctl

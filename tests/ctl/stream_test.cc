@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A talk with a process in a container, this test being the server at the other end of a socket.
+#include "ctl/stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "runtime/base/fd.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::ctl {
+namespace {
+
+class PairSocket : public Session::Socket {
+ public:
+  explicit PairSocket(Fd fd) : fd_(std::move(fd)) {}
+  int fd() const override { return fd_.get(); }
+  Result<std::string> read() override {
+    char buffer[4096];
+    ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (got > 0) return std::string(buffer, size_t(got));
+    if (got < 0 && errno == EAGAIN) return std::string();
+    return Error(Code::unavailable, "closed");
+  }
+  Result<void> write(std::string_view bytes) override {
+    if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != ssize_t(bytes.size())) return Error(Code::unavailable, "broken");
+    return {};
+  }
+
+ private:
+  Fd fd_;
+};
+
+// An unmasked frame as a server sends it: a channel and its bytes.
+std::string frame(uint8_t channel, std::string_view bytes) {
+  std::string payload = std::string(1, char(channel)).append(bytes), head(1, char(0x82));
+  if (payload.size() < 126) head += char(payload.size());
+  else head.append(1, char(126)).append(1, char(payload.size() >> 8)).append(1, char(payload.size() & 255));
+  return head + payload;
+}
+
+// What the client sent next, unmasked: channel and bytes. Short frames only.
+std::string next_from_client(const Fd& server) {
+  unsigned char head[6];
+  if (::recv(server.get(), head, sizeof head, MSG_WAITALL) != sizeof head) return "gone";
+  EXPECT_EQ(head[0], 0x82);
+  EXPECT_TRUE(head[1] & 0x80) << "clients mask";
+  std::string payload(head[1] & 0x7f, '\0');
+  EXPECT_EQ(::recv(server.get(), payload.data(), payload.size(), MSG_WAITALL), ssize_t(payload.size()));
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = char(payload[i] ^ head[2 + i % 4]);
+  return payload;
+}
+
+struct Talk {
+  Talk() {
+    auto pair = sys::make_socketpair(SOCK_STREAM);
+    client = std::make_unique<PairSocket>(std::move(pair->first));
+    server = std::move(pair->second);
+    ends.on_stdout = [this](std::string_view bytes) -> Result<void> { return stdout_text.append(bytes), Result<void>(); };
+    ends.on_stderr = [this](std::string_view bytes) -> Result<void> { return stderr_text.append(bytes), Result<void>(); };
+  }
+  void say(const std::string& bytes) { ASSERT_EQ(::send(server.get(), bytes.data(), bytes.size(), 0), ssize_t(bytes.size())); }
+  std::unique_ptr<PairSocket> client;
+  Fd server;
+  StreamEnds ends;
+  std::string stdout_text, stderr_text;
+};
+
+constexpr const char* kExit3 = R"({"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}})";
+
+TEST(Stream, sorts_channels_and_gives_the_exit_code) {
+  Talk talk_;
+  talk_.say(frame(1, "") + frame(1, "out ") + frame(2, "err") + frame(1, std::string(300, 'x')) + frame(3, kExit3) + std::string("\x88\x00", 2));
+  auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
+  ASSERT_TRUE(code) << code.error().text();
+  EXPECT_EQ(*code, 3);
+  EXPECT_EQ(talk_.stdout_text, "out " + std::string(300, 'x'));
+  EXPECT_EQ(talk_.stderr_text, "err");
+}
+
+TEST(Stream, sends_its_input_and_its_end) {
+  Talk talk_;
+  auto pipe = sys::make_pipe();
+  ASSERT_TRUE(sys::write_all(pipe->write, "hello"));
+  pipe->write.reset();
+  talk_.ends.input = pipe->read.get();
+  std::string first, second;
+  std::jthread server([&] {
+    first = next_from_client(talk_.server);
+    second = next_from_client(talk_.server);
+    talk_.say(frame(3, R"({"status":"Success"})"));
+    talk_.server.reset();
+  });
+  auto code = talk(*talk_.client, {.pod = "p", .command = {"cat"}, .use_stdin = true}, talk_.ends);
+  server.join();
+  EXPECT_EQ(first, std::string("\0hello", 6));
+  EXPECT_EQ(second, std::string("\xff\0", 2));
+  ASSERT_TRUE(code);
+  EXPECT_EQ(*code, 0);
+}
+
+TEST(Stream, answers_pings) {
+  Talk talk_;
+  std::string answer;
+  std::jthread server([&] {
+    talk_.say(std::string("\x89\x02hi", 4));
+    unsigned char bytes[8];
+    ASSERT_EQ(::recv(talk_.server.get(), bytes, sizeof bytes, MSG_WAITALL), 8);
+    EXPECT_EQ(bytes[0], 0x8a);
+    answer = {char(bytes[6] ^ bytes[2]), char(bytes[7] ^ bytes[3])};
+    talk_.say(frame(3, R"({"status":"Success"})") + std::string("\x88\x00", 2));
+  });
+  EXPECT_TRUE(talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends));
+  server.join();
+  EXPECT_EQ(answer, "hi");
+}
+
+TEST(Stream, says_when_the_connection_breaks) {
+  Talk talk_;
+  talk_.say(frame(1, "half"));
+  talk_.server.reset();
+  auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().code(), Code::unavailable);
+  Talk closed;
+  closed.say(std::string("\x88\x00", 2));
+  code = talk(*closed.client, {.pod = "p", .command = {"x"}}, closed.ends);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().text(), "the connection ended before the process did");
+}
+
+TEST(Stream, stops_when_its_output_has_nowhere_to_go) {
+  Talk talk_;
+  talk_.ends.on_stdout = [](std::string_view) -> Result<void> { return Error(Code::internal, "disk full"); };
+  talk_.say(frame(1, "x"));
+  auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().text(), "disk full");
+}
+
+TEST(StreamEnd, is_read_from_the_error_channel) {
+  EXPECT_EQ(read_stream_end(R"({"status":"Success"})").exit_code, 0);
+  EXPECT_EQ(read_stream_end(kExit3).exit_code, 3);
+  EXPECT_EQ(read_stream_end(R"({"status":"Failure","reason":"NonZeroExitCode"})").exit_code, 1);
+  EXPECT_EQ(read_stream_end(R"({"status":"Failure","reason":"InternalError","message":"no such program"})").failure->text(), "no such program");
+  EXPECT_EQ(read_stream_end("plain words").failure->text(), "plain words");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
