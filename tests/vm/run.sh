@@ -23,7 +23,7 @@ done
 
 T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-vm.XXXXXX")
 finish() {
-  "$here/vm.py" cut "$T" 2>/dev/null
+  for machine in "$T" "$T"/cut-*; do [ ! -e "$machine/pid" ] || "$here/vm.py" cut "$machine" 2>/dev/null; done
   if [ "$failures" -gt 0 ]; then echo "# the console's end:"; tail -n 20 "$T/console.log" 2>/dev/null | sed 's/^/# /'; fi
   rm -rf "$T"
 }

@@ -46,11 +46,12 @@ rootfs() {  # rootfs DIRECTORY: a root file system of one static program
   for applet in sh cat date httpd sleep sync tail; do ln -sf busybox "$1/bin/$applet"; done
   echo 'root:x:0:0:root:/:/bin/sh' >"$1/etc/passwd"
 }
-# "whole NAME" for each image of ours whose layer is on the disk as it was packed, to the byte.
+# "whole NAME" for each image of ours whose layer is on the disk as it was packed, to the byte; "half-made" what else there is.
 whole_images() {
-  local round
-  for round in /var/lib/coracle/runtime/layers/*/diff/round; do
+  local round images=/var/lib/coracle/runtime/images
+  for round in "$images"/layers/*/diff/round; do
     [ -e "$round" ] && cmp -s "${round%/round}/bin/busybox" /bin/busybox && echo "whole localhost/cut:$(cat "$round")"
   done
-  find /var/lib/coracle/runtime/staging /var/lib/coracle/runtime/partial -mindepth 1 -maxdepth 1 -printf 'half-made %p\n' 2>/dev/null
+  [ -d "$images/staging" ] || echo "damaged: there is no $images/staging"
+  find "$images/staging" "$images/partial" -mindepth 1 -maxdepth 1 -printf 'half-made %p\n' 2>/dev/null
 }
