@@ -58,17 +58,42 @@ for target in json.load(sys.stdin):
         for name in target["filename"]: print(os.path.relpath(name, sys.argv[1]))' "$build"
 }
 
+# As many compilers at once as there are cores, but no more than fit into the memory: each takes up to 600 MB.
+compilers() {
+  local cores fitting
+  cores=$(nproc)
+  fitting=$(awk '/^MemAvailable:/ {print int($2 / 1024 / 600)}' /proc/meminfo)
+  [ "${fitting:-0}" -ge 1 ] || fitting=1
+  echo $((fitting < cores ? fitting : cores))
+}
+
+# Of ninja's "[done/all] …" lines, one per tenth.
+show_progress() {
+  local line tenth shown=0
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    tenth=$((BASH_REMATCH[1] * 10 / BASH_REMATCH[2]))
+    [ "$tenth" -gt "$shown" ] || continue
+    shown=$tenth
+    echo "  ${shown}0 %"
+  done
+}
+
 compile() {
-  local log started=$SECONDS
+  local log jobs failed=0 started=$SECONDS
   log=$(mktemp)
-  if [ -f "$build/build.ninja" ]; then meson configure "$build" --prefix=/usr >"$log" 2>&1
-  else meson setup "$build" --prefix=/usr >"$log" 2>&1
+  jobs=$(compilers)
+  if [ ! -f "$build/build.ninja" ]; then
+    echo "compiling with $jobs of $(nproc) cores; the first time this takes about 15 minutes of a PC's core, on a small board an hour or more"
+    meson setup "$build" --prefix=/usr >"$log" 2>&1
+  else  # what is new in the source becomes known before targets() asks; another meson's directory is made anew
+    meson setup --reconfigure "$build" --prefix=/usr >"$log" 2>&1 || meson setup --wipe "$build" --prefix=/usr >"$log" 2>&1
   fi || { tail -n 40 "$log" >&2; rm -f "$log"; die "meson could not set up $build (above)"; }
   # shellcheck disable=SC2046  # a list of targets
-  ninja -C "$build" $(targets) >"$log" 2>&1 ||
-    { grep -v '^\[' "$log" | tail -n 60 >&2; rm -f "$log"; die "the build failed (above)"; }
-  rm -f "$log"
+  ninja -C "$build" -j "$jobs" $(targets) 2>&1 | tee "$log" | show_progress || failed=1
   [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$build"
+  [ "$failed" = 0 ] || { grep -v '^\[' "$log" | tail -n 60 >&2; rm -f "$log"; die "the build failed (above)"; }
+  rm -f "$log"
   echo "built in $((SECONDS - started)) s"
 }
 
@@ -88,11 +113,16 @@ install_completion() {  # install_completion SHELL FILE
   printf '%s\n' "$text" >"$2"
 }
 
+check_config() {  # check_config PROGRAM
+  [ ! -e /etc/coracle/config.yaml ] || "$1" --config /etc/coracle/config.yaml --check-config ||
+    die "/etc/coracle/config.yaml is not accepted (above); nothing was changed: correct it and run this again"
+}
+
 install_files() {
+  check_config "$build/daemon/coracled"  # before what runs is replaced by what would not start
   meson install -C "$build" --no-rebuild --quiet
   mkdir -p /etc/coracle/manifests /var/log/pods
   [ -e /etc/coracle/config.yaml ] || cp /usr/share/coracle/config.example.yaml /etc/coracle/config.yaml
-  coracled --config /etc/coracle/config.yaml --check-config || die "/etc/coracle/config.yaml is not accepted (above)"
   install_completion bash /usr/share/bash-completion/completions/coraclectl
   install_completion zsh /usr/share/zsh/vendor-completions/_coraclectl
   install_completion fish /usr/share/fish/vendor_completions.d/coraclectl.fish
@@ -188,6 +218,9 @@ make_busybox_image() {
   ctl image pack "$dir" localhost/busybox:latest --cmd sh
 }
 
+# Not with the static busybox of the host: its look-up of names crashes beside a C library newer than the one in it.
+fetch() { python3 -c 'import sys, urllib.request as u; print(u.urlopen("http://" + sys.argv[1], timeout=10).read().decode(), end="")' "$1"; }
+
 run_hello() {
   local dir started ms pod address
   say "hello: an image from busybox-static, a Deployment with 2 replicas, a Service, a ConfigMap"
@@ -205,17 +238,17 @@ run_hello() {
   say "\$ coraclectl logs $pod --tail=1"
   ctl logs "$pod" --tail=1
   address=$(ctl get service hello -o 'jsonpath={.spec.clusterIP}')
-  say "\$ wget -qO- http://$address"
-  busybox wget -qO- -T 10 "http://$address" || die "the Service does not answer"
+  say "http://$address, the Service's address, answers:"
+  fetch "$address" || die "the Service does not answer"
   say "From apply to both pods ready: $ms ms."
   cat <<NEXT
 
-What next:
+What next (as root, or with sudo):
   coraclectl scale deployment/hello --replicas=4 && coraclectl get pods -w
   coraclectl exec -it deploy/hello -- sh
   coraclectl delete -f /usr/share/coracle/hello.yaml
   coraclectl doctor                 what this machine can and cannot do
-  kubectl --kubeconfig $kubeconfig get all -A
+  KUBECONFIG=$kubeconfig            lets any kubectl do the same
 NEXT
 }
 

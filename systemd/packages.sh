@@ -39,11 +39,12 @@ if [ "$(id -u)" -ne 0 ]; then
   echo "packages.sh: these are missing, and only root can install them: apt-get install$missing" >&2
   exit 1
 fi
-echo "installing:$missing"
+echo "installing from Debian (some minutes, the first time):$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
+# Waits for another apt: a machine just booted may be upgrading itself. The lists may be missing or out of date.
+apt() { apt-get -q -o DPkg::Lock::Timeout=600 "$@" >>"$log" 2>&1; }
 # shellcheck disable=SC2086  # a list of words
-apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1 ||
-  { apt-get update -q >>"$log" 2>&1 && apt-get install -y -q --no-install-recommends $missing >>"$log" 2>&1; } ||
+apt install -y --no-install-recommends $missing || { apt update && apt install -y --no-install-recommends $missing; } ||
   { tail -n 15 "$log" >&2; echo "packages.sh: apt could not install what is missing (above)" >&2; rm -f "$log"; exit 1; }
 rm -f "$log"
