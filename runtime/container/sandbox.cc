@@ -377,6 +377,7 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
     exit.started = container.started;
     exit.finished = wall(state.finished_ns);
     container.exit = exit;
+    container.ended->store(exit.exit_code);
   });
 }
 

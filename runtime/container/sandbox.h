@@ -4,6 +4,7 @@
 // long, so that looking at a sandbox does not wait for a launch in it.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
     int pid = 0;
     WallTime started;
     std::optional<ExitStatus> exit;
+    // Its exit code once it has one, for attachments: they may outlive this record and the whole sandbox.
+    std::shared_ptr<std::atomic<int>> ended = std::make_shared<std::atomic<int>>(-1);
   };
   struct Known {
     bool is_alive = false;

@@ -89,9 +89,9 @@ class RunningExec : public Exec {
 // Somebody who follows a container's own streams. Lets go when destroyed, and touches nothing.
 class Attached : public Exec {
  public:
-  Attached(std::shared_ptr<Sandbox> sandbox, std::string container_id, Fd in, Fd out, Fd err, Fd terminal, Fd pidfd)
+  Attached(std::shared_ptr<Sandbox> sandbox, std::shared_ptr<std::atomic<int>> exit_code, Fd in, Fd out, Fd err, Fd terminal, Fd pidfd)
       : sandbox_(std::move(sandbox)),
-        container_id_(std::move(container_id)),
+        exit_code_(std::move(exit_code)),
         stdin_(std::move(in)),
         stdout_(std::move(out)),
         stderr_(std::move(err)),
@@ -112,9 +112,9 @@ class Attached : public Exec {
     TRY(sys::epoll_add(epoll, pidfd_, 1, 1));
     while (true) {
       if (stop.stop_requested()) return Error(Code::cancelled, "wait was cancelled");
-      for (const ContainerState& each : sandbox_->state().containers)
-        if (each.id == container_id_ && each.exit) return each.exit->exit_code;
-      if (!sandbox_->is_alive()) return Error(Code::unavailable, "the sandbox is dead");
+      bool alive = sandbox_->is_alive();  // asked first: who removes a sandbox has seen its exits
+      if (int code = exit_code_->load(); code >= 0) return code;
+      if (!alive) return Error(Code::unavailable, "the sandbox is dead");
       auto ready = TRY(sys::epoll_wait(epoll, std::nullopt));
       bool has_ended = false;
       for (const sys::Ready& each : ready) has_ended |= each.key == 1;
@@ -126,7 +126,7 @@ class Attached : public Exec {
 
  private:
   std::shared_ptr<Sandbox> sandbox_;
-  std::string container_id_;
+  std::shared_ptr<std::atomic<int>> exit_code_;
   Fd stdin_, stdout_, stderr_, terminal_, pidfd_;
 };
 
@@ -439,12 +439,14 @@ Result<std::unique_ptr<Exec>> Sandbox::attach(const std::string& id, bool use_st
   std::lock_guard lock(operations_);
   Fd pidfd;
   bool has_terminal = false;
+  std::shared_ptr<std::atomic<int>> exit_code;
   TRY(known_.with([&](Known& known) -> Result<void> {
     auto found = known.containers.find(id);
     if (found == known.containers.end() || !found->second.is_started) return no_container(id);
     if (!found->second.is_running) return Error(Code::conflict, "container " + id + " is not running");
     has_terminal = found->second.record.process.terminal;
     pidfd = TRY(sys::duplicate(found->second.pidfd));
+    exit_code = found->second.ended;
     return {};
   }));
   sys::Pipe out = TRY(sys::make_pipe());
@@ -461,7 +463,7 @@ Result<std::unique_ptr<Exec>> Sandbox::attach(const std::string& id, bool use_st
   } else if (!answer.fds.empty() && use_stdin) {
     input = std::move(answer.fds[0]);
   }
-  return std::unique_ptr<Exec>(std::make_unique<Attached>(shared_from_this(), id, std::move(input), std::move(out.read),
+  return std::unique_ptr<Exec>(std::make_unique<Attached>(shared_from_this(), std::move(exit_code), std::move(input), std::move(out.read),
                                                           std::move(err.read), std::move(terminal), std::move(pidfd)));
 }
 

@@ -254,6 +254,21 @@ TEST_F(LifeLive, attach_follows_output_and_feeds_input) {
   EXPECT_EQ(house_->output("app-0"), "early\ngot one\ngot two\nend\n");
 }
 
+TEST_F(LifeLive, an_attachment_knows_the_exit_code_of_a_container_that_is_removed_with_its_sandbox) {
+  ContainerSpec spec = house_->shell("app-0", "read line; exit 4");
+  spec.open_stdin = true;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  auto attached = runtime().attach("pod", "app-0", true);
+  ASSERT_TRUE(attached.ok()) << attached.error().text();
+  Fd in = (*attached)->take_stdin();
+  ASSERT_OK(sys::write_all(in, "go\n"));
+  EXPECT_EQ(wait("app-0"), 4);
+  ASSERT_OK(runtime().remove_sandbox("pod"));
+  auto code = (*attached)->wait({});
+  ASSERT_TRUE(code.ok()) << code.error().text();
+  EXPECT_EQ(*code, 4);
+}
+
 TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leaves_stops_nothing) {
   ContainerSpec spec = house_->shell("app-0", "read line; seq 1 50000");
   spec.open_stdin = true;
