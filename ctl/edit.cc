@@ -55,16 +55,18 @@ Result<json::object> image_patch(const json::value& object, const schema::KindIn
   for (const auto& change : changes) {
     if (!change.value) return Error(Code::bad_request, "expected CONTAINER=IMAGE, got " + coracle::quoted(change.key + "-"));
     bool known = change.key == "*";
+    std::vector<std::string> names;
     for (const char* list : {"containers", "initContainers"})
       for (const auto& container : get_array(object, std::string(pod_spec_path(kind)) + "." + list)) {
         std::string name(get_string(container, "name"));
+        names.push_back(name);
         if (change.key != "*" && change.key != name) continue;
         known = true;
         if (get_string(container, "image") == *change.value) continue;
         if (!spec.contains(list)) spec[list] = json::array();
         spec[list].as_array().push_back(json::object{{"name", name}, {"image", *change.value}});
       }
-    if (!known) return Error(Code::not_found, "unable to find container named " + coracle::quoted(change.key));
+    if (!known) return Error(Code::not_found, "unable to find container named " + coracle::quoted(change.key) + "; there are: " + join(names, ", "));
   }
   return spec;
 }

@@ -71,6 +71,8 @@ std::string explain(const CLI::App& app, const std::vector<std::string>& words, 
       if (word == name) close = instead;
     return "error: unknown command " + coracle::quoted(word) + " for \"coraclectl" + path + "\"\n" + close + help;
   }
+  if (size_t colon = said.find(": "); colon != said.npos && said.find(" required ") != said.npos && said.ends_with(" missing"))
+    return "error: flag needs an argument: " + said.substr(0, colon) + "\n" + help;
   return "error: " + said + "\n" + help;
 }
 

@@ -150,7 +150,9 @@ Result<int> run(Commands& commands, const WaitFlags& flags) {
     }
   }
   if (wanted.empty()) return Error(Code::not_found, "no matching resources found");
+  bool may_be_absent = flags.condition == "delete" || flags.condition == "create";
   for (const auto& [one, ns] : wanted) {
+    if (!may_be_absent) TRY(session->json({.path = session->path(*one.kind, one.kind->kind.namespaced ? ns : "", one.name)}));  // a misspelt name is told at once
     TRY(wait_until(*session, *one.kind, one.kind->kind.namespaced ? ns : "", one.name, timeout, look));
     out(message_name(*one.kind, one.name) + (flags.condition == "delete" ? " deleted\n" : " condition met\n"));
   }

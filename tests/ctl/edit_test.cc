@@ -53,7 +53,7 @@ TEST(Edit, images_by_container_or_all) {
   EXPECT_EQ(text({"*=x:1"}), R"({"containers":[{"name":"b","image":"x:1"}]})");
   EXPECT_EQ(text({"i=z", "b=z"}), R"({"initContainers":[{"name":"i","image":"z"}],"containers":[{"name":"b","image":"z"}]})");
   EXPECT_EQ(text({"a=x:1"}), "{}");
-  EXPECT_EQ(text({"c=x"}), "unable to find container named \"c\"");
+  EXPECT_EQ(text({"c=x"}), "unable to find container named \"c\"; there are: a, b, i");
   EXPECT_EQ(text({"a-"}), "expected CONTAINER=IMAGE, got \"a-\"");
   json::value deployment = *parse_json(R"({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"x"}]}}}})");
   EXPECT_EQ(to_text(*image_patch(deployment, schema::catalog().of(kDeployment), changes_of({"a=y"}))), R"({"containers":[{"name":"a","image":"y"}]})");

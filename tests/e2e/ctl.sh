@@ -125,6 +125,8 @@ expect_fail "events --types" 'Normal or Warning' c events --types=Loud
 expect "replace" "configmap/cfg replaced" c replace -f "$T/cfg.yaml"
 expect_fail "replace what is not there" 'configmaps "none" not found' eval "sed 's/name: cfg/name: none/' $T/cfg.yaml | c replace -f -"
 expect "wait --for=jsonpath" "pod/cat condition met" eval "c wait --for=jsonpath='{.status.phase}'=Succeeded pod/cat --timeout=20s"
+expect_fail "wait: what is not there is told at once" 'NotFound' c wait --for=condition=Ready pod/none --timeout=30s
+expect_fail "a flag without its argument" 'flag needs an argument: --filename' c apply -f
 expect_fail "wait: time is up" 'timed out waiting' c wait --for=condition=Nope pod/cat --timeout=1s
 expect_match "a token for a ServiceAccount" '^ey' c create token default
 check "delete --all" c delete pods --all --grace-period=0 --force --timeout=30s
