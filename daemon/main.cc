@@ -102,6 +102,8 @@ registry::Ranges ranges_of(const Config& config) {
 
 engine::Options engine_options(bool set_aside_damaged = false) {
   engine::Options options;
+  options.window_events_max = 2048;  // what a client that comes back within minutes goes on from, on a small machine
+  options.window_bytes_max = 1 << 20;
   options.set_aside_damaged = set_aside_damaged;
   options.find_kind = [](std::string_view group, std::string_view resource) -> const Kind* {
     for (const auto& info : schema::catalog().kinds())

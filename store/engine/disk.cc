@@ -19,7 +19,7 @@ constexpr int64_t kLayout = 1;
 // EXCLUSIVE: nobody else reads the file, so the log's index needs no shared memory and a second daemon is refused.
 // The log is folded back into the file every 1000 pages and cut to 4 MiB: it cannot grow without limit.
 constexpr const char* kSettings =
-    "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; PRAGMA cache_size=-512; PRAGMA mmap_size=0;"
+    "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; PRAGMA cache_size=-128; PRAGMA mmap_size=0;"
     "PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=4194304;"
     "PRAGMA trusted_schema=OFF;";
 

@@ -106,7 +106,13 @@ start_daemon() {
   until_true "${1:-20}" ready || { echo "Bail out! coracled is not ready:"; tail -n 40 "$T/coracled.log"; exit 1; }
 }
 kill_daemon() { kill -KILL "$daemon_pid" 2>/dev/null; wait "$daemon_pid" 2>/dev/null; daemon_pid=; }
-stop_daemon() { [ -z "$daemon_pid" ] || { kill -TERM "$daemon_pid" 2>/dev/null; wait "$daemon_pid" 2>/dev/null; daemon_pid=; }; }
+stop_daemon() {
+  [ -n "$daemon_pid" ] || return 0
+  kill -TERM "$daemon_pid" 2>/dev/null
+  wait "$daemon_pid" 2>/dev/null
+  until_true 20 sh -c '! kill -0 "$1"' - "$daemon_pid"  # when it is not a child of this shell
+  daemon_pid=
+}
 
 make_busybox() {  # an image out of Debian's busybox-static
   local dir=$T/rootfs
