@@ -88,7 +88,7 @@ Result<int> run(Commands& commands, const DeleteFlags& flags) {
       if (!answer) {
         if (answer.error().code() == Code::not_found && flags.ignore_not_found) continue;
         if (doomed.size() == 1) return answer.take_error();
-        std::fprintf(stderr, "Error from server (NotFound): %s\n", answer.error().text().c_str());
+        print_failure(answer.error());
         ++failures;
         continue;
       }

@@ -37,7 +37,7 @@ struct Tried {
 struct Settings {  // of config.yaml, as far as the doctor needs them; the defaults are the daemon's
   std::string file = "/etc/coracle/config.yaml";
   std::string state_dir = "/var/lib/coracle", pod_cidr = "10.244.0.0/24", cluster_dns = "10.96.0.10";
-  std::string pause_program = "/usr/libexec/coracle/coracle-pause", node_name;
+  std::string pause_program = "/usr/libexec/coracle/coracle-pause", image_program = "/usr/libexec/coracle/coracle-image", node_name;
   uint16_t port = 6443;
 };
 
@@ -100,7 +100,8 @@ struct Listener {
 };
 
 struct DaemonFacts {
-  bool installed = false, pause_installed = false;
+  bool installed = false;
+  std::vector<std::string> missing;  // of the programs it starts
   bool running = false;
   bool with_systemd = false;  // systemd is PID 1 here
   Tried ready;

@@ -359,8 +359,10 @@ void check_daemon(const Facts& facts, Findings& findings) {
     say(findings, Level::fail, "coracled", "does not run",
         daemon.with_systemd ? "sudo systemctl enable --now coracled; when it ends again: sudo journalctl -u coracled -n 50" : "sudo coracled --config " + facts.settings.file);
   }
-  if (daemon.installed && !daemon.pause_installed)
-    say(findings, Level::fail, "coracled", facts.settings.pause_program + " is missing: no pod can start", "install again: sudo systemd/install.sh; or set pauseProgram: in " + facts.settings.file);
+  if (daemon.installed)
+    for (const std::string& program : daemon.missing)
+      say(findings, Level::fail, "coracled", program + " is missing: " + (program == facts.settings.pause_program ? "no pod can start" : "no image can be pulled"),
+          "install again: sudo systemd/install.sh; or set pauseProgram: and imageProgram: in " + facts.settings.file);
   for (const auto& condition : daemon.conditions) {
     std::string type(get_string(condition, "type"));
     bool bad = (get_string(condition, "status") == "True") == (type != "Ready");

@@ -285,7 +285,8 @@ DaemonFacts read_daemon(Commands& commands, const Facts& facts) {
   std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const std::string& directory : {own, std::string("/usr/bin"), std::string("/usr/local/bin")})
     daemon.installed |= sys::exists(directory + "/coracled");
-  daemon.pause_installed = sys::exists(facts.settings.pause_program);
+  for (const std::string& program : {facts.settings.pause_program, facts.settings.image_program})
+    if (!sys::exists(program)) daemon.missing.push_back(program);
   daemon.running = facts.programs.contains("coracled");
   daemon.with_systemd = sys::exists("/run/systemd/system");
   ask_api(commands, facts, daemon);
@@ -338,6 +339,7 @@ Result<Settings> parse_settings(std::string_view yaml_text, Settings defaults) {
   take("podCIDR", defaults.pod_cidr);
   take("clusterDNS", defaults.cluster_dns);
   take("pauseProgram", defaults.pause_program);
+  take("imageProgram", defaults.image_program);
   take("nodeName", defaults.node_name);
   int64_t port = get_int(root, "port", defaults.port);
   if (port < 0 || port > 65535) return Error(Code::invalid, "port: " + std::to_string(port) + " is no port number");

@@ -257,7 +257,7 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
         if (!one) {
           if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
           if (target.names.size() == 1 && !several) return one.take_error();
-          std::fprintf(stderr, "Error from server (%s): %s\n", "NotFound", one.error().text().c_str());
+          print_failure(one.error());
           failed = true;
           continue;
         }
@@ -304,7 +304,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
       if (!one) {
         if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
         if (targets.size() == 1 && target.names.size() == 1) return one.take_error();
-        std::fprintf(stderr, "Error from server: %s\n", one.error().text().c_str());
+        print_failure(one.error());
         failed = true;
         continue;
       }

@@ -28,7 +28,7 @@ Facts healthy_machine() {
   facts.host_name = "shop";
   facts.programs = {"systemd", "coracled"};
   facts.listeners = {{"tcp", "127.0.0.1", 6443, "coracled"}};
-  facts.daemon = {.installed = true, .pause_installed = true, .running = true, .with_systemd = true, .ready = {Tried::works, ""}, .server = "https://127.0.0.1:6443",
+  facts.daemon = {.installed = true, .missing = {}, .running = true, .with_systemd = true, .ready = {Tried::works, ""}, .server = "https://127.0.0.1:6443",
                   .conditions = parse_json(R"([{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}])")->as_array(), .node = "shop"};
   return facts;
 }
@@ -118,7 +118,8 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"not ready", [](Facts& f) { f.daemon.ready = {Tried::fails, "timed out"}; }, "coracled", Level::fail, "timed out", "journalctl -u coracled"},
            Row{"not running", [](Facts& f) { f.daemon.running = false, f.daemon.ready = {Tried::fails, "refused"}; }, "coracled", Level::fail, "does not run", "enable --now"},
            Row{"not installed", [](Facts& f) { f.daemon = {}; }, "coracled", Level::warn, "not installed", "install.sh"},
-           Row{"no pause", [](Facts& f) { f.daemon.pause_installed = false; }, "coracled", Level::fail, "coracle-pause is missing", "install"},
+           Row{"no pause", [](Facts& f) { f.daemon.missing = {f.settings.pause_program}; }, "coracled", Level::fail, "coracle-pause is missing: no pod can start", "install"},
+           Row{"no image worker", [](Facts& f) { f.daemon.missing = {f.settings.image_program}; }, "coracled", Level::fail, "coracle-image is missing: no image", "install"},
            Row{"the node complains", [](Facts& f) { f.daemon.conditions = parse_json(R"([{"type":"DiskPressure","status":"True","message":"disk is full"}])")->as_array(); },
                "node", Level::warn, "DiskPressure: disk is full", "describe node shop"},
            Row{"the settings", [](Facts& f) { f.settings_error = "line 3: tab"; }, "settings", Level::fail, "line 3", "--check-config"},
