@@ -18,8 +18,14 @@ void expect_json(const json::value& got, std::string_view want) {
   EXPECT_TRUE(json_equal(got, *parsed)) << to_text(got) << "\nwant " << want;
 }
 
+struct Scratch {  // a directory, gone with the program
+  std::string path = testing::TempDir() + "/ctl-generate-" + std::to_string(::getpid());
+  ~Scratch() { std::filesystem::remove_all(path); }
+};
+
 std::string scratch(const std::string& name, std::string_view text) {
-  std::string directory = testing::TempDir() + "/ctl-generate-" + std::to_string(::getpid());
+  static const Scratch place;
+  const std::string& directory = place.path;
   std::filesystem::create_directories(directory);
   std::ofstream(directory + "/" + name, std::ios::binary) << text;
   return directory + "/" + name;
