@@ -3,8 +3,9 @@
 # Runs the tests: installs what they need from Debian by name, builds, runs, and ends with the line
 # "N passed, N failed, N skipped". What cannot run on this machine is skipped by name, with the reason.
 #
-#   sudo tests/run.sh            unit, live and end-to-end tests and the fuzzers' corpus, about 20 minutes on 2 cores
-#   sudo tests/run.sh --long     adds the sanitizers, the virtual machine with its power cuts, and the benchmarks
+#   sudo tests/run.sh            unit, live and end-to-end tests, the fuzzers' corpus, and a virtual machine with a few power cuts;
+#                                about 20 minutes on 2 cores
+#   sudo tests/run.sh --long     adds the sanitizers, hundreds of power cuts, and the benchmarks
 #        tests/run.sh --unit     unit tests only, seconds once built
 #        tests/run.sh --only P   only the parts whose name matches P: unit live e2e sanitize vm fuzz tsan bench
 set -uo pipefail
@@ -17,7 +18,7 @@ while [ $# -gt 0 ]; do
     --long) long=1 ;;
     --unit) only=unit ;;
     --only) only=${2:?--only needs a name}; shift ;;
-    -h|--help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
   esac
   shift
@@ -136,7 +137,10 @@ if [ "$only" = sanitize ] || { [ "$long" = 1 ] && wants sanitize; }; then
   fi
 fi
 
-if [ "$only" = vm ] || { [ "$long" = 1 ] && wants vm; }; then say "virtual machine: systemd, cgroup v2, power cuts"; run vm 2400 env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"; fi
+if wants vm; then
+  say "virtual machine: systemd, cgroup v2, power cuts"
+  run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
+fi
 
 if [ "$only" = tsan ] || [ "$long" = 1 ] && wants tsan; then
   say "sanitize: threads"

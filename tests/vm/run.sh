@@ -3,7 +3,7 @@
 # The installed service in a machine of its own: Debian with systemd and cgroup v2 under qemu, which emulates every instruction.
 # It boots, runs the hello manifest, holds limits, outlives its daemon, stops in good order, comes back after a reboot, and after
 # power cuts with everything it had acknowledged. TAP; skipped as a whole, with the reason, where there is no qemu.
-# About five minutes on 2 cores; the first time, two more for the machine's Debian.
+# Some minutes on 2 cores of its own, twenty where others keep them busy; the first time, a few more for the machine's Debian.
 #   CORACLE_BUILD_DIR   the build (default: build)      CORACLE_VM_FILES   or a tree of installed files
 #   CORACLE_LONG=1      hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many)
 set -uo pipefail
