@@ -176,7 +176,8 @@ start_daemon() {
 wait_ready() {
   local end=$((SECONDS + ready_seconds))
   until [ -s "$kubeconfig" ] && ctl get nodes 2>/dev/null | grep -qw Ready; do
-    if ! with_systemd && ! direct_pid >/dev/null; then
+    # Not direct_pid: for a moment what becomes coracled is still a shell.
+    if ! with_systemd && [ ! -d "/proc/$(cat "$pid_file")" ]; then
       tail -n 30 "$daemon_log" >&2
       die "coracled ended (its log is above)"
     fi
@@ -248,7 +249,7 @@ What next (as root, or with sudo):
   coraclectl exec -it deploy/hello -- sh
   coraclectl delete -f /usr/share/coracle/hello.yaml
   coraclectl doctor                 what this machine can and cannot do
-  KUBECONFIG=$kubeconfig            lets any kubectl do the same
+  KUBECONFIG=$kubeconfig kubectl get all -A      any kubectl does the same
 NEXT
 }
 
