@@ -19,5 +19,7 @@ for round in $(seq "$rounds"); do
   echo "$out" | grep -v '^pid '
   daemon_pid=$(awk '$1 == "pid" {print $2}' <<<"$out")
 done
-containers > "$T/after"
+# A status that was not on the disk yet when the daemon was killed is observed again: that takes a moment, and is awaited.
+same() { containers > "$T/after" && cmp -s "$T/before" "$T/after"; }
+until_true 20 same
 check "no pod was touched" diff "$T/before" "$T/after"
