@@ -222,7 +222,8 @@ for ((round = 1; judged < cuts; round++)); do
   "$here/vm.py" cut "$T"
   for copy in "${copies[@]}"; do judge_copy "$copy"; done
   boot
-  there=$(on 300 'until_true 250 ready >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
+  # Its address comes after the daemon, which then starts anew: what is asked in between is refused.
+  there=$(on 300 'until_true 150 eval "coraclectl get nodes -o wide | grep -w Ready | grep -qw 10.0.2.15" >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
   judge "$T/acks" "$there" || { diagnose; break; }
   last=$(acknowledged "$T/acks" | awk '$1 == "image" {print $2}' | sort -V | tail -n 1)
   [ -z "$last" ] || run_image "$round" "$last" || diagnose
