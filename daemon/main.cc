@@ -242,8 +242,8 @@ class House {
     settled_ = false;
     scheduler_.reset();
     controllers_.reset();
+    if (agent_) agent_->stop();  // before the server: who follows a silent log is woken by the agent
     if (server_) server_->stop();
-    if (agent_) agent_->stop();
     if (network_) network_->stop();
   }
 

@@ -65,6 +65,15 @@ printf 'nodeName: edge\nserviceCidr: 10.96.0.0/16\n' >"$T/config3.yaml"
 expect_fail "an unknown field of the configuration is named" 'serviceCidr' "$coracled" --config "$T/config3.yaml" --check-config
 expect_fail "a configuration that is not there is named" "nowhere.yaml.*No such file" "$coracled" --config "$T/nowhere.yaml" --check-config
 
+# ---- who holds on ----
+
+k logs -f keeper >/dev/null 2>&1 & k get pods -w >/dev/null 2>&1 & k exec keeper -- sleep 90000 >/dev/null 2>&1 &
+sleep 1  # they are served by then
+kill -TERM "$daemon_pid"
+check "followers of a silent log, a watch and an exec do not hold up a stop" until_true 8 eval '! kill -0 "$daemon_pid"'
+wait "$daemon_pid" 2>/dev/null; daemon_pid=
+start_daemon
+
 # ---- a full disk ----
 
 c create configmap before --from-literal=a=b >/dev/null
