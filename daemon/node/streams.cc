@@ -16,18 +16,18 @@ namespace {
 // A running exec: two threads carry its output to the client, the caller's carries input to it.
 class Session : public ExecSession {
  public:
-  Session(std::unique_ptr<runtime::Exec> process, bool terminal, bool stdin_wanted, ExecOutput& out) : process_(std::move(process)) {
+  Session(std::unique_ptr<runtime::Exec> process, bool terminal, bool stdin_wanted, ExecOutput& out)
+      : process_(std::move(process)), terminal_(terminal) {
     Fd output = process_->take_stdout(), errors = process_->take_stderr();
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
-    if (terminal) {
-      pumps_.emplace_back([this, &out] { files::pump(input_, [&](auto bytes) { return out.write_stdout(bytes); }, stop_.get_token()); });
-      return;
-    }
+    auto to_stdout = [&out](auto bytes) { return out.write_stdout(bytes); };
+    // An attachment has a copy of what the terminal says, as its log has: reading the terminal itself would take from both.
     if (output)
-      pumps_.emplace_back([this, fd = std::move(output), &out] { files::pump(fd, [&](auto bytes) { return out.write_stdout(bytes); }, stop_.get_token()); });
-    if (errors)
+      pumps_.emplace_back([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
+    else if (terminal)
+      pumps_.emplace_back([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
+    if (errors && !terminal)
       pumps_.emplace_back([this, fd = std::move(errors), &out] { files::pump(fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop_.get_token()); });
-    terminal_ = false;
   }
   ~Session() override {
     stop_.request_stop();
@@ -52,7 +52,7 @@ class Session : public ExecSession {
 
  private:
   std::unique_ptr<runtime::Exec> process_;
-  bool terminal_ = true;
+  const bool terminal_;
   Fd input_;
   std::stop_source stop_;
   std::vector<std::jthread> pumps_;

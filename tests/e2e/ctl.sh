@@ -77,8 +77,12 @@ expect "run --attach shows all and gives the exit code" $'one\ntwo\npod "once" d
   eval "c run once --image=$image --attach --rm --restart=Never --command -- sh -c 'echo one; echo two; exit 3'; echo \$?"
 expect "run -i passes its input" $'got hello\n0' eval "echo hello | c run reader --image=$image -i --rm -q --restart=Never --command -- sh -c 'read x; echo got \$x'; echo \$?"
 check "run --rm takes the pods away" until_true 15 eval "! c get pods --no-headers 2>/dev/null | grep -Eq '^(once|reader) '"
-expect_match "run -it has a terminal" '/dev/(pts/|console)' eval \
-  "script -qec \"nsenter --net=/run/netns/$ns $coraclectl --kubeconfig $T/etc/admin.kubeconfig run term --image=$image -it --rm --restart=Never --command -- sh -c 'sleep 1; tty'\" /dev/null </dev/null"
+in_terminal() { script -qec "nsenter --net=/run/netns/$ns $coraclectl --kubeconfig $T/etc/admin.kubeconfig $*" /dev/null </dev/null; }
+run_it() { in_terminal run "$1" --image=$image -it --restart=Never --command -- sh -c "'sleep 0.5; tty; seq 100 | tr -d \"\\\\n\"; echo'"; }
+count_all='/dev/pts/.*|^1234.*9899100'  # neither the attached nor the log may take bytes from the other
+expect "run -it has a terminal, and misses nothing" 8 eval 'for i in 1 2 3 4; do run_it term-$i; done | grep -cE "$count_all"'
+expect "… nor does the log" 8 eval 'for i in 1 2 3 4; do c logs term-$i; done | grep -cE "$count_all"'
+c delete pod term-1 term-2 term-3 term-4 --grace-period=1 >/dev/null
 expect_fail "run says why a pod does not come up" 'does not run after 2s' c run never --image=$image --attach --rm -q --pod-running-timeout=2s --overrides='{"spec":{"nodeSelector":{"no":"such"}}}'
 expect_fail "run --rm without attaching" 'attached containers' c run x --image=$image --rm
 cat >"$T/cat.yaml" <<Y
