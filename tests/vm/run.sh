@@ -158,8 +158,8 @@ check "… and the node has the address that came after the daemon's start" 60 '
 # been acknowledged by then: exactly what a cut of the power at that moment would have left. At the end of a round it is cut.
 # The copies are judged in a machine that starts little beside coracled; what the cut left is judged where it happened.
 
-# What was acknowledged, and not as deleted, by the file of acknowledgements $1.
-acknowledged() { sort -u "$1" | awk '$1 == "gone" {gone[$2]} {line[NR] = $0} END {for (i = 1; i <= NR; i++) {split(line[i], w, " "); if (w[1] != "gone" && !(w[2] in gone)) print line[i]}}'; }
+# What was acknowledged, and is not being deleted, by the file of acknowledgements $1.
+acknowledged() { sort -u "$1" | awk '$1 ~ /^go/ {gone[$2]; next} {line[++n] = $0} END {for (i = 1; i <= n; i++) {split(line[i], w, " "); if (!(w[2] in gone)) print line[i]}}'; }
 wait_for_acks() {  # wait_for_acks COUNT
   local waited
   for ((waited = 0; waited < 1800; waited++)); do
@@ -173,7 +173,7 @@ acked_all=0 judged=0
 judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what is listed, acknowledged or not, is whole
   local wanted missing undead acked
   judged=$((judged + 1))
-  sed -i '/^\(object\|gone\|image\) [^ ]*$/!d' "$1"  # the last line may be half
+  sed -i '/^\(object\|going\|gone\|image\) [^ ]*$/!d' "$1"  # the last line may be half
   wanted=$(acknowledged "$1")
   missing=$(comm -23 <({ echo "$wanted"; sed -n 's#^image localhost/cut:#whole localhost/cut:#p' <<<"$2"; } | sort -u) <(sort -u <<<"$2"))
   undead=$(comm -12 <(awk '$1 == "gone" {print "object " $2}' "$1" | sort) <(sort <<<"$2"))

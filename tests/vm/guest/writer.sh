@@ -14,5 +14,8 @@ while :; do
     echo "$round-$i" >/root/cut/round
     if coraclectl image pack /root/cut "localhost/cut:$round-$i" >/dev/null 2>&1; then echo "image localhost/cut:$round-$i" >&4; fi
   fi
-  if [ $((i % 3)) -eq 0 ] && coraclectl delete configmap "cut-$round-$((i - 1))" >/dev/null 2>&1; then echo "gone cut-$round-$((i - 1))" >&4; fi
+  if [ $((i % 3)) -eq 0 ]; then
+    echo "going cut-$round-$((i - 1))" >&4  # from here on it may be gone, whether or not that was acknowledged
+    if coraclectl delete configmap "cut-$round-$((i - 1))" >/dev/null 2>&1; then echo "gone cut-$round-$((i - 1))" >&4; fi
+  fi
 done
