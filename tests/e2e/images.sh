@@ -11,7 +11,8 @@ registry() {  # registry PORT AUTH
   local auth=
   [ -z "$2" ] || auth="auth: {htpasswd: {realm: test, path: $T/htpasswd}}"
   printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: "127.0.0.1:%s"}\n%s\n' "$T/registry-$1" "$1" "$auth" > "$T/registry-$1.yml"
-  in_ns docker-registry serve "$T/registry-$1.yml" >"$T/registry-$1.log" 2>&1 &
+  # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the registry alive.
+  nsenter --net="/run/netns/$ns" -- docker-registry serve "$T/registry-$1.yml" >"$T/registry-$1.log" 2>&1 &
   eval "registry_$1=$!"
 }
 registry 5999 ""; registry 5998 auth
