@@ -7,7 +7,7 @@
 #                                about 20 minutes on 2 cores
 #   sudo tests/run.sh --long     adds the sanitizers, hundreds of power cuts, and the benchmarks
 #        tests/run.sh --unit     unit tests only, seconds once built
-#        tests/run.sh --only P   only the parts whose name matches P: unit live e2e sanitize vm fuzz tsan bench
+#        tests/run.sh --only P   only the part P: unit live e2e sanitize vm fuzz tsan bench
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -17,7 +17,9 @@ while [ $# -gt 0 ]; do
   case $1 in
     --long) long=1 ;;
     --unit) only=unit ;;
-    --only) only=${2:?--only needs a name}; shift ;;
+    --only)
+      only=${2:?--only needs a name}; shift
+      case $only in unit|live|e2e|sanitize|vm|fuzz|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
     -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
   esac
