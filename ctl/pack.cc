@@ -2,8 +2,6 @@
 // See pack.h. The layer goes into a temporary file first: its digest stands in the archive before it.
 #include "ctl/pack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include <map>
 #include <memory>
 
+#include "ctl/archive_handles.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
 
@@ -21,23 +20,6 @@ namespace coracle::ctl {
 namespace {
 
 constexpr time_t kEpoch = 1'577'836'800;  // 2020-01-01: the same directory gives the same digest on any day
-
-struct WriteEnd {
-  void operator()(archive* a) const { archive_write_free(a); }
-};
-struct ReadEnd {
-  void operator()(archive* a) const { archive_read_free(a); }
-};
-struct EntryEnd {
-  void operator()(archive_entry* e) const { archive_entry_free(e); }
-};
-using Writer = std::unique_ptr<archive, WriteEnd>;
-using Entry = std::unique_ptr<archive_entry, EntryEnd>;
-
-Error failed(archive* from, std::string_view doing) {
-  const char* text = archive_error_string(from);
-  return Error(Code::internal, std::string(doing) + ": " + (text ? text : "unknown error"));
-}
 
 class Sha256 {
  public:
@@ -88,7 +70,7 @@ Result<void> copy_content(archive* to, int fd, int64_t size, const std::string& 
     ssize_t got = ::read(fd, buffer, size_t(std::min<int64_t>(size, sizeof buffer)));
     if (got < 0) return Error::from_errno("read " + name);
     if (got == 0) return Error(Code::conflict, name + " shrank while it was read");
-    if (archive_write_data(to, buffer, size_t(got)) < 0) return failed(to, "write " + name);
+    if (archive_write_data(to, buffer, size_t(got)) < 0) return archive_failed(to, "write " + name);
     size -= got;
   }
   return {};
@@ -96,10 +78,10 @@ Result<void> copy_content(archive* to, int fd, int64_t size, const std::string& 
 
 Result<void> add_file(archive* to, archive* disk, const std::string& root, const std::string& relative, std::map<std::pair<dev_t, ino_t>, std::string>& links) {
   std::string path = root + "/" + relative;
-  Entry entry(archive_entry_new());
+  ArchiveEntry entry(archive_entry_new());
   archive_entry_copy_sourcepath(entry.get(), path.c_str());
   archive_entry_copy_pathname(entry.get(), relative.c_str());
-  if (archive_read_disk_entry_from_file(disk, entry.get(), -1, nullptr) != ARCHIVE_OK) return failed(disk, "read " + path);
+  if (archive_read_disk_entry_from_file(disk, entry.get(), -1, nullptr) != ARCHIVE_OK) return archive_failed(disk, "read " + path);
   archive_entry_set_uid(entry.get(), 0);
   archive_entry_set_gid(entry.get(), 0);
   archive_entry_set_uname(entry.get(), "");
@@ -116,7 +98,7 @@ Result<void> add_file(archive* to, archive* disk, const std::string& root, const
       archive_entry_set_size(entry.get(), 0);
     }
   }
-  if (archive_write_header(to, entry.get()) < ARCHIVE_WARN) return failed(to, "write " + relative);
+  if (archive_write_header(to, entry.get()) < ARCHIVE_WARN) return archive_failed(to, "write " + relative);
   if (archive_entry_filetype(entry.get()) != AE_IFREG || archive_entry_size(entry.get()) == 0) return {};
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return Error::from_errno("open " + path);
@@ -131,26 +113,26 @@ Result<void> write_layer_tar(const std::string& root, LayerSink& sink) {
     names.push_back(it->path().lexically_relative(root));
   if (broken) return Error::from_errno(broken.value(), "read " + root);
   std::sort(names.begin(), names.end());
-  Writer layer(archive_write_new());
+  ArchiveWriter layer(archive_write_new());
   archive_write_set_format_pax_restricted(layer.get());
-  if (archive_write_open(layer.get(), &sink, nullptr, write_layer, nullptr) != ARCHIVE_OK) return failed(layer.get(), "write the layer");
-  std::unique_ptr<archive, ReadEnd> disk(archive_read_disk_new());
+  if (archive_write_open(layer.get(), &sink, nullptr, write_layer, nullptr) != ARCHIVE_OK) return archive_failed(layer.get(), "write the layer");
+  ArchiveReader disk(archive_read_disk_new());
   archive_read_disk_set_symlink_physical(disk.get());
   archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS);
   std::map<std::pair<dev_t, ino_t>, std::string> links;
   for (const auto& name : names) TRY(add_file(layer.get(), disk.get(), root, name, links));
-  if (archive_write_close(layer.get()) != ARCHIVE_OK) return failed(layer.get(), "write the layer");
+  if (archive_write_close(layer.get()) != ARCHIVE_OK) return archive_failed(layer.get(), "write the layer");
   return {};
 }
 
 Result<void> add_text(archive* to, const std::string& name, std::string_view text) {
-  Entry entry(archive_entry_new());
+  ArchiveEntry entry(archive_entry_new());
   archive_entry_set_pathname(entry.get(), name.c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_perm(entry.get(), 0644);
   archive_entry_set_mtime(entry.get(), kEpoch, 0);
   archive_entry_set_size(entry.get(), int64_t(text.size()));
-  if (archive_write_header(to, entry.get()) != ARCHIVE_OK || archive_write_data(to, text.data(), text.size()) < 0) return failed(to, "write " + name);
+  if (archive_write_header(to, entry.get()) != ARCHIVE_OK || archive_write_data(to, text.data(), text.size()) < 0) return archive_failed(to, "write " + name);
   return {};
 }
 
@@ -210,23 +192,23 @@ Result<void> pack_directory(const std::string& directory, const std::string& nam
   entry["platform"] = json::object{{"architecture", architecture()}, {"os", "linux"}};
   std::string index = to_text(json::object{{"schemaVersion", 2}, {"mediaType", "application/vnd.oci.image.index.v1+json"}, {"manifests", json::array{std::move(entry)}}});
 
-  Writer out(archive_write_new());
+  ArchiveWriter out(archive_write_new());
   archive_write_set_format_pax_restricted(out.get());
-  if (archive_write_open_fd(out.get(), archive_fd.get()) != ARCHIVE_OK) return failed(out.get(), "write the archive");
+  if (archive_write_open_fd(out.get(), archive_fd.get()) != ARCHIVE_OK) return archive_failed(out.get(), "write the archive");
   TRY(add_text(out.get(), "oci-layout", R"({"imageLayoutVersion":"1.0.0"})"));
   TRY(add_text(out.get(), "index.json", index));
   TRY(add_text(out.get(), blob_path(digest_of(manifest_text)), manifest_text));
   TRY(add_text(out.get(), blob_path(digest_of(image)), image));
-  Entry layer(archive_entry_new());
+  ArchiveEntry layer(archive_entry_new());
   archive_entry_set_pathname(layer.get(), blob_path(layer_digest).c_str());
   archive_entry_set_filetype(layer.get(), AE_IFREG);
   archive_entry_set_perm(layer.get(), 0644);
   archive_entry_set_mtime(layer.get(), kEpoch, 0);
   archive_entry_set_size(layer.get(), sink.size);
-  if (archive_write_header(out.get(), layer.get()) != ARCHIVE_OK) return failed(out.get(), "write the layer");
+  if (archive_write_header(out.get(), layer.get()) != ARCHIVE_OK) return archive_failed(out.get(), "write the layer");
   if (::lseek(layer_file.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind the layer");
   TRY(copy_content(out.get(), layer_file.get(), sink.size, "the layer"));
-  if (archive_write_close(out.get()) != ARCHIVE_OK) return failed(out.get(), "write the archive");
+  if (archive_write_close(out.get()) != ARCHIVE_OK) return archive_failed(out.get(), "write the archive");
   return {};
 }
 

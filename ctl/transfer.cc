@@ -2,12 +2,11 @@
 // See transfer.h.
 #include "ctl/transfer.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <sys/stat.h>
 
 #include <memory>
 
+#include "ctl/archive_handles.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -15,31 +14,13 @@ namespace {
 
 constexpr size_t kBlock = 64 << 10;
 
-struct WriteEnd {
-  void operator()(archive* a) const { archive_write_free(a); }
-};
-struct ReadEnd {
-  void operator()(archive* a) const { archive_read_free(a); }
-};
-struct EntryEnd {
-  void operator()(archive_entry* e) const { archive_entry_free(e); }
-};
-using Writer = std::unique_ptr<archive, WriteEnd>;
-using Reader = std::unique_ptr<archive, ReadEnd>;
-using Entry = std::unique_ptr<archive_entry, EntryEnd>;
-
-Error failed(archive* from, const std::string& doing) {
-  const char* text = archive_error_string(from);
-  return Error(Code::internal, doing + ": " + (text ? text : "unknown error"));
-}
-
 Result<void> copy_data(archive* from, archive* to, const std::string& name) {
   char buffer[kBlock];
   for (;;) {
     la_ssize_t got = archive_read_data(from, buffer, sizeof buffer);
     if (got == 0) return {};
-    if (got < 0) return failed(from, "read " + name);
-    if (archive_write_data(to, buffer, size_t(got)) < 0) return failed(to, "write " + name);
+    if (got < 0) return archive_failed(from, "read " + name);
+    if (archive_write_data(to, buffer, size_t(got)) < 0) return archive_failed(to, "write " + name);
   }
 }
 
@@ -85,20 +66,20 @@ std::pair<std::string, std::string> split_path(std::string_view path) {
 }
 
 Result<void> send_tree(const std::string& path, const std::string& name, int fd) {
-  Reader disk(archive_read_disk_new());
+  ArchiveReader disk(archive_read_disk_new());
   archive_read_disk_set_symlink_hybrid(disk.get());  // a link that was named is followed, those below are kept
   archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS | ARCHIVE_READDISK_NO_XATTR | ARCHIVE_READDISK_NO_ACL);
-  if (archive_read_disk_open(disk.get(), path.c_str()) != ARCHIVE_OK) return failed(disk.get(), "open " + path);
-  Writer tar(archive_write_new());
+  if (archive_read_disk_open(disk.get(), path.c_str()) != ARCHIVE_OK) return archive_failed(disk.get(), "open " + path);
+  ArchiveWriter tar(archive_write_new());
   archive_write_set_format_gnutar(tar.get());  // what every tar in a container understands, long names too
   archive_write_set_bytes_per_block(tar.get(), kBlock);
   archive_write_set_bytes_in_last_block(tar.get(), 1);
-  if (archive_write_open_fd(tar.get(), fd) != ARCHIVE_OK) return failed(tar.get(), "write");
+  if (archive_write_open_fd(tar.get(), fd) != ARCHIVE_OK) return archive_failed(tar.get(), "write");
   for (;;) {
-    Entry entry(archive_entry_new());
+    ArchiveEntry entry(archive_entry_new());
     int got = archive_read_next_header2(disk.get(), entry.get());
     if (got == ARCHIVE_EOF) break;
-    if (got < ARCHIVE_WARN) return failed(disk.get(), "read " + path);
+    if (got < ARCHIVE_WARN) return archive_failed(disk.get(), "read " + path);
     archive_read_disk_descend(disk.get());
     std::string source = archive_entry_pathname(entry.get());
     std::string below = source.substr(std::min(source.size(), path.size()));
@@ -107,19 +88,19 @@ Result<void> send_tree(const std::string& path, const std::string& name, int fd)
     mode_t type = archive_entry_filetype(entry.get());
     if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK) continue;  // sockets, devices: nothing to copy
     archive_entry_set_hardlink(entry.get(), nullptr);
-    if (archive_write_header(tar.get(), entry.get()) < ARCHIVE_WARN) return failed(tar.get(), "write " + source);
+    if (archive_write_header(tar.get(), entry.get()) < ARCHIVE_WARN) return archive_failed(tar.get(), "write " + source);
     if (type == AE_IFREG) TRY(copy_data(disk.get(), tar.get(), source));
   }
-  if (archive_write_close(tar.get()) != ARCHIVE_OK) return failed(tar.get(), "write");
+  if (archive_write_close(tar.get()) != ARCHIVE_OK) return archive_failed(tar.get(), "write");
   return {};
 }
 
 Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
-  Reader tar(archive_read_new());
+  ArchiveReader tar(archive_read_new());
   archive_read_support_format_tar(tar.get());
   archive_read_support_format_gnutar(tar.get());
-  if (archive_read_open_fd(tar.get(), fd, kBlock) != ARCHIVE_OK) return failed(tar.get(), "what the container's tar sent");
-  Writer disk(archive_write_disk_new());
+  if (archive_read_open_fd(tar.get(), fd, kBlock) != ARCHIVE_OK) return archive_failed(tar.get(), "what the container's tar sent");
+  ArchiveWriter disk(archive_write_disk_new());
   int flags = ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_UNLINK;
   archive_write_disk_set_options(disk.get(), flags | (keep_modes ? ARCHIVE_EXTRACT_PERM : 0));
   // The target's own parents are ours and may be links; below it nothing is written through one.
@@ -132,7 +113,7 @@ Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
   for (archive_entry* entry = nullptr;;) {
     int got = archive_read_next_header(tar.get(), &entry);
     if (got == ARCHIVE_EOF) break;
-    if (got < ARCHIVE_WARN) return failed(tar.get(), "what the container's tar sent");
+    if (got < ARCHIVE_WARN) return archive_failed(tar.get(), "what the container's tar sent");
     std::string name = archive_entry_pathname(entry);
     std::string path = TRY(placed(name, base));
     archive_entry_set_pathname(entry, path.c_str());
@@ -146,12 +127,12 @@ Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
       continue;
     }
     archive_entry_set_perm(entry, archive_entry_perm(entry) & 0777);  // no setuid gifts
-    if (archive_write_header(disk.get(), entry) < ARCHIVE_WARN) return failed(disk.get(), "write " + path);
+    if (archive_write_header(disk.get(), entry) < ARCHIVE_WARN) return archive_failed(disk.get(), "write " + path);
     if (archive_entry_size(entry) > 0) TRY(copy_data(tar.get(), disk.get(), path));
-    if (archive_write_finish_entry(disk.get()) < ARCHIVE_WARN) return failed(disk.get(), "write " + path);
+    if (archive_write_finish_entry(disk.get()) < ARCHIVE_WARN) return archive_failed(disk.get(), "write " + path);
     any = true;
   }
-  if (archive_write_close(disk.get()) < ARCHIVE_WARN) return failed(disk.get(), "write " + target);
+  if (archive_write_close(disk.get()) < ARCHIVE_WARN) return archive_failed(disk.get(), "write " + target);
   if (!any) return Error(Code::not_found, "the container sent nothing");
   return {};
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// libarchive's handles, freed with their owner, and its errors in words: what packing an image and copying files share.
+// Source: libarchive(3).
+#pragma once
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <memory>
+#include <string>
+
+#include "runtime/base/result.h"
+
+namespace coracle::ctl {
+
+struct WriteEnd {
+  void operator()(archive* a) const { archive_write_free(a); }
+};
+struct ReadEnd {
+  void operator()(archive* a) const { archive_read_free(a); }
+};
+struct EntryEnd {
+  void operator()(archive_entry* e) const { archive_entry_free(e); }
+};
+using ArchiveWriter = std::unique_ptr<archive, WriteEnd>;
+using ArchiveReader = std::unique_ptr<archive, ReadEnd>;
+using ArchiveEntry = std::unique_ptr<archive_entry, EntryEnd>;
+
+// Why the last call on the handle failed. `doing` says what we were doing: "write the layer".
+inline Error archive_failed(archive* from, const std::string& doing) {
+  const char* text = archive_error_string(from);
+  return Error(Code::internal, doing + ": " + (text ? text : "unknown error"));
+}
+
+}  // namespace coracle::ctl
