@@ -44,7 +44,6 @@
 #include "runtime/sys/process.h"
 #include "runtime/sys/socket.h"
 #include "store/engine/engine.h"
-#include "store/schema/catalog.h"
 
 namespace coracle {
 namespace {
@@ -105,11 +104,7 @@ engine::Options engine_options(bool set_aside_damaged = false) {
   options.window_events_max = 2048;  // what a client that comes back within minutes goes on from, on a small machine
   options.window_bytes_max = 1 << 20;
   options.set_aside_damaged = set_aside_damaged;
-  options.find_kind = [](std::string_view group, std::string_view resource) -> const Kind* {
-    for (const auto& info : schema::catalog().kinds())
-      if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
-    return nullptr;
-  };
+  options.find_kind = registry::stored_kind;
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include "daemon/registry/bootstrap.h"
 
 #include "daemon/registry/kinds/address_range.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 namespace {
@@ -60,6 +61,12 @@ json::value slice(const Bootstrap& facts) {
 }
 
 }  // namespace
+
+const Kind* stored_kind(std::string_view group, std::string_view resource) {
+  for (const auto& info : schema::catalog().kinds())
+    if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
+  return nullptr;
+}
 
 Result<std::string> api_service_address(const Ranges& ranges) {
   AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));

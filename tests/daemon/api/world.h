@@ -14,7 +14,6 @@
 #include "daemon/registry/registry.h"
 #include "runtime/base/guarded.h"
 #include "store/engine/engine.h"
-#include "store/schema/catalog.h"
 
 namespace coracle::api {
 
@@ -87,11 +86,7 @@ class World {
     char path[] = "/tmp/coracle-api-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
-    options.find_kind = [](std::string_view group, std::string_view resource) -> const Kind* {
-      for (const auto& info : schema::catalog().kinds())
-        if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
-      return nullptr;
-    };
+    options.find_kind = registry::stored_kind;
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry = std::make_unique<registry::Registry>(*engine, registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));

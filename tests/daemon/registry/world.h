@@ -12,7 +12,6 @@
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry/local.h"
 #include "daemon/registry/registry.h"
-#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 
@@ -22,11 +21,7 @@ class World {
     char path[] = "/tmp/coracle-registry-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
-    options.find_kind = [](std::string_view group, std::string_view resource) -> const Kind* {
-      for (const auto& info : schema::catalog().kinds())
-        if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
-      return nullptr;
-    };
+    options.find_kind = stored_kind;
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry_ = std::make_unique<Registry>(*engine, ranges, clock);
     client_ = std::make_unique<LocalClient>(*registry_);
