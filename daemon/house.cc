@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// See house.h. First our configuration in the words of each room, then the wiring.
+#include "daemon/house.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/machine.h"
+#include "daemon/registry/bootstrap.h"
+#include "runtime/sys/file.h"
+
+namespace coracle {
+namespace {
+
+Result<Facts> look_at_machine(const Config& config) {
+  Facts facts{config.node_name, config.node_address};
+  if (facts.node_name.empty()) facts.node_name = TRY(host_name());
+  if (facts.node_address.empty()) facts.node_address = TRY(host_address());
+  return facts;
+}
+
+registry::Ranges ranges_of(const Config& config) {
+  registry::Ranges ranges;
+  ranges.service_cidr = config.service_cidr;
+  ranges.node_port_min = config.node_port_first;
+  ranges.node_port_max = config.node_port_last;
+  return ranges;
+}
+
+engine::Options engine_options(bool set_aside_damaged = false) {
+  engine::Options options;
+  options.window_events_max = 2048;  // what a client that comes back within minutes goes on from, on a small machine
+  options.window_bytes_max = 1 << 20;
+  options.set_aside_damaged = set_aside_damaged;
+  options.find_kind = registry::stored_kind;
+  return options;
+}
+
+runtime::Config runtime_config(const Config& config) {
+  runtime::Config to;
+  to.state_dir = config.state_dir + "/runtime";
+  to.run_dir = config.run_dir;
+  to.pause_program = config.pause_program;
+  to.image_program = config.image_program;
+  to.cgroup_root = config.cgroup_root;
+  to.cgroup_unit = "system.slice/coracle-pods.service";  // which systemd delegates to us
+  to.insecure_registries = config.insecure_registries;
+  to.mirrors = config.mirrors;
+  return to;
+}
+
+network::Config network_config(const Config& config) {
+  network::Config to;
+  to.pod_cidr = config.pod_cidr;
+  to.service_cidr = config.service_cidr;
+  to.dns_address = config.cluster_dns;
+  to.domain = config.cluster_domain;
+  to.run_dir = config.run_dir + "/network";
+  return to;
+}
+
+node::AgentConfig agent_config(const Config& config, const Facts& facts) {
+  node::AgentConfig to;
+  to.node_name = facts.node_name;
+  to.node_ips = {facts.node_address};
+  to.state_dir = config.state_dir + "/pods";
+  to.memory_dir = config.run_dir + "/volumes";
+  to.log_dir = config.log_dir;
+  to.manifests_dir = config.manifests_dir;
+  to.seccomp_dir = config.state_dir + "/seccomp";
+  to.pods_max = config.max_pods;
+  to.pod_pids_max = config.pod_pids_limit;
+  to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
+  to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
+  return to;
+}
+
+node::PodNetworkHooks network_hooks(network::Network& network) {
+  node::PodNetworkHooks hooks;
+  hooks.attach = [&network](const std::string& sandbox, const Fd& netns, const Key&,
+                            const std::vector<node::HostPort>& ports) -> Result<node::Attachment> {
+    std::vector<network::HostPort> wanted;
+    for (const auto& port : ports) {
+      network::HostPort to{.host_port = port.host_port, .pod_port = port.container_port};
+      to.protocol = TRY(network::parse_protocol(port.protocol));
+      if (!port.host_ip.empty()) to.host_ip = TRY(network::Ipv4::parse(port.host_ip).wrap("hostIP"));
+      wanted.push_back(to);
+    }
+    std::vector<std::string> addresses = TRY(network.attach(sandbox, netns, wanted));
+    return node::Attachment{std::move(addresses)};
+  };
+  hooks.detach = [&network](const std::string& sandbox) { return network.detach(sandbox); };
+  hooks.nameservers = {network.dns_address()};
+  hooks.cluster_domain = network.domain();
+  return hooks;
+}
+
+api::Config api_config(const Config& config, const Facts& facts, std::atomic<bool>& settled) {
+  api::Config to;
+  to.pki_dir = config.state_dir + "/pki";
+  to.node_name = facts.node_name;
+  to.cluster_domain = config.cluster_domain;
+  to.kubeconfig_path = config.config_dir + "/admin.kubeconfig";
+  std::vector<std::string> addresses = {"127.0.0.1"};
+  std::vector<std::string> asked = config.listen.empty() ? std::vector<std::string>{facts.node_address} : config.listen;
+  for (const auto& address : asked)
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
+  for (const auto& address : addresses) to.listen.push_back({address, config.port});
+  for (const auto& name : config.tls_san) (name.find_first_not_of("0123456789.:abcdef") == name.npos ? to.addresses : to.dns_names).push_back(name);
+  to.addresses.push_back(facts.node_address);
+  if (auto service = registry::api_service_address(ranges_of(config))) to.addresses.push_back(*service);
+  to.checks.push_back({"informers", [&settled] { return settled.load(); }, false});
+  return to;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<House>> House::build(const Config& config) {
+  Facts facts = TRY(look_at_machine(config));
+  for (const auto& address : config.listen) {
+    bool here = TRY(has_address(address));
+    if (!here) log_notice("main", "this machine does not have the address yet", {{"listen", address}});
+  }
+  for (const auto& [dir, mode] : {std::pair(config.state_dir, 0700), std::pair(config.run_dir, 0700), std::pair(config.config_dir, 0755),
+                                  std::pair(config.manifests_dir, 0755), std::pair(config.log_dir, 0755)})
+    TRY(sys::make_directories(dir, mode_t(mode)));
+  std::unique_ptr<House> house(new House(config, std::move(facts)));
+  house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", engine_options()));
+  TRY(house->furnish());
+  return house;
+}
+
+Result<void> House::furnish() {
+  registry_ = std::make_unique<registry::Registry>(*engine_, ranges_of(config_));
+  client_ = std::make_unique<registry::LocalClient>(*registry_);
+  events_ = std::make_unique<EventWriter>(*client_);
+  runtime_ = TRY(runtime::open(runtime_config(config_)));
+  informers_ = std::make_unique<Informers>(*client_);
+  network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice), informers_->of(kPod)));
+  if (facts_.node_address.starts_with("127.")) facts_.node_address = network_->gateway_address();  // where pods find us, network or not
+  node::AgentSeams seams{.client = *client_, .pods = informers_->of(kPod), .config_maps = informers_->of(kConfigMap),
+                         .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
+  agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
+  server_ = std::make_unique<api::Server>(api_config(config_, facts_, settled_), *registry_, *agent_, *agent_);
+  return {};
+}
+
+Result<void> House::start(std::stop_token stop) {
+  TRY(server_->start());
+  TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port()}));
+  controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
+  scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_);
+  network_->publish_dns(*client_);
+  network_->start();
+  TRY(agent_->start());
+  TRY(informers_->start());
+  controllers_->start();
+  scheduler_->start();
+  if (!informers_->wait_synced(stop)) return Error(Code::cancelled, "stopped while starting");
+  settled_ = true;
+  return {};
+}
+
+House::~House() {  // pods go on
+  settled_ = false;
+  scheduler_.reset();
+  controllers_.reset();
+  if (agent_) agent_->stop();  // before the server: who follows a silent log is woken by the agent
+  if (server_) server_->stop();
+  if (network_) network_->stop();
+}
+
+void House::answer() const {
+  (void)engine_->revision();
+  (void)server_->counts();
+}
+
+std::string House::summary() const {
+  return "node " + facts_.node_name + " at https://" + facts_.node_address + ":" + std::to_string(port());
+}
+
+controller::Config House::controller_config() const {
+  controller::Config to;
+  to.root_ca = server_->ca_certificate();
+  to.local_node = facts_.node_name;
+  return to;
+}
+
+// ---- without a house ----
+
+Result<void> remove_pods(const Config& config) {
+  {
+    auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options());  // nobody else may have it open
+    if (!store && store.error().code() == Code::unavailable) return store.take_error().wrap("is coracled still running?");
+    auto runtime = TRY(runtime::open(runtime_config(config)));
+    std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
+    for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));
+  }
+  (void)unmount(config.run_dir + "/volumes");  // nothing may be mounted there
+  return network::Network::cleanup(network_config(config));
+}
+
+Result<void> set_aside_damaged(const Config& config) {
+  std::string path = config.state_dir + "/state.db";
+  TRY(engine::Engine::open(path, engine_options(true)));  // says what it did, if it did anything
+  log_info("main", "the store is whole", {{"path", path}});
+  return {};
+}
+
+}  // namespace coracle

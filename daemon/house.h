@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The house: every room of one running coracled, built and wired. A table of contents: with house.cc the only place that
+// names both sides of a seam. Members stand in the order in which they start; they stop in reverse.
+//
+//   engine ◀─ registry ◀─ client ─▶ informers ─▶ controllers, scheduler, network, agent ─▶ runtime
+//                 ▲                                                                  │
+//                api ─────────────── streams, images ────────────────────────────────┘
+//
+// Threads: README.md, "Threads".
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "daemon/api/server.h"
+#include "daemon/config.h"
+#include "daemon/controller/manager.h"
+#include "daemon/event/recorder.h"
+#include "daemon/informer/informers.h"
+#include "daemon/network/network.h"
+#include "daemon/node/agent.h"
+#include "daemon/registry/local.h"
+#include "daemon/registry/registry.h"
+#include "daemon/scheduler/scheduler.h"
+#include "runtime/runtime.h"
+#include "store/engine/engine.h"
+
+namespace coracle {
+
+// What the configuration left to the machine.
+struct Facts {
+  std::string node_name, node_address;
+};
+
+class House {
+ public:
+  // Makes the directories, opens the store and the network, and finds the pods that run; serves nothing yet. Errors:
+  // unavailable when another process has the store; internal, naming the file, when the store is damaged; those of the rooms.
+  static Result<std::unique_ptr<House>> build(const Config& config);
+  ~House();  // stops serving and acting; pods go on
+  House(const House&) = delete;
+  House& operator=(const House&) = delete;
+
+  // Blocks until every room has seen what the store holds: ready when it returns. Errors: cancelled by `stop`; an address
+  // that cannot be bound.
+  Result<void> start(std::stop_token stop);
+
+  // Comes back when the rooms that everything passes through give their locks back: what the watchdog waits for.
+  void answer() const;
+
+  std::string summary() const;  // "node NAME at https://ADDRESS:PORT"
+  // By which others reach this machine; where there is no network, the pods' gateway.
+  const std::string& node_address() const { return facts_.node_address; }
+  // A sentence about the limits that this kernel cannot enforce. "": none.
+  std::string missing_limits() const { return runtime_->enforcement().missing; }
+
+ private:
+  House(const Config& config, Facts facts) : config_(config), facts_(std::move(facts)) {}
+  Result<void> furnish();
+  controller::Config controller_config() const;
+  uint16_t port() const { return server_->bound().empty() ? config_.port : server_->bound().front().port; }
+
+  const Config config_;
+  Facts facts_;
+  std::atomic<bool> settled_ = false;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<registry::Registry> registry_;
+  std::unique_ptr<registry::LocalClient> client_;
+  std::unique_ptr<EventWriter> events_;
+  std::unique_ptr<runtime::Runtime> runtime_;
+  std::unique_ptr<Informers> informers_;
+  std::unique_ptr<network::Network> network_;
+  std::unique_ptr<node::Agent> agent_;
+  std::unique_ptr<api::Server> server_;
+  std::unique_ptr<controller::Manager> controllers_;
+  std::unique_ptr<scheduler::Scheduler> scheduler_;
+};
+
+// Ends every pod of this machine and takes our network away. Errors: unavailable while a daemon runs.
+Result<void> remove_pods(const Config& config);
+
+// Begins with an empty store where the present one is damaged; the damaged one is kept beside it. Errors: unavailable while a
+// daemon runs.
+Result<void> set_aside_damaged(const Config& config);
+
+}  // namespace coracle
