@@ -171,12 +171,12 @@ wait_for_acks() {  # wait_for_acks COUNT
 what_is_there='whole_images; coraclectl get configmaps -o name | sed "s#^configmap/#object #"; coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"'
 acked_all=0 judged=0
 judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what is listed, acknowledged or not, is whole
-  local wanted missing undead acked
+  local wanted missing undead acked said=$1.said
   judged=$((judged + 1))
-  sed -i '/^\(object\|going\|gone\|image\) [^ ]*$/!d' "$1"  # the last line may be half
-  wanted=$(acknowledged "$1")
+  grep -x '\(object\|going\|gone\|image\) [^ ]*' "$1" >"$said"  # the last line may be half; a machine may have the file open
+  wanted=$(acknowledged "$said")
   missing=$(comm -23 <({ echo "$wanted"; sed -n 's#^image localhost/cut:#whole localhost/cut:#p' <<<"$2"; } | sort -u) <(sort -u <<<"$2"))
-  undead=$(comm -12 <(awk '$1 == "gone" {print "object " $2}' "$1" | sort) <(sort <<<"$2"))
+  undead=$(comm -12 <(awk '$1 == "gone" {print "object " $2}' "$said" | sort) <(sort <<<"$2"))
   acked=$(grep -c . <<<"$wanted")
   acked_all=$((acked_all + acked))
   if [ "$acked" -gt 0 ] && [ -z "$missing" ] && [ -z "$undead" ] && ! grep -qiE 'damaged|half-made' <<<"$2"; then
@@ -208,7 +208,7 @@ Y
 until_true 60 phase_is whole-$1 Succeeded && is \"\$(coraclectl logs whole-$1)\" '${2#localhost/cut:}'; s=\$?; coraclectl delete pod whole-$1 >/dev/null; exit \$s"
 }
 clean_up='coraclectl get configmaps -o name | grep /cut- | xargs -r coraclectl delete >/dev/null; for i in $(coraclectl image list | awk "\$1 ~ /cut/ {print \$1 \":\" \$2}"); do coraclectl image remove $i; done'
-copies_per_round=12
+copies_per_round=24
 for ((round = 1; judged < cuts; round++)); do
   : >"$T/acks"
   on 240 "until_true 200 ready; systemd-run --quiet --unit=writer-$round /root/writer.sh $round" >/dev/null && wait_for_acks 6 ||
