@@ -389,6 +389,30 @@ bool is_unconditional(const json::value& rule, std::string_view verdict) {
   return found;
 }
 
+std::string table_of(const json::value& part) { return std::string(get_string(part, "family")) + " " + std::string(get_string(part, "table")); }
+
+// The chains that a packet in `chain` may pass: itself and those that are jumped to. A rule of another hook's chain lets
+// nothing through here.
+std::set<std::string> passed_chains(const json::value& ruleset, const std::string& table, const std::string& chain) {
+  std::set<std::string> passed;
+  for (std::vector<std::string> next = {chain}; !next.empty();) {
+    std::string name = std::move(next.back());
+    next.pop_back();
+    if (!passed.insert(name).second) continue;
+    for (const auto& entry : get_array(ruleset, "nftables")) {
+      const json::value* rule = find(entry, "rule");
+      if (!rule || table_of(*rule) != table || get_string(*rule, "chain") != name) continue;
+      constexpr std::string_view kTarget = "\"target\":\"";  // of a jump or goto, also within a map of verdicts
+      std::string text = to_text(*rule);
+      for (size_t at = text.find(kTarget); at != text.npos; at = text.find(kTarget, at)) {
+        at += kTarget.size();
+        next.push_back(text.substr(at, text.find('"', at) - at));
+      }
+    }
+  }
+  return passed;
+}
+
 }  // namespace
 
 std::string raspberry_advice(const CgroupFacts& cgroup) {
@@ -418,7 +442,6 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
     bool drops;
   };
   std::vector<Chain> chains;
-  auto table_of = [](const json::value& part) { return std::string(get_string(part, "family")) + " " + std::string(get_string(part, "table")); };
   for (const auto& entry : get_array(ruleset, "nftables"))
     if (const json::value* chain = find(entry, "chain"); chain && get_string(*chain, "hook") == hook && get_string(*chain, "type") == "filter")
       if (std::string table = table_of(*chain); table != "ip coracle" && !table.starts_with("ip6 "))  // pods have IPv4 addresses
@@ -427,9 +450,10 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
   std::vector<std::string> blocking;
   for (Chain& chain : chains) {
     bool passes = false;
+    const std::set<std::string> passed = passed_chains(ruleset, chain.table, chain.name);
     for (const auto& entry : get_array(ruleset, "nftables")) {
       const json::value* rule = find(entry, "rule");
-      if (!rule || table_of(*rule) != chain.table) continue;
+      if (!rule || table_of(*rule) != chain.table || !passed.contains(std::string(get_string(*rule, "chain")))) continue;
       bool own = get_string(*rule, "chain") == chain.name;
       if (own && !chain.drops && !passes && is_unconditional(*rule, "accept")) passes = true;
       if (own && (is_unconditional(*rule, "drop") || is_unconditional(*rule, "reject"))) chain.drops = true;

@@ -177,6 +177,7 @@ TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
   constexpr const char* kOpen = R"({"family":"ip","table":"filter","name":"FORWARD","type":"filter","hook":"forward","policy":"accept"})";
   std::string by_address = rule("FORWARD", R"([{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":{"prefix":{"addr":"10.244.0.0","len":24}}}},{"accept":null}])");
   std::string by_link = rule("ufw-user", R"([{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"coracle*"}},{"accept":null}])");
+  std::string to_user = rule("FORWARD", R"([{"jump":{"target":"ufw-user"}}])");
   std::string other = rule("FORWARD", R"([{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"docker0"}},{"accept":null}])");
   std::string reject_rest = rule("FORWARD", R"([{"counter":{"packets":0,"bytes":0}},{"reject":{"type":"icmpx"}}])");
   std::string accept_all = rule("FORWARD", R"([{"accept":null}])");
@@ -185,8 +186,11 @@ TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, other), "forward", "10.244.0.0/24"), blocked);
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_address), "forward", "10.244.0.0/24"), none);
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_address), "forward", "10.9.0.0/24"), blocked);
-  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_link), "forward", "10.244.0.0/24"), none);
+  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, to_user + "," + by_link), "forward", "10.244.0.0/24"), none);
+  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_link), "forward", "10.244.0.0/24"), blocked);  // in a chain that nothing leads to
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward), "input", "10.244.0.0/24"), none);
+  constexpr const char* kInput = R"({"family":"ip","table":"filter","name":"INPUT","type":"filter","hook":"input","policy":"drop"})";
+  EXPECT_EQ(blocking_chains(ruleset(kInput, by_address), "input", "10.244.0.0/24"), std::vector<std::string>{"ip filter INPUT"});
   EXPECT_EQ(blocking_chains(ruleset(kOpen), "forward", "10.244.0.0/24"), none);
   EXPECT_EQ(blocking_chains(ruleset(kOpen, reject_rest), "forward", "10.244.0.0/24"), blocked);
   EXPECT_EQ(blocking_chains(ruleset(kOpen, accept_all + "," + reject_rest), "forward", "10.244.0.0/24"), none);
