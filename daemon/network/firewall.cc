@@ -29,19 +29,19 @@ Result<void> run(const std::string& script) {
 
 }  // namespace
 
-Result<void> Firewall::apply(const Ruleset& rules) {
+Result<bool> Firewall::apply(const Ruleset& rules) {
   if (applied_) {
     std::string change = change_script(*applied_, rules);
     if (change.empty() || run(change)) {
       applied_ = rules;
-      return {};
+      return false;
     }
   }
   // The table is not what we thought, or not yet.
   applied_.reset();
   TRY(run(replace_script(rules)));
   applied_ = rules;
-  return {};
+  return true;
 }
 
 Result<void> Firewall::remove() { return run(remove_script()); }

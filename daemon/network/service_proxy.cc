@@ -149,9 +149,11 @@ Result<void> ServiceProxy::State::bring_level() {
   ProxyInput input{config.pods,     config.services, config.dns,         config.dns_port,
                    services.list(), slices.list(),   config.host_ports()};
   ProxyPlan plan = plan_proxy(input);
-  TRY(firewall.apply(plan.rules));
-  (void)tables.removed(kTableName);  // a replacement removes the table, too: that news is our own
-  if (udp == plan.udp) return {};
+  if (tables.removed(kTableName)) firewall.forget();  // since the last look
+  bool replaced = TRY(firewall.apply(plan.rules));
+  if (replaced) (void)tables.removed(kTableName);  // that news is our own
+  // Flows that began while there was no table are not translated.
+  if (udp == plan.udp && (!replaced || udp.empty())) return {};
   Result<void> forgotten = forget_flows(udp, plan.udp);
   udp = std::move(plan.udp);
   if (!forgotten) log_warning("network", "old UDP flows may live on", {{"why", forgotten.error().text()}});

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods that really reach each other, Services, the machine and the world, in namespaces of their own.
 #include <linux/if.h>
+#include <nftables/libnftables.h>
 
 #include <fstream>
 #include <set>
 
 #include "daemon/network/firewall.h"
+#include "daemon/network/service_proxy.h"
 #include "tests/daemon/network/world.h"
 
 namespace coracle::network {
@@ -238,6 +240,50 @@ TEST_F(World, a_table_that_somebody_flushed_comes_back) {
   MUST(Firewall::remove());
   std::string got;
   for (int i = 0; i < 100 && (got = greet_tcp(a.netns, "10.96.3.7", 80)) != "b " + a.address; ++i)
+    ::poll(nullptr, 0, 20);
+  EXPECT_EQ(got, "b " + a.address);
+}
+
+TEST_F(World, a_table_that_is_flushed_while_rules_are_planned_comes_back) {
+  services = std::make_unique<Informer>(client, kService);
+  slices = std::make_unique<Informer>(client, kEndpointSlice);
+  std::atomic<bool> flush = false;
+  ServiceProxyConfig of{MUST(Ipv4Range::parse(config.pod_cidr)), MUST(Ipv4Range::parse(config.service_cidr)),
+                        MUST(Ipv4::parse(config.dns_address)), kDnsPort, [&] {
+                          if (flush.exchange(false)) MUST(Firewall::remove());
+                          return std::vector<PodPort>{};
+                        }};
+  auto proxy = MUST(ServiceProxy::open(std::move(of), *services, *slices));
+  proxy->start();
+  MUST(services->start());
+  MUST(slices->start());
+  MUST(proxy->wait_applied(std::chrono::seconds(5)));
+  flush = true;
+  proxy->wake();  // nothing else has changed, so there would be nothing to apply
+  MUST(proxy->wait_applied(std::chrono::seconds(5)));
+  EXPECT_FALSE(flush);
+  std::unique_ptr<nft_ctx, void (*)(nft_ctx*)> nft(nft_ctx_new(NFT_CTX_DEFAULT), nft_ctx_free);
+  ASSERT_EQ(nft_ctx_buffer_output(nft.get()), 0);
+  ASSERT_EQ(nft_ctx_buffer_error(nft.get()), 0);
+  EXPECT_EQ(nft_run_cmd_from_buffer(nft.get(), "list chain ip coracle translate"), 0)
+      << nft_ctx_get_error_buffer(nft.get());
+  proxy->stop();
+}
+
+TEST_F(World, udp_that_began_while_the_table_was_flushed_is_translated_again) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 5353), here(machine, "machine", 30053);
+  put_service(
+      "talk",
+      R"({"type":"NodePort","clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP","nodePort":30053}]})");
+  put_endpoints("talk", {b.address}, 5353, "UDP");
+  applied();
+  Fd socket = socket_in(a.netns, SOCK_DGRAM);
+  MUST(Firewall::remove());
+  (void)greet_udp(socket, "10.244.0.1", 30053);  // the machine's, or already the Service's
+  std::string got;
+  for (int i = 0; i < 100 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i)
     ::poll(nullptr, 0, 20);
   EXPECT_EQ(got, "b " + a.address);
 }
