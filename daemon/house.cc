@@ -197,7 +197,8 @@ Result<void> remove_pods(const Config& config) {
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
     for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));
   }
-  (void)unmount(config.run_dir + "/volumes");  // nothing may be mounted there
+  TRY(unmount_below(config.state_dir + "/pods"));  // volumes in memory
+  TRY(unmount(config.run_dir + "/volumes"));
   return network::Network::cleanup(network_config(config));
 }
 

@@ -71,3 +71,28 @@ check "the log has every line, once, in order" awk -v bad=0 '{if ($2 != NR - 1) 
 stop_daemon
 start_daemon
 expect "stopping the daemon stops no pod" "$before" ids
+
+# Everything ended without a daemon: what pods had is given back, and they come again with the next one.
+k apply -f - >/dev/null <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: mounts}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - {name: one, image: "localhost/busybox:latest", command: [sleep, "10$$"], volumeMounts: [{name: memory, mountPath: /memory}]}
+  - {name: two, image: "localhost/busybox:latest", command: [sleep, "10$$"]}
+  volumes: [{name: memory, emptyDir: {medium: Memory}}]
+Y
+running() { [ "$(k get pods steady quiet mounts -o 'jsonpath={.items[*].status.phase}')" = 'Running Running Running' ]; }
+ours() {  # what is mounted, linked and running because of pods
+  awk -v below="$T/" 'index($5, below) == 1 {print "mount", $5}' /proc/self/mountinfo
+  ip -n "$ns" -o link | grep -o coracle
+  pgrep -f "^sleep 10$$\$"
+}
+check "a pod with mounts of its own runs" until_true 20 running
+stop_daemon
+check "--remove-pods ends them all" in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods
+expect "… and leaves no mount, link or process" "" ours
+start_daemon
+check "they come back with the daemon" until_true 30 running
