@@ -5,9 +5,9 @@
 #
 #   sudo tests/run.sh            unit, live and end-to-end tests, the fuzzers' corpus, and a virtual machine with a few power cuts;
 #                                about 20 minutes on 2 cores
-#   sudo tests/run.sh --long     adds the sanitizers, hundreds of power cuts, and the benchmarks
+#   sudo tests/run.sh --long     adds a soak, hundreds of kills and power cuts, the sanitizers, fuzzing time, the benchmarks: hours
 #        tests/run.sh --unit     unit tests only, seconds once built
-#        tests/run.sh --only P   only the part P: unit live e2e sanitize vm fuzz tsan bench
+#        tests/run.sh --only P   only the part P: unit live fuzz e2e soak sanitize vm tsan bench
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
     --unit) only=unit ;;
     --only)
       only=${2:?--only needs a name}; shift
-      case $only in unit|live|e2e|sanitize|vm|fuzz|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
+      case $only in unit|live|fuzz|e2e|soak|sanitize|vm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
     -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
   esac
@@ -123,16 +123,25 @@ if ! { setup "$build" && compile "$build"; }; then
 fi
 echo "built in $((SECONDS - started)) s"
 
-if wants unit; then say "unit"; run_suite unit "$build" unit; fi
-if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live; fi
-if wants fuzz || { [ -z "$only" ] && [ "$long" = 0 ]; }; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
-if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e; fi
+patience=1
+if [ "$long" = 1 ]; then  # more tries, more time
+  export CORACLE_LONG=1 CORACLE_KILLS=200 CORACLE_CRASH_TRIES=300 CORACLE_POWER_CUTS=1000
+  patience=5
+fi
+also() { [ "$only" = "$1" ] || { [ "$long" = 1 ] && wants "$1"; }; }  # parts of a long run
 
-if [ "$only" = sanitize ] || { [ "$long" = 1 ] && wants sanitize; }; then
+if wants unit; then say "unit"; run_suite unit "$build" unit $patience; fi
+if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live $patience; fi
+if wants fuzz; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
+if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e $patience; fi
+if also soak; then say "soak: the same day over and over"; CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800} run_suite soak "$build" soak; fi
+
+if also sanitize; then
   say "sanitize: address and undefined behaviour"
   if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-asan"; then
     export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-    run_suite asan "$build-asan" unit 4
+    run_suite asan "$build-asan" unit $((4 * patience))
+    CORACLE_FUZZ_SECONDS=${CORACLE_FUZZ_SECONDS:-60} run_suite asan "$build-asan" fuzz 20
     unset ASAN_OPTIONS UBSAN_OPTIONS
   else
     echo "not ok sanitize build"; failed=$((failed + 1))
@@ -144,14 +153,14 @@ if wants vm; then
   run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
 fi
 
-if [ "$only" = tsan ] || [ "$long" = 1 ] && wants tsan; then
+if also tsan; then
   say "sanitize: threads"
   if setup "$build-tsan" -Db_sanitize=thread -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-tsan"; then
-    TSAN_OPTIONS=halt_on_error=1 run_suite tsan "$build-tsan" unit 6
+    TSAN_OPTIONS=halt_on_error=1 run_suite tsan "$build-tsan" unit $((6 * patience))
   else
     echo "not ok tsan build"; failed=$((failed + 1))
   fi
 fi
-if [ "$only" = bench ] || [ "$long" = 1 ] && wants bench; then say "benchmarks"; run_suite bench "$build" bench; fi
+if also bench; then say "benchmarks"; run_suite bench "$build" bench; fi
 
 finish

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A main for the fuzz harnesses of this directory, so that they run with any compiler: feeds LLVMFuzzerTestOneInput every
-// file of the corpus, then variants of them (bytes flipped, cut, doubled, joined), as many as asked for. Deterministic:
-// the seed is printed and can be given back. With clang, link a harness with -fsanitize=fuzzer instead of this file.
+// file of the corpus, then variants of them (bytes flipped, cut, doubled, joined), as many as asked for, and then more of
+// them until CORACLE_FUZZ_SECONDS have passed. Deterministic: the seed is printed first and can be given back. With clang,
+// link a harness with -fsanitize=fuzzer instead of this file.
 //   replay <corpus directory> [variants per file] [seed]
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -73,11 +75,19 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: the corpus is empty\n", argv[1]);
     return 1;
   }
+  const char* wanted = std::getenv("CORACLE_FUZZ_SECONDS");
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(wanted ? std::strtoul(wanted, nullptr, 10) : 0);
+  std::printf("seed %llu\n", (unsigned long long)seed);
+  std::fflush(stdout);  // it must be known when an input ends us
   std::mt19937_64 random(seed);
+  unsigned long long fed = 0;
+  auto vary = [&](unsigned long times) {
+    for (const std::string& input : corpus)
+      for (unsigned long i = 0; i < times; ++i, ++fed) feed(variant(input, corpus, random));
+  };
   for (const std::string& input : corpus) feed(input);
-  for (const std::string& input : corpus) {
-    for (unsigned long i = 0; i < variants; ++i) feed(variant(input, corpus, random));
-  }
-  std::printf("%zu inputs, %lu variants of each, seed %llu\n", corpus.size(), variants, (unsigned long long)seed);
+  vary(variants);
+  while (std::chrono::steady_clock::now() < end) vary(1);
+  std::printf("%zu inputs, %llu variants of them\n", corpus.size(), fed);
   return 0;
 }
