@@ -25,6 +25,7 @@ constexpr size_t kDrainBytesMax = 256 << 10;  // of a body that nobody wanted, s
 constexpr std::chrono::milliseconds kDrainTime{500};
 // How long a thread waits for the rest of a handshake or head; who takes longer waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
+constexpr std::chrono::milliseconds kSettled{100};  // who rests for less may be on the way into the ready set still
 constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 
@@ -154,6 +155,7 @@ struct Connection {
   TlsConnection tls;
   uint64_t token = 0;
   bool greeted = false;       // the handshake is over
+  SteadyTime rests_since{};
   SteadyTime rests_until{};   // closed when nothing comes by then
   std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
   bool in_set = false;        // known to the ReadySet
@@ -193,6 +195,7 @@ struct Front::State {
   // ---- doorman ----
   void keep_door(std::stop_token stop);
   void let_in(const Fd& listener);
+  bool close_the_longest_at_rest();
   void shut_door(const Error& why);
   void open_door();
   void stirred(uint64_t token);
@@ -279,10 +282,22 @@ void Front::State::let_in(const Fd& listener) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
     });
-    if (full) continue;  // closed by leaving scope
+    if (full && !close_the_longest_at_rest()) continue;  // closed by leaving scope
     connection->rests_until = std::chrono::steady_clock::now() + limits.handshake;
     rest(std::move(connection));
   }
+}
+
+// Makes room for a newcomer: otherwise whoever opens connections and says nothing, even a stranger, would keep all others out.
+bool Front::State::close_the_longest_at_rest() {
+  auto longest = book.with([](Book& b) -> ConnectionPtr {
+    auto since = [](const auto& entry) { return entry.second->rests_since; };
+    auto found = std::min_element(b.resting.begin(), b.resting.end(), [&](auto& x, auto& y) { return since(x) < since(y); });
+    bool settled = found != b.resting.end() && std::chrono::steady_clock::now() - since(*found) >= kSettled;
+    return settled ? b.resting.extract(found).mapped() : nullptr;
+  });
+  if (longest) longest->tls.close();
+  return longest != nullptr;
 }
 
 // Closes who rested for too long. Returns how long the doorman may sleep.
@@ -311,6 +326,7 @@ void Front::State::rest(ConnectionPtr connection) {
   int fd = connection->tls.socket().get();
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
+  connection->rests_since = std::chrono::steady_clock::now();
   bool first_due = book.with([&](Book& b) {
     b.serving.erase(token);
     if (b.stopping) return false;

@@ -214,10 +214,34 @@ TEST_F(FrontTest, turns_clients_away_at_the_door_beyond_its_connections) {
   limits.connections = 2;
   start(limits);
   RawClient first(port), second(port);
-  EXPECT_EQ(first.get("/x").status, 200);
-  EXPECT_EQ(second.get("/x").status, 200);
+  first.send("GET /hold HTTP/1.1\r\n\r\n");
+  second.send("GET /hold HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(eventually(held, [](int count) { return count == 2; }));
   EXPECT_FALSE(RawClient(port).connected);
-  EXPECT_EQ(first.get("/x").status, 200);
+  release();
+  EXPECT_EQ(first.receive().status, 200);
+}
+
+TEST_F(FrontTest, who_has_rested_longest_makes_room_for_a_newcomer) {
+  FrontLimits limits;
+  limits.connections = 3;
+  start(limits);
+  RawClient busy(port), longest(port), shorter(port);
+  busy.send("GET /hold HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(eventually(held, [](int count) { return count == 1; }));
+  EXPECT_EQ(longest.get("/x").status, 200);
+  EXPECT_EQ(shorter.get("/x").status, 200);
+  auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  bool answered = false;
+  while (!answered && std::chrono::steady_clock::now() < patience) {  // those at rest have just begun to
+    RawClient newcomer(port);
+    answered = newcomer.connected && newcomer.get("/x").status == 200;
+  }
+  EXPECT_TRUE(answered);
+  EXPECT_TRUE(longest.at_end());
+  EXPECT_EQ(shorter.get("/x").status, 200);
+  release();
+  EXPECT_EQ(busy.receive().status, 200);
 }
 
 TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
