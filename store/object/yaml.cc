@@ -72,6 +72,14 @@ json::value resolve(std::string_view text) {
   return json::value(json::string(text));
 }
 
+// 2026-11-21, 2026-11-21T08:08:30Z, 12:30:00: text to us, but YAML 1.1 has types for dates and for sexagesimal numbers, and
+// most readers know them.
+bool others_read_a_time(std::string_view text) {
+  if (text.empty() || !(std::isdigit(uint8_t(text[0])) || text[0] == '+' || text[0] == '-')) return false;
+  if (text.find(':') != text.npos) return text.find_first_not_of("0123456789+-:._tTzZ ") == text.npos;
+  return text.size() >= 8 && text.size() <= 10 && text[4] == '-' && text.find_first_not_of("0123456789-") == text.npos;
+}
+
 // ---- reading ----
 
 class Reader {
@@ -288,7 +296,7 @@ class Writer {
 
   static yaml_scalar_style_t style_of(std::string_view text) {
     if (text.find('\n') != text.npos) return YAML_LITERAL_SCALAR_STYLE;
-    bool reads_as_text = resolve(text).is_string() && text != "<<" && text != "=";
+    bool reads_as_text = resolve(text).is_string() && text != "<<" && text != "=" && !others_read_a_time(text);
     return reads_as_text ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
   }
 

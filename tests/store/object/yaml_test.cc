@@ -73,6 +73,14 @@ TEST(Yaml, writes_what_kubectl_writes) {
             "a: \"yes\"\nb:\n- name: x\n  v: \"1\"\n- name: z\nd: 1.5\ne: {}\nf: []\nh: '#x'\nm: |\n  one\n  two\no: null\np: 100m\nq: \"\"\ns: 'with: colon'\nt: true\n");
 }
 
+TEST(Yaml, quotes_what_others_would_read_as_a_time) {
+  struct Row { const char *text, *want; };
+  for (const Row& row : {Row{"2026-11-21T08:08:30Z", "\"2026-11-21T08:08:30Z\"\n"}, Row{"2026-11-21", "\"2026-11-21\"\n"},
+                         Row{"12:30:45", "\"12:30:45\"\n"}, Row{"2026-11-21-late", "2026-11-21-late\n"}, Row{"1h30m", "1h30m\n"},
+                         Row{"10.0.0.1", "10.0.0.1\n"}, Row{"-", "'-'\n"}})
+    EXPECT_EQ(to_yaml(row.text), row.want);
+}
+
 TEST(Yaml, what_is_written_reads_back) {
   for (const char* text : {R"({"a":["1","true","null","~","0x1","1e3","-","- x","? y",": z","a: b","a #b","'q'","\"d\"","  lead","trail  ","\n","a\n\nb","tab\there","[x]","{y}","*a","&b","!c","%d","@e","`f"]})", R"({"k":{"":"empty key","1":"x","y":"n"}})"}) {
     json::value value = *parse_json(text);
