@@ -90,7 +90,8 @@ class SpecMaker {
   }
 
   void set_environment() {
-    std::map<std::string, std::string> variables{{"PATH", std::string(kDefaultPath)}, {"HOSTNAME", inputs_.host_name}};
+    std::map<std::string, std::string> variables{{"PATH", std::string(kDefaultPath)}, {"HOSTNAME", inputs_.host_name},
+                                                 {"HOME", inputs_.user.home.empty() ? "/" : inputs_.user.home}};
     if (spec_.process.terminal) variables["TERM"] = "xterm";
     for (const auto& entry : inputs_.image.config.env)
       if (size_t equals = entry.find('='); equals != entry.npos) variables[entry.substr(0, equals)] = entry.substr(equals + 1);

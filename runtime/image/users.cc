@@ -52,6 +52,7 @@ Result<oci::User> find_user(std::string_view user, std::string_view passwd, std:
     out.uid = *uid;
     out.gid = *gid;
     name = fields[0];
+    if (fields.size() > 5 && fields[5].starts_with('/') && fields[5].find('\0') == fields[5].npos) out.home = fields[5];
     return found = true;
   });
   if (!found && !numeric) return Error(Code::invalid, "no user " + quoted(who) + " in the image's /etc/passwd");

@@ -29,6 +29,7 @@ struct User {
   uint32_t uid = 0, gid = 0;
   std::optional<uint32_t> umask;
   std::vector<uint32_t> additional_gids;
+  std::string home;  // by the image's passwd; "": unknown. Not of config.json, where HOME is one of the variables
 };
 
 struct Capabilities {  // names as CAP_NET_RAW

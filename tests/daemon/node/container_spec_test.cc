@@ -55,7 +55,18 @@ TEST(ContainerSpec, environment_of_the_image_yields) {
   inputs.environment = {{"A", "pod"}};
   inputs.host_name = "web";
   auto env = spec_of(R"({"name":"a","command":["x"]})", "{}", inputs).spec.spec.process.env;
-  EXPECT_EQ(env, (Strings{"A=pod", "HOSTNAME=web", "PATH=/own"}));
+  EXPECT_EQ(env, (Strings{"A=pod", "HOME=/", "HOSTNAME=web", "PATH=/own"}));
+}
+
+TEST(ContainerSpec, home_is_the_users_unless_somebody_says_otherwise) {
+  ContainerInputs inputs;
+  inputs.user.home = "/root";
+  const char* container = R"({"name":"a","command":["x"]})";
+  EXPECT_TRUE(holds(spec_of(container, "{}", inputs).spec.spec.process.env, "HOME=/root"));
+  inputs.image.config.env = {"HOME=/image"};
+  EXPECT_TRUE(holds(spec_of(container, "{}", inputs).spec.spec.process.env, "HOME=/image"));
+  inputs.environment = {{"HOME", "/pod"}};
+  EXPECT_TRUE(holds(spec_of(container, "{}", inputs).spec.spec.process.env, "HOME=/pod"));
 }
 
 TEST(ContainerSpec, capabilities) {

@@ -32,6 +32,12 @@ TEST(User, is_found) {
   }
 }
 
+TEST(User, has_a_home_where_the_file_says_so) {
+  EXPECT_EQ(find_user("root", kPasswd, kGroup)->home, "/root");
+  EXPECT_EQ(find_user("33:4", kPasswd, kGroup)->home, "/");
+  for (const char* user : {"alone", "1234"}) EXPECT_EQ(find_user(user, kPasswd, kGroup)->home, "") << user;
+}
+
 TEST(User, is_refused) {
   for (const char* user : {"nobody", "big", "neg", "2147483648", "4294967295", "99999999999999999999", "-1", ":",
                            "web:", ":adm", "web:none", "web:2147483648", "web:video2", "web:x:y", "0x10", " 0", "+1"}) {
