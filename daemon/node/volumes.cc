@@ -156,6 +156,14 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
+// As open to others as its volume is: its user need not be root.
+Result<Fd> make_sub_path(const Fd& volume, const std::string& path) {
+  mode_t mode = TRY(sys::stat(volume)).st_mode & 07777;
+  Fd made = TRY(sys::make_directories_in(volume, path, mode));
+  TRY(sys::change_mode(made, mode));  // whatever our umask took
+  return made;
+}
+
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
 
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
@@ -286,7 +294,7 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     if (!sub_path.empty()) {
       if (sub_path.front() == '/') return Error(Code::invalid, "subPath " + coracle::quoted(sub_path) + " must be relative");
       auto inside = sys::open_in(source, sub_path, O_PATH);
-      if (!inside && inside.error().code() == Code::not_found && !payload) inside = sys::make_directories_in(source, sub_path, 0750);
+      if (!inside && inside.error().code() == Code::not_found && !payload) inside = make_sub_path(source, sub_path);
       if (!inside) return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name")));
       source = *std::move(inside);
     }

@@ -159,6 +159,14 @@ TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
   EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/v/for/web"));
 }
 
+TEST_F(VolumesTest, a_sub_path_is_as_open_as_its_volume) {
+  boot();
+  put_pod(R"json("securityContext":{"runAsUser":1000},"containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v","subPath":"for/web"}]}],
+    "volumes":[{"name":"v","emptyDir":{}}])json");
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(fs::status(config_.state_dir + "/" + uid() + "/volumes/v/for/web").permissions(), fs::perms(0777));
+}
+
 TEST_F(VolumesTest, host_paths_are_checked_by_type) {
   boot();
   put_pod(pod_with(R"("hostPath":{"path":"/none","type":"Directory"})"));
