@@ -146,19 +146,23 @@ class Planner {
     const std::string name = "Container " + container.name;
     switch (container.ailment) {
       case Ailment::none: return;
-      case Ailment::startup_probe: return stop(container, name + " failed startup probe, will be restarted");
-      case Ailment::liveness_probe: return stop(container, name + " failed liveness probe, will be restarted");
-      case Ailment::definition_changed: return stop(container, name + " definition changed, will be restarted");
-      case Ailment::post_start: return stop(container, "FailedPostStartHook");
+      case Ailment::startup_probe: return stop_ill(container, name + " failed startup probe, will be restarted");
+      case Ailment::liveness_probe: return stop_ill(container, name + " failed liveness probe, will be restarted");
+      case Ailment::definition_changed: return stop_ill(container, name + " definition changed, will be restarted");
+      case Ailment::post_start: return stop_ill(container, "FailedPostStartHook");
     }
   }
 
   // ---- stopping ----
 
-  void stop(const ContainerFacts& container, std::string why) {
-    if (facts_.grace_seconds == 0) return step(StepKind::kill, container.name, std::move(why));
+  void stop_ill(const ContainerFacts& container, std::string why) {
+    stop(container, std::move(why), container.ailment_grace_seconds.value_or(facts_.grace_seconds));
+  }
+
+  void stop(const ContainerFacts& container, std::string why, int64_t grace_seconds) {
+    if (grace_seconds == 0) return step(StepKind::kill, container.name, std::move(why));
     bool hook = container.has_pre_stop && container.ailment != Ailment::post_start;
-    step(hook ? StepKind::run_pre_stop : StepKind::terminate, container.name, std::move(why), facts_.grace_seconds);
+    step(hook ? StepKind::run_pre_stop : StepKind::terminate, container.name, std::move(why), grace_seconds);
   }
 
   void go_on_stopping(const ContainerFacts& container) {
@@ -197,7 +201,7 @@ class Planner {
     if (container.stopping) {
       go_on_stopping(container);
     } else {
-      stop(container, "Stopping container " + container.name);
+      stop(container, "Stopping container " + container.name, facts_.grace_seconds);
     }
     return true;
   }

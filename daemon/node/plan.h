@@ -48,6 +48,7 @@ struct ContainerFacts {
   bool started = false;          // running, its startup probe has passed and its postStart hook is done
   Ailment ailment = Ailment::none;
   std::string ailment_text;      // what the probe or hook said
+  std::optional<int64_t> ailment_grace_seconds;  // instead of the pod's, when the ailment ends it
   std::optional<SteadyTime> back_off_until;
   std::optional<Stopping> stopping;
 };

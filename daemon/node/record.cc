@@ -30,6 +30,9 @@ ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef
   facts.started = record.running && record.started;
   facts.ailment = record.ailment;
   facts.ailment_text = record.ailment_text;
+  const char* probe = record.ailment == Ailment::startup_probe ? "startupProbe" : record.ailment == Ailment::liveness_probe ? "livenessProbe" : "";
+  if (const auto* grace = find(*container.spec, std::string(probe) + ".terminationGracePeriodSeconds"); *probe && grace && grace->is_int64())
+    facts.ailment_grace_seconds = std::max<int64_t>(grace->get_int64(), 0);
   if (record.running && record.ailment == Ailment::none && !record.mark.definition.empty() &&
       record.mark.definition != definition_of(*container.spec))
     facts.ailment = Ailment::definition_changed;

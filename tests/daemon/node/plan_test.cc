@@ -138,6 +138,9 @@ TEST(Plan, does_what_the_lifecycle_asks) {
 
       {"liveness stops gracefully", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe; })}), "terminate:a/30"},
       {"with its hook", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::startup_probe, c.has_pre_stop = true; })}), "run_pre_stop:a/30"},
+      {"in the probe's own time", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe, c.ailment_grace_seconds = 3; })}), "terminate:a/3"},
+      {"which is not a deletion's", with(pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe, c.ailment_grace_seconds = 3; })}), deleted),
+       "terminate:a/30"},
       {"a failed postStart has no preStop", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::post_start, c.has_pre_stop = true; })}),
        "terminate:a/30"},
       {"a new image", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::definition_changed; })}), "terminate:a/30"},
