@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "daemon/node/connection.h"
+#include "daemon/node/container_text.h"
 #include "daemon/node/files.h"
 #include "daemon/node/grpc_health.h"
 #include "daemon/node/http_get.h"
@@ -150,7 +151,7 @@ ActionResult Actions::exec(const json::value& command, const ActionTarget& targe
   if (!code && timer.over()) return {false, "command timed out: " + coracle::quoted(command_text) + " timed out after " + std::to_string(timeout.count()) + "s"};
   if (!code) return {false, code.error().text()};
   if (*code == 0) return {true, ""};
-  return {false, output.empty() ? "command " + coracle::quoted(command_text) + " exited with " + std::to_string(*code) : output};
+  return {false, output.empty() ? "command " + coracle::quoted(command_text) + " exited with " + std::to_string(*code) : as_utf8(output)};
 }
 
 }  // namespace coracle::node
