@@ -115,9 +115,7 @@ void PodSync::begin_pull(const ContainerRef& container, const std::string& refer
     auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
     auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
     bool fine = image.ok();
-    worker.reports_.with([&](auto& reports) {
-      reports[uid].pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took});
-    });
+    worker.report(uid, [&](Reports& reports) { reports.pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took}); });
     if (fine) worker.seams_.images_changed();
     worker.seams_.look_again(uid);
   };

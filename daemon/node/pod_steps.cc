@@ -77,13 +77,15 @@ Result<void> PodSync::attach_network() {
 
 Result<void> PodSync::prepare_volumes() {
   TRY(sys::make_directories(paths_.state, 0750));
+  auto set_stale = [&](bool stale) { seams_.table.change_existing(uid_, [&](DesiredPod& pod) { pod.stale_volumes = stale; }); };
+  set_stale(false);  // before its sources are read: what changes meanwhile makes it stale again
   auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity());
+  if (!result) set_stale(true);
   if (!result) event(true, "FailedMount", result.error().text());
   if (!result) return result.take_error();
   entry_.volumes_refresh_at = result->refresh_at;
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
-  seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.stale_volumes = false; });
   return {};
 }
 
@@ -134,8 +136,8 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
     auto ref = find_container(pod->json(), name);
     const json::value* handler = ref ? find(*ref->spec, field) : nullptr;
     if (handler) result = worker.seams_.actions.run(*handler, {uid, id, address, ref->spec}, timeout, stop);
-    worker.reports_.with([&](auto& reports) {
-      reports[uid].hooks[key] = Hook{result.success ? HookState::done : HookState::failed, result.text};
+    worker.report(uid, [&](Reports& reports) {
+      reports.hooks[key] = Hook{result.success ? HookState::done : HookState::failed, result.text};
     });
     worker.seams_.look_again(uid);
   };
@@ -198,6 +200,8 @@ Result<void> PodSync::forget() {
   seams_.table.erase(uid_);
   worker_.drop(uid_);
   forgotten_ = true;
+  if (desired_.is_static)
+    for (const auto& [uid, successor] : seams_.table.static_pods_of(record_.key)) seams_.look_again(uid);
   return {};
 }
 

@@ -2,6 +2,7 @@
 // One look at one pod: reading what is there, and telling what came of it. See pod_sync.h.
 #include "daemon/node/pod_sync.h"
 
+#include "daemon/node/container_text.h"
 #include "daemon/node/log_reader.h"
 #include "daemon/node/resources.h"
 #include "daemon/node/status.h"
@@ -38,6 +39,13 @@ Result<ObjectPtr> object_of(const SandboxMark& mark, const runtime::SandboxState
   return Object::make(kPod, json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
 }
 
+// What left the API without waiting for us may not take its time: whoever deletes by force wants the name, port or file now.
+Result<ObjectPtr> deleted_by_force(const Object& pod) {
+  json::value left = pod.json();
+  make(left, "metadata.deletionGracePeriodSeconds") = 0;
+  return Object::make(kPod, std::move(left));
+}
+
 }  // namespace
 
 std::string hook_name(const ContainerRecord& record, const char* hook) { return record.id() + " " + hook; }
@@ -46,6 +54,7 @@ Result<Outcome> PodSync::run() {
   bool prepared = TRY(prepare());
   if (!prepared) return Outcome{};
   TRY(look());
+  if (waits_for_predecessor()) return Outcome{};
   take_reports();
   admit();
   take_verdicts();
@@ -71,7 +80,8 @@ Result<Outcome> PodSync::run() {
 
 // Makes sure that there is a pod to look at, and that what was known before about it is known again.
 Result<bool> PodSync::prepare() {
-  if (!desired_.object) {
+  bool own = desired_.object != nullptr;
+  if (!own) {
     auto sandbox = seams_.runtime.sandbox(uid_);
     if (!sandbox) {
       seams_.table.erase(uid_);
@@ -82,6 +92,7 @@ Result<bool> PodSync::prepare() {
     if (mark.uid.empty()) mark = {Key{"unknown", uid_}, uid_, "", 0, false, false};
     desired_.object = TRY(object_of(mark, *sandbox));
   }
+  if (desired_.gone && !desired_.is_static && own) desired_.object = TRY(deleted_by_force(*desired_.object));
   record_.uid = uid_;
   record_.key = desired_.object->key();
   paths_ = TRY(paths_of(seams_.config, record_.key, uid_));
@@ -92,6 +103,13 @@ Result<bool> PodSync::prepare() {
   if (const auto* limit = find(pod(), "spec.activeDeadlineSeconds"); limit && limit->is_int64())
     record_.active_deadline = steady_of(*record_.start_time + std::chrono::seconds(limit->get_int64()), seams_.clock);
   return true;
+}
+
+// Two of one name would want the same ports, and a node of the same size twice.
+bool PodSync::waits_for_predecessor() const {
+  if (!desired_.is_static || desired_.gone || record_.sandbox != SandboxFact::absent) return false;
+  auto all = seams_.table.static_pods_of(record_.key);
+  return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.first != uid_ && entry.second.gone; });
 }
 
 // A pod that has ended left its status on the disk, lest the API should not have had it there before a crash.
@@ -198,11 +216,10 @@ void PodSync::note_lost(ContainerRecord& container, int exit_code, std::string r
 
 // What a container leaves in its termination log, or, when its definition asks for that, the end of its output.
 std::string PodSync::termination_message(const ContainerRecord& container, int exit_code) const {
-  auto text = sys::read_file(paths_.container(container.name) + "/" + std::to_string(container.attempt) + "-message", kTerminationMessageMax * 16);
-  if (text && !text->empty()) return text->substr(0, kTerminationMessageMax);
+  std::string file = paths_.container(container.name) + "/" + std::to_string(container.attempt) + "-message";
+  if (std::string text = end_of_file(file, kTerminationMessageMax); !text.empty()) return as_utf8(text);
   if (container.mark.termination_policy != "FallbackToLogsOnError" || exit_code == 0) return "";
-  std::string tail = last_lines(paths_.log(container.name, container.attempt), kTerminationLogLines, kTerminationLogMax);
-  return tail;
+  return as_utf8(last_lines(paths_.log(container.name, container.attempt), kTerminationLogLines, kTerminationLogMax));
 }
 
 void PodSync::take_reports() {
@@ -218,7 +235,12 @@ void PodSync::take_reports() {
         container.ailment_text = hook->second.text;
       }
     }
-    if (auto hook = reports.hooks.find(hook_name(container, "preStop")); hook != reports.hooks.end()) container.pre_stop = hook->second;
+    if (auto hook = reports.hooks.find(hook_name(container, "preStop")); hook != reports.hooks.end()) {
+      container.pre_stop = hook->second;
+      auto ref = find_container(pod(), container.name);
+      if (hook->second.state == HookState::failed)
+        event(true, "FailedPreStopHook", "PreStopHook failed: " + hook->second.text, ref ? &*ref : nullptr);
+    }
     if (auto pull = reports.pulls.find(container.name); pull != reports.pulls.end()) take_pull(container, pull->second);
   }
 }

@@ -34,6 +34,7 @@ class PodSync {
  private:
   // ---- reading ----
   Result<bool> prepare();
+  bool waits_for_predecessor() const;
   void adopt_left_status();
   Result<void> look();
   void look_at(ContainerRecord& container, const runtime::SandboxState& sandbox);

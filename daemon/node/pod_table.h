@@ -57,6 +57,13 @@ class PodTable {
       return list;
     });
   }
+  // The static pods of this name: a changed manifest is a new pod, whose predecessor (gone) may not have ended yet.
+  std::map<std::string, DesiredPod> static_pods_of(const Key& key) const {
+    return pods_.with([&](auto all) {
+      std::erase_if(all, [&](const auto& entry) { return !entry.second.is_static || entry.second.object->key() != key; });
+      return all;
+    });
+  }
   // The pods that hold resources beside `uid`.
   std::vector<ObjectPtr> admitted_beside(const std::string& uid) const {
     return pods_.with([&](const auto& pods) {

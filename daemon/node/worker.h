@@ -86,6 +86,13 @@ class PodWorker {
   };
   std::shared_ptr<Entry> entry_of(const std::string& uid);
   void drop(const std::string& uid);  // the pod is forgotten
+  // For other threads, which may be done long after that: a report about a pod that is forgotten is nobody's.
+  template <typename F>
+  void report(const std::string& uid, F&& f) {
+    entries_.with([&](auto& entries) {
+      if (entries.count(uid)) reports_.with([&](auto& reports) { f(reports[uid]); });
+    });
+  }
 
   WorkerSeams seams_;
   Volumes volumes_;

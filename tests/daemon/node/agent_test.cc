@@ -99,6 +99,18 @@ TEST_F(AgentTest, a_pod_that_may_not_restart_ends) {
   EXPECT_TRUE(attached_.empty());
 }
 
+TEST_F(AgentTest, the_message_of_an_end_is_the_end_of_what_was_written_whatever_bytes_it_has) {
+  boot();
+  put_pod(std::string(kOne) + R"(,"restartPolicy":"Never")");
+  std::ofstream(config_.state_dir + "/" + uid() + "/containers/a/0-message") << std::string(100000, 'x') + "g\xc3\xbc" + "t\xff\xfe" + "end";
+  runtime_.exit(uid(), "a-0", 5);
+  settle();
+  json::value shown = pod();
+  std::string message(get_string(*status_of(shown, "a"), "state.terminated.message"));
+  EXPECT_TRUE(message.ends_with("xg\xc3\xbct\xef\xbf\xbd\xef\xbf\xbd" "end")) << message.substr(0, 20);
+  EXPECT_TRUE(message.starts_with("xxx") && message.size() == 4096 + 4) << message.size();
+}
+
 TEST_F(AgentTest, an_end_is_known_to_the_next_daemon_even_if_the_api_lost_it) {
   boot();
   put_pod(std::string(kOne) + R"(,"restartPolicy":"Never")");
@@ -146,6 +158,21 @@ TEST_F(AgentTest, a_pod_gone_from_the_api_is_stopped) {
   std::string id = uid();
   client_.erase(kPod, {"default", "web"});
   settle();
+  EXPECT_FALSE(runtime_.sandbox_spec(id));
+}
+
+TEST_F(AgentTest, what_is_deleted_by_force_does_not_take_its_time) {
+  runtime_.script("a", {.ignores_signals = true});
+  boot();
+  put_pod(std::string(kOne) + R"(,"terminationGracePeriodSeconds":3600)");
+  std::string id = uid();
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {.grace_period_seconds = 3600}));
+  settle();
+  advance(seconds(5));
+  client_.erase(kPod, {"default", "web"});
+  settle();
+  EXPECT_TRUE(runtime_.sandbox_spec(id));
+  advance(seconds(1));
   EXPECT_FALSE(runtime_.sandbox_spec(id));
 }
 
@@ -337,6 +364,33 @@ TEST_F(AgentTest, a_failed_post_start_restarts_the_container) {
   EXPECT_EQ(restarts(), 1);
 }
 
+TEST_F(AgentTest, a_failed_pre_stop_is_told_and_holds_nothing_up) {
+  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1, .out = "no\xff"}; });
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","lifecycle":{"preStop":{"exec":{"command":["end"]}}}}])");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  ASSERT_TRUE(hooks_.run_one());
+  settle();
+  EXPECT_TRUE(events_.has("W FailedPreStopHook PreStopHook failed: no\xef\xbf\xbd"));
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
+}
+
+TEST_F(AgentTest, a_probe_may_grant_less_time_than_its_pod) {
+  runtime_.script("a", {.ignores_signals = true});
+  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1}; });
+  boot();
+  put_pod(R"("terminationGracePeriodSeconds":600,"containers":[{"name":"a","image":"web:1",
+    "livenessProbe":{"exec":{"command":["live"]},"failureThreshold":1,"terminationGracePeriodSeconds":3}}])");
+  while (agent_->probes().run_one()) settle();
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
+  advance(seconds(2));
+  EXPECT_TRUE(runtime_calls("kill_container").empty());
+  advance(seconds(1));
+  EXPECT_EQ(runtime_calls("kill_container").size(), 1u);
+  EXPECT_EQ(restarts(), 1);
+}
+
 TEST_F(AgentTest, probes_decide_readiness_and_restarts) {
   bool healthy = true, ready = false;
   runtime_.on_exec([&](const std::string&, const std::string&, const runtime::ExecSpec& spec) {
@@ -423,6 +477,28 @@ TEST_F(AgentTest, static_pods_run_and_are_mirrored) {
   settle();
   EXPECT_FALSE(client_.find(kPod, {"default", "db-node-1"}));
   EXPECT_EQ(runtime_.sandboxes()->size(), 0u);
+}
+
+TEST_F(AgentTest, a_changed_static_pod_waits_for_the_end_of_the_one_before) {
+  runtime_.script("a", {.ignores_signals = true});
+  auto write = [&](const std::string& image) {
+    std::ofstream(config_.manifests_dir + "/db.yaml") << "apiVersion: v1\nkind: Pod\nmetadata:\n  name: db\nspec:\n  terminationGracePeriodSeconds: 5\n"
+      "  containers:\n  - {name: a, image: \"" + image + "\", ports: [{containerPort: 80, hostPort: 80}]}\n";
+    agent_->read_manifests();
+    settle();
+  };
+  std::filesystem::create_directories(config_.manifests_dir);
+  boot();
+  write("web:1");
+  EXPECT_EQ(phase("db-node-1"), "Running");
+  write("docker.io/library/web:1");
+  agent_->read_manifests();
+  settle();
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
+  advance(seconds(5));
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 2u);
+  EXPECT_EQ(phase("db-node-1"), "Running");
+  EXPECT_EQ(runtime_.sandboxes()->size(), 1u);
 }
 
 }  // namespace
