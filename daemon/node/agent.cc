@@ -9,7 +9,6 @@ namespace coracle::node {
 
 namespace {
 
-constexpr int kProbeThreads = 4;
 constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 32;
 
 Key queue_key(const std::string& uid) { return {"", uid}; }
@@ -73,7 +72,7 @@ Result<void> Agent::start() {
     if (!mounted) log_warning("node", "secrets will rest on the disk: " + mounted.error().text());
   }
   TRY(adopt());
-  probes_.start(kProbeThreads);
+  probes_.start();
   threads_.emplace_back([this] { run(stop_.get_token()); });
   return {};
 }

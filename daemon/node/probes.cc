@@ -9,6 +9,7 @@ namespace coracle::node {
 
 namespace {
 
+constexpr size_t kProbesAtOnce = 32;
 constexpr std::array<ProbeKind, 3> kKinds = {ProbeKind::startup, ProbeKind::liveness, ProbeKind::readiness};
 
 std::string entry_key(const std::string& uid, const std::string& id) { return uid + "/" + id; }
@@ -67,16 +68,21 @@ struct Probes::Entry {
 
 Probes::Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string&)> changed,
                std::function<void(const std::string&, const json::value&, std::string)> unhealthy)
-    : actions_(actions), clock_(clock), changed_(std::move(changed)), unhealthy_(std::move(unhealthy)), due_(BackoffPolicy{}, clock) {}
+    : actions_(actions), clock_(clock), changed_(std::move(changed)), unhealthy_(std::move(unhealthy)), due_(BackoffPolicy{}, clock), running_(kProbesAtOnce) {}
 
 Probes::~Probes() {
   stop_.request_stop();
-  std::vector<std::jthread> threads;
-  state_.with([&](State& state) { threads.swap(state.threads); });
-}  // joins them
+  std::jthread dispatcher;
+  state_.with([&](State& state) { dispatcher.swap(state.dispatcher); });
+}  // joins it
 
-void Probes::start(int threads) {
-  state_.with([&](State& state) { state.threads_wanted = threads; });
+void Probes::start() {
+  state_.with([](State& state) { state.started = true; });
+}
+
+void Probes::dispatch() {
+  while (auto due = due_.take(stop_.get_token()))
+    running_.post([this, lease = std::make_shared<WorkQueue::Lease>(*std::move(due))](std::stop_token) { run(lease->key()); });
 }
 
 bool Probes::watches(const std::string& uid, const std::string& id) const {
@@ -99,10 +105,7 @@ void Probes::watch(ProbedContainer watched) {
   }
   bool fresh = state_.with([&](State& state) {
     if (!state.entries.try_emplace(key, entry).second) return false;
-    while (!entry->probes.empty() && int(state.threads.size()) < state.threads_wanted)
-      state.threads.emplace_back([this] {
-        while (auto lease = due_.take(stop_.get_token())) run(lease->key());
-      });
+    if (state.started && !entry->probes.empty() && !state.dispatcher.joinable()) state.dispatcher = std::jthread([this] { dispatch(); });
     return true;
   });
   if (!fresh) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes: runs the startup, liveness and readiness probes of running containers when they are due, on a few threads, and
-// says what they mean. A change of meaning names the pod in the worker's queue; nothing else happens here.
+// Probes: runs the startup, liveness and readiness probes of running containers when they are due, each on a thread of
+// its own while it runs, lest one that hangs hold up the others, and says what they mean. A change of meaning names the pod in the worker's queue; nothing else happens here.
 //   worker ──watch(container)──▶ entries ──due──▶ Actions ──▶ ProbeCount (pure) ──changed──▶ queue.add(pod)
 // Source: Kubernetes core/v1 Probe; kubelet's prober (semantics: thresholds, startup first, initial results).
 #pragma once
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "daemon/node/action.h"
+#include "daemon/node/task_pool.h"
 #include "daemon/queue/work_queue.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
@@ -65,7 +66,7 @@ class Probes {
          std::function<void(const std::string& uid, const json::value& container, std::string text)> unhealthy);
   ~Probes();
 
-  void start(int threads);  // they are made with the first probe
+  void start();  // threads are made with the first probe
   bool watches(const std::string& uid, const std::string& id) const;
   void watch(ProbedContainer container);              // does nothing when it is watched already
   void forget(const std::string& uid, const std::string& id);
@@ -80,9 +81,10 @@ class Probes {
   struct Entry;
   struct State {
     std::map<std::string, std::shared_ptr<Entry>> entries;  // by uid/id
-    int threads_wanted = 0;
-    std::vector<std::jthread> threads;
+    bool started = false;
+    std::jthread dispatcher;
   };
+  void dispatch();
   void run(const Key& key);
   void finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result);
 
@@ -93,6 +95,7 @@ class Probes {
   std::stop_source stop_;
   WorkQueue due_;  // keys: {uid/id, kind}
   Guarded<State> state_;
+  TaskPool running_;  // its tasks reach what stands above
 };
 
 }  // namespace coracle::node

@@ -51,6 +51,24 @@ TEST_F(ThreadsTest, many_pods_come_crash_and_go) {
   EXPECT_TRUE(eventually([&] { return client_.find(kLease, {"kube-node-lease", "node-1"}) != nullptr; }));
 }
 
+TEST_F(ThreadsTest, probes_that_hang_hold_up_no_others) {
+  runtime_.on_exec([](const auto&, const auto&, const runtime::ExecSpec& spec) {
+    return runtime::FakeRuntime::ExecAnswer{.after = spec.args.front() == "hang" ? std::chrono::milliseconds(20000) : std::chrono::milliseconds(0)};
+  });
+  start();
+  auto put = [&](const std::string& name, const std::string& command) {
+    client_.put(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":")" + name +
+                          R"("},"spec":{"nodeName":"node-1","containers":[{"name":"a","image":"web:1","readinessProbe":{"exec":{"command":[")" + command +
+                          R"("]},"timeoutSeconds":20}}]}})");
+  };
+  for (int i = 0; i < 8; ++i) put("hangs-" + std::to_string(i), "hang");
+  EXPECT_TRUE(eventually([&] { return runtime_.sandboxes()->size() == 8; }));
+  auto begin = std::chrono::steady_clock::now();
+  put("quick", "true");
+  EXPECT_TRUE(eventually([&] { return condition("Ready", "quick") == "True"; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
 TEST_F(ThreadsTest, manifests_are_noticed) {
   start();
   std::ofstream(config_.manifests_dir + "/.db.tmp") << "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: a, image: \"web:1\"}]}\n";
