@@ -110,6 +110,22 @@ expect "its exit code is kept" "9" k get pod crash -o 'jsonpath={.status.contain
 expect "its last words too" "why" k get pod crash -o 'jsonpath={.status.containerStatuses[0].lastState.terminated.message}'
 expect "its previous log too" "try" k logs crash --previous
 expect_match "an event says so" 'BackOff' k get events
+
+pod "
+apiVersion: v1
+kind: Pod
+metadata: {name: words}
+spec:
+  restartPolicy: Never
+  securityContext: {runAsUser: 65534}
+  containers:
+  - {name: main, $image, volumeMounts: [{name: v, mountPath: /data, subPath: a/b}],
+     command: [sh, -c, 'touch /data/f && printf \"wrote \\\\377 at \$HOME\" > /dev/termination-log; exit 3']}
+  volumes: [{name: v, emptyDir: {}}]
+"
+check "a pod whose last words are no UTF-8 ends all the same" until_true 20 phase_is words Failed
+expect "what it said is readable; any user writes to a subPath, and has a home" "$(printf 'wrote \357\277\275 at /')" \
+  k get pod words -o 'jsonpath={.status.containerStatuses[0].state.terminated.message}'
 k delete pod crash --wait=false >/dev/null
 
 pod "
