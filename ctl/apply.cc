@@ -104,17 +104,6 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
   }
 }
 
-// The namespace a document goes to, written into it. Errors: bad_request when -n says another one.
-Result<std::string> settle_namespace(Commands& commands, const Session& session, Document& document) {
-  std::string ns(get_string(document.object, "metadata.namespace"));
-  if (!document.kind->kind.namespaced) return std::string();
-  if (ns.empty()) make(document.object, "metadata.namespace") = ns = session.ns();
-  else if (!commands.flags().ns.empty() && ns != session.ns())
-    return Error(Code::bad_request, "the namespace from the provided object " + coracle::quoted(ns) + " does not match the namespace " + coracle::quoted(session.ns()) +
-                                        ". You must pass '--namespace=" + ns + "' to perform this operation.");
-  return ns;
-}
-
 Result<int> run(Commands& commands, const ApplyFlags& flags) {
   if (!flags.kustomize.empty())
     return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " + flags.kustomize + " | coraclectl apply -f -");
@@ -124,7 +113,7 @@ Result<int> run(Commands& commands, const ApplyFlags& flags) {
   if (documents.empty()) return Error(Code::bad_request, "no objects passed to apply");
   int failures = 0;
   for (auto& document : documents) {
-    std::string ns = TRY(settle_namespace(commands, *session, document));
+    std::string ns = TRY(settle_namespace(*session, document));
     auto applied = apply_one(*session, flags, document, ns);
     if (!applied) {  // the others still get their turn
       print_failure(std::move(applied.take_error()).wrap("error when applying " + coracle::quoted(document.source)));
@@ -132,6 +121,7 @@ Result<int> run(Commands& commands, const ApplyFlags& flags) {
       continue;
     }
     std::string note = flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : "";
+    hide_managed_fields(applied->object);
     if (flags.output == "yaml") out(to_yaml(applied->object));
     else if (flags.output == "json") out(to_pretty(applied->object) + "\n");
     else if (flags.output == "name") out(message_name(*document.kind, get_string(applied->object, "metadata.name")) + "\n");
@@ -195,7 +185,7 @@ Result<int> run_diff(Commands& commands, ApplyFlags flags) {
   Scope remove([&] { (void)sys::remove_tree(place); });
   for (const char* side : {"/LIVE", "/MERGED"}) TRY(sys::make_directories(place + side, 0700));
   for (auto& document : documents) {
-    std::string ns = TRY(settle_namespace(commands, *session, document));
+    std::string ns = TRY(settle_namespace(*session, document));
     TRY(write_both(*session, flags, document, ns, place).wrap(document.source));
   }
   const char* chosen = std::getenv("KUBECTL_EXTERNAL_DIFF");

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
+#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/object/status.h"
 
@@ -33,9 +35,27 @@ Result<Session*> Commands::session() {
   return session_.get();
 }
 
+namespace {
+
+// What the server finds wrong with an object, one finding to a line. Nothing when the error is of another kind.
+std::optional<std::string> findings(const Error& error) {
+  const ErrorDetails& details = *error.details();
+  std::string subject = details.kind + " " + coracle::quoted(details.name) + " is invalid: ";
+  size_t at = error.text().find(subject);
+  if (error.code() != Code::invalid || details.causes.empty() || at == std::string::npos) return std::nullopt;
+  std::string text = error.text().substr(0, at) + "The " + subject;
+  if (details.causes.size() == 1) return text + error.text().substr(at + subject.size());
+  for (const Cause& cause : details.causes) text += "\n* " + (cause.field.empty() ? "" : cause.field + ": ") + cause.message;
+  return text;
+}
+
+}  // namespace
+
 void print_failure(const Error& error) {
   bool from_server = error.details() != nullptr;
-  if (from_server) std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
+  auto listed = from_server ? findings(error) : std::nullopt;
+  if (listed) std::fprintf(stderr, "%s\n", listed->c_str());
+  else if (from_server) std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
   else std::fprintf(stderr, "error: %s\n", error.text().c_str());
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ctl/generate.h"
+#include "ctl/print.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -23,7 +24,8 @@ void CreateFlags::add_to(CLI::App* command) {
   command->add_flag("--save-config", save_config, "remember it for apply");
 }
 
-void print_done(const CreateFlags& flags, const json::value& object, const schema::KindInfo& kind, std::string_view what) {
+void print_done(const CreateFlags& flags, json::value object, const schema::KindInfo& kind, std::string_view what) {
+  hide_managed_fields(object);
   std::string note = flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : "";
   if (flags.output == "yaml") out(to_yaml(object));
   else if (flags.output == "json") out(to_pretty(object) + "\n");
@@ -33,7 +35,8 @@ void print_done(const CreateFlags& flags, const json::value& object, const schem
 
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind) {
   std::string ns(get_string(object, "metadata.namespace"));
-  if (kind.kind.namespaced && ns.empty()) make(object, "metadata.namespace") = ns = session.ns();
+  bool stays_open = flags.dry_run == "client" && !session.ns_given();  // what was printed may be applied to any namespace
+  if (kind.kind.namespaced && ns.empty() && !stays_open) make(object, "metadata.namespace") = ns = session.ns();
   if (flags.save_config) {
     std::string text = to_text(object) + "\n";
     json::value& annotations = make(object, "metadata.annotations");
@@ -65,6 +68,7 @@ Result<int> create_files(Commands& commands, const CreateFlags& flags) {
   if (documents.empty()) return Error(Code::bad_request, "no objects passed to create");
   int failures = 0;
   for (auto& document : documents) {
+    TRY(settle_namespace(*session, document));
     auto created = send_new(*session, flags, std::move(document.object), *document.kind);
     if (created) {
       print_done(flags, *created, *document.kind, "created");
@@ -97,7 +101,7 @@ Result<int> replace_files(Commands& commands, const CreateFlags& flags, bool for
   std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
   int failures = 0;
   for (auto& document : documents) {
-    if (document.kind->kind.namespaced && get_string(document.object, "metadata.namespace").empty()) make(document.object, "metadata.namespace") = session->ns();
+    TRY(settle_namespace(*session, document));
     auto replaced = replace_one(*session, flags, document, force);
     if (replaced) {
       print_done(flags, *replaced, *document.kind, "replaced");

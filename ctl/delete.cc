@@ -36,9 +36,8 @@ Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags
   std::vector<Doomed> doomed;
   if (!flags.files.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-    for (const auto& document : documents) {
-      std::string ns(get_string(document.object, "metadata.namespace"));
-      if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
+    for (auto& document : documents) {
+      std::string ns = TRY(settle_namespace(session, document));
       doomed.push_back({document.kind, ns, std::string(get_string(document.object, "metadata.name")), {}});
     }
     return doomed;

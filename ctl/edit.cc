@@ -11,6 +11,7 @@
 #include <map>
 
 #include "ctl/command.h"
+#include "ctl/print.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
@@ -35,6 +36,9 @@ void split_changes(const std::vector<std::string>& args, std::vector<std::string
 Result<Marks> marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite) {
   Marks marks;
   for (const auto& change : changes) {
+    auto contradicts = [&](const Change& other) { return other.key == change.key && other.value.has_value() != change.value.has_value(); };
+    if (std::any_of(changes.begin(), changes.end(), contradicts))
+      return Error(Code::bad_request, "can not both modify and remove " + coracle::quoted(change.key) + " in the same command");
     const json::value* now = present.if_contains(change.key);
     if (!change.value) {
       if (!now) marks.absent.push_back(change.key);
@@ -149,7 +153,8 @@ Result<json::value> send_patch(Session& session, const TargetFlags& flags, const
   return session.json(request);
 }
 
-void print_done(const TargetFlags& flags, const Live& live, const json::value& object, std::string_view what) {
+void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what) {
+  hide_managed_fields(object);
   std::string note = flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : "";
   if (flags.output == "yaml") out(to_yaml(object));
   else if (flags.output == "json") out(to_pretty(object) + "\n");

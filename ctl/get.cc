@@ -84,12 +84,6 @@ Result<json::value> get_one(Session& session, const Target& target, const std::s
   return session.json(request);
 }
 
-void hide_managed_fields(json::value& object) {
-  if (auto* root = object.if_object())
-    if (auto* metadata = root->if_contains("metadata"))
-      if (auto* fields = metadata->if_object()) fields->erase("managedFields");
-}
-
 // Items of a list carry no kind of their own on the wire; whoever prints them gives it back.
 void name_kind(json::value& object, const schema::KindInfo& kind) {
   json::object named{{"apiVersion", kind.kind.api_version()}, {"kind", kind.kind.kind}};

@@ -99,7 +99,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& thrown) {
     if (thrown.get_exit_code() == 0) return app.exit(thrown);
     std::fputs(explain(app, std::vector<std::string>(argv + 1, argv + own), thrown.what()).c_str(), stderr);
-    return 2;
+    return app.got_subcommand("diff") ? 2 : 1;  // of diff, 1 says that something differs
   }
   if (!commands.chosen()) {
     const CLI::App* at = &app;

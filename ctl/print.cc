@@ -153,6 +153,12 @@ Result<std::string> print_custom_columns(std::string_view spec, const std::vecto
   return columns.text();
 }
 
+void hide_managed_fields(json::value& object) {
+  if (auto* root = object.if_object())
+    if (auto* metadata = root->if_contains("metadata"))
+      if (auto* fields = metadata->if_object()) fields->erase("managedFields");
+}
+
 std::string print_name(const json::value& object, std::string_view singular_resource) {
   return std::string(singular_resource) + "/" + std::string(get_string(object, "metadata.name"));
 }

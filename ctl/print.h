@@ -43,6 +43,8 @@ std::string print_table(const json::value& table, const TableOptions& options);
 // "<spec>" of -o custom-columns: "NAME:.metadata.name,IMAGE:.spec.containers[*].image". Errors: invalid.
 Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers);
 
+void hide_managed_fields(json::value& object);  // who owns which field: bookkeeping that readers rarely want
+
 // "pod/web", "deployment.apps/web".
 std::string print_name(const json::value& object, std::string_view singular_resource);
 

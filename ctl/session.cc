@@ -20,6 +20,7 @@ struct Session::State {
   std::unique_ptr<Http> http;
   std::chrono::milliseconds timeout{0};
   int verbosity = 0;
+  bool ns_given = false;
 
   HttpRequest http_request(const Request& request) const {
     if (verbosity >= 6) std::fprintf(stderr, "%s %s%s\n", request.method.c_str(), http->access().server.c_str(), request.path.c_str());
@@ -68,11 +69,13 @@ Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
   auto state = std::make_unique<State>();
   state->timeout = TRY(parse_duration(flags.request_timeout).wrap("--request-timeout"));
   state->verbosity = flags.verbosity;
+  state->ns_given = !flags.ns.empty();
   state->http = TRY(Http::make(std::move(access)));
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 
 const std::string& Session::ns() const { return state_->http->access().ns; }
+bool Session::ns_given() const { return state_->ns_given; }
 const std::string& Session::server() const { return state_->http->access().server; }
 std::string Session::user_name() const { return state_->http->access().user; }
 
@@ -239,6 +242,16 @@ Result<std::vector<Named>> parse_named(const std::vector<std::string>& args) {
     }
   }
   return named;
+}
+
+Result<std::string> settle_namespace(const Session& session, Document& document) {
+  std::string ns(get_string(document.object, "metadata.namespace"));
+  if (!document.kind->kind.namespaced) return std::string();
+  if (ns.empty()) make(document.object, "metadata.namespace") = ns = session.ns();
+  else if (session.ns_given() && ns != session.ns())
+    return Error(Code::bad_request, "the namespace from the provided object " + coracle::quoted(ns) + " does not match the namespace " + coracle::quoted(session.ns()) +
+                                        ". You must pass '--namespace=" + ns + "' to perform this operation.");
+  return ns;
 }
 
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive) {

@@ -43,6 +43,7 @@ class Session {
   ~Session();
 
   const std::string& ns() const;  // the namespace in force
+  bool ns_given() const;          // by -n: then files may name no other
   const std::string& server() const;
   std::string user_name() const;
 
@@ -91,6 +92,9 @@ struct Document {  // one object from a file
   const schema::KindInfo* kind = nullptr;
   std::string source;  // "web.yaml:12", "standard input:1"
 };
+
+// The namespace a document goes to, written into it; "" for a kind without. Errors: bad_request when -n says another one.
+Result<std::string> settle_namespace(const Session& session, Document& document);
 
 // Files, directories (their *.yaml, *.yml, *.json, sorted) and "-"; Lists are opened. Errors: invalid, naming file and line.
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive);

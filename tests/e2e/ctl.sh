@@ -53,6 +53,21 @@ for shell in bash zsh fish; do
   check "completion: $shell can read its script" $shell -n "$T/completion.$shell"
 done
 
+# ---- exit codes and words as kubectl's ----
+expect "usage: a flag that there is not" "1" eval "c get pods --bogus 2>/dev/null; echo \$?"
+expect "usage: a flag that is missing" "1" eval "c run x 2>/dev/null; echo \$?"
+expect "usage: diff has its own code" "2" eval "c diff --bogus 2>/dev/null; echo \$?"
+expect "logs -l that matches nothing is no failure" "No resources found in default namespace." eval "c logs -l app=none 2>&1 || echo failed"
+expect_fail "a finding of validation" '^The ConfigMap "Bad_" is invalid: metadata.name: Invalid value: "Bad_"' c create configmap Bad_
+expect_fail "several findings, one to a line" '^\* spec.ports\[0\].protocol: Unsupported value: "X"' eval "printf 'apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {type: Zed, ports: [{port: 80, protocol: X}]}\n' | c create -f -"
+expect "--dry-run=client leaves the namespace open" "null" eval "c create configmap x --dry-run=client -o json | jq .metadata.namespace"
+expect "--dry-run=client: … unless one was named" "other" eval "c -n other create configmap x --dry-run=client -o json | jq -r .metadata.namespace"
+expect "-o yaml hides who owns which field" "0" eval "c create configmap x --from-literal=a=b --dry-run=server -o yaml | grep -c managedFields"
+for verb in create replace delete; do
+  expect_fail "$verb -f: -n may not contradict the file" 'does not match the namespace "default"' eval "printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: other}\n' | c -n default $verb -f -"
+done
+expect_fail "annotate: a key is set or removed, not both" 'both modify and remove' c annotate node edge a=b a-
+
 # ---- the node's verbs ----
 expect "cordon" "node/edge cordoned" c cordon edge
 expect "cordon again" "node/edge already cordoned" c cordon edge
