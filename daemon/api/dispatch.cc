@@ -51,6 +51,9 @@ void dispatch_resource(Call& call) {
   }
   std::string verb = route.verb(call.head());
   if (!call.info->has_verb(verb)) return not_allowed(call);
+  bool writes_nameless = route.name.empty() && (verb == "update" || verb == "patch");
+  bool empties_every_namespace = verb == "deletecollection" && call.kind().namespaced && route.ns.empty();
+  if (writes_nameless || empties_every_namespace) return not_allowed(call);
   if (verb == "watch") return serve_watch(call);
   serve_resource(call);
 }
@@ -58,6 +61,7 @@ void dispatch_resource(Call& call) {
 }  // namespace
 
 void dispatch(Call& call) {
+  if (call.head().method == "OPTIONS") return not_allowed(call);
   if (call.route.what == Route::What::resource) return dispatch_resource(call);
   if (call.route.what == Route::What::other) return dispatch_other(call);
   if (call.head().method != "GET" && call.head().method != "HEAD") return not_allowed(call);

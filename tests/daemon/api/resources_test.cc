@@ -82,6 +82,10 @@ TEST_F(Resources, are_refused_in_kubernetes_words) {
            Row{"POST", kMaps, "Content-Type: text/plain\r\n", "{}", 415, nullptr},
            Row{"GET", kMaps, "Accept: text/html\r\n", "", 406, nullptr},
            Row{"POST", "/api/v1/configmaps", "", R"({"metadata":{"name":"x"}})", 405, nullptr},
+           Row{"DELETE", "/api/v1/configmaps", "", "", 405, nullptr},  // of all namespaces at once
+           Row{"PUT", kMaps, "", R"({"metadata":{"name":"m"}})", 405, nullptr},
+           Row{"PATCH", kMaps, "Content-Type: application/merge-patch+json\r\n", "{}", 405, nullptr},
+           Row{"OPTIONS", "/api/v1/namespaces/default/configmaps/m", "", "", 405, nullptr},
            Row{"DELETE", "/api/v1/namespaces", "", "", 405, "the server does not allow this method on the requested resource"},
            Row{"DELETE", "/api/v1/namespaces/default", "", "", 403, "namespaces \"default\" is forbidden: this namespace may not be deleted"},
            Row{"POST", kMaps, "", "", 400, nullptr},
