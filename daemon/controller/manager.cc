@@ -2,6 +2,7 @@
 // One queue, few workers, all controllers. See manager.h.
 #include "daemon/controller/manager.h"
 
+#include "daemon/controller/cluster_services.h"
 #include "runtime/base/log.h"
 
 namespace coracle::controller {
@@ -30,6 +31,7 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_namespace_controller(context));
   add(make_service_account_controller(context));
   add(make_root_ca_publisher(context));
+  add(make_cluster_services(context));
   add(make_deployment_controller(context));
   add(make_replica_set_controller(context));
   add(make_endpoints_controller(context));

@@ -46,6 +46,27 @@ TEST_F(HousekeepingTest, every_namespace_has_its_account_and_certificate) {
             "CERT");
 }
 
+TEST_F(HousekeepingTest, the_services_of_the_api_and_of_dns_come_back_as_they_were) {
+  put(kService, "default", "kubernetes", R"(,"labels":{"provider":"kubernetes"})", R"(,"spec":{"clusterIP":"10.96.0.1"})");
+  put(kEndpoints, "default", "kubernetes", "", R"(,"subsets":[{"addresses":[{"ip":"192.168.1.7"}]}])");
+  put(kService, "kube-system", "kube-dns");
+  put(kService, "default", "mine");
+  start();
+  std::string uid = client.find(kService, {"default", "kubernetes"})->uid();
+  for (auto [ns, name] : {std::pair{"default", "kubernetes"}, {"kube-system", "kube-dns"}, {"default", "mine"}})
+    client.erase(kService, {ns, name});
+  client.erase(kEndpoints, {"default", "kubernetes"});
+  settle();
+  ObjectPtr api = client.find(kService, {"default", "kubernetes"});
+  ASSERT_TRUE(api);
+  EXPECT_NE(api->uid(), uid);
+  EXPECT_EQ(get_string(api->json(), "spec.clusterIP"), "10.96.0.1");
+  EXPECT_EQ(get_string(api->json(), "metadata.labels.provider"), "kubernetes");
+  EXPECT_TRUE(client.find(kEndpoints, {"default", "kubernetes"}));
+  EXPECT_TRUE(client.find(kService, {"kube-system", "kube-dns"}));
+  EXPECT_FALSE(client.find(kService, {"default", "mine"}));
+}
+
 TEST_F(HousekeepingTest, a_namespace_is_emptied_pods_first_and_then_let_go) {
   start();
   put_namespace("team");
