@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/netlink.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint32_t kMtuDefault = 1500;
 constexpr int kUnplugTries = 3;
+constexpr std::chrono::milliseconds kRunningPatience{2000};
 constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
 constexpr const char* kForwardingWasOff = "/forwarding-was-off";  // in run_dir: turn it off again at cleanup
 
@@ -95,6 +97,22 @@ Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, I
   TRY(host.set_up(anchor));
   return host.add_route(
       {.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
+}
+
+// A link that is up is not yet running: the kernel notices the carrier a moment later, and until then drops what is sent
+// there. The answer to a pod's first question for a name would be lost, and asked again only after seconds.
+Result<void> await_running(sys::Netlink& host, const std::string& name) {
+  sys::Link link = TRY(host.link(name));
+  if (link.running) return {};
+  sys::NetlinkMonitor news = TRY(sys::NetlinkMonitor::open());
+  const SteadyTime end = system_clock().steady() + kRunningPatience;
+  for (;;) {
+    link = TRY(host.link(name));
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(end - system_clock().steady());
+    if (link.running || left.count() <= 0) return {};  // a packet may be lost; that is no reason to stop a pod
+    TRY(sys::wait_readable(news.fd(), left));
+    news.drain();
+  }
 }
 
 Result<void> ensure_forwarding(const std::string& run_dir) {
@@ -210,7 +228,8 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   TRY(pod.set_up(inside));
   TRY(pod.add_neighbor(inside, gateway, host_mac));
   TRY(pod.add_route({.destination = gateway + "/32", .link = inside, .scope_link = true}));
-  return pod.add_route({.destination = "0.0.0.0/0", .gateway = gateway, .link = inside});
+  TRY(pod.add_route({.destination = "0.0.0.0/0", .gateway = gateway, .link = inside}));
+  return await_running(host, name);
 }
 
 Result<void> PodNetwork::detach(const std::string& sandbox) {

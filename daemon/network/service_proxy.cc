@@ -54,6 +54,8 @@ struct ServiceProxy::State {
 
   void run(std::stop_token stop);
   void sleep(std::chrono::milliseconds longest);
+  void hear_of_tables();
+  void table_is_gone();
   Result<void> bring_level();
 };
 
@@ -111,12 +113,19 @@ void ServiceProxy::State::sleep(std::chrono::milliseconds longest) {
   if (!ready) return;
   for (const sys::Ready& one : *ready) {
     if (one.key == kWoken) sys::drain_eventfd(wake);
-    if (one.key == kTables && tables.removed(kTableName)) {
-      log_notice("network", "somebody removed our table; putting it back");
-      firewall.forget();
-      progress.with([](Progress& now) { ++now.wanted; });
-    }
+    if (one.key == kTables) hear_of_tables();
   }
+}
+
+void ServiceProxy::State::hear_of_tables() {
+  sys::TableMonitor::News news = tables.read(kTableName);
+  if (news.removals > 0 || news.lost) table_is_gone();
+}
+
+void ServiceProxy::State::table_is_gone() {
+  log_notice("network", "somebody removed our table; putting it back");
+  firewall.forget();
+  progress.with([](Progress& now) { ++now.wanted; });
 }
 
 void ServiceProxy::State::run(std::stop_token stop) {
@@ -149,9 +158,10 @@ Result<void> ServiceProxy::State::bring_level() {
   ProxyInput input{config.pods,     config.services, config.dns,         config.dns_port,
                    services.list(), slices.list(),   config.host_ports()};
   ProxyPlan plan = plan_proxy(input);
-  if (tables.removed(kTableName)) firewall.forget();  // since the last look
+  hear_of_tables();
   bool replaced = TRY(firewall.apply(plan.rules));
-  if (replaced) (void)tables.removed(kTableName);  // that news is our own
+  // A replacement removes the table once, too; and what is lost here was news of our own change.
+  if (tables.read(kTableName).removals > (replaced ? 1 : 0)) table_is_gone();
   // Flows that began while there was no table are not translated.
   if (udp == plan.udp && (!replaced || udp.empty())) return {};
   Result<void> forgotten = forget_flows(udp, plan.udp);

@@ -123,22 +123,22 @@ Result<TableMonitor> TableMonitor::open() {
   return TableMonitor(std::move(fd));
 }
 
-bool TableMonitor::removed(std::string_view name) {
+TableMonitor::News TableMonitor::read(std::string_view table) {
   alignas(nlmsghdr) char buffer[32768];
-  bool found = false;
+  News news;
   for (;;) {
     ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == ENOBUFS) {
-      found = true;
+      news.lost = true;
       continue;
     }
-    if (got <= 0) return found;
+    if (got <= 0) return news;
     int left = int(got);
     for (auto* head = reinterpret_cast<nlmsghdr*>(buffer); nlmsg_ok(head, left); head = nlmsg_next(head, &left)) {
       if (head->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE)) continue;
-      nlattr* table = nlmsg_find_attr(head, sizeof(nfgenmsg), NFTA_TABLE_NAME);
-      if (table && name == nla_get_string(table)) found = true;
+      nlattr* name = nlmsg_find_attr(head, sizeof(nfgenmsg), NFTA_TABLE_NAME);
+      if (name && table == nla_get_string(name)) ++news.removals;
     }
   }
 }

@@ -30,8 +30,11 @@ class TableMonitor {
  public:
   static Result<TableMonitor> open();
   const Fd& fd() const { return fd_; }
-  // Empties the queue. True when the table `name` was removed, or when news was lost and it may have been.
-  bool removed(std::string_view name);
+  struct News {
+    size_t removals = 0;
+    bool lost = false;  // there was more than the queue holds
+  };
+  News read(std::string_view table);  // empties the queue
 
  private:
   explicit TableMonitor(Fd fd) : fd_(std::move(fd)) {}

@@ -103,6 +103,7 @@ Link describe(rtnl_link* link) {
   if (const char* alias = rtnl_link_get_ifalias(link)) out.alias = alias;
   out.up = rtnl_link_get_flags(link) & IFF_UP;
   out.loopback = rtnl_link_get_flags(link) & IFF_LOOPBACK;
+  out.running = rtnl_link_get_operstate(link) == IF_OPER_UP;  // IFF_RUNNING is also set while nobody has looked
   if (nl_addr* mac = rtnl_link_get_addr(link)) {
     char text[64];
     out.mac = nl_addr2str(mac, text, sizeof text);

@@ -33,6 +33,7 @@ struct Link {
   std::string alias;       // free text kept by the kernel: how we mark what is ours
   std::string mac;         // "02:42:…"
   bool up = false, loopback = false;
+  bool running = false;     // the kernel has seen its carrier: up, and packets are sent
   uint32_t peer_index = 0;  // IFLA_LINK: of a veth, its other end, in that end's namespace
 };
 
