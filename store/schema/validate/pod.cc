@@ -71,7 +71,7 @@ void check_ports(view::PodSpec spec, const std::string& path, Findings& out) {
 // Probes and hooks are for containers that keep running.
 void check_init_containers(view::PodSpec spec, const std::string& path, Findings& out) {
   each_container(spec, path, [&](std::string_view list, view::Container container, const std::string& at) {
-    if (list == "containers" && container.has_restart_policy() && container.restart_policy() != "Always" &&
+    if (list != "ephemeralContainers" && container.has_restart_policy() && container.restart_policy() != "Always" &&
         container.restart_policy() != "Never" && container.restart_policy() != "OnFailure") {
       out.not_supported(sub(at, "restartPolicy"), container.restart_policy(), {"Always", "Never", "OnFailure"});
     }

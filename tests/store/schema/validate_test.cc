@@ -52,6 +52,8 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
                "spec.containers[0].image: Required value\nspec.containers[1].name: Duplicate value: \"a\"\n"},
            Row{kPod, pod(R"("restartPolicy":"Sometimes","containers":[{"name":"a","image":"b"}])"),
                "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"Never\", \"OnFailure\"\n"},
+           Row{kPod, pod(R"("initContainers":[{"name":"s","image":"b","restartPolicy":"always"}],"containers":[{"name":"a","image":"b"}])"),
+               "spec.initContainers[0].restartPolicy: Unsupported value: \"always\": supported values: \"Always\", \"Never\", \"OnFailure\"\n"},
            Row{kPod, container(R"("ports":[{"containerPort":0},{"containerPort":70000},{"containerPort":80,"name":"-x-"}])"),
                "spec.containers[0].ports[0].containerPort: Required value\n"
                "spec.containers[0].ports[1].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive\n"
