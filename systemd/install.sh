@@ -8,6 +8,7 @@
 #   sudo systemd/install.sh --uninstall  take everything away but the data
 #   sudo systemd/install.sh --purge      … and the data too
 set -euo pipefail
+umask 022  # what is installed is for everyone to read, whatever root's habit is
 cd "$(dirname "$0")/.."
 root=$PWD
 build=${CORACLE_BUILD:-$root/build}

@@ -205,6 +205,10 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   sys::Netlink host = TRY(sys::Netlink::open());
 
   Result<uint32_t> eth0 = pod.index_of(kPodLinkName);
+  if (eth0 && !host.index_of(name)) {  // of another address: pod_cidr was another
+    TRY(pod.remove_link(*eth0));
+    eth0 = Error(Code::not_found, kPodLinkName);
+  }
   if (!eth0) {
     TRY(host.add_veth({.name = name,
                        .peer_name = kPodLinkName,

@@ -221,6 +221,19 @@ TEST_F(World, a_new_daemon_finds_addresses_rules_and_open_connections_again) {
   EXPECT_EQ(::recv(heard.get(), &byte, 1, 0), 1) << failure();
 }
 
+TEST_F(World, a_pod_gets_an_address_of_another_range_when_the_setting_changes) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  down();
+  config.pod_cidr = "10.250.0.0/24";
+  up();
+  a.address = MUST(network->attach("a", a.netns, {})).at(0);
+  b.address = MUST(network->attach("b", b.netns, {})).at(0);
+  EXPECT_TRUE(a.address.starts_with("10.250.0.")) << a.address;
+  EXPECT_EQ(greet_tcp(a.netns, b.address, 8080), "b " + a.address);
+}
+
 TEST_F(World, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
   up();
   std::string address = pod("a").address;  // and its namespace is closed right here
