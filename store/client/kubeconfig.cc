@@ -172,15 +172,15 @@ Result<ServerAccess> read_kubeconfig(const std::string& path, const KubeconfigCh
 Result<std::vector<std::string>> find_kubeconfigs(const std::string& given) {
   if (!given.empty()) return std::vector{given};
   std::error_code ignored;
-  std::vector<std::string> looked;
   if (const char* list = std::getenv("KUBECONFIG"); list && *list) {
     std::vector<std::string> there;
-    for (std::string_view one : split(list, ':')) {
-      if (one.empty()) continue;
-      (std::filesystem::exists(one, ignored) ? there : looked).emplace_back(one);
-    }
-    if (!there.empty()) return there;
+    for (std::string_view one : split(list, ':'))
+      if (!one.empty() && std::filesystem::exists(one, ignored)) there.emplace_back(one);
+    // Who names another cluster, and mistypes it, does not mean this machine.
+    if (there.empty()) return Error(Code::not_found, "KUBECONFIG names " + std::string(list) + ", which is not there");
+    return there;
   }
+  std::vector<std::string> looked;
   if (const char* home = std::getenv("HOME"); home && *home) looked.push_back(std::string(home) + "/.kube/config");
   looked.emplace_back(kMachineKubeconfig);
   for (const auto& path : looked)

@@ -35,8 +35,8 @@ Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& 
 // Several files as one: of entries with the same name, and of current-contexts, the first counts. Errors: as above.
 Result<ServerAccess> read_kubeconfigs(const std::vector<std::string>& paths, const KubeconfigChoice& choice = {});
 
-// The first that is there: `given`; $KUBECONFIG's files; ~/.kube/config; /etc/coracle/admin.kubeconfig.
-// Errors: not_found, saying where was looked; an explicitly given one must be there.
+// `given`, else those of $KUBECONFIG's files that are there, else the first there is of ~/.kube/config and
+// /etc/coracle/admin.kubeconfig. Errors: not_found, saying where was looked; when $KUBECONFIG is set, one of its files must be there.
 Result<std::vector<std::string>> find_kubeconfigs(const std::string& given);
 Result<std::string> find_kubeconfig(const std::string& given);  // the first of these
 

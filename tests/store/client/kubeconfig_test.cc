@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "runtime/base/text.h"
 
 namespace coracle {
@@ -44,6 +46,15 @@ TEST(Kubeconfig, says_what_is_wrong_and_where) {
     EXPECT_NE(access.error().text().find(row.want), std::string::npos) << access.error().text();
     EXPECT_NE(access.error().text().find("the-file"), std::string::npos) << access.error().text();
   }
+}
+
+TEST(Kubeconfig, a_mistyped_KUBECONFIG_means_no_other_cluster) {
+  ::setenv("KUBECONFIG", "/none/a:/none/b", 1);
+  auto found = find_kubeconfigs("");
+  ASSERT_FALSE(found) << found->front();
+  EXPECT_NE(found.error().text().find("KUBECONFIG names /none/a:/none/b"), std::string::npos) << found.error().text();
+  EXPECT_TRUE(find_kubeconfigs("/none/c")) << "what is given counts, and reading it will say that it is not there";
+  ::unsetenv("KUBECONFIG");
 }
 
 TEST(Kubeconfig, hides_secrets_where_it_is_shown) {
