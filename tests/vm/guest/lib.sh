@@ -19,6 +19,15 @@ until_true() {
     sleep 0.2
   done
 }
+# told COMMAND...: what it says, asked again until it succeeds. A machine that is kept waiting may miss a client's time limit.
+told() {
+  local end=$((SECONDS + 60 * patience)) out
+  until out=$("$@"); do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.2
+  done
+  echo "$out"
+}
 is() { [ "$1" = "$2" ] || { printf 'want: %s\ngot:  %s\n' "$2" "$1"; return 1; }; }
 of_pod() { coraclectl get pod "$1" -o "jsonpath=$2"; }
 phase_is() { is "$(of_pod "$1" '{.status.phase}')" "$2"; }
