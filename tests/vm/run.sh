@@ -187,11 +187,9 @@ judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what
   sed 's/^/  | /' <<<"$2" | tail -n 30
   return 1
 }
-# judge_copy DIRECTORY: in a machine of its own, of one processor: with two, emulated, the kernel patches its own code under the
-# other's feet when the first memory cgroup is made, and that one hangs, once in a hundred starts.
-judge_copy() {
+judge_copy() {  # judge_copy DIRECTORY: in a machine of its own
   local there
-  CORACLE_VM_APPEND=test.light CORACLE_VM_CPUS=1 "$here/vm.py" start "$1" "$image" || bail "qemu starts" "$(cat "$1/qemu.log")"
+  CORACLE_VM_APPEND=test.light "$here/vm.py" start "$1" "$image" || bail "qemu starts" "$(cat "$1/qemu.log")"
   there=$("$here/vm.py" run "$1" 900 '. /root/lib.sh; setsid coracled --config /etc/coracle/config.yaml >/run/log 2>&1 </dev/null & until_true 240 coraclectl get namespace default >/dev/null || cat /run/log;'" $what_is_there; grep -i damaged /run/log")
   "$here/vm.py" cut "$1"
   judge "$1/acks" "$there" || tail -n 5 "$1/console.log" | sed 's/^/  | /'

@@ -37,8 +37,10 @@ def start(directory, image, more):
         if os.path.exists(f"{directory}/{name}"):
             os.unlink(f"{directory}/{name}")
     accel = os.environ.get("CORACLE_VM_ACCEL", "tcg")
-    command = ["qemu-system-x86_64", "-accel", accel + (",thread=multi" if accel == "tcg" else ""),
-               "-cpu", "max" if accel == "tcg" else "host", "-smp", os.environ.get("CORACLE_VM_CPUS", "2"),
+    # Not thread=multi: there one processor may go on for ever with the breakpoint that the kernel puts where another one patches
+    # its code (the first memory cgroup, the first hook of netfilter), and the machine hangs, now and then.
+    command = ["qemu-system-x86_64", "-accel", accel + (",thread=single" if accel == "tcg" else ""),
+               "-cpu", "max" if accel == "tcg" else "host", "-smp", "2",
                "-m", "1024", "-display", "none", "-nodefaults", "-no-reboot", "-kernel", f"{image}/vmlinuz", "-initrd", f"{image}/initrd",
                "-append", "root=/dev/vda rw console=ttyS0 quiet loglevel=3 panic=1 systemd.show_status=0 "
                           "systemd.unified_cgroup_hierarchy=1 " + os.environ.get("CORACLE_VM_APPEND", ""),

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -66,12 +67,14 @@ class Machine : public ::testing::Test {
     std::filesystem::create_directories(config_.host_root + "/etc");
     network_.attach = [this](const std::string& id, const Fd& ns, const Key&, const std::vector<HostPort>& ports) -> Result<Attachment> {
       EXPECT_TRUE(ns);
+      std::lock_guard lock(network_calls_);
       attached_.push_back(id);
       host_ports_ = ports;
       if (attach_error_) return *attach_error_;
       return Attachment{{"10.1.0.7"}};
     };
     network_.detach = [this](const std::string& id) -> Result<void> {
+      std::lock_guard lock(network_calls_);
       std::erase(attached_, id);
       return {};
     };
@@ -165,6 +168,7 @@ class Machine : public ::testing::Test {
   PodNetworkHooks network_;
   HeardEvents events_;
   Tasks pulls_, hooks_;
+  std::mutex network_calls_;  // where workers are many
   std::vector<std::string> attached_;
   std::vector<HostPort> host_ports_;
   std::optional<Error> attach_error_;
