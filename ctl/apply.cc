@@ -120,12 +120,7 @@ Result<int> run(Commands& commands, const ApplyFlags& flags) {
       ++failures;
       continue;
     }
-    std::string note = flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : "";
-    hide_managed_fields(applied->object);
-    if (flags.output == "yaml") out(to_yaml(applied->object));
-    else if (flags.output == "json") out(to_pretty(applied->object) + "\n");
-    else if (flags.output == "name") out(message_name(*document.kind, get_string(applied->object, "metadata.name")) + "\n");
-    else out(message_name(*document.kind, get_string(applied->object, "metadata.name")) + " " + applied->what + note + "\n");
+    print_outcome(flags.output, flags.dry_run, std::move(applied->object), *document.kind, applied->what);
   }
   return failures ? 1 : 0;
 }

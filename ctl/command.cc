@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <optional>
 
+#include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/object/status.h"
+#include "store/object/yaml.h"
 
 extern char** environ;
 
@@ -33,6 +35,19 @@ void Commands::on(CLI::App* command, Run run) {
 Result<Session*> Commands::session() {
   if (!session_) session_ = TRY(Session::open(flags_));
   return session_.get();
+}
+
+std::string dry_run_note(std::string_view dry_run) {
+  return dry_run == "client" ? " (dry run)" : dry_run == "server" ? " (server dry run)" : "";
+}
+
+void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind, std::string_view what) {
+  hide_managed_fields(object);
+  std::string name = message_name(kind, get_string(object, "metadata.name"));
+  if (output == "yaml") out(to_yaml(object));
+  else if (output == "json") out(to_pretty(object) + "\n");
+  else if (output == "name") out(name + "\n");
+  else out(name + " " + std::string(what) + dry_run_note(dry_run) + "\n");
 }
 
 namespace {

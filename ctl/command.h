@@ -12,7 +12,8 @@
 
 namespace coracle::ctl {
 
-// Exit codes: 0 done, 1 the server or the input said no, 2 the command line is wrong; exec gives its process' own.
+// Exit codes: 0 done, 1 the server, the input or the command line is wrong (of diff, 2: 1 says that something differs); exec gives
+// its process' own.
 class Commands {
  public:
   using Run = std::function<Result<int>()>;
@@ -78,6 +79,10 @@ Result<int> run_program(const std::vector<std::string>& argv);
 Result<std::string> output_of(const std::vector<std::string>& argv);
 
 void out(std::string_view text);  // to standard output, all of it
+// " (dry run)", " (server dry run)" or nothing, by the value of --dry-run.
+std::string dry_run_note(std::string_view dry_run);
+// What became of an object: the object itself where `output` is yaml or json, its name where it is name, else "pod/web created".
+void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind, std::string_view what);
 // To standard error, as kubectl words it: what the server said, or what we could not do.
 void print_failure(const Error& error);
 

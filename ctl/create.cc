@@ -5,7 +5,6 @@
 #include <array>
 
 #include "ctl/generate.h"
-#include "ctl/print.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -22,15 +21,6 @@ void CreateFlags::add_to(CLI::App* command) {
   command->add_option("--field-manager", field_manager, "who owns the fields");
   command->add_option("--validate", validate, "strict, warn or ignore")->expected(0, 1);
   command->add_flag("--save-config", save_config, "remember it for apply");
-}
-
-void print_done(const CreateFlags& flags, json::value object, const schema::KindInfo& kind, std::string_view what) {
-  hide_managed_fields(object);
-  std::string note = flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : "";
-  if (flags.output == "yaml") out(to_yaml(object));
-  else if (flags.output == "json") out(to_pretty(object) + "\n");
-  else if (flags.output == "name") out(message_name(kind, get_string(object, "metadata.name")) + "\n");
-  else out(message_name(kind, get_string(object, "metadata.name")) + " " + std::string(what) + note + "\n");
 }
 
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind) {
@@ -55,7 +45,7 @@ Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value 
   Session* session = TRY(commands.session());
   const schema::KindInfo& kind = *kind_of(object);
   json::value created = TRY(send_new(*session, flags, std::move(object), kind));
-  print_done(flags, created, kind, "created");
+  print_outcome(flags.output, flags.dry_run, created, kind, "created");
   return 0;
 }
 
@@ -71,7 +61,7 @@ Result<int> create_files(Commands& commands, const CreateFlags& flags) {
     TRY(settle_namespace(*session, document));
     auto created = send_new(*session, flags, std::move(document.object), *document.kind);
     if (created) {
-      print_done(flags, *created, *document.kind, "created");
+      print_outcome(flags.output, flags.dry_run, *created, *document.kind, "created");
       continue;
     }
     print_failure(std::move(created.take_error()).wrap("error when creating " + coracle::quoted(document.source)));
@@ -104,7 +94,7 @@ Result<int> replace_files(Commands& commands, const CreateFlags& flags, bool for
     TRY(settle_namespace(*session, document));
     auto replaced = replace_one(*session, flags, document, force);
     if (replaced) {
-      print_done(flags, *replaced, *document.kind, "replaced");
+      print_outcome(flags.output, flags.dry_run, *replaced, *document.kind, "replaced");
       continue;
     }
     print_failure(std::move(replaced.take_error()).wrap("error when replacing " + coracle::quoted(document.source)));

@@ -14,8 +14,6 @@ struct CreateFlags {
   void add_to(CLI::App* command);
 };
 
-// "pod/web created", or the object as -o says.
-void print_done(const CreateFlags& flags, json::value object, const schema::KindInfo& kind, std::string_view what);
 // Sends one new object, in the namespace in force when it names none, unless it is only tried. Gives it as it is now.
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind);
 // Both.

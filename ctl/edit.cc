@@ -11,7 +11,6 @@
 #include <map>
 
 #include "ctl/command.h"
-#include "ctl/print.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
@@ -154,12 +153,7 @@ Result<json::value> send_patch(Session& session, const TargetFlags& flags, const
 }
 
 void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what) {
-  hide_managed_fields(object);
-  std::string note = flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : "";
-  if (flags.output == "yaml") out(to_yaml(object));
-  else if (flags.output == "json") out(to_pretty(object) + "\n");
-  else if (flags.output == "name") out(message_name(*live.kind, live.name) + "\n");
-  else out(message_name(*live.kind, live.name) + " " + std::string(what) + note + "\n");
+  print_outcome(flags.output, flags.dry_run, std::move(object), *live.kind, what);
 }
 
 constexpr const char* kMergePatch = "application/merge-patch+json";

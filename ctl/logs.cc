@@ -74,12 +74,11 @@ Result<int> run(Commands& commands, LogFlags flags) {
   }
   std::vector<json::value> pods;
   if (!flags.selector.empty()) {
-    auto found = pods_by_selector(*session, session->ns(), flags.selector);
-    if (!found && found.error().code() == Code::not_found && !found.error().details()) {  // none is no failure, as for get
+    pods = TRY(pods_by_selector(*session, session->ns(), flags.selector));
+    if (pods.empty()) {  // no failure, as for get
       std::fprintf(stderr, "No resources found in %s namespace.\n", session->ns().c_str());
       return 0;
     }
-    pods = TRY(std::move(found));
     if (flags.tail < 0) flags.tail = flags.follow ? -1 : 10;
   } else {
     if (flags.args.empty()) return Error(Code::bad_request, "expected POD or TYPE/NAME; see logs --help");

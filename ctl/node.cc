@@ -117,8 +117,6 @@ struct NodeFlags : DrainRules {
   bool disable_eviction = false, overwrite = false, all = false;
 };
 
-std::string note_of(const NodeFlags& flags) { return flags.dry_run == "client" ? " (dry run)" : flags.dry_run == "server" ? " (server dry run)" : ""; }
-
 const schema::KindInfo& nodes() { return schema::catalog().of(kNode); }
 
 // The nodes named ("edge", "node/edge"), selected or all.
@@ -153,13 +151,13 @@ Result<void> set_cordon(Session& session, const NodeFlags& flags, const json::va
   std::string name(get_string(node, "metadata.name"));
   const char* word = closed ? "cordoned" : "uncordoned";
   if (get_bool(node, "spec.unschedulable") == closed) {
-    out("node/" + name + " already " + word + note_of(flags) + "\n");
+    out("node/" + name + " already " + word + dry_run_note(flags.dry_run) + "\n");
     return {};
   }
   json::object spec;
   spec["unschedulable"] = closed ? json::value(true) : json::value(nullptr);
   TRY(patch_node(session, flags, name, {{"spec", std::move(spec)}}));
-  out("node/" + name + " " + word + note_of(flags) + "\n");
+  out("node/" + name + " " + word + dry_run_note(flags.dry_run) + "\n");
   return {};
 }
 
@@ -197,7 +195,7 @@ class Drain {
         TRY(wait_gone(session_, pods_, ns_of(*pod), name_of(*pod), std::string(get_string(*pod, "metadata.uid")), left));
         out("pod/" + name_of(*pod) + (evicts ? " evicted\n" : " deleted\n"));
       }
-    out("node/" + name + " drained" + note_of(flags_) + "\n");
+    out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
     return {};
   }
 
@@ -233,7 +231,7 @@ class Drain {
 
   Result<void> send_away(const json::value& pod, bool evicts) {
     std::string shown = pod_name(pod);
-    out(std::string(evicts ? "evicting" : "deleting") + " pod " + shown + note_of(flags_) + "\n");
+    out(std::string(evicts ? "evicting" : "deleting") + " pod " + shown + dry_run_note(flags_.dry_run) + "\n");
     if (flags_.dry_run == "client") return {};
     Request request = request_for(pod, evicts);
     for (;;) {
@@ -291,7 +289,7 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
     spec["taints"] = std::move(result.taints);
     TRY(patch_node(*session, flags, name, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
-    out("node/" + name + (result.added && result.removed ? " modified" : result.added ? " tainted" : " untainted") + note_of(flags) + "\n");
+    out("node/" + name + (result.added && result.removed ? " modified" : result.added ? " tainted" : " untainted") + dry_run_note(flags.dry_run) + "\n");
   }
   return 0;
 }

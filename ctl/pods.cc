@@ -32,7 +32,6 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
   json::value list = TRY(session.json({.path = session.path(kind, ns), .query = {{"labelSelector", selector}}}));
   const json::array& items = get_array(list, "items");
   std::vector<json::value> pods(items.begin(), items.end());
-  if (pods.empty()) return Error(Code::not_found, "no pods found with labels " + coracle::quoted(selector) + " in namespace " + ns);
   std::stable_sort(pods.begin(), pods.end(), [](const json::value& a, const json::value& b) {
     return (get_string(a, "status.phase") == "Running") > (get_string(b, "status.phase") == "Running");
   });
@@ -50,7 +49,9 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   if (named.kind->kind == kPod) return object;
   const json::value* selector = find(object, "spec.selector");
   if (!selector) return Error(Code::bad_request, message_name(*named.kind, named.name) + " selects no pods");
-  std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), selector_text(*selector)));
+  std::string labels = selector_text(*selector);
+  std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), labels));
+  if (found.empty()) return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
   if (found.size() > 1)
     std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(), std::string(get_string(found.front(), "metadata.name")).c_str());
   return std::move(found.front());

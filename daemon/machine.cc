@@ -85,7 +85,7 @@ Result<void> unmount(const std::string& directory) {
 
 namespace {
 
-// A path as /proc/self/mountinfo writes it, where a blank is \\040. See proc_pid_mountinfo(5).
+// A path as /proc/self/mountinfo writes it, where a blank is \040. See proc_pid_mountinfo(5).
 std::string without_octal(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {

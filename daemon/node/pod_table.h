@@ -59,9 +59,11 @@ class PodTable {
   }
   // The static pods of this name: a changed manifest is a new pod, whose predecessor (gone) may not have ended yet.
   std::map<std::string, DesiredPod> static_pods_of(const Key& key) const {
-    return pods_.with([&](auto all) {
-      std::erase_if(all, [&](const auto& entry) { return !entry.second.is_static || entry.second.object->key() != key; });
-      return all;
+    return pods_.with([&](const auto& pods) {
+      std::map<std::string, DesiredPod> found;
+      for (const auto& [uid, pod] : pods)
+        if (pod.is_static && pod.object->key() == key) found.emplace(uid, pod);
+      return found;
     });
   }
   // The pods that hold resources beside `uid`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes: runs the startup, liveness and readiness probes of running containers when they are due, each on a thread of
-// its own while it runs, lest one that hangs hold up the others, and says what they mean. A change of meaning names the pod in the worker's queue; nothing else happens here.
+// its own while it runs, lest one that hangs hold up the others, and says what they mean. A change of meaning names the pod
+// in the worker's queue; nothing else happens here.
 //   worker ──watch(container)──▶ entries ──due──▶ Actions ──▶ ProbeCount (pure) ──changed──▶ queue.add(pod)
 // Source: Kubernetes core/v1 Probe; kubelet's prober (semantics: thresholds, startup first, initial results).
 #pragma once

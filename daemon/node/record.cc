@@ -13,6 +13,15 @@ json::value parsed(std::string_view text) {
   return value ? *std::move(value) : json::value(json::object());
 }
 
+// The grace period that a probe which failed asks for, instead of the pod's.
+std::optional<int64_t> ailment_grace_seconds(Ailment ailment, const json::value& container) {
+  if (ailment != Ailment::startup_probe && ailment != Ailment::liveness_probe) return std::nullopt;
+  bool startup = ailment == Ailment::startup_probe;
+  const json::value* grace = find(container, startup ? "startupProbe.terminationGracePeriodSeconds" : "livenessProbe.terminationGracePeriodSeconds");
+  if (!grace || !grace->is_int64()) return std::nullopt;
+  return std::max<int64_t>(grace->get_int64(), 0);
+}
+
 ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef& container, const json::value& pod) {
   ContainerFacts facts;
   facts.name = record.name;
@@ -30,9 +39,7 @@ ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef
   facts.started = record.running && record.started;
   facts.ailment = record.ailment;
   facts.ailment_text = record.ailment_text;
-  const char* probe = record.ailment == Ailment::startup_probe ? "startupProbe" : record.ailment == Ailment::liveness_probe ? "livenessProbe" : "";
-  if (const auto* grace = find(*container.spec, std::string(probe) + ".terminationGracePeriodSeconds"); *probe && grace && grace->is_int64())
-    facts.ailment_grace_seconds = std::max<int64_t>(grace->get_int64(), 0);
+  facts.ailment_grace_seconds = ailment_grace_seconds(record.ailment, *container.spec);
   if (record.running && record.ailment == Ailment::none && !record.mark.definition.empty() &&
       record.mark.definition != definition_of(*container.spec))
     facts.ailment = Ailment::definition_changed;

@@ -168,7 +168,7 @@ wait_for_acks() {  # wait_for_acks COUNT
   done
   return 1
 }
-what_is_there='whole_images; told coraclectl get configmaps -o name | sed "s#^configmap/#object #"; told coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"'
+what_is_there='whole_images; told 60 coraclectl get configmaps -o name | sed "s#^configmap/#object #"; told 60 coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"'
 acked_all=0 judged=0
 judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what is listed, acknowledged or not, is whole
   local wanted missing undead acked said=$1.said

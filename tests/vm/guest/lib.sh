@@ -8,22 +8,20 @@ pods_cgroup=/sys/fs/cgroup/system.slice/coracle-pods.service
 # those of a machine at rest.
 patience=3
 until_true() {
+  local out
+  out=$(told "$@" 2>&1) && return
+  shift
+  echo "not within its time: $*"
+  echo "$out"
+  return 1
+}
+# told SECONDS COMMAND...: what it says when it succeeds, or in the last try. A machine that is kept waiting may miss a client's
+# time limit once.
+told() {
   local end=$((SECONDS + $1 * patience)) out
   shift
-  until out=$("$@" 2>&1); do
-    if [ "$SECONDS" -ge "$end" ]; then
-      echo "not within its time: $*"
-      echo "$out"
-      return 1
-    fi
-    sleep 0.2
-  done
-}
-# told COMMAND...: what it says, asked again until it succeeds. A machine that is kept waiting may miss a client's time limit.
-told() {
-  local end=$((SECONDS + 60 * patience)) out
   until out=$("$@"); do
-    [ "$SECONDS" -lt "$end" ] || return 1
+    if [ "$SECONDS" -ge "$end" ]; then echo "$out"; return 1; fi
     sleep 0.2
   done
   echo "$out"
