@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // config.json as structs: what a container is, in the OCI runtime specification's own terms. Filled by the node agent
 // in process, or read from a bundle by coracle-oci; one code path carries both out. Source: opencontainers/runtime-spec
-// v1.2, config.md and config-linux.md.
+// v1.2 and v1.3, config.md and config-linux.md.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,18 @@
 
 namespace coracle::oci {
 
+struct IdMapping {
+  uint32_t container_id = 0, host_id = 0, size = 0;
+};
+
 struct Mount {
   std::string destination;           // absolute, inside the container
   std::string type;                  // "bind", "tmpfs", "proc", ...; empty with source_fd
   std::string source;                // host path, or the file system's source
   std::vector<std::string> options;  // "ro", "rbind", "nosuid", "mode=755", "rslave", ...
+  // With "idmap" or "ridmap"; empty then: those of the container. host_id is the owner on the disk, container_id what the
+  // container's user namespace, or the host, sees.
+  std::vector<IdMapping> uid_mappings, gid_mappings;
   // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
   std::shared_ptr<const Fd> source_fd;
 };
@@ -41,6 +48,23 @@ struct Rlimit {
   uint64_t soft = 0, hard = 0;
 };
 
+struct Scheduler {     // Source: sched_setattr(2)
+  std::string policy;  // "SCHED_OTHER", "SCHED_FIFO", ...
+  std::optional<int32_t> nice, priority;
+  std::vector<std::string> flags;  // "SCHED_FLAG_RESET_ON_FORK", ...
+  std::optional<uint64_t> runtime_ns, deadline_ns, period_ns;
+};
+
+struct IoPriority {      // Source: ioprio_set(2)
+  std::string io_class;  // "IOPRIO_CLASS_BE", ...
+  int32_t priority = 0;  // 0 to 7
+};
+
+struct CpuAffinity {       // for exec: lists of processors as cpuset(7) writes them
+  std::string initial;     // until the process stands in its cgroup
+  std::string final_cpus;  // "final": afterwards
+};
+
 struct Process {
   bool terminal = false;
   uint16_t console_width = 0, console_height = 0;  // cells; 0 = default
@@ -53,6 +77,9 @@ struct Process {
   bool no_new_privileges = false;
   std::string apparmor_profile, selinux_label;
   std::optional<int> oom_score_adj;
+  std::optional<Scheduler> scheduler;
+  std::optional<IoPriority> io_priority;
+  std::optional<CpuAffinity> exec_cpu_affinity;
 };
 
 struct Root {
@@ -63,10 +90,6 @@ struct Root {
 struct Namespace {
   std::string type;  // "pid", "network", "mount", "ipc", "uts", "user", "cgroup", "time"
   std::string path;  // "" = a new one
-};
-
-struct IdMapping {
-  uint32_t container_id = 0, host_id = 0, size = 0;
 };
 
 struct Device {
@@ -82,14 +105,44 @@ struct DeviceRule {
   std::string access = "rwm";
 };
 
-struct Resources {
+struct BlockWeight {
+  int64_t major = 0, minor = 0;
+  std::optional<uint16_t> weight, leaf_weight;
+};
+struct BlockThrottle {
+  int64_t major = 0, minor = 0;
+  uint64_t rate = 0;  // bytes or operations per second
+};
+struct BlockIo {
+  std::optional<uint16_t> weight, leaf_weight;  // 10 to 1000
+  std::vector<BlockWeight> weight_devices;
+  std::vector<BlockThrottle> read_bps, write_bps, read_iops, write_iops;
+};
+struct HugepageLimit {
+  std::string page_size;  // "2MB"
+  uint64_t limit_bytes = 0;
+};
+struct RdmaLimit {
+  std::optional<uint32_t> hca_handles, hca_objects;
+};
+
+struct Resources {  // in the terms of cgroup v1, as the specification has them; cgroup/ converts
   std::vector<DeviceRule> devices;
   std::optional<int64_t> memory_limit_bytes, memory_reservation_bytes, memory_swap_bytes;  // -1 = unlimited
-  std::optional<uint64_t> cpu_shares, cpu_period_us, cpu_burst_us;                         // v1 shares, converted
-  std::optional<int64_t> cpu_quota_us, cpu_idle;
+  std::optional<int64_t> memory_kernel_bytes, memory_kernel_tcp_bytes;
+  std::optional<uint64_t> memory_swappiness;
+  std::optional<bool> memory_disable_oom_killer, memory_use_hierarchy, memory_check_before_update;
+  std::optional<uint64_t> cpu_shares, cpu_period_us, cpu_burst_us;  // v1 shares, converted
+  std::optional<int64_t> cpu_quota_us, cpu_idle, cpu_realtime_runtime_us;
+  std::optional<uint64_t> cpu_realtime_period_us;
   std::string cpuset_cpus, cpuset_mems;
   std::optional<int64_t> pids_limit;
-  std::map<std::string, std::string> unified;  // cgroup v2 file → value
+  BlockIo block_io;
+  std::vector<HugepageLimit> hugepage_limits;
+  std::map<std::string, RdmaLimit> rdma;               // device → limit
+  std::optional<uint32_t> network_class_id;            // cgroup v1 only
+  std::map<std::string, uint32_t> network_priorities;  // cgroup v1 only: interface → priority
+  std::map<std::string, std::string> unified;          // cgroup v2 file → value
 };
 
 struct Hook {
@@ -100,6 +153,25 @@ struct Hook {
 
 struct Hooks {
   std::vector<Hook> prestart, create_runtime, create_container, start_container, poststart, poststop;
+};
+
+struct TimeOffset {
+  int64_t secs = 0;
+  uint32_t nanosecs = 0;
+};
+struct Personality {
+  std::string domain;  // "LINUX", "LINUX32"
+  std::vector<std::string> flags;
+};
+struct IntelRdt {
+  std::string clos_id, l3_cache_schema, mem_bw_schema;
+  std::vector<std::string> schemata;
+  bool enable_cmt = false, enable_mbm = false, enable_monitoring = false;
+};
+struct MemoryPolicy {  // Source: set_mempolicy(2)
+  std::string mode;    // "MPOL_BIND", ...
+  std::string nodes;   // "0-3,7"
+  std::vector<std::string> flags;
 };
 
 struct Linux {
@@ -113,6 +185,11 @@ struct Linux {
   std::map<std::string, std::string> sysctl;
   std::vector<std::string> masked_paths, readonly_paths;
   std::string mount_label;
+  std::map<std::string, std::string> net_devices;  // the host's name → its name inside
+  std::map<std::string, TimeOffset> time_offsets;  // "monotonic", "boottime"
+  std::optional<Personality> personality;
+  std::optional<IntelRdt> intel_rdt;
+  std::optional<MemoryPolicy> memory_policy;
 };
 
 struct Spec {
