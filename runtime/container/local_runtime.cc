@@ -44,7 +44,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   Fd lock;
   if (alone) lock = TRY(sys::lock_file(config.state_dir + "/lock").wrap("runtime state"));
   Fd pause_program = TRY(load_pause_program(config.pause_program).wrap("coracle-pause"));
-  Cgroups cgroups = TRY(Cgroups::open(config.cgroup_root, config.cgroup_unit).wrap("cgroups"));
+  cgroup::Cgroups cgroups = TRY(cgroup::Cgroups::open(config.cgroup_root, config.cgroup_unit).wrap("cgroups"));
   Records records = TRY(Records::open(config.state_dir));
   Fd run_dir = TRY(sys::open_directory(config.run_dir));
   House house{std::move(cgroups), std::move(records), std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),

@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/cgroup/control.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -256,7 +257,7 @@ Result<void> Sandbox::remove() {
 }
 
 void Sandbox::mark_dead() {
-  if (cgroup_) (void)kill_cgroup(cgroup_);  // pause's own process namespace has done it, unless it was the host's
+  if (cgroup_) (void)cgroup::kill(cgroup_);  // pause's own process namespace has done it, unless it was the host's
   std::vector<std::shared_ptr<ExecState>> execs;
   known_.with([&](Known& known) {
     known.is_alive = false;
@@ -342,7 +343,7 @@ bool Sandbox::read_events() {
 bool Sandbox::was_oom_killed(const std::string& id) const {
   auto cgroup = house_.cgroups.find(container_cgroup(id));
   if (!cgroup) return false;
-  return oom_kills(*cgroup).value_or(0) > 0;
+  return cgroup::oom_kills(*cgroup).value_or(0) > 0;
 }
 
 void Sandbox::apply(const pause::State& state, Fd pidfd) {

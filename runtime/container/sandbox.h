@@ -12,7 +12,7 @@
 #include <string>
 
 #include "runtime/base/guarded.h"
-#include "runtime/container/cgroup.h"
+#include "runtime/cgroup/pods.h"
 #include "runtime/container/pause_link.h"
 #include "runtime/container/prepare.h"
 #include "runtime/container/records.h"
@@ -27,7 +27,7 @@ using DevicePrograms =
 
 // What all sandboxes of a runtime share.
 struct House {
-  Cgroups cgroups;
+  cgroup::Cgroups cgroups;
   Records records;
   std::unique_ptr<SeccompCache> seccomp;
   image::Snapshots* snapshots = nullptr;  // null: only spec.root.path

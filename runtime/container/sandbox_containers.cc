@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/cgroup/control.h"
 #include "runtime/container/sandbox.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
@@ -304,7 +305,7 @@ Result<void> Sandbox::kill_container(const std::string& id) {
   auto cgroup = house_.cgroups.find(container_cgroup(id));
   if (!cgroup && cgroup.error().code() == Code::not_found) return {};
   if (!cgroup) return cgroup.take_error();
-  return kill_cgroup(*cgroup);
+  return cgroup::kill(*cgroup);
 }
 
 Result<void> Sandbox::remove_container(const std::string& id) {
@@ -332,7 +333,7 @@ Result<void> Sandbox::remove_container(const std::string& id) {
 
 Result<Usage> Sandbox::usage(const std::string& container_id) {
   Fd cgroup = TRY(house_.cgroups.find(container_id.empty() ? record_.cgroup : container_cgroup(container_id)));
-  return cgroup_usage(cgroup);
+  return cgroup::usage(cgroup);
 }
 
 Result<Fd> Sandbox::container_root(const std::string& id) {

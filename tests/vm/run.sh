@@ -105,8 +105,8 @@ $(pod many '' 'while sleep 300 & do :; done')
 Y"
 check "a memory limit ends its container with OOMKilled and 137" 90 "until_true 60 phase_is hog Failed; is \"\$(of_pod hog '{.status.containerStatuses[0].state.terminated.reason} {.status.containerStatuses[0].state.terminated.exitCode}')\" 'OOMKilled 137'" || diagnose
 check "limits reach the kernel: the container's and the pod's" 60 'until_true 60 phase_is spin Running; group=$(group_of spin)
-is "$(limits_of $group/c-c-0)" "memory.max=33554432 memory.swap.max=0 memory.oom.group=1 cpu.max=20000 100000 cpu.weight=4 pids.max=max " &&
-is "$(limits_of $group)" "memory.max=33554432 memory.swap.max=max memory.oom.group=0 cpu.max=20000 100000 cpu.weight=4 pids.max=64 "' || diagnose
+is "$(limits_of $group/c-c-0)" "memory.max=33554432 memory.swap.max=0 memory.oom.group=1 cpu.max=20000 100000 cpu.weight=17 pids.max=max " &&
+is "$(limits_of $group)" "memory.max=33554432 memory.swap.max=max memory.oom.group=0 cpu.max=20000 100000 cpu.weight=17 pids.max=64 "' || diagnose
 check "a cpu limit is a quota" 60 'used() { awk "\$1 == \"usage_usec\" {print \$2}" $(group_of spin)/cpu.stat; }
 a=$(used); start=${EPOCHREALTIME/./}; sleep 4; b=$(used); share=$(((b - a) * 1000 / (${EPOCHREALTIME/./} - start))); echo "used $share/1000 of a core"; [ $share -gt 50 ] && [ $share -lt 300 ]' || diagnose
 check "a pod cannot have more processes than podPidsLimit" 60 'until_true 50 phase_is many Failed; coraclectl logs many | grep "can.t fork"' || diagnose

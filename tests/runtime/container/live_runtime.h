@@ -46,7 +46,7 @@ class LiveHouse {
   ~LiveHouse() {
     runtime.reset();
     if (!is_owner_) return;
-    if (auto cgroups = Cgroups::open(config.cgroup_root))
+    if (auto cgroups = cgroup::Cgroups::open(config.cgroup_root))
       if (auto entries = sys::list(cgroups->path()))
         for (auto& entry : *entries)
           if (entry.type == 4) (void)cgroups->remove(entry.name, std::chrono::seconds(5));

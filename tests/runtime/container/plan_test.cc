@@ -11,7 +11,6 @@
 
 #include <cstring>
 
-#include "runtime/container/cgroup.h"
 #include "runtime/container/seccomp_program.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/oci/defaults.h"
@@ -105,39 +104,6 @@ TEST(Plan, explains_failures_as_users_know_them) {
   EXPECT_EQ(text(pause::Stage::mount, ENODEV, 1), "mount /b: No such device");
   EXPECT_EQ(text(pause::Stage::slot, EEXIST), "the id is in use");
   EXPECT_EQ(text(pause::Stage(9999), EIO), "launch: Input/output error");
-}
-
-TEST(CgroupSettings, speak_the_language_of_v2) {
-  oci::Resources in;
-  in.memory_limit_bytes = 100;
-  in.memory_swap_bytes = 150;
-  in.memory_reservation_bytes = 50;
-  in.cpu_shares = 1024;
-  in.cpu_quota_us = 50000;
-  in.pids_limit = -1;
-  in.cpuset_cpus = "0-1";
-  using Settings = std::vector<std::pair<std::string, std::string>>;
-  EXPECT_EQ(*cgroup_settings(in, true), (Settings{{"memory.swap.max", "50"},
-                                                  {"memory.max", "100"},
-                                                  {"memory.oom.group", "1"},
-                                                  {"memory.low", "50"},
-                                                  {"cpu.weight", "39"},
-                                                  {"cpu.max", "50000 100000"},
-                                                  {"pids.max", "max"},
-                                                  {"cpuset.cpus", "0-1"}}));
-  in = {};
-  in.memory_limit_bytes = -1;
-  in.cpu_quota_us = -1;
-  in.cpu_period_us = 20000;
-  EXPECT_EQ(*cgroup_settings(in, false), (Settings{{"memory.max", "max"}, {"cpu.max", "max 20000"}}));
-  in = {};
-  in.memory_swap_bytes = 10;
-  EXPECT_FALSE(cgroup_settings(in, false).ok());
-  in.memory_limit_bytes = 20;
-  EXPECT_FALSE(cgroup_settings(in, false).ok());
-  EXPECT_EQ(weight_of_shares(2), 1u);
-  EXPECT_EQ(weight_of_shares(262144), 10000u);
-  EXPECT_EQ(weight_of_shares(1), 1u);
 }
 
 // ---- seccomp: the program is run here as the kernel would run it ----

@@ -21,7 +21,7 @@
 #include "runtime/oci/spec.h"
 #include "runtime/runtime.h"
 
-namespace coracle::runtime {
+namespace coracle::cgroup {
 
 class Cgroups {
  public:
@@ -30,7 +30,7 @@ class Cgroups {
   // there is no cgroup v2.
   static Result<Cgroups> open(const std::string& root, const std::string& delegated = "");
 
-  const Enforcement& enforcement() const { return enforcement_; }
+  const runtime::Enforcement& enforcement() const { return enforcement_; }
   const std::string& path() const { return path_; }
 
   // `path` is relative to the root. With `has_children`, the controllers are enabled for what is made inside.
@@ -48,17 +48,7 @@ class Cgroups {
   std::string path_;
   std::string enabled_;  // the controllers that root_ has switched on for its children, as the kernel words them
   Fd root_;
-  Enforcement enforcement_;
+  runtime::Enforcement enforcement_;
 };
 
-Result<void> kill_cgroup(const Fd& cgroup);    // SIGKILL to everything in it and beneath
-Result<uint64_t> oom_kills(const Fd& cgroup);  // how many processes were killed for its memory limit
-Result<Usage> cgroup_usage(const Fd& cgroup);
-
-// cpu.weight for the shares of v1. Pure.
-uint64_t weight_of_shares(uint64_t shares);
-// The files to write for these resources, in order: {"memory.max", "1048576"}. Pure. Errors: invalid.
-Result<std::vector<std::pair<std::string, std::string>>> cgroup_settings(const oci::Resources& resources,
-                                                                         bool is_container);
-
-}  // namespace coracle::runtime
+}  // namespace coracle::cgroup

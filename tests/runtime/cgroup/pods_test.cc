@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree of cgroups, on plain files that look like one: which controllers are switched on where, and where the tree
 // is put. What the kernel makes of it is for the live tests, and for the virtual machine, which has every controller.
-#include "runtime/container/cgroup.h"
+#include "runtime/cgroup/pods.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include "runtime/sys/file.h"
 
-namespace coracle::runtime {
+namespace coracle::cgroup {
 namespace {
 
 class CgroupTree : public testing::Test {
@@ -70,4 +70,4 @@ TEST_F(CgroupTree, is_put_where_it_is_told_to_be) {
 }
 
 }  // namespace
-}  // namespace coracle::runtime
+}  // namespace coracle::cgroup

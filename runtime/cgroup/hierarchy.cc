@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// See hierarchy.h.
+#include "runtime/cgroup/hierarchy.h"
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::cgroup {
+
+const std::vector<std::string> kControllers = {"cpu", "memory", "pids", "io", "cpuset"};
+
+// "… - cgroup2 …" in mountinfo; the mount point is its fifth word.
+Result<std::string> mount_point() {
+  std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
+  for (std::string_view line : split(text, '\n')) {
+    size_t dash = line.find(" - cgroup2 ");
+    auto words = split(line, ' ');
+    if (dash != line.npos && words.size() > 5) return std::string(words[4]);
+  }
+  return Error(Code::unsupported, "cgroup v2 is not mounted on this machine");
+}
+
+Result<std::string> path_in(std::string_view proc_cgroup) {
+  for (std::string_view line : split(proc_cgroup, '\n'))
+    if (line.starts_with("0::")) return std::string(line.substr(3));
+  return Error(Code::unsupported, "this process stands in no cgroup v2");
+}
+
+Result<std::string> own_path() {
+  std::string text = TRY(sys::read_file("/proc/self/cgroup"));
+  return path_in(text);
+}
+
+Result<std::string> path_of(int pid) {
+  std::string text = TRY(sys::read_file("/proc/" + std::to_string(pid) + "/cgroup"));
+  return path_in(text);
+}
+
+std::vector<std::string> held_by_v1(std::string_view proc_cgroup) {
+  std::vector<std::string> out;
+  for (std::string_view line : split(proc_cgroup, '\n')) {
+    auto parts = split(line, ':');
+    if (parts.size() < 3 || parts[0] == "0" || parts[1].starts_with("name=")) continue;
+    for (std::string_view controller : split(parts[1], ','))
+      out.emplace_back(controller == "blkio" ? "io" : controller);
+  }
+  return out;
+}
+
+std::string read_words(const Fd& cgroup, const char* file) {
+  auto text = sys::read_file_at(cgroup, file);
+  return text ? std::string(trim(*text)) : std::string();
+}
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::string_view each : split(trim(words), ' '))
+    if (each == word) return true;
+  return false;
+}
+
+void enable_controllers(const Fd& cgroup, const std::vector<std::string>& wanted) {
+  std::string available = read_words(cgroup, "cgroup.controllers");
+  std::string enabled = read_words(cgroup, "cgroup.subtree_control");
+  std::vector<std::string> missing;
+  for (const std::string& name : wanted)
+    if (has_word(available, name) && !has_word(enabled, name)) missing.push_back("+" + name);
+  if (missing.empty() || sys::write_control(cgroup, "cgroup.subtree_control", join(missing, " "))) return;
+  for (const std::string& each : missing)
+    (void)sys::write_control(cgroup, "cgroup.subtree_control", each);  // whoever needs it looks whether it is there
+}
+
+Result<void> clear(const Fd& cgroup, const std::string& leaf) {
+  if (!sys::read_file_at(cgroup, "cgroup.type")) return {};
+  std::string pids = read_words(cgroup, "cgroup.procs");
+  if (pids.empty()) return {};
+  auto made = sys::make_directory_at(cgroup, leaf, 0755);
+  if (!made && made.error().code() != Code::already_exists) return made;
+  Fd inside = TRY(sys::open_at(cgroup, leaf, O_RDONLY | O_DIRECTORY));
+  Result<void> first;
+  for (std::string_view pid : split(pids, '\n')) {
+    auto moved = sys::write_control(inside, "cgroup.procs", pid);
+    bool has_ended = !moved && moved.error().err() == ESRCH;
+    if (!moved && !has_ended && first) first = moved.take_error();
+  }
+  return first;
+}
+
+Result<void> check_domain(const Fd& cgroup, const std::string& path) {
+  std::string type = read_words(cgroup, "cgroup.type");
+  if (type == "threaded" || type == "domain invalid")
+    return Error(Code::unsupported,
+                 "cgroup " + path + " is \"" + type +
+                     "\": a container cannot stand in a threaded subtree, only in a domain of its own");
+  return {};
+}
+
+}  // namespace coracle::cgroup

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// See cgroup.h.
+#include "runtime/cgroup/pods.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "runtime/cgroup/control.h"
+#include "runtime/cgroup/hierarchy.h"
+#include "runtime/cgroup/settings.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::cgroup {
+namespace {
+
+using runtime::Enforcement;
+
+constexpr const char* kTopName = "/coracle";
+
+std::string explain(const Enforcement& what) {
+  std::vector<std::string> missing;
+  if (!what.memory) missing.push_back("memory");
+  if (!what.cpu) missing.push_back("cpu");
+  if (!what.pids) missing.push_back("pids");
+  if (!what.io) missing.push_back("io");
+  if (!what.cpuset) missing.push_back("cpuset");
+  if (missing.empty()) return "";
+  std::string out = "limits of " + join(missing, ", ") + " are not enforced: ";
+  auto mine = sys::read_file("/proc/self/cgroup");
+  auto v1 = held_by_v1(mine ? std::string_view(*mine) : std::string_view());
+  bool is_v1 = std::any_of(v1.begin(), v1.end(),
+                           [&](const std::string& each) { return std::count(missing.begin(), missing.end(), each); });
+  if (is_v1) return out + "cgroup v1 holds these controllers; boot with systemd.unified_cgroup_hierarchy=1";
+  if (std::count(missing.begin(), missing.end(), "memory"))
+    return out + "the kernel has them switched off; add cgroup_enable=memory cgroup_memory=1 to its command line";
+  return out + "the kernel does not offer these controllers here";
+}
+
+// Which controllers the pods' limits need, as enforcement() has them.
+bool is_held(const Enforcement& what, const std::string& controller) {
+  if (controller == "memory") return what.memory;
+  if (controller == "cpu") return what.cpu;
+  if (controller == "pids") return what.pids;
+  if (controller == "io") return what.io;
+  if (controller == "cpuset") return what.cpuset;
+  return true;  // written, and what is not there is told by the warning
+}
+
+}  // namespace
+
+Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& delegated) {
+  Cgroups out;
+  std::string hierarchy = TRY(mount_point());
+  std::string own = TRY(own_path());
+  if (!own.starts_with("/..")) own = hierarchy + (own == "/" ? "" : own);
+  out.path_ = wanted;
+  if (wanted.empty() && !delegated.empty() && sys::exists(hierarchy + "/" + delegated))
+    out.path_ = hierarchy + "/" + delegated;
+  if (out.path_.empty()) {
+    out.path_ = hierarchy + kTopName;
+    Fd top = TRY(sys::open_directory(hierarchy));
+    // Inside a container the top of our view is a cgroup like any other; what may not move there, enforcement() tells.
+    if (own == hierarchy) (void)clear(top, "init");
+    enable_controllers(top);
+  }
+  TRY(sys::make_directories(out.path_).wrap("cgroup root"));
+  if (own == out.path_) {  // a delegated cgroup that we were started in
+    TRY(sys::make_directories(out.path_ + "/daemon"));
+    Fd leaf = TRY(sys::open_directory(out.path_ + "/daemon"));
+    TRY(sys::write_control(leaf, "cgroup.procs", "0").wrap("leave the cgroup root"));
+    Fd left = TRY(sys::open_directory(out.path_));
+    enable_controllers(left);
+    out.path_ += "/pods";
+    TRY(sys::make_directories(out.path_));
+  }
+  out.root_ = TRY(sys::open_directory(out.path_));
+  if (!sys::read_file_at(out.root_, "cgroup.procs")) return Error(Code::unsupported, out.path_ + " is not a cgroup v2");
+  enable_controllers(out.root_);
+  const std::string enabled = out.enabled_ = read_words(out.root_, "cgroup.subtree_control");
+  out.enforcement_.memory = has_word(enabled, "memory");
+  out.enforcement_.cpu = has_word(enabled, "cpu");
+  out.enforcement_.pids = has_word(enabled, "pids");
+  out.enforcement_.io = has_word(enabled, "io");
+  out.enforcement_.cpuset = has_word(enabled, "cpuset");
+  out.enforcement_.missing = explain(out.enforcement_);
+  return out;
+}
+
+Result<Fd> Cgroups::make(const std::string& path, bool has_children) const {
+  Fd at = TRY(sys::open_at(root_, ".", O_RDONLY | O_DIRECTORY));
+  auto parts = split(path, '/');
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::string name(parts[i]);
+    auto made = sys::make_directory_at(at, name, 0755);
+    if (!made && made.error().code() != Code::already_exists)
+      return std::move(made.take_error()).wrap("cgroup " + path);
+    at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY));
+    // One that is there already may have been made this moment, or by a daemon that was killed before it got here.
+    bool is_leaf = i + 1 == parts.size() && !has_children;
+    if (!is_leaf && !enabled_.empty() && read_words(at, "cgroup.subtree_control") != enabled_) enable_controllers(at);
+  }
+  return at;
+}
+
+Result<Fd> Cgroups::find(const std::string& path) const { return sys::open_at(root_, path, O_RDONLY | O_DIRECTORY); }
+
+Result<void> Cgroups::remove(const std::string& path, std::chrono::milliseconds patience) const {
+  auto cgroup = find(path);
+  if (!cgroup && cgroup.error().code() == Code::not_found) return {};
+  if (!cgroup) return cgroup.take_error();
+  TRY(kill(*cgroup));
+  TRY(wait_empty(*cgroup, patience).wrap("cgroup " + path));
+  size_t slash = path.rfind('/');
+  if (slash == path.npos) return cgroup::remove(root_, path);
+  Fd parent = TRY(find(path.substr(0, slash)));
+  return cgroup::remove(parent, path.substr(slash + 1));
+}
+
+Result<void> Cgroups::apply(const Fd& cgroup, const oci::Resources& resources, bool is_container) const {
+  auto wanted = TRY(settings(resources));
+  // One process over the limit takes the container down as a whole: half a container helps nobody.
+  bool is_limited = is_container && resources.memory_limit_bytes.value_or(0) > 0;
+  if (is_limited && !resources.unified.count("memory.oom.group"))
+    wanted.push_back({.file = "memory.oom.group", .value = "1", .field = "linux.resources.memory.limit"});
+  std::erase_if(wanted, [&](const Setting& each) { return !is_held(enforcement_, controller_of(each.file)); });
+  TRY(write_settings(cgroup, wanted, Unenforceable::warn));  // enforcement() has said what is missing
+  return {};
+}
+
+}  // namespace coracle::cgroup

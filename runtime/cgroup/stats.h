@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cgroup has used, in whole: for `coracle-oci events --stats`, whose JSON is runc's, and whoever wants to know more
+// than usage() tells. A controller that is not there leaves its part empty. Source: cgroup-v2.rst, the *.stat, *.current,
+// *.peak, *.max, *.events and *.pressure files; runc's types/events.go for the names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+
+namespace coracle::cgroup {
+
+constexpr uint64_t kUnlimited = ~uint64_t(0);
+
+struct PressureLine {
+  double avg10 = 0, avg60 = 0, avg300 = 0;  // percent of the time
+  uint64_t total_us = 0;
+};
+struct Pressure {
+  PressureLine some, full;
+};
+
+struct CpuStats {
+  uint64_t usage_ns = 0, user_ns = 0, system_ns = 0;
+  uint64_t periods = 0, throttled_periods = 0, throttled_ns = 0;
+  uint64_t bursts = 0, burst_ns = 0;
+  std::optional<Pressure> pressure;
+};
+struct MemoryUse {
+  uint64_t current = 0, limit = 0, peak = 0, failures = 0;  // bytes; limit: kUnlimited; failures: how often it was met
+};
+struct MemoryStats {
+  MemoryUse memory, swap;  // swap alone; zero where it is not counted
+  std::map<std::string, uint64_t> stat;  // memory.stat, line by line
+  uint64_t oom_kills = 0;
+  std::optional<Pressure> pressure;
+};
+struct IoEntry {
+  uint64_t major = 0, minor = 0;
+  std::string op;  // "Read", "Write", "Discard"
+  uint64_t value = 0;
+};
+struct IoStats {
+  std::vector<IoEntry> bytes, operations;
+  std::optional<Pressure> pressure;
+};
+struct RdmaUse {
+  std::map<std::string, uint64_t> hca_handles, hca_objects;  // by device; kUnlimited = max
+};
+
+struct Stats {
+  CpuStats cpu;
+  MemoryStats memory;
+  uint64_t pids = 0, pids_limit = 0;  // kUnlimited = max; 0 where it is not enforced
+  IoStats io;
+  std::map<std::string, MemoryUse> hugepages;  // by size: "2MB"
+  RdmaUse rdma_current, rdma_limit;
+  std::map<std::string, MemoryUse> misc;
+  std::vector<uint16_t> cpus, mems;  // the effective ones
+};
+
+Result<Stats> read_stats(const Fd& cgroup);
+// The member "data" of runc's event of type "stats". Pure.
+json::object to_json(const Stats& stats);
+
+}  // namespace coracle::cgroup
