@@ -230,7 +230,10 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
 }
 
 uint64_t propagation_of(const std::string& name) {
-  uint64_t flags = name.ends_with("shared") ? 1 << 20 : name.ends_with("slave") ? 1 << 19 : 0;
+  uint64_t flags = name.ends_with("shared")       ? 1 << 20
+                   : name.ends_with("slave")      ? 1 << 19
+                   : name.ends_with("unbindable") ? 1 << 17
+                                                  : 0;
   if (flags && name.starts_with("r")) flags |= kRec;
   return flags;
 }

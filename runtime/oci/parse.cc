@@ -3,6 +3,7 @@
 #include "runtime/oci/parse.h"
 
 #include "runtime/oci/field.h"
+#include "runtime/oci/validate.h"
 
 namespace coracle::oci {
 namespace {
@@ -271,6 +272,8 @@ Linux read_linux(const Field& in) {
 Mount read_mount(const Field& in) {
   Mount out;
   in.need("destination").read(out.destination);
+  // A relative one is meant from "/". Written in one way, it can be compared.
+  if (!out.destination.empty()) out.destination = plain_path(out.destination);
   in.at("type").read(out.type);
   in.at("source").read(out.source);
   in.at("options").read(out.options);

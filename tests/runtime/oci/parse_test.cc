@@ -94,6 +94,16 @@ TEST(OciParse, reads_the_parts_alone) {
   EXPECT_TRUE(to_json(*resources) == given.at("linux").at("resources"));
 }
 
+TEST(OciParse, takes_a_relative_destination_from_the_root) {
+  auto spec = parse(R"({"ociVersion":"1.0.0","process":{"cwd":"/"},"root":{"path":"r"},
+    "mounts":[{"destination":"proc"},{"destination":"./dev//shm/"},{"destination":"/a/../b"},{"destination":""}]})");
+  ASSERT_OK(spec);
+  EXPECT_EQ(spec->mounts[0].destination, "/proc");
+  EXPECT_EQ(spec->mounts[1].destination, "/dev/shm");
+  EXPECT_EQ(spec->mounts[2].destination, "/a/../b");
+  EXPECT_EQ(spec->mounts[3].destination, "");
+}
+
 TEST(OciParse, takes_null_for_absent_and_leaves_unknown_fields_alone) {
   auto spec = parse(R"({"ociVersion":"1.2.0","process":{"cwd":"/","args":["sh"],"capabilities":null,"user":null,
     "later":{"a":1}},"root":{"path":"r"},"mounts":null,"hooks":{"prestart":null},"solaris":5,
