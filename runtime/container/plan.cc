@@ -142,21 +142,21 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     draft.source_fd = mount.source_fd;
     // Where the kernel's own file systems stand, nothing may lead astray. CVE-2019-19921, CVE-2026-41579.
     for (const char* place : {"/proc", "/sys", "/dev"})
-      if (stands_beneath(mount.destination, place)) draft.flags |= pause::kMountNoLinks;
+      if (stands_beneath(mount.destination, place)) draft.flags |= launch::kMountNoLinks;
     if (draft.options.is_bind) {
-      draft.kind = pause::MountKind::attach;
+      draft.kind = launch::MountKind::attach;
       if (draft.source.empty() && !draft.source_fd)
         return Error(Code::invalid, "mounts: " + mount.destination + " has no source");
     } else if (mount.destination == "/dev/shm" && mount.type == "tmpfs" && mount.source == "shm") {
       // One for all containers of the pod, as they share System V and POSIX IPC; the host's where they share that.
-      draft.kind = sandbox.has_ipc ? pause::MountKind::pod_shm : pause::MountKind::attach;
+      draft.kind = sandbox.has_ipc ? launch::MountKind::pod_shm : launch::MountKind::attach;
       draft.source = "/dev/shm";
     } else {
       if (mount.type.empty()) return Error(Code::invalid, "mounts: " + mount.destination + " has no type");
       if (mount.type == "cgroup") draft.type = "cgroup2";
       if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
       // Steps after the mounts write to it, which a read-only one forbids: then they take one of their own.
-      if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= pause::kMountProc;
+      if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= launch::kMountProc;
       if (mount.type == "sysfs" && !sandbox.has_network) draft.options.set |= MOUNT_ATTR_RDONLY;
     }
     out.push_back(std::move(draft));
@@ -257,53 +257,53 @@ int plan_oom_score(int wanted, const OwnFacts& own) {
 }
 
 Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts) {
-  auto stage = pause::Stage(reply.stage);
+  auto stage = launch::Stage(reply.stage);
   auto named = [&](const std::vector<std::string>& list) {
     return reply.index >= 0 && size_t(reply.index) < list.size() ? " " + list[size_t(reply.index)] : std::string();
   };
-  std::string doing = reply.stage < uint32_t(pause::Stage::count) ? pause::kStageNames[reply.stage] : "launch";
+  std::string doing = reply.stage < uint32_t(launch::Stage::count) ? launch::kStageNames[reply.stage] : "launch";
   switch (stage) {
-    case pause::Stage::exec:
+    case launch::Stage::exec:
       return explain_exec(reply.err, spec);
-    case pause::Stage::mount:
+    case launch::Stage::mount:
       doing += named(mounts);
       break;
-    case pause::Stage::mask:
+    case launch::Stage::mask:
       doing += named(spec.linux_.masked_paths);
       break;
-    case pause::Stage::readonly:
+    case launch::Stage::readonly:
       doing += named(spec.linux_.readonly_paths);
       break;
-    case pause::Stage::working_directory:
+    case launch::Stage::working_directory:
       doing += " " + spec.process.cwd;
       break;
-    case pause::Stage::user:
+    case launch::Stage::user:
       doing += " " + std::to_string(spec.process.user.uid) + ":" + std::to_string(spec.process.user.gid);
       break;
-    case pause::Stage::hostname:
+    case launch::Stage::hostname:
       doing += " " + spec.hostname;
       break;
-    case pause::Stage::rlimit:
+    case launch::Stage::rlimit:
       if (reply.index >= 0 && size_t(reply.index) < spec.process.rlimits.size())
         doing += " " + spec.process.rlimits[size_t(reply.index)].type;
       break;
-    case pause::Stage::device: {
+    case launch::Stage::device: {
       std::vector<oci::Device> devices = plan_devices(spec);
       if (reply.index >= 0 && size_t(reply.index) < devices.size()) doing += " " + devices[size_t(reply.index)].path;
       break;
     }
-    case pause::Stage::sysctl: {
+    case launch::Stage::sysctl: {
       std::vector<std::string> names;
       for (const auto& [name, value] : spec.linux_.sysctl) names.push_back(name);
       doing += named(names);
       break;
     }
-    case pause::Stage::slot:
+    case launch::Stage::slot:
       if (reply.err == EEXIST) return Error(Code::conflict, "the id is in use");
       if (reply.err == EBUSY) return Error(Code::conflict, "still running");
       if (reply.err == ENFILE) return Error(Code::too_many_requests, "the pod has as many processes as it can hold");
       break;
-    case pause::Stage::target:
+    case launch::Stage::target:
       if (reply.err == ESRCH) return Error(Code::conflict, "the container is not running");
       break;
     default:

@@ -41,7 +41,7 @@ struct MountOptions {
 Result<MountOptions> parse_mount_options(const oci::Mount& mount);
 
 struct MountDraft {
-  pause::MountKind kind = pause::MountKind::file_system;
+  launch::MountKind kind = launch::MountKind::file_system;
   uint32_t flags = 0;
   std::string destination, type;
   std::string source;                   // attach: host path,

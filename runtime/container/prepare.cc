@@ -24,37 +24,37 @@ constexpr size_t kPlanBytesMax = 16 << 20;
 // The flat plan while it grows: everything is appended, aligned, and named by its offset.
 class PlanWriter {
  public:
-  PlanWriter() : bytes_(sizeof(pause::Plan), '\0') {}
+  PlanWriter() : bytes_(sizeof(launch::Plan), '\0') {}
 
   uint32_t text(const std::string& text) {
     uint32_t at = uint32_t(bytes_.size());
     bytes_.append(text.c_str(), text.size() + 1);
     return at;
   }
-  uint32_t text_or_none(const std::string& value) { return value.empty() ? pause::kNoString : text(value); }
+  uint32_t text_or_none(const std::string& value) { return value.empty() ? launch::kNoString : text(value); }
   template <typename T>
-  pause::Range items(const std::vector<T>& items) {
+  launch::Range items(const std::vector<T>& items) {
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
-    pause::Range range{uint32_t(bytes_.size()), uint32_t(items.size())};
+    launch::Range range{uint32_t(bytes_.size()), uint32_t(items.size())};
     if (!items.empty()) bytes_.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(T));
     return range;
   }
-  pause::Range texts(const std::vector<std::string>& list) {
+  launch::Range texts(const std::vector<std::string>& list) {
     std::vector<uint32_t> offsets;
     for (const std::string& item : list) offsets.push_back(text(item));
     return items(offsets);
   }
-  pause::Range vector(const std::vector<std::string>& list) {  // argv, env
+  launch::Range vector(const std::vector<std::string>& list) {  // argv, env
     std::vector<uint64_t> slots;
     for (const std::string& item : list) slots.push_back(text(item));
     slots.push_back(0);
     return items(slots);
   }
   // Finishes the plan as a descriptor that nobody can change any more.
-  Result<Fd> finish(pause::Plan& plan) {
+  Result<Fd> finish(launch::Plan& plan) {
     if (bytes_.size() > kPlanBytesMax) return Error(Code::too_large, "launch plan");
-    plan.magic = pause::kPlanMagic;
-    plan.version = pause::kProtocolVersion;
+    plan.magic = launch::kPlanMagic;
+    plan.version = launch::kPlanVersion;
     plan.size = uint32_t(bytes_.size());
     std::memcpy(bytes_.data(), &plan, sizeof plan);
     return sys::make_memfd("coracle-plan", bytes_, true);
@@ -89,37 +89,37 @@ Result<Fd> make_bind(const MountDraft& draft) {
   return mount;
 }
 
-Result<pause::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, Prepared& out) {
-  pause::MountStep step{};
+Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, Prepared& out) {
+  launch::MountStep step{};
   step.kind = draft.kind;
   step.flags = draft.flags;
   step.destination = writer.text(draft.destination);
   step.fd = -1;
-  if (draft.kind == pause::MountKind::attach) {
+  if (draft.kind == launch::MountKind::attach) {
     Fd mount = TRY(make_bind(draft).wrap("mount " + draft.destination));
-    if (!is_directory(mount)) step.flags |= pause::kMountOnFile;
-    step.fd = int32_t(pause::kFdMore + out.fds.size());
+    if (!is_directory(mount)) step.flags |= launch::kMountOnFile;
+    step.fd = int32_t(launch::kFdMore + out.fds.size());
     out.fds.push_back(std::move(mount));
     return step;
   }
   step.attributes = draft.options.set | draft.options.set_recursive;
   step.propagation = draft.options.propagation;
-  if (draft.kind == pause::MountKind::pod_shm) return step;
+  if (draft.kind == launch::MountKind::pod_shm) return step;
   step.type = writer.text(draft.type);
   std::vector<uint32_t> options;
   for (const sys::FsOption& option : draft.options.data) {
     options.push_back(writer.text(option.key));
-    options.push_back(option.has_value ? writer.text(option.value) : pause::kNoString);
+    options.push_back(option.has_value ? writer.text(option.value) : launch::kNoString);
   }
   step.options = writer.items(options);
   return step;
 }
 
-Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, pause::Plan& plan, Prepared& out) {
-  std::vector<pause::MountStep> steps;
+Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
+  std::vector<launch::MountStep> steps;
   auto drafts = TRY(plan_mounts(*input.spec, input.sandbox));
   for (const MountDraft& draft : drafts) {
-    pause::MountStep step = TRY(write_mount(writer, draft, out));
+    launch::MountStep step = TRY(write_mount(writer, draft, out));
     steps.push_back(step);
     out.mounts.push_back(draft.destination);
   }
@@ -127,28 +127,28 @@ Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, pause::
   return {};
 }
 
-void write_devices(PlanWriter& writer, const oci::Spec& spec, pause::Plan& plan) {
-  std::vector<pause::DeviceStep> devices;
+void write_devices(PlanWriter& writer, const oci::Spec& spec, launch::Plan& plan) {
+  std::vector<launch::DeviceStep> devices;
   for (const oci::Device& device : plan_devices(spec)) {
     uint32_t type = device.type == "b" ? uint32_t(S_IFBLK) : device.type == "p" ? uint32_t(S_IFIFO) : uint32_t(S_IFCHR);
     devices.push_back({writer.text(device.path), type | (device.file_mode.value_or(0666) & 07777),
                        device.uid.value_or(0), device.gid.value_or(0), uint32_t(device.major), uint32_t(device.minor)});
   }
   plan.devices = writer.items(devices);
-  std::vector<pause::LinkStep> links;
+  std::vector<launch::LinkStep> links;
   for (const auto& [target, path] : plan_links(spec)) links.push_back({writer.text(target), writer.text(path)});
   plan.links = writer.items(links);
 }
 
-Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, pause::Plan& plan, Prepared& out) {
-  std::vector<pause::JoinStep> joins;
+Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
+  std::vector<launch::JoinStep> joins;
   plan.unshare = CLONE_NEWCGROUP;
   for (const oci::Namespace& ns : input.spec->linux_.namespaces) {
     if (ns.path.empty()) continue;
     Fd fd = TRY(sys::open(ns.path, O_RDONLY).wrap("namespace " + ns.type));
     if (ns.type == "pid") return Error(Code::unsupported, "linux.namespaces: joining a pid namespace by path");
     if (ns.type == "cgroup") plan.unshare = 0;
-    joins.push_back({int32_t(pause::kFdMore + out.fds.size()), uint32_t(*sys::namespace_flag(ns.type))});
+    joins.push_back({int32_t(launch::kFdMore + out.fds.size()), uint32_t(*sys::namespace_flag(ns.type))});
     out.fds.push_back(std::move(fd));
   }
   plan.joins = writer.items(joins);
@@ -157,24 +157,24 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, pau
   } else if (!input.sandbox.host_pid) {
     out.request_flags |= pause::kNewPidNamespace;
   } else {
-    plan.flags |= pause::kPlanDieWithPause;
+    plan.flags |= launch::kPlanDieWithPause;
   }
   return {};
 }
 
-Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, pause::Plan& plan) {
+Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan) {
   // The container shares the sandbox's namespaces, so only those that the sandbox has of its own may be changed.
   TRY(oci::check_sysctls(input.spec->linux_.sysctl, input.sandbox.has_network, input.sandbox.has_ipc,
                          input.sandbox.has_uts));
-  std::vector<pause::SysctlStep> steps;
+  std::vector<launch::SysctlStep> steps;
   for (const auto& [name, value] : input.spec->linux_.sysctl)
     steps.push_back({writer.text(oci::sysctl_path(name)), writer.text(value)});
   plan.sysctls = writer.items(steps);
   return {};
 }
 
-Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, const OwnFacts& own, pause::Plan& plan) {
-  std::vector<pause::RlimitStep> steps;
+Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, const OwnFacts& own, launch::Plan& plan) {
+  std::vector<launch::RlimitStep> steps;
   for (const oci::Rlimit& limit : process.rlimits) {
     auto number = sys::rlimit_number(limit.type);
     if (!number) return Error(Code::invalid, "process.rlimits: unknown type " + coracle::quoted(limit.type));
@@ -191,7 +191,7 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
 
 // What a container's first process and an exec have in common.
 Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process,
-                           pause::Plan& plan, Prepared& out) {
+                           launch::Plan& plan, Prepared& out) {
   plan.cwd = writer.text(process.cwd);
   plan.apparmor = writer.text_or_none(process.apparmor_profile);
   plan.selinux = writer.text_or_none(process.selinux_label);
@@ -202,19 +202,19 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   plan.gid = process.user.gid;
   plan.groups = writer.items(process.user.additional_gids);
   if (process.user.umask) {
-    plan.flags |= pause::kPlanSetUmask;
+    plan.flags |= launch::kPlanSetUmask;
     plan.umask = *process.user.umask;
   }
-  plan.flags |= pause::kPlanSetOomScore;  // never the launcher's own
+  plan.flags |= launch::kPlanSetOomScore;  // never the launcher's own
   plan.oom_score_adj = plan_oom_score(process.oom_score_adj.value_or(0), input.own);
-  if (process.no_new_privileges) plan.flags |= pause::kPlanNoNewPrivileges;
+  if (process.no_new_privileges) plan.flags |= launch::kPlanNoNewPrivileges;
   if (process.terminal) {
-    plan.flags |= pause::kPlanTerminal;
+    plan.flags |= launch::kPlanTerminal;
     plan.columns = process.console_width;
     plan.rows = process.console_height;
     out.request_flags |= pause::kTerminal;
   }
-  plan.flags |= pause::kPlanCapabilities;
+  plan.flags |= launch::kPlanCapabilities;
   CapabilitySets sets = TRY(plan_capabilities(process.capabilities.value_or(oci::Capabilities{}), input.own));
   plan.bounding = sets.bounding;
   plan.effective = sets.effective;
@@ -251,8 +251,8 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   const oci::Spec& spec = *input.spec;
   Prepared out;
   PlanWriter writer;
-  pause::Plan plan{};
-  plan.root_fd = int32_t(pause::kFdMore);
+  launch::Plan plan{};
+  plan.root_fd = int32_t(launch::kFdMore);
   out.fds.push_back(std::move(root));
   TRY(write_namespaces(writer, input, plan, out));
   TRY(write_mounts(writer, input, plan, out));
@@ -261,18 +261,18 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   plan.masked_paths = writer.texts(spec.linux_.masked_paths);
   plan.readonly_paths = writer.texts(spec.linux_.readonly_paths);
   plan.root_propagation = propagation_of(spec.linux_.rootfs_propagation);
-  if (spec.root.readonly) plan.flags |= pause::kPlanReadonlyRoot;
-  plan.flags |= pause::kPlanMakeDirectory;
+  if (spec.root.readonly) plan.flags |= launch::kPlanReadonlyRoot;
+  plan.flags |= launch::kPlanMakeDirectory;
   TRY(write_process(writer, input, spec.process, plan, out));
   bool has_dev = std::any_of(spec.mounts.begin(), spec.mounts.end(), [](const oci::Mount& mount) {
     return mount.destination == "/dev" && mount.type == "tmpfs";
   });
-  if (spec.process.terminal && has_dev) plan.flags |= pause::kPlanConsole;
+  if (spec.process.terminal && has_dev) plan.flags |= launch::kPlanConsole;
   if (input.hold) {
-    plan.flags |= pause::kPlanHold;
+    plan.flags |= launch::kPlanHold;
     out.request_flags |= pause::kHold;
   }
-  if (out.fds.size() + pause::kFdMore > pause::kFdsMax)
+  if (out.fds.size() + launch::kFdMore > launch::kFdsMax)
     return Error(Code::too_large, "mounts: too many for one container");
   out.plan = TRY(writer.finish(plan));
   return out;
@@ -281,8 +281,8 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
 Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& process) {
   Prepared out;
   PlanWriter writer;
-  pause::Plan plan{};
-  plan.flags = pause::kPlanExec;
+  launch::Plan plan{};
+  plan.flags = launch::kPlanExec;
   plan.root_fd = -1;
   TRY(write_process(writer, input, process, plan, out));
   out.plan = TRY(writer.finish(plan));

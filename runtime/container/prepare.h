@@ -16,7 +16,7 @@ namespace coracle::runtime {
 // A request's plan and descriptors, complete but for those that the request itself puts in front.
 struct Prepared {
   Fd plan;
-  std::vector<Fd> fds;  // stand from pause::kFdMore on
+  std::vector<Fd> fds;  // stand from launch::kFdMore on
   uint32_t request_flags = 0;
   std::vector<std::string> mounts;  // destinations, for messages
 };

@@ -24,11 +24,11 @@ Error no_container(const std::string& id) { return Error(Code::not_found, "no co
 // A request's descriptors in the protocol's order; a place that is not needed holds the plan.
 std::vector<int> in_order(const Prepared& prepared, const Fd& cgroup, const Fd* streams[3], const Fd* log_directory) {
   const int plan = prepared.plan.get();
-  std::vector<int> out(pause::kFdMore, plan);
-  out[pause::kFdCgroup] = cgroup.get();
+  std::vector<int> out(launch::kFdMore, plan);
+  out[launch::kFdCgroup] = cgroup.get();
   for (int i = 0; i < 3; ++i)
-    if (streams[i] && *streams[i]) out[pause::kFdStdin + i] = streams[i]->get();
-  if (log_directory) out[pause::kFdLogDirectory] = log_directory->get();
+    if (streams[i] && *streams[i]) out[launch::kFdStdin + i] = streams[i]->get();
+  if (log_directory) out[launch::kFdLogDirectory] = log_directory->get();
   for (const Fd& fd : prepared.fds) out.push_back(fd.get());
   return out;
 }

@@ -25,11 +25,11 @@ struct Mount {
   std::string type;                  // "bind", "tmpfs", "proc", ...; empty with source_fd
   std::string source;                // host path, or the file system's source
   std::vector<std::string> options;  // "ro", "rbind", "nosuid", "mode=755", "rslave", ...
+  // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
+  std::shared_ptr<const Fd> source_fd;
   // With "idmap" or "ridmap"; empty then: those of the container. host_id is the owner on the disk, container_id what the
   // container's user namespace, or the host, sees.
   std::vector<IdMapping> uid_mappings, gid_mappings;
-  // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
-  std::shared_ptr<const Fd> source_fd;
 };
 
 struct User {

@@ -4,6 +4,9 @@
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
+
+using namespace launch;
+
 namespace {
 
 constexpr Failure kNone{0, Stage::none, -1};

@@ -9,6 +9,9 @@
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
+
+using namespace launch;
+
 namespace {
 
 constexpr size_t kHeadMax = 64;

@@ -9,6 +9,8 @@
 
 namespace coracle::pause {
 
+using namespace launch;
+
 Pod pod;
 
 namespace {
@@ -72,6 +74,7 @@ void handle(const epoll_event& event) {
 
 extern "C" [[noreturn]] void coracle_pause_main() {
   using namespace coracle::pause;
+  using namespace coracle::launch;
   prepare();
   epoll_event events[16];
   while (true) {

@@ -9,8 +9,8 @@
 //   reap.cc     exits
 #pragma once
 
-#include "runtime/pause/child.h"
-#include "runtime/pause/kernel.h"
+#include "runtime/launch/child.h"
+#include "runtime/launch/kernel.h"
 #include "runtime/pause/protocol.h"
 
 namespace coracle::pause {
@@ -45,7 +45,7 @@ struct Slot {
   uint32_t flags, log_files;
   uint64_t log_rotate_bytes, log_bytes, log_bytes_lost;
   uint64_t started_ns, finished_ns;
-  Failure failure;
+  launch::Failure failure;
   Stream streams[2];
   Attach attaches[kAttachesMax];
   bool is_log_torn;  // the last write stopped in the middle of a line
@@ -84,9 +84,9 @@ struct Incoming {
   int fds[kFdsMax];
   int fds_count;
 };
-Failure launch(int connection, Incoming& incoming);
-Failure exec(int connection, Incoming& incoming);
-Failure release(int connection, const Request& request);
+launch::Failure launch(int connection, Incoming& incoming);
+launch::Failure exec(int connection, Incoming& incoming);
+launch::Failure release(int connection, const Request& request);
 void read_report(int slot);
 int find_slot(const char* id);
 void free_slot(int slot);
@@ -97,11 +97,11 @@ int open_log(Slot& slot, int directory);
 void read_stream(int slot, int which);  // what is there now
 void drain_streams(int slot);           // to the end, or until nothing is there
 void close_stream(int slot, int which);
-Failure attach(int connection, Incoming& incoming);
+launch::Failure attach(int connection, Incoming& incoming);
 void resume_streams(int slot);  // somebody attached can read again, or is gone
 
 // setup.cc
-Failure set_up(Incoming& incoming);
+launch::Failure set_up(Incoming& incoming);
 
 // reap.cc
 void reap();
@@ -112,16 +112,16 @@ inline int watch(int fd, uint32_t events, uint64_t key) {
   epoll_event event{};
   event.events = events;
   event.data = key;
-  return k_epoll_ctl(pod.epoll, EPOLL_CTL_ADD, fd, &event);
+  return launch::k_epoll_ctl(pod.epoll, EPOLL_CTL_ADD, fd, &event);
 }
 inline void rewatch(int fd, uint32_t events, uint64_t key) {
   epoll_event event{};
   event.events = events;
   event.data = key;
-  (void)k_epoll_ctl(pod.epoll, EPOLL_CTL_MOD, fd, &event);  // it is in the set, or is being closed
+  (void)launch::k_epoll_ctl(pod.epoll, EPOLL_CTL_MOD, fd, &event);  // it is in the set, or is being closed
 }
 inline void close_if_open(int& fd) {
-  if (fd >= 0) k_close(fd);
+  if (fd >= 0) launch::k_close(fd);
   fd = -1;
 }
 

@@ -3,6 +3,9 @@
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
+
+using namespace launch;
+
 namespace {
 
 int slot_of(int pid) {

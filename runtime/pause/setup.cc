@@ -10,6 +10,9 @@
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
+
+using namespace launch;
+
 namespace {
 
 struct InterfaceRequest {  // ifreq

@@ -5,6 +5,9 @@
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
+
+using namespace launch;
+
 namespace {
 
 Incoming incoming;  // one request at a time

@@ -2,10 +2,10 @@
 // What the benchmarks run in containers: its very first act is to read the clock (CLOCK_MONOTONIC, the same for all who
 // measure), its second to print it, in nanoseconds. Then it ends with the exit code it was given, or stays: "stamp stay".
 // Without a C library, so that the first instruction of the program is the first instruction of ours.
-#include "runtime/pause/kernel.h"
+#include "runtime/launch/kernel.h"
 
-using coracle::pause::syscall;
-using coracle::pause::word;
+using coracle::launch::syscall;
+using coracle::launch::word;
 
 namespace {
 

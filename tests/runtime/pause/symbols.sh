@@ -7,7 +7,7 @@ status=0
 for symbol in $(nm -u "$library" | awk 'NF == 2 && $1 == "U" { print $2 }' | sort -u); do
   case $symbol in
     # functions of the library itself, in another of its files
-    *coracle*pause*|*coracle*sys*) nm "$library" | grep -q " T $symbol\$" && continue ;;
+    *coracle*launch*|*coracle*sys*) nm "$library" | grep -q " T $symbol\$" && continue ;;
   esac
   for allowed; do
     [ "$symbol" = "$allowed" ] && continue 2

@@ -3,9 +3,9 @@
 // work. It never returns, allocates nothing, and touches no state of pause's beside what Launch names.
 #pragma once
 
-#include "runtime/pause/protocol.h"
+#include "runtime/launch/flat_plan.h"
 
-namespace coracle::pause {
+namespace coracle::launch {
 
 struct Launch {
   const int* fds;  // the request's descriptors
@@ -48,7 +48,7 @@ inline int must(const Child& child, Stage stage, int result, int index = -1) noe
   return result;
 }
 
-// child_mounts.cc: the container's own file system
+// mounts.cc: the container's own file system
 void make_file_system(Child& child) noexcept;  // root, mounts, devices, links
 void have_proc(Child& child) noexcept;         // a private one, when a later step needs it and no mount gave it
 void make_working_directory(const Child& child) noexcept;
@@ -56,12 +56,12 @@ void restrict_file_system(Child& child) noexcept;  // masks, read-only paths
 void enter_root(Child& child) noexcept;            // pivot: from here on nothing else is in reach
 void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept;
 
-// child_terminal.cc
+// terminal.cc
 void open_terminal(Child& child) noexcept;       // in the container's devpts; its near end goes to pause
 void take_streams(const Child& child) noexcept;  // 0, 1, 2
 
-// child_confine.cc: the order is the security argument
+// confine.cc: the order is the security argument
 void confine(const Child& child) noexcept;
 [[noreturn]] void execute(const Child& child) noexcept;
 
-}  // namespace coracle::pause
+}  // namespace coracle::launch

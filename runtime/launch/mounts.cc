@@ -2,10 +2,10 @@
 // The child's file system: the root and every mount of the plan, devices, masks, pivot. What comes from the host
 // arrives as a descriptor; what lies in the container is found by openat2 inside its root. No path is ever joined.
 // Source: OCI runtime-spec config.md (mounts), config-linux.md (devices, masked and read-only paths); mount_setattr(2).
-#include "runtime/pause/child.h"
-#include "runtime/pause/kernel.h"
+#include "runtime/launch/child.h"
+#include "runtime/launch/kernel.h"
 
-namespace coracle::pause {
+namespace coracle::launch {
 namespace {
 
 constexpr uint64_t kInRoot = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
@@ -298,4 +298,4 @@ void write_proc(const Child& child, const char* path, const char* value, Stage s
   k_close(fd);
 }
 
-}  // namespace coracle::pause
+}  // namespace coracle::launch

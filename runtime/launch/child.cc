@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child's table of contents. See child.h.
-#include "runtime/pause/child.h"
+#include "runtime/launch/child.h"
 
-#include "runtime/pause/kernel.h"
+#include "runtime/launch/kernel.h"
 
-namespace coracle::pause {
+namespace coracle::launch {
 namespace {
 
 void map_plan(Child& child) noexcept {
@@ -16,7 +16,7 @@ void map_plan(Child& child) noexcept {
   if (failed(mapped)) fail(child, Stage::plan, int(-reinterpret_cast<long>(mapped)));
   child.plan = static_cast<char*>(mapped);
   const Plan& plan = child.header();
-  if (plan.magic != kPlanMagic || plan.version != kProtocolVersion || plan.size != about.stx_size)
+  if (plan.magic != kPlanMagic || plan.version != kPlanVersion || plan.size != about.stx_size)
     fail(child, Stage::plan, kEproto);
 }
 
@@ -106,4 +106,4 @@ void run_child(const Launch& launch) noexcept {
   execute(child);
 }
 
-}  // namespace coracle::pause
+}  // namespace coracle::launch

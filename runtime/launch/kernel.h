@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace coracle::pause {
+namespace coracle::launch {
 
 // ---- calling convention ----
 
@@ -305,4 +305,4 @@ inline void copy_text(char* to, const char* from, size_t room) {  // always ends
   to[n] = 0;
 }
 
-}  // namespace coracle::pause
+}  // namespace coracle::launch

@@ -2,10 +2,10 @@
 // The child's standard streams: a terminal of the container's own devpts, or the pipes it was given. The terminal's
 // near end goes to pause over the report socket; nothing is looked up by a name twice. Source: pts(4), ioctl_tty(2)
 // TIOCGPTPEER.
-#include "runtime/pause/child.h"
-#include "runtime/pause/kernel.h"
+#include "runtime/launch/child.h"
+#include "runtime/launch/kernel.h"
 
-namespace coracle::pause {
+namespace coracle::launch {
 namespace {
 
 void hand_over(const Child& child, int terminal) noexcept {
@@ -72,4 +72,4 @@ void take_streams(const Child& child) noexcept {
   if (child.terminal >= 0) must(child, Stage::terminal, k_ioctl_value(0, TIOCSCTTY, 0));
 }
 
-}  // namespace coracle::pause
+}  // namespace coracle::launch

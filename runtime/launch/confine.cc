@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child gives up what it is not meant to have, then becomes the container's program. Every step is fatal.
 // Source: OCI runtime-spec config.md (process); capabilities(7), seccomp(2), credentials(7).
-#include "runtime/pause/child.h"
-#include "runtime/pause/kernel.h"
+#include "runtime/launch/child.h"
+#include "runtime/launch/kernel.h"
 
-namespace coracle::pause {
+namespace coracle::launch {
 namespace {
 
 void set_number(char* to, int value) noexcept {
@@ -138,4 +138,4 @@ void execute(const Child& child) noexcept {
   fail(child, Stage::exec, err);
 }
 
-}  // namespace coracle::pause
+}  // namespace coracle::launch
