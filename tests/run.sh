@@ -7,7 +7,7 @@
 #                                about 20 minutes on 2 cores
 #   sudo tests/run.sh --long     adds a soak, hundreds of kills and power cuts, the sanitizers, fuzzing time, the benchmarks: hours
 #        tests/run.sh --unit     unit tests only, seconds once built
-#        tests/run.sh --only P   only the part P: unit live fuzz e2e soak sanitize vm tsan bench
+#        tests/run.sh --only P   only the part P: unit live oci fuzz e2e soak sanitize vm ocivm tsan bench
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
     --unit) only=unit ;;
     --only)
       only=${2:?--only needs a name}; shift
-      case $only in unit|live|fuzz|e2e|soak|sanitize|vm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
+      case $only in unit|live|oci|fuzz|e2e|soak|sanitize|vm|ocivm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
     -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
   esac
@@ -132,6 +132,7 @@ also() { [ "$only" = "$1" ] || { [ "$long" = 1 ] && wants "$1"; }; }  # parts of
 
 if wants unit; then say "unit"; run_suite unit "$build" unit $patience; fi
 if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live $patience; fi
+if wants oci; then say "oci: coracle-oci beside crun and runc"; run_suite oci "$build" oci $patience; fi
 if wants fuzz; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
 if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e $patience; fi
 if also soak; then say "soak: the same day over and over"; CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800} run_suite soak "$build" soak; fi
@@ -151,6 +152,11 @@ fi
 if wants vm; then
   say "virtual machine: systemd, cgroup v2, power cuts"
   run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
+fi
+
+if also ocivm; then
+  say "virtual machine: the OCI runtimes with systemd and cgroup v2"
+  run ocivm 28800 env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/oci/vm.sh"
 fi
 
 if also tsan; then

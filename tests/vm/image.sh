@@ -3,9 +3,18 @@
 # Makes a bootable Debian for the virtual machine, of the same release as this machine (the programs under test are built
 # here), and keeps it: base.ext4, vmlinuz, initrd. Prints the directory. What it is made of decides its name, so a change makes
 # a new one.
-#   image.sh CACHE_DIRECTORY [--name]    --name: only say where it would be
+#   image.sh CACHE_DIRECTORY [--oci] [--name]    --name: only say where it would be
+#   --oci: for tests/oci/vm.sh: podman and the other runtimes, a message bus, a user, and at /opt/systemd a Debian to be run inside
 set -euo pipefail
 cache=${1:?image.sh CACHE_DIRECTORY}
+kind=vm name_only=
+for option in "${@:2}"; do
+  case $option in
+    --oci)  kind=oci ;;
+    --name) name_only=1 ;;
+    *) echo "image.sh: unknown option $option" >&2; exit 2 ;;
+  esac
+done
 here=$(cd "$(dirname "$0")" && pwd)
 . /etc/os-release
 suite=${CORACLE_VM_SUITE:-$VERSION_CODENAME}
@@ -16,13 +25,17 @@ case $suite in
 esac
 packages="systemd systemd-sysv udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
   libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
+if [ $kind = oci ]; then
+  packages="$packages podman crun runc buildah conmon netavark aardvark-dns uidmap passt catatonit dbus dbus-user-session libpam-systemd
+    python3-minimal python3"
+fi
 
-name=vm-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/agent.* "$here"/guest/light.sh) | sha256sum | cut -c1-12)
+name=$kind-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/agent.* "$here"/guest/light.sh) | sha256sum | cut -c1-12)
 dir=$cache/$name
-if [ "${2:-}" = --name ]; then echo "$dir"; exit 0; fi
+if [ -n "$name_only" ]; then echo "$dir"; exit 0; fi
 if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
 mkdir -p "$cache"
-find "$cache" -maxdepth 1 -name "vm-$suite-*" -mtime +0 -exec rm -rf {} + 2>/dev/null || true  # another build may be using one
+find "$cache" -maxdepth 1 -name "$kind-$suite-*" -mtime +0 -exec rm -rf {} + 2>/dev/null || true  # another build may be using one
 work=$(mktemp -d "$cache/making.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -43,12 +56,25 @@ install -m 644 "$here/guest/agent.service" "$root/etc/systemd/system/test-agent.
 chroot "$root" systemctl enable --quiet test-agent.service systemd-networkd.service >/dev/null 2>&1
 # A small device's Debian: what a board has no use for only costs time here, where every instruction is emulated.
 chroot "$root" systemctl set-default --quiet multi-user.target >/dev/null 2>&1
+if [ $kind = vm ]; then chroot "$root" systemctl mask --quiet systemd-logind.service dbus.service dbus.socket >/dev/null 2>&1; fi
 chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service \
-  systemd-resolved.service systemd-logind.service dbus.service dbus.socket systemd-update-utmp.service systemd-pstore.service \
+  systemd-resolved.service systemd-update-utmp.service systemd-pstore.service \
   modprobe@efi_pstore.service modprobe@drm.service modprobe@fuse.service modprobe@loop.service modprobe@dm_mod.service \
   sys-kernel-debug.mount sys-kernel-tracing.mount sys-fs-fuse-connections.mount dev-hugepages.mount e2scrub_reap.service \
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer >/dev/null 2>&1
 echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
+if [ $kind = oci ]; then
+  chroot "$root" useradd --create-home --shell /bin/bash --uid 1000 user  # with its ranges in /etc/subuid and /etc/subgid
+  chroot "$root" systemctl mask --quiet podman.service podman.socket podman-auto-update.timer podman-restart.service \
+    podman-clean-transient.service >/dev/null 2>&1
+  mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv --aptopt='Apt::Install-Recommends "false"' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' "$suite" "$work/inside" >"$work/log" 2>&1 ||
+    { tail -n 20 "$work/log" >&2; exit 1; }
+  rm -rf "$work"/inside/var/lib/apt/lists/* "$work"/inside/var/cache/apt/* "$work"/inside/usr/lib/udev/hwdb.*
+  mkdir -p "$root/opt"
+  mv "$work/inside" "$root/opt/systemd"
+fi
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
 
 # ---- kernel, and just enough of an initrd to mount the disk ----

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# create+start+delete of the same bundle, and exec, by coracle-oci, crun and runc in turns; on cgroup v2 also the peak of charged
+# memory of a container of one static program. Prints medians and ratios, and as TAP whether the bars are held: with cgroup v2
+# 0.8 of crun, on a machine whose controllers are in cgroup v1 0.3 of runc; 512 KiB.
+#   BENCH_SCALE=quick   small numbers, to see that it works
+. "$(dirname "$0")/../oci/lib.sh"
+program=$bin/tests/bench/bench_oci
+[ -x "$program" ] || skip_all "$program is not built"
+if [ "${BENCH_SCALE:-full}" = quick ]; then rounds=10; else rounds=100; fi
+mkdir -p "$T/bundle/rootfs"
+cp "$bin/tests/bench/stamp" "$T/bundle/rootfs/stamp"
+"$program" bundle "$T/bundle" || exit 1
+remove_groups() { find /sys/fs/cgroup -type d -name coracle-bench 2>/dev/null | while read -r group; do find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null; done; }
+cleanups+=(remove_groups)
+
+peers="runc" against=runc bar=0.3
+if [ $cgroups = v2 ]; then peers="crun runc" against=crun bar=0.8; fi
+arguments=("coracle-oci=$(command_of coracle-oci)")
+for name in $peers; do arguments+=("$name=$(command_of "$name")"); done
+n=0 failures=0
+judge() {  # judge WHAT VALUE BAR TEXT
+  n=$((n + 1))
+  if awk -v a="$2" -v b="$3" 'BEGIN {exit !(a != "" && a <= b)}'; then echo "ok $n - $1: $4"; else failures=1; echo "not ok $n - $1: $4"; fi
+}
+# One that fails is left out, so that the others can be measured all the same.
+able=()
+for each in "${arguments[@]}"; do
+  if "$program" time "$T/bundle" 1 "$each" >"$T/try" 2>&1; then able+=("$each")
+  else n=$((n + 1)) failures=1; echo "not ok $n - ${each%%=*}: $(grep -m 1 'not ok' "$T/try" | cut -c 1-400)"; fi
+done
+"$program" time "$T/bundle" "$rounds" "${able[@]}" >"$T/times" || { cat "$T/times"; exit 1; }
+grep '^bench:' "$T/times"
+for what in create+start+delete exec; do
+  read -r mine theirs < <(awk -v what=$what -v peer=$against '$1 == "ratio" && $2 == what && $3 == "coracle-oci" && $4 == peer {print $5, $6}' "$T/times")
+  ratio=$(awk -v a="${mine:-}" -v b="${theirs:-}" 'BEGIN {if (a != "" && b > 0) printf "%.2f", a / b}')
+  judge "$what" "$ratio" $bar "${mine:-?} ms is ${ratio:-?} of $against's ${theirs:-?} ms (bar $bar)"
+done
+if [ $cgroups = v2 ]; then
+  "$program" peak "$T/bundle" "${able[@]}" >"$T/peaks" || { cat "$T/peaks"; exit 1; }
+  grep '^bench:' "$T/peaks"
+  mine=$(awk '$1 == "peak" && $2 == "coracle-oci" {print $3}' "$T/peaks")
+  judge memory "$mine" 512 "a container of one static program peaks at ${mine:-?} KiB (bar 512)"
+fi
+echo "1..$n"
+exit $failures

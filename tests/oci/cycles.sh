@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Containers created, started, killed and deleted, one after the other, 10,000 in a long run: afterwards the machine is as it was,
+# in mounts, cgroups, processes, files, open files and network namespaces. It runs with mounts and process ids of its own, so that
+# what there is, is ours; what the kernel counts for the whole machine may differ by what others do, but not by one each time. TAP.
+#   CORACLE_CYCLES     how many (200; 10,000 with CORACLE_LONG=1)
+#   CORACLE_RUNTIME    of whom (coracle-oci; crun, runc)
+if [ "${1:-}" != inside ] && [ "$(id -u)" = 0 ]; then
+  # Not exec: the first process of a process id namespace should do nothing but wait.
+  unshare --mount --propagation private --pid --fork --mount-proc --kill-child "$BASH" -c '"$@"; exit' sh "$0" inside &
+  trap 'kill -TERM $!' TERM INT
+  wait $!
+  exit
+fi
+. "$(dirname "$0")/lib.sh"
+program=$bin/tests/bench/bench_oci
+[ -x "$program" ] || skip_all "$program is not built"
+name=${CORACLE_RUNTIME:-coracle-oci}
+rounds=${CORACLE_CYCLES:-$([ "${CORACLE_LONG:-0}" = 1 ] && echo 10000 || echo 200)}
+mkdir -p "$T/bundle/rootfs"
+cp "$bin/tests/bench/stamp" "$T/bundle/rootfs/stamp"
+"$program" bundle "$T/bundle" || exit 1
+if [ $name = crun ] && [ -n "$crun_prefix" ]; then umount /sys/fs/cgroup/unified; fi
+
+groups() { find /sys/fs/cgroup -type d \( -path '*coracle*' -o -path '*bench-*' \) 2>/dev/null | sort; }
+remove_groups() { groups | sort -r | xargs -r rmdir 2>/dev/null; }
+cleanups+=(remove_groups)
+ours() {  # what is there, by name
+  case $1 in
+    mounts)    awk '{print $5, $9}' /proc/self/mountinfo ;;
+    cgroups)   groups ;;
+    processes) ps -e -o args= >"$T/ps"; sort "$T/ps" | grep -v '^ps ' ;;  # before there is a pipe
+    files)     find "$T/state/$name" "$T/bundle" /run/coracle* /run/crun /run/runc /dev/shm -xdev \( -name "bench-$$-*" -o -path "$T/*" \) 2>/dev/null | sort ;;
+  esac
+}
+counted() {  # what the kernel counts, of the whole machine
+  case $1 in
+    "open files")         cut -f 1 /proc/sys/fs/file-nr ;;
+    "network namespaces") awk '$1 == "net_namespace" {print $2}' /proc/slabinfo ;;
+    "cgroups")            awk '$1 == "pids" {print $3}' /proc/cgroups ;;
+    "keys")               awk '$1 == "0:" {print $2}' /proc/key-users | cut -d / -f 1 ;;
+    "inodes of pipes and sockets") awk '$1 == "sock_inode_cache" {print $2}' /proc/slabinfo ;;
+  esac
+}
+named=(mounts cgroups processes files) numbered=("open files" "network namespaces" "cgroups" "keys" "inodes of pipes and sockets")
+look() { local each; mkdir -p "$1"; for each in "${named[@]}"; do ours "$each" >"$1/$each"; done; for each in "${numbered[@]}"; do counted "$each" >"$1/$each.number"; done; }
+
+command=$(command_of "$name")
+"$program" cycles "$T/bundle" 3 "$command" >"$T/first" 2>&1 || { echo "not ok 1 - $name: $(tail -n 1 "$T/first")"; exit 1; }  # what is made once and kept
+mkdir "$T/looks"
+look "$T/looks/before"
+n=1 failures=0
+if "$program" cycles "$T/bundle" "$rounds" "$command" >"$T/said" 2>&1; then echo "ok 1 - $rounds containers come and go"
+else failures=1; echo "not ok 1 - $rounds containers come and go: $(tail -n 1 "$T/said")"; fi
+grep '^measured:' "$T/said"
+sleep 2  # the kernel takes namespaces and cgroups apart afterwards
+look "$T/looks/after"
+for each in "${named[@]}"; do
+  n=$((n + 1))
+  if differ=$(diff "$T/looks/before/$each" "$T/looks/after/$each"); then echo "ok $n - $each are as before"
+  else failures=1; echo "not ok $n - $each are not as before ($(wc -l <<<"$differ") lines)"; head -n 10 <<<"$differ" | sed 's/^/  | /'; fi
+done
+for each in "${numbered[@]}"; do
+  before=$(cat "$T/looks/before/$each.number") after=$(cat "$T/looks/after/$each.number")
+  [ -n "$before" ] || continue
+  n=$((n + 1))
+  for _ in 1 2 3 4 5 6; do  # what is freed late
+    [ $((after - before)) -gt $((rounds / 4 + 50)) ] || break
+    sleep 5; after=$(counted "$each")
+  done
+  if [ $((after - before)) -le $((rounds / 4 + 50)) ]; then echo "ok $n - $each: $before before, $after after"
+  else failures=1; echo "not ok $n - $each: $before before, $after after $rounds containers"; fi
+done
+echo "1..$n"
+exit $failures

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the tests of the OCI runtime stand on: a directory of their own, a root file system of one static program, and the
+# runtimes to be compared, as three commands that keep their state there. crun and runc are the peers; coracle-oci is ours.
+#   CORACLE_BIN   the build directory; or an installed coracle-oci is on PATH
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$root/tests/oci
+bin=${CORACLE_BIN:-$root/build}
+cache=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
+
+skip_all() { echo "ok 1 - $(basename "$0" .sh) # SKIP $*"; exit 77; }
+not_so() { echo "not ok 1 - $(basename "$0" .sh): $*"; exit 1; }
+need_programs() { local p; for p in "$@"; do command -v "$p" >/dev/null || skip_all "$p is missing"; done; }
+
+[ "$(id -u)" = 0 ] || skip_all "needs root"
+need_programs busybox python3 crun runc
+
+if [ "$(stat -f -c %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; then cgroups=v2; else cgroups=v1; fi
+. /etc/os-release
+
+T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-oci.XXXXXX")
+chmod 755 "$T"  # a container with ids of its own has to come through
+cleanups=()
+# Whatever the programs under test have left: their processes and cgroups go with their containers, by each one's own means.
+clean_up() {
+  local each name
+  for each in "${cleanups[@]}"; do $each; done
+  for name in crun runc coracle-oci; do
+    [ -x "$T/bin/$name" ] || continue
+    for each in $(timeout 20 "$T/bin/$name" list -q 2>/dev/null || ls "$T/state/$name" 2>/dev/null); do
+      timeout 20 "$T/bin/$name" delete --force "$each" >/dev/null 2>&1
+    done
+  done
+  awk -v t="$T/" 'index($5, t) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r -n 1 umount -l 2>/dev/null
+  rm -rf "$T"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM INT
+
+ours=$(command -v coracle-oci || true)
+ours_arguments=
+if [ -x "$bin/runtime/cli/coracle-oci" ]; then
+  ours=$bin/runtime/cli/coracle-oci
+  # From the build directory it has to be told where its helper is, as long as it has one.
+  if "$ours" --help 2>/dev/null | grep -q -e --pause; then ours_arguments="--pause $bin/runtime/pause/coracle-pause"; fi
+fi
+[ -n "$ours" ] || skip_all "coracle-oci is not built"
+
+# "$T/bin/NAME" is each runtime with a state directory of its own. crun refuses a machine whose cgroup v2 has some of the
+# controllers beside v1; it is given a view of this one in which it has none.
+mkdir -p "$T/bin" "$T/state"
+crun_prefix=
+if [ $cgroups = v1 ] && grep -qs . /sys/fs/cgroup/unified/cgroup.controllers; then
+  crun_prefix="exec unshare -m --propagation slave sh -c 'umount /sys/fs/cgroup/unified; exec \"\$@\"' sh"
+fi
+command_of() {  # command_of NAME: the program and its options, for those who time it
+  case $1 in
+    coracle-oci) echo "$ours $ours_arguments --root $T/state/$1" ;;
+    *)           echo "$(command -v "$1") --root $T/state/$1" ;;
+  esac
+}
+for name in crun runc coracle-oci; do
+  prefix=exec
+  [ $name != crun ] || prefix=${crun_prefix:-exec}
+  printf '#!/bin/sh\n%s %s "$@"\n' "$prefix" "$(command_of $name)" >"$T/bin/$name"
+  chmod +x "$T/bin/$name"
+done
+
+make_rootfs() {  # make_rootfs DIRECTORY: busybox and all its names
+  local applet
+  mkdir -p "$1"/{bin,dev,etc,proc,root,run,sys,tmp}
+  cp "$(command -v busybox)" "$1/bin/busybox"
+  for applet in $("$1/bin/busybox" --list); do
+    case $applet in busybox|*/*) ;; *) ln -s busybox "$1/bin/$applet" ;; esac
+  done
+  printf 'root:x:0:0:root:/root:/bin/sh\nalice:x:1001:1001:alice:/tmp:/bin/sh\n' >"$1/etc/passwd"
+  printf 'root:x:0:\nalice:x:1001:\nextra:x:1002:alice\n' >"$1/etc/group"
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the OCI runtime-tools validation programs with several runtimes, and compares.
+
+  validation.py --programs DIRECTORY --explained FILE --where PLACE [--only PATTERN] [--jobs N] NAME=COMMAND...
+
+The current directory holds what the programs look for: runtimetest and rootfs-ARCH.tar.gz. COMMAND is one path. The runtime
+named coracle-oci is ours, the others are its peers.
+
+A program says what it found in TAP lines, or, where it says "1..0", in an "error" that follows, or by its exit status: each is
+a line here. Printed for each program and runtime: "ok", or which lines failed. Then, as TAP:
+  - what a peer passes, line by line, passes here;
+  - what nobody passes stands in FILE with its reason, and what stands there is passed by nobody. FILE has lines
+      PLACES: PROGRAM: LINE: why
+    where PLACES are words like v1 (several with a comma), LINE is the failed line or its beginning with "…", and "?" before
+    PLACES marks what fails only now and then. Outside of the places that FILE knows it is not asked for.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+OURS = "coracle-oci"
+# These use one and the same cgroup by name, whichever runtime they run with.
+SHARED = re.compile(r"cgroups|delete_only_create_resources")
+TIME_LIMIT_SECONDS = 60 * int(os.environ.get("CORACLE_PATIENCE", "1"))
+
+
+def lines_of(status, out, err):
+    """What one run said: {line: passed}. A line said several times has passed when each has."""
+    said, plans, number = {}, [], 0
+
+    def add(line, passed):
+        said[line] = said.get(line, True) and passed
+
+    for text in out.splitlines():
+        # What runtimetest says inside stands in a YAML block, escaped, and is judged by the line after it.
+        match = re.match(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)", text)
+        if match:
+            number += 1
+            add(re.sub(r"\s+", " ", without_chance(match[3])).strip() or f"line {number}", not match[1])
+        elif re.match(r"1\.\.\d+", text):
+            plans.append(int(text[3:].split()[0]))
+        else:
+            error = re.match(r'\s*"error": "(.*)"', text)
+            if error and number == 0:
+                add("error: " + without_chance(error[1].split("\\n")[0]), False)
+    if plans and sum(plans) != number:
+        add(f"as many lines as planned", False)
+    if status != 0:
+        last = without_chance(err.strip().splitlines()[-1]) if err.strip() else ""
+        if re.match(r"Refer to: ", last):
+            last = without_chance(err.strip().splitlines()[-2])
+        add(f"exit status {status}" + (f": {last}" if last and not last.startswith("exit status") else ""), False)
+    if not any(not passed for passed in said.values()):
+        add("ends well", True)
+    return said
+
+
+def without_chance(text):
+    """Without what differs from run to run."""
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
+    text = re.sub(r"/tmp/[a-z-]+\d+", "/tmp/DIR", text)
+    return re.sub(r'time=\\?"[^"]*"\s*', "", text)
+
+
+class Runner:
+    def __init__(self, programs):
+        self.programs = programs
+        self.shared = threading.Lock()
+
+    def run(self, program, command):
+        if SHARED.search(program):
+            with self.shared:
+                return self.run_alone(program, command)
+        return self.run_alone(program, command)
+
+    def run_alone(self, program, command):
+        began = time.monotonic()
+        process = subprocess.Popen([f"{self.programs}/{program}"], env={**os.environ, "RUNTIME": command}, text=True, errors="replace",
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            out, err = process.communicate(timeout=TIME_LIMIT_SECONDS)
+            said = lines_of(process.returncode, out, err)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            said, err = {f"no end after {TIME_LIMIT_SECONDS} s": False}, ""
+        return said, err, time.monotonic() - began
+
+
+def failed(said):
+    return [line for line, passed in said.items() if not passed]
+
+
+class Explained:
+    def __init__(self, path, place):
+        self.entries, self.places, self.wrong = [], set(), []
+        for number, text in enumerate(open(path), 1):
+            text = text.strip()
+            if not text or text.startswith("#"):
+                continue
+            parts = text.split(": ", 2)
+            places = parts[0].lstrip("?").split(",")
+            rest = parts[2] if len(parts) == 3 else ""
+            line, found, why = rest.rpartition(" :: ")
+            if len(parts) != 3 or not found or not why.strip():
+                self.wrong.append(f"{os.path.basename(path)}:{number}: not PLACES: PROGRAM: LINE :: why")
+                continue
+            self.places |= set(places)
+            if place in places:
+                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": parts[0].startswith("?"), "used": False})
+        self.known_place = place in self.places
+
+    def of(self, program, line):
+        for entry in self.entries:
+            wanted = entry["line"]
+            if entry["program"] == program and (line == wanted or wanted.endswith("…") and line.startswith(wanted[:-1])):
+                return entry
+        return None
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--programs", required=True)
+    arguments.add_argument("--explained", required=True)
+    arguments.add_argument("--where", required=True)
+    arguments.add_argument("--only", default="*")
+    arguments.add_argument("--jobs", type=int, default=1)
+    arguments.add_argument("runtimes", nargs="+")
+    options = arguments.parse_args()
+    runtimes = dict(each.split("=", 1) for each in options.runtimes)
+    peers = [name for name in runtimes if name != OURS]
+    runner = Runner(options.programs)
+    programs = sorted(name for name in os.listdir(options.programs)
+                      if name not in ("runtimetest", "complete") and fnmatch.fnmatch(name, options.only))
+
+    def run_all(program):
+        """Twice where a line differs between runtimes: some programs race with what they test."""
+        results = {name: runner.run(program, command) for name, command in runtimes.items()}
+        passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
+        for name, command in runtimes.items():
+            said = results[name][0]
+            if any(not said.get(line, False) for line in passing):
+                again = runner.run(program, command)
+                if len(failed(again[0])) < len(failed(said)):
+                    results[name] = again
+        return results
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        answers = dict(zip(programs, pool.map(run_all, programs)))
+
+    print("# program: runtime: what it said")
+    for program, results in answers.items():
+        for name, (said, err, seconds) in results.items():
+            bad = failed(said)
+            good = len(said) - len(bad)
+            print(f"# {program}: {name}: " + (f"ok ({seconds:.1f} s)" if not bad else f"failed {len(bad)} of {good + len(bad)}: " + "; ".join(bad)))
+            if bad and name == OURS and err.strip():
+                print(f"#   | {err.strip().splitlines()[-1][:300]}")
+    for name in runtimes:
+        whole = sum(1 for results in answers.values() if not failed(results[name][0]))
+        print(f"measured: {name} passes {whole} of {len(programs)} programs ({options.where})")
+
+    count = failures = 0
+
+    def report(good, text, details=()):
+        nonlocal count, failures
+        count += 1
+        failures += not good
+        print(f"{'ok' if good else 'not ok'} {count} - {text}")
+        for detail in details:
+            print(f"  | {detail}")
+
+    explained = Explained(options.explained, options.where)
+    if explained.wrong:
+        report(False, "the explanations can be read", explained.wrong)
+    unexplained = []
+    for program, results in answers.items():
+        if OURS in runtimes:
+            ours = results[OURS][0]
+            missing = [f"{line} ({', '.join(peer for peer in peers if results[peer][0].get(line))} passes it)"
+                       for line in {line: None for peer in peers for line, passed in results[peer][0].items() if passed}
+                       if not ours.get(line, False)]
+            report(not missing, f"{program}: what a peer passes, passes here", missing)
+        passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
+        for line in {line: None for name in runtimes for line in failed(results[name][0])}:
+            if line in passing:
+                continue
+            entry = explained.of(program, line)
+            if entry:
+                entry["used"] = True
+            elif "ends well" not in passing:  # else somebody does it well, and this one is a way of failing
+                unexplained.append(f"{program}: {line} ({', '.join(name for name in runtimes if line in results[name][0])})")
+    if explained.known_place:
+        report(not unexplained, "what nobody passes is explained", unexplained)
+        stale = [f"line {entry['number']}: {entry['program']}: {entry['line']}" for entry in explained.entries
+                 if entry["program"] in answers and not entry["used"] and not entry["sometimes"]]
+        report(not stale, "what is explained is passed by nobody", stale)
+    else:
+        print(f"# {os.path.basename(options.explained)} knows nothing of {options.where}: unexplained: {unexplained}")
+    print(f"1..{count}")
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
