@@ -81,7 +81,7 @@ void flush_states(int connection);
 // launch.cc
 struct Incoming {
   Request request;
-  int fds[kFdsMax];
+  int fds[launch::kFdsMax];
   int fds_count;
 };
 launch::Failure launch(int connection, Incoming& incoming);

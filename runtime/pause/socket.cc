@@ -12,7 +12,7 @@ namespace {
 
 Incoming incoming;  // one request at a time
 struct {
-  alignas(ControlHeader) char bytes[sizeof(ControlHeader) + kFdsMax * sizeof(int)];
+  alignas(ControlHeader) char bytes[sizeof(ControlHeader) + launch::kFdsMax * sizeof(int)];
 } control;
 
 bool is_ours(int fd) {
