@@ -23,40 +23,73 @@ bpf_insn instruction(uint8_t code, uint8_t to, uint8_t from, int16_t offset, int
 
 constexpr uint8_t kLoad = BPF_LDX | BPF_MEM | BPF_W;
 constexpr uint8_t kMove = BPF_ALU64 | BPF_MOV, kMove32 = BPF_ALU | BPF_MOV;
-constexpr uint8_t kJumpIfNot = BPF_JMP | BPF_JNE | BPF_K;
-// Registers: 2 = type, 3 = access, 4 = major, 5 = minor.
+constexpr uint8_t kJumpIfNot = BPF_JMP32 | BPF_JNE | BPF_K, kJumpIf = BPF_JMP32 | BPF_JEQ | BPF_K;
+constexpr uint8_t kAnd = BPF_ALU | BPF_AND | BPF_K;
+// Registers: 2 = type, 3 = what is asked and not decided yet, 4 = major, 5 = minor.
+constexpr uint32_t kAllAccess = BPF_DEVCG_ACC_MKNOD | BPF_DEVCG_ACC_READ | BPF_DEVCG_ACC_WRITE;
 
 uint32_t access_bits(const DeviceMatch& rule) {
   return uint32_t(rule.make) * BPF_DEVCG_ACC_MKNOD | uint32_t(rule.read) * BPF_DEVCG_ACC_READ |
          uint32_t(rule.write) * BPF_DEVCG_ACC_WRITE;
 }
 
-// Instructions that leave by returning the rule's verdict, or fall through when it does not match.
+// Instructions that leave by returning a verdict, or fall through while something is undecided.
 std::vector<bpf_insn> match(const DeviceMatch& rule) {
-  constexpr uint32_t kAllAccess = BPF_DEVCG_ACC_MKNOD | BPF_DEVCG_ACC_READ | BPF_DEVCG_ACC_WRITE;
   std::vector<bpf_insn> body;
   std::vector<size_t> misses;  // jumps to the end of this rule
-  auto unless = [&](uint8_t jump, uint8_t reg, uint8_t other, int32_t value) {
+  auto unless = [&](uint8_t jump, uint8_t reg, int32_t value) {
     misses.push_back(body.size());
-    body.push_back(instruction(jump, reg, other, 0, value));
+    body.push_back(instruction(jump, reg, 0, 0, value));
   };
-  if (rule.type != 'a') unless(kJumpIfNot, 2, 0, rule.type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR);
-  if (access_bits(rule) != kAllAccess) {
-    // Allowed when all that is asked is in the rule; refused when any of it is.
+  const auto bits = int32_t(access_bits(rule));
+  if (rule.type != 'a') unless(kJumpIfNot, 2, rule.type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR);
+  if (rule.major) unless(kJumpIfNot, 4, int32_t(*rule.major));
+  if (rule.minor) unless(kJumpIfNot, 5, int32_t(*rule.minor));
+  if (bits != kAllAccess && rule.allow) {  // what it allows is decided; the rest is for the rules before it
+    body.push_back(instruction(kAnd, 3, 0, 0, int32_t(~uint32_t(bits))));
+    unless(kJumpIfNot, 3, 0);
+  } else if (bits != kAllAccess) {  // any of what it forbids decides for all
     body.push_back(instruction(kMove32 | BPF_X, 1, 3, 0, 0));
-    body.push_back(instruction(BPF_ALU | BPF_AND | BPF_K, 1, 0, 0, int32_t(access_bits(rule))));
-    if (rule.allow) {
-      unless(BPF_JMP | BPF_JNE | BPF_X, 1, 3, 0);
-    } else {
-      unless(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 0);
-    }
+    body.push_back(instruction(kAnd, 1, 0, 0, bits));
+    unless(kJumpIf, 1, 0);
   }
-  if (rule.major) unless(kJumpIfNot, 4, 0, int32_t(*rule.major));
-  if (rule.minor) unless(kJumpIfNot, 5, 0, int32_t(*rule.minor));
   body.push_back(instruction(kMove | BPF_K, 0, 0, 0, rule.allow));
   body.push_back(instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
   for (size_t at : misses) body[at].off = int16_t(body.size() - at - 1);
   return body;
+}
+
+constexpr char kProgramName[] = "coracle_devices";  // by which those that are ours are known again
+static_assert(sizeof kProgramName <= BPF_OBJ_NAME_LEN);
+constexpr uint32_t kProgramsMax = 64;  // the kernel's own limit for one cgroup
+
+int bpf(int command, bpf_attr& attributes) { return int(::syscall(SYS_bpf, command, &attributes, sizeof attributes)); }
+
+// The device filters of ours that are attached to `cgroup` itself, in order.
+Result<std::vector<Fd>> own_programs(const Fd& cgroup) {
+  uint32_t ids[kProgramsMax];
+  bpf_attr query{};
+  query.query.target_fd = uint32_t(cgroup.get());
+  query.query.attach_type = BPF_CGROUP_DEVICE;
+  query.query.prog_ids = reinterpret_cast<uint64_t>(ids);
+  query.query.prog_cnt = kProgramsMax;
+  if (bpf(BPF_PROG_QUERY, query) < 0) return Error::from_errno("list device filters");
+  std::vector<Fd> out;
+  for (uint32_t i = 0; i < query.query.prog_cnt; ++i) {
+    bpf_attr by_id{};
+    by_id.prog_id = ids[i];
+    Fd program(bpf(BPF_PROG_GET_FD_BY_ID, by_id));
+    if (!program && errno == ENOENT) continue;  // detached meanwhile
+    if (!program) return Error::from_errno("open device filter");
+    bpf_prog_info info{};
+    bpf_attr about{};
+    about.info.bpf_fd = uint32_t(program.get());
+    about.info.info_len = sizeof info;
+    about.info.info = reinterpret_cast<uint64_t>(&info);
+    if (bpf(BPF_OBJ_GET_INFO_BY_FD, about) < 0) return Error::from_errno("look at device filter");
+    if (std::strcmp(info.name, kProgramName) == 0) out.push_back(std::move(program));
+  }
+  return out;
 }
 
 }  // namespace
@@ -92,7 +125,8 @@ Result<Fd> load_device_program(const std::vector<uint64_t>& instructions) {
   attributes.insn_cnt = uint32_t(instructions.size());
   attributes.insns = reinterpret_cast<uint64_t>(instructions.data());
   attributes.license = reinterpret_cast<uint64_t>("Apache-2.0");
-  Fd program(int(::syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes)));
+  std::memcpy(attributes.prog_name, kProgramName, sizeof kProgramName);
+  Fd program(bpf(BPF_PROG_LOAD, attributes));
   if (!program) return Error::from_errno("load device filter");
   return program;
 }
@@ -103,8 +137,27 @@ Result<void> attach_device_program(const Fd& cgroup, const Fd& program) {
   attributes.attach_bpf_fd = uint32_t(program.get());
   attributes.attach_type = BPF_CGROUP_DEVICE;
   attributes.attach_flags = BPF_F_ALLOW_MULTI;
-  if (::syscall(SYS_bpf, BPF_PROG_ATTACH, &attributes, sizeof attributes) < 0)
-    return Error::from_errno("attach device filter");
+  if (bpf(BPF_PROG_ATTACH, attributes) < 0) return Error::from_errno("attach device filter");
+  return {};
+}
+
+Result<void> replace_device_program(const Fd& cgroup, const Fd& program) {
+  std::vector<Fd> old = TRY(own_programs(cgroup));
+  if (old.empty()) return attach_device_program(cgroup, program);
+  bpf_attr attributes{};
+  attributes.target_fd = uint32_t(cgroup.get());
+  attributes.attach_bpf_fd = uint32_t(program.get());
+  attributes.attach_type = BPF_CGROUP_DEVICE;
+  attributes.attach_flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE;
+  attributes.replace_bpf_fd = uint32_t(old[0].get());
+  if (bpf(BPF_PROG_ATTACH, attributes) < 0) return Error::from_errno("replace device filter");
+  for (size_t i = 1; i < old.size(); ++i) {  // all filters are asked, so an older one would go on forbidding
+    bpf_attr detach{};
+    detach.target_fd = uint32_t(cgroup.get());
+    detach.attach_bpf_fd = uint32_t(old[i].get());
+    detach.attach_type = BPF_CGROUP_DEVICE;
+    if (bpf(BPF_PROG_DETACH, detach) < 0) return Error::from_errno("detach device filter");
+  }
   return {};
 }
 

@@ -21,9 +21,13 @@ struct DeviceMatch {
 
 constexpr size_t kDeviceRulesMax = 256;
 
-// The last rule that matches decides; what matches none is refused. Pure.
+// Each of what is asked (reading, writing, making) is decided by the last rule that speaks of it for this device, and
+// refused where none does; all must be allowed. So "r" and "w" of two rules are "rw", as in cgroup v1. Pure.
 std::vector<uint64_t> device_program(const std::vector<DeviceMatch>& rules);
 Result<Fd> load_device_program(const std::vector<uint64_t>& instructions);
+// Beside what others (systemd) have attached: all must allow.
 Result<void> attach_device_program(const Fd& cgroup, const Fd& program);
+// In the place of the one of ours that is attached to `cgroup`, at once; attached where there is none.
+Result<void> replace_device_program(const Fd& cgroup, const Fd& program);
 
 }  // namespace coracle::sys
