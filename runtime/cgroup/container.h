@@ -4,7 +4,7 @@
 //
 //   cgroupfs   make(…, 0) ─▶ limits stand ─▶ the process is born in directory() (CLONE_INTO_CGROUP)
 //   systemd    the process is there and waits ─▶ make(…, pid): systemd makes a scope around it, limits stand
-//   disabled   make() succeeds, exists() is false, every operation that needs a cgroup is `unsupported`
+//   disabled   make() succeeds, exists() is false, what needs a cgroup is `unsupported`, limits are warnings
 //
 // systemd keeps the scope's own files (MemoryMax, CPUWeight, …) as it was told, also after a reload, so it is told all it
 // has words for; the rest is written beside it, as Delegate=yes allows. The device filter is ours under every manager.
@@ -59,7 +59,8 @@ class Container {
   // unprivileged caller to whom nothing was delegated gets none, unless limits or a path were asked for.
   // Errors: conflict, processes are in it already; invalid and unsupported with the field of config.json; forbidden.
   static Result<Container> make(const Caller& caller, const Wanted& wanted, int pid);
-  static Result<Container> find(const Caller& caller, const Record& record);  // Errors: not_found, it is gone
+  // By what was recorded. One that is gone meanwhile does not exist(); remove() still ends its scope.
+  static Result<Container> find(const Caller& caller, const Record& record);
 
   bool exists() const { return bool(directory_); }
   const Fd& directory() const { return directory_; }
@@ -97,6 +98,14 @@ class Container {
   Result<void> remove(std::chrono::milliseconds patience);
 
  private:
+  Result<void> make_directory(const Caller& caller, const Place& place, const std::vector<Setting>& limits,
+                              Unenforceable unenforceable, int pid);
+  Result<void> make_directory_at(const std::string& path, const std::string* cleared, const std::vector<Setting>& limits,
+                                 Unenforceable unenforceable, int pid);
+  Result<void> make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid);
+  Result<void> remove_directory() const;
+  Result<void> check_exists() const;
+
   Record record_;
   bool is_privileged_ = true;
   std::string mount_point_;

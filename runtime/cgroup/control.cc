@@ -39,11 +39,6 @@ Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std:
 
 // ---- limits ----
 
-// Asks for what is so anyway.
-bool asks_for_nothing(const Setting& setting) {
-  return setting.may_be_absent || setting.value == "max" || setting.value.starts_with("max ");
-}
-
 struct Lack {  // why a limit cannot be enforced
   std::string text;
   bool is_held_by_v1 = false;

@@ -210,6 +210,10 @@ uint64_t weight_of_shares(uint64_t shares) {
 
 uint64_t io_weight_of(uint16_t weight) { return 1 + (std::clamp<uint64_t>(weight, 10, 1000) - 10) * 9999 / 990; }
 
+bool asks_for_nothing(const Setting& setting) {
+  return setting.may_be_absent || setting.value == "max" || setting.value.starts_with("max ");
+}
+
 std::string controller_of(const std::string& file) { return file.substr(0, file.find('.')); }
 
 Result<std::vector<Setting>> settings(const oci::Resources& resources) {

@@ -42,6 +42,8 @@ struct Setting {
 // cgroup v2 cannot do.
 Result<std::vector<Setting>> settings(const oci::Resources& resources);
 
+// Whether it holds anyway, so that nothing is lost where it cannot be written: "max", no swap where there is none.
+bool asks_for_nothing(const Setting& setting);
 // "memory" of "memory.max"; "cgroup" for the core's own files.
 std::string controller_of(const std::string& file);
 

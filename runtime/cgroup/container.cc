@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// See container.h.
+#include "runtime/cgroup/container.h"
+
+#include <algorithm>
+
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/cgroup/bus.h"
+#include "runtime/cgroup/hierarchy.h"
+#include "runtime/cgroup/unit.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace coracle::cgroup {
+namespace {
+
+constexpr const char* kBase = "/coracle-oci";  // root's, for paths that are not absolute
+constexpr int kTries = 8;                      // another caller may be taking away what we stand on
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string name_of_last(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool asks_for_something(const std::vector<Setting>& limits) {
+  return !std::all_of(limits.begin(), limits.end(), asks_for_nothing);
+}
+
+// The controllers to switch on: those that every container has, and those of its limits.
+std::vector<std::string> controllers_for(const std::vector<Setting>& limits) {
+  std::vector<std::string> out = kControllers;
+  for (const Setting& each : limits) {
+    std::string controller = controller_of(each.file);
+    if (controller != "cgroup" && !std::count(out.begin(), out.end(), controller)) out.push_back(controller);
+  }
+  return out;
+}
+
+// Switches them on for what is made in `cgroup`. `may_clear`: processes that stand in the way are ours to move.
+void enable(const Fd& cgroup, const std::vector<std::string>& controllers, bool may_clear) {
+  enable_controllers(cgroup, controllers);
+  if (!may_clear) return;
+  std::string available = read_words(cgroup, "cgroup.controllers"),
+              enabled = read_words(cgroup, "cgroup.subtree_control");
+  bool is_refused = std::any_of(controllers.begin(), controllers.end(), [&](const std::string& each) {
+    return has_word(available, each) && !has_word(enabled, each);
+  });
+  if (is_refused && clear(cgroup, "init"))
+    enable_controllers(cgroup, controllers);  // what is missing yet, the limits tell
+}
+
+// On the way to `path`, for an existing cgroup of another maker.
+Result<void> enable_on_the_way(const std::string& mount_point, const std::string& path,
+                               const std::vector<std::string>& controllers) {
+  Fd at = TRY(sys::open_directory(mount_point));
+  auto parts = split(std::string_view(path).substr(1), '/');
+  for (std::string_view part : parts) {
+    enable_controllers(at, controllers);
+    at = TRY(sys::open_at(at, std::string(part), O_RDONLY | O_DIRECTORY));
+  }
+  return {};
+}
+
+struct Made {
+  Fd directory;
+  bool is_new = false;
+  std::vector<std::string> made;  // paths, the outermost first
+};
+
+void take_back(const std::string& mount_point, const std::vector<std::string>& made) {
+  for (auto path = made.rbegin(); path != made.rend(); ++path)
+    if (auto parent = sys::open_directory(mount_point + parent_of(*path)))
+      (void)sys::remove_directory_at(*parent, name_of_last(*path));  // another container may stand beside ours by now
+}
+
+// `cleared`: a cgroup on the way whose processes may be moved into a leaf; null: none.
+Result<void> make_path(const std::string& mount_point, const std::string& path,
+                       const std::vector<std::string>& controllers, const std::string* cleared, Made& out) {
+  Fd at = TRY(sys::open_directory(mount_point));
+  std::string so_far;
+  auto parts = split(std::string_view(path).substr(1), '/');
+  for (size_t i = 0; i < parts.size(); ++i) {
+    enable(at, controllers, cleared && *cleared == so_far);
+    std::string name(parts[i]);
+    so_far += "/" + name;
+    auto made = sys::make_directory_at(at, name, 0755);
+    if (!made && made.error().code() != Code::already_exists) return std::move(made).wrap("cgroup " + so_far);
+    if (made) out.made.push_back(so_far);
+    out.is_new = made.ok();
+    at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY).wrap("cgroup " + so_far));
+    TRY(check_domain(at, so_far));
+  }
+  out.directory = std::move(at);
+  return {};
+}
+
+// One that was there before: another container's processes would share its limits, and die with it.
+Result<void> check_fit(const Made& made, const std::string& path) {
+  if (made.is_new) return {};
+  bool populated = TRY(is_populated(made.directory));
+  if (populated) return Error(Code::conflict, "linux.cgroupsPath: processes are in cgroup " + path + " already");
+  bool frozen = TRY(is_frozen(made.directory));
+  if (frozen) return Error(Code::conflict, "linux.cgroupsPath: cgroup " + path + " is frozen");
+  return {};
+}
+
+bool is_full_map(std::string_view map) {  // of the machine's own user namespace: "0 0 4294967295"
+  std::vector<std::string_view> numbers;
+  for (std::string_view word : split(trim(map), ' '))
+    if (!word.empty()) numbers.push_back(word);
+  return numbers.size() == 3 && numbers[0] == "0" && numbers[1] == "0" && numbers[2] == "4294967295";
+}
+
+// Where those who are not root may make cgroups, the best first: beside their own, for nobody stands where those two
+// meet; else in it.
+std::vector<std::string> bases_for(const Caller& caller) {
+  if (caller.is_privileged) return {kBase};
+  if (caller.own_path.starts_with("/..") || caller.own_path == "/") return {""};
+  return {parent_of(caller.own_path), caller.own_path};
+}
+
+Error not_delegated(const std::string& path, const Error& why) {
+  return Error(Code::forbidden,
+               "linux.cgroupsPath: " + path + ": " + why.text() +
+                   "; without root, a cgroup can be made where one was delegated: under systemd, by the "
+                   "manager systemd, or started by systemd-run --user --scope -p Delegate=yes");
+}
+
+}  // namespace
+
+Result<Caller> Caller::self() {
+  Caller out;
+  out.mount_point = TRY(cgroup::mount_point());
+  out.own_path = TRY(cgroup::own_path());
+  std::string map = TRY(sys::read_file("/proc/self/uid_map"));
+  out.is_privileged = sys::own_uid() == 0 && is_full_map(map);
+  return out;
+}
+
+// ---- made ----
+
+Result<Container> Container::make(const Caller& caller, const Wanted& wanted, int pid) {
+  Place place = TRY(plan_place(wanted.manager, wanted.cgroups_path, wanted.id, !caller.is_privileged));
+  auto limits = TRY(settings(wanted.resources));
+  Container out;
+  out.is_privileged_ = caller.is_privileged;
+  out.mount_point_ = caller.mount_point;
+  out.record_.manager = place.manager;
+  switch (place.manager) {
+    case Manager::cgroupfs:
+      TRY(out.make_directory(caller, place, limits, wanted.unenforceable, pid));
+      break;
+    case Manager::systemd:
+      TRY(out.make_scope(place, wanted, limits, pid));
+      break;
+    case Manager::disabled:
+      for (const Setting& each : limits)
+        if (!asks_for_nothing(each))
+          out.warnings_.push_back(each.field + ": cgroups are disabled; the limit is not enforced");
+      break;
+  }
+  return out;
+}
+
+Result<void> Container::make_directory(const Caller& caller, const Place& place, const std::vector<Setting>& limits,
+                                       Unenforceable unenforceable, int pid) {
+  std::vector<std::string> bases = place.is_relative ? bases_for(caller) : std::vector<std::string>{""};
+  Result<void> made;
+  for (const std::string& base : bases) {
+    // In a container's own view of the hierarchy, and in what was delegated to us, processes are ours to move.
+    std::string own = caller.own_path == "/" ? "" : caller.own_path;
+    bool may_clear = asks_for_something(limits) && (caller.is_privileged ? own.empty() : base == own);
+    made = make_directory_at(base + place.path, may_clear ? &own : nullptr, limits, unenforceable, pid);
+    bool is_elsewhere = !made && !caller.is_privileged && made.error().code() == Code::forbidden;
+    if (!is_elsewhere) return made;
+  }
+  // Nothing was delegated. Who asked for nothing gets nothing, as with other runtimes.
+  if (!place.is_given && !asks_for_something(limits)) return {};
+  return not_delegated(bases.back() + place.path, made.error());
+}
+
+Result<void> Container::make_directory_at(const std::string& path, const std::string* cleared,
+                                          const std::vector<Setting>& limits, Unenforceable unenforceable, int pid) {
+  Made made;
+  Scope undo([&] {
+    directory_.reset();
+    take_back(mount_point_, made.made);
+  });
+  for (int i = 1;; ++i) {
+    auto tried = make_path(mount_point_, path, controllers_for(limits), cleared, made);
+    bool was_taken_away = !tried && tried.error().code() == Code::not_found && i < kTries;
+    if (!was_taken_away) TRY(std::move(tried));
+    if (!was_taken_away) break;
+  }
+  TRY(check_fit(made, path));
+  warnings_ = TRY(write_settings(made.directory, limits, unenforceable));
+  if (pid) TRY(put_in(made.directory, pid));
+  record_.path = path;
+  directory_ = std::move(made.directory);
+  undo.dismiss();
+  return {};
+}
+
+Result<void> Container::make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits,
+                                   int pid) {
+  if (pid == 0)
+    return Error(Code::invalid, "the cgroup manager systemd makes a scope around a process, and there is none");
+  auto properties = TRY(scope_properties(place, pid, "container " + wanted.id, limits, wanted.annotations));
+  Bus bus = TRY(Bus::open(!is_privileged_));
+  record_.unit = place.unit;
+  record_.is_user = !is_privileged_;
+  TRY(bus.start_scope(place.unit, std::move(properties)));
+  Scope undo([&] {
+    if (directory_) (void)cgroup::kill(directory_);  // or it would have systemd wait for an end in good order
+    (void)bus.stop(place.unit);                      // the error that brought us here is told
+  });
+  std::string path = TRY(path_of(pid));
+  if (name_of_last(path) != place.unit)
+    return Error(Code::internal, "systemd: scope " + place.unit + ": the process stands in " + path);
+  directory_ = TRY(sys::open_directory(mount_point_ + path));
+  record_.path = path;
+  // systemd switches on those it knows; a limit may need another.
+  TRY(enable_on_the_way(mount_point_, path, controllers_for(limits)));
+  warnings_ = TRY(write_settings(directory_, limits, wanted.unenforceable));
+  undo.dismiss();
+  return {};
+}
+
+Result<Container> Container::find(const Caller& caller, const Record& record) {
+  Container out;
+  out.record_ = record;
+  out.is_privileged_ = caller.is_privileged;
+  out.mount_point_ = caller.mount_point;
+  if (record.path.empty()) return out;
+  auto directory = sys::open_directory(out.host_path());
+  if (!directory && directory.error().code() != Code::not_found) return directory.take_error();
+  if (directory) out.directory_ = std::move(*directory);
+  return out;
+}
+
+// ---- used ----
+
+Result<void> Container::check_exists() const {
+  if (exists()) return {};
+  if (!record_.path.empty()) return Error(Code::not_found, "cgroup " + record_.path + " is gone");
+  return Error(Code::unsupported,
+               std::string("the container has no cgroup (manager ") + name_of(record_.manager) + ")");
+}
+
+Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable) {
+  TRY(check_exists());
+  auto limits = TRY(settings(resources));
+  TRY(check_memory_use(directory_, resources));
+  if (record_.manager == Manager::systemd) {
+    Bus bus = TRY(Bus::open(record_.is_user));
+    TRY(bus.set_properties(record_.unit, limit_properties(limits)));
+  }
+  TRY(enable_on_the_way(mount_point_, record_.path, controllers_for(limits)));
+  warnings_ = TRY(write_settings(directory_, limits, unenforceable));
+  return {};
+}
+
+Result<void> Container::filter_devices(const std::vector<sys::DeviceMatch>& rules) const {
+  if (!is_privileged_) return {};  // the kernel gives no device to those who cannot make its node, nor the filter
+  TRY(check_exists());
+  if (rules.size() > sys::kDeviceRulesMax)
+    return Error(Code::too_large,
+                 "linux.resources.devices: more than " + std::to_string(sys::kDeviceRulesMax) + " rules");
+  Fd program = TRY(sys::load_device_program(sys::device_program(rules)).wrap("linux.resources.devices"));
+  return sys::replace_device_program(directory_, program).wrap("linux.resources.devices");
+}
+
+Result<void> Container::give_to(uint32_t uid, uint32_t gid) const {
+  TRY(check_exists());
+  return cgroup::give_to(directory_, uid, gid);
+}
+
+Result<Fd> Container::directory_for(const std::string& inside, int init) const {
+  TRY(check_exists());
+  if (!inside.empty()) return sys::open_no_links(directory_, inside, O_RDONLY | O_DIRECTORY).wrap("cgroup " + inside);
+  if (read_words(directory_, "cgroup.subtree_control").empty())
+    return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY);
+  std::string path = TRY(path_of(init));
+  if (path == record_.path) return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY);
+  if (!path.starts_with(record_.path + "/"))
+    return Error(Code::conflict, "cgroup " + record_.path +
+                                     " holds no process of its own, and the container's first stands in " + path);
+  return sys::open_no_links(directory_, path.substr(record_.path.size() + 1), O_RDONLY | O_DIRECTORY)
+      .wrap("cgroup " + path);
+}
+
+Result<void> Container::attach(int pid, const std::string& inside) const {
+  Fd target = TRY(directory_for(inside, pid));
+  auto moved = put_in(target, pid);
+  if (moved || record_.manager != Manager::systemd || moved.error().code() != Code::forbidden) return moved;
+  Bus bus = TRY(Bus::open(record_.is_user));
+  return bus.attach(record_.unit, "/" + inside, pid);
+}
+
+Result<void> Container::freeze(std::chrono::milliseconds patience) const {
+  TRY(check_exists());
+  return cgroup::freeze(directory_, patience);
+}
+
+Result<void> Container::thaw(std::chrono::milliseconds patience) const {
+  TRY(check_exists());
+  return cgroup::thaw(directory_, patience);
+}
+
+Result<bool> Container::is_frozen() const {
+  TRY(check_exists());
+  return cgroup::is_frozen(directory_);
+}
+
+Result<void> Container::kill() const {
+  TRY(check_exists());
+  return cgroup::kill(directory_);
+}
+
+Result<std::vector<int>> Container::pids() const {
+  TRY(check_exists());
+  return cgroup::pids(directory_);
+}
+
+Result<Stats> Container::stats() const {
+  TRY(check_exists());
+  return read_stats(directory_);
+}
+
+Result<Watch> Container::watch() const {
+  TRY(check_exists());
+  return Watch::open(host_path());
+}
+
+// ---- removed ----
+
+Result<void> Container::remove(std::chrono::milliseconds patience) {
+  if (exists()) TRY(wait_empty(directory_, patience).wrap("cgroup " + record_.path));
+  directory_.reset();
+  if (record_.manager == Manager::systemd && !record_.unit.empty()) {
+    Bus bus = TRY(Bus::open(record_.is_user));
+    TRY(bus.stop(record_.unit));
+  }
+  if (record_.path.empty()) return {};
+  return remove_directory();
+}
+
+Result<void> Container::remove_directory() const {
+  auto parent = sys::open_directory(mount_point_ + parent_of(record_.path));
+  if (!parent && parent.error().code() == Code::not_found) return {};
+  if (!parent) return parent.take_error();
+  TRY(cgroup::remove(*parent, name_of_last(record_.path)).wrap("cgroup " + record_.path));
+  // What we made on the way to it goes with the last one.
+  const std::string ours = std::string(kBase) + "/";
+  for (std::string path = parent_of(record_.path); (path + "/").starts_with(ours); path = parent_of(path)) {
+    auto above = sys::open_directory(mount_point_ + parent_of(path));
+    if (!above || !sys::remove_directory_at(*above, name_of_last(path))) break;
+  }
+  return {};
+}
+
+}  // namespace coracle::cgroup

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// See watch.h.
+#include "runtime/cgroup/watch.h"
+
+#include <sys/inotify.h>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::cgroup {
+namespace {
+
+uint64_t number_in(std::string_view text, std::string_view key) {  // "key value" lines
+  for (std::string_view line : split(text, '\n'))
+    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ' ')
+      return parse_number<uint64_t>(trim(line.substr(key.size() + 1))).value_or(0);
+  return 0;
+}
+
+}  // namespace
+
+Result<Watch> Watch::open(const std::string& path) {
+  Watch out;
+  out.directory_ = TRY(sys::open_directory(path));
+  out.inotify_ = TRY(sys::make_inotify());
+  TRY(sys::watch_path(out.inotify_, path + "/cgroup.events", IN_MODIFY));
+  auto memory = sys::watch_path(out.inotify_, path + "/memory.events", IN_MODIFY);
+  if (!memory && memory.error().code() != Code::not_found) return memory.take_error();  // without the controller: none
+  // That it is removed is told by the one that it stands in; the files themselves only fall silent.
+  TRY(sys::watch_path(out.inotify_, path + "/..", IN_DELETE | IN_ONLYDIR));
+  TRY(out.now());
+  return out;
+}
+
+Result<Happening> Watch::now() {
+  sys::drain_inotify(inotify_, [](int, uint32_t, std::string_view) {});  // before reading: what comes now rings again
+  auto events = sys::read_file_at(directory_, "cgroup.events");
+  if (!events && events.error().code() != Code::not_found) return events.take_error();
+  if (!events) {
+    last_.gone = true;
+    last_.populated = false;
+    return last_;
+  }
+  last_.populated = number_in(*events, "populated");
+  last_.frozen = number_in(*events, "frozen");
+  if (auto memory = sys::read_file_at(directory_, "memory.events")) {
+    last_.ooms = number_in(*memory, "oom");
+    last_.oom_kills = number_in(*memory, "oom_kill");
+  }
+  return last_;
+}
+
+Result<std::optional<Happening>> Watch::next(const Happening& seen, std::optional<std::chrono::milliseconds> timeout) {
+  auto start = std::chrono::steady_clock::now();
+  while (true) {
+    Happening found = TRY(now());
+    if (found != seen) return std::optional(found);
+    std::optional<std::chrono::milliseconds> left;
+    if (timeout) {
+      left = *timeout - std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+      if (left->count() <= 0) return std::optional<Happening>();
+    }
+    TRY(sys::wait_readable(inotify_, left));
+  }
+}
+
+}  // namespace coracle::cgroup
