@@ -223,6 +223,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   plan.ambient = sets.ambient;
   TRY(write_rlimits(writer, process, input.own, plan));
   if (input.seccomp) {
+    if (input.seccomp->listener) return Error(Code::unsupported, "linux.seccomp: SCMP_ACT_NOTIFY");
     plan.seccomp_flags = input.seccomp->flags;
     plan.seccomp = writer.items(input.seccomp->instructions);
   }

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,17 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
+#include "runtime/oci/seccomp_profile.h"
 
 namespace coracle::runtime {
 
+constexpr size_t kSeccompInstructionsMax = 4096;  // BPF_MAXINSNS
+
 struct SeccompProgram {
-  std::string hash;                    // finds it again
-  uint32_t flags = 0;                  // SECCOMP_FILTER_FLAG_*
-  std::vector<uint64_t> instructions;  // sock_filter
+  std::string hash;                              // finds it again
+  uint32_t flags = 0;                            // SECCOMP_FILTER_FLAG_*; NEW_LISTENER where there is a listener
+  std::vector<uint64_t> instructions;            // sock_filter
+  std::optional<oci::SeccompListener> listener;  // gets the descriptor that loading the program returns
 };
 using SeccompPtr = std::shared_ptr<const SeccompProgram>;
 
@@ -41,5 +46,12 @@ class SeccompCache {
 
 // Without any cache. Errors: invalid, with the field.
 Result<SeccompProgram> compile_seccomp(const json::value& profile, uint64_t capabilities);
+
+// What libseccomp says of itself, for `features`.
+struct SeccompLibrary {
+  std::string version;                     // "2.5.4"
+  std::vector<std::string> architectures;  // that it knows, as SCMP_ARCH_X86_64
+};
+SeccompLibrary seccomp_library();
 
 }  // namespace coracle::runtime

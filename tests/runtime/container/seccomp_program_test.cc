@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles and what their programs decide, call by call.
+#include "runtime/container/seccomp_program.h"
+
+#include <linux/audit.h>
+#include <seccomp.h>
+#include <sys/syscall.h>
+
+#include <fstream>
+
+#include "runtime/oci/capabilities.h"
+#include "runtime/oci/defaults.h"
+#include "tests/runtime/container/bpf_machine.h"
+#include "tests/runtime/expect.h"
+
+namespace coracle::runtime {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kArch = AUDIT_ARCH_X86_64;
+#else
+constexpr uint32_t kArch = AUDIT_ARCH_AARCH64;
+#endif
+
+seccomp_data call(int number, uint64_t first = 0) {
+  seccomp_data out{};
+  out.nr = number;
+  out.arch = kArch;
+  out.args[0] = first;
+  return out;
+}
+
+TEST(Seccomp, default_profile_allows_programs_and_refuses_the_rest) {
+  constexpr uint32_t kAllow = SECCOMP_RET_ALLOW, kEperm = SECCOMP_RET_ERRNO | 1, kEnosys = SECCOMP_RET_ERRNO | 38;
+  auto compiled = compile_seccomp(oci::default_seccomp(), 0);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().text();
+  EXPECT_LT(compiled->instructions.size(), 4096u);
+  struct Row {
+    const char* name;
+    seccomp_data data;
+    uint32_t want;
+  };
+  for (const Row& row : {
+           Row{"read", call(SYS_read), kAllow},
+           Row{"execve", call(SYS_execve), kAllow},
+           Row{"openat2", call(SYS_openat2), kAllow},
+           Row{"mount", call(SYS_mount), kEperm},
+           Row{"unshare", call(SYS_unshare), kEperm},
+           Row{"bpf", call(SYS_bpf), kEperm},
+           Row{"kexec_load", call(SYS_kexec_load), kEperm},
+           Row{"keyctl", call(SYS_keyctl), kEperm},
+           Row{"add_key", call(SYS_add_key), kEperm},
+           Row{"userfaultfd", call(SYS_userfaultfd), kEperm},
+           Row{"reboot", call(SYS_reboot), kEperm},
+           Row{"init_module", call(SYS_init_module), kEperm},
+           Row{"open_by_handle_at", call(SYS_open_by_handle_at), kEperm},
+           Row{"chroot", call(SYS_chroot), kEperm},
+           Row{"clone of a thread", call(SYS_clone, 0x3d0f00), kAllow},
+           Row{"clone of a user namespace", call(SYS_clone, 0x10000000), kEperm},
+           Row{"clone of a mount namespace", call(SYS_clone, 0x20000), kEperm},
+           Row{"clone3", call(SYS_clone3), kEnosys},
+           Row{"socket", call(SYS_socket, 2), kAllow},
+           Row{"vsock", call(SYS_socket, 40), kEperm},
+           Row{"the kernel's ciphers", call(SYS_socket, 38), kEperm},
+           Row{"vsock with a bit that only the filter sees", call(SYS_socket, (uint64_t(1) << 32) + 40), kEperm},
+           Row{"ciphers with a bit that only the filter sees", call(SYS_socket, (uint64_t(1) << 32) + 38), kEperm},
+           Row{"the families between and beyond", call(SYS_socket, 39), kAllow},
+           Row{"express data path", call(SYS_socket, 44), kAllow},
+           Row{"process_vm_readv", call(SYS_process_vm_readv), kAllow},
+           Row{"personality", call(SYS_personality, 0), kAllow},
+           Row{"odd personality", call(SYS_personality, 0x400000), kEperm},
+           Row{"a call of the future", call(2000), kEnosys},
+       })
+    EXPECT_EQ(run_filter(*compiled, row.data), row.want) << row.name;
+  seccomp_data foreign = call(SYS_read);
+  foreign.arch = 0x12345678;
+  EXPECT_EQ(run_filter(*compiled, foreign), kEperm);
+}
+
+TEST(Seccomp, profile_follows_the_capabilities) {
+  auto plain = compile_seccomp(oci::default_seccomp(), *oci::capability_set({"CAP_SYS_CHROOT"}));
+  auto admin = compile_seccomp(oci::default_seccomp(), *oci::capability_set({"CAP_SYS_ADMIN"}));
+  ASSERT_TRUE(plain.ok() && admin.ok());
+  EXPECT_EQ(run_filter(*plain, call(SYS_chroot)), uint32_t(SECCOMP_RET_ALLOW));
+  EXPECT_EQ(run_filter(*plain, call(SYS_mount)), uint32_t(SECCOMP_RET_ERRNO | 1));
+  for (int number : {int(SYS_mount), int(SYS_unshare), int(SYS_setns), int(SYS_clone3)})
+    EXPECT_EQ(run_filter(*admin, call(number)), uint32_t(SECCOMP_RET_ALLOW)) << number;
+  EXPECT_EQ(run_filter(*admin, call(SYS_clone, 0x10000000)), uint32_t(SECCOMP_RET_ALLOW));
+}
+
+Result<SeccompProgram> compile(const std::string& text) {
+  json::value profile = TRY(parse_json(text));
+  return compile_seccomp(profile, 0);
+}
+
+seccomp_data call_on(uint32_t architecture, const char* name, std::array<uint64_t, 6> args = {}) {
+  seccomp_data out{};
+  out.nr = ::seccomp_syscall_resolve_name_arch(architecture, name);
+  out.arch = architecture == SCMP_ARCH_X32 ? uint32_t(SCMP_ARCH_X86_64) : architecture;
+  std::copy(args.begin(), args.end(), out.args);
+  return out;
+}
+seccomp_data call_on(uint32_t architecture, int number) {
+  seccomp_data out = call_on(architecture, "read");
+  out.nr = number;
+  return out;
+}
+
+TEST(Seccomp, knows_every_action) {
+  struct Row {
+    const char* action;
+    uint32_t want;
+  };
+  for (const Row& row :
+       {Row{R"("SCMP_ACT_KILL")", SECCOMP_RET_KILL_THREAD}, Row{R"("SCMP_ACT_KILL_THREAD")", SECCOMP_RET_KILL_THREAD},
+        Row{R"("SCMP_ACT_KILL_PROCESS")", SECCOMP_RET_KILL_PROCESS}, Row{R"("SCMP_ACT_TRAP")", SECCOMP_RET_TRAP},
+        Row{R"("SCMP_ACT_ERRNO")", SECCOMP_RET_ERRNO | 1}, Row{R"("SCMP_ACT_ERRNO","errnoRet":0)", SECCOMP_RET_ERRNO},
+        Row{R"("SCMP_ACT_ERRNO","errnoRet":4094)", SECCOMP_RET_ERRNO | 4094},
+        Row{R"("SCMP_ACT_TRACE")", SECCOMP_RET_TRACE | 1},
+        Row{R"("SCMP_ACT_TRACE","errnoRet":65535)", SECCOMP_RET_TRACE | 65535},
+        Row{R"("SCMP_ACT_LOG")", SECCOMP_RET_LOG}, Row{R"("SCMP_ACT_NOTIFY")", SECCOMP_RET_USER_NOTIF}}) {
+    auto one =
+        compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{"names":["mkdirat"],"action":)" +
+                std::string(row.action) + "}]}");
+    ASSERT_OK(one);
+    EXPECT_EQ(run_filter(*one, call(SYS_mkdirat)), row.want) << row.action;
+    EXPECT_EQ(run_filter(*one, call(SYS_getppid)), uint32_t(SECCOMP_RET_ALLOW)) << row.action;
+    if (std::string(row.action).find("NOTIFY") != std::string::npos) continue;
+    // As what becomes of every call, too: with no rule, and with one.
+    std::string otherwise = row.action;
+    if (size_t at = otherwise.find("errnoRet"); at != otherwise.npos) otherwise.replace(at, 1, "defaultE");
+    for (const char* rules : {"", R"(,"syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW"}])"}) {
+      auto all = compile(R"({"defaultAction":)" + otherwise + rules + "}");
+      ASSERT_OK(all);
+      EXPECT_EQ(run_filter(*all, call(SYS_getppid)),
+                *rules && row.want != SECCOMP_RET_LOG && (row.want & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_TRACE
+                    ? SECCOMP_RET_ERRNO | uint32_t(ENOSYS)
+                    : row.want)
+          << row.action << rules;
+    }
+  }
+}
+
+TEST(Seccomp, knows_every_operator_on_every_argument) {
+  constexpr uint64_t kHigh = uint64_t(7) << 32;
+  struct Row {
+    const char* op;
+    uint64_t value, value_two, argument;
+    bool want;
+  };
+  const Row rows[] = {
+      {"NE", 5, 0, 5, false},
+      {"NE", 5, 0, 6, true},
+      {"NE", 5, 0, kHigh + 5, true},
+      {"LT", 5, 0, 4, true},
+      {"LT", 5, 0, 5, false},
+      {"LT", kHigh + 5, 0, kHigh + 4, true},
+      {"LT", kHigh + 5, 0, 6, true},
+      {"LT", 5, 0, kHigh, false},
+      {"LE", 5, 0, 5, true},
+      {"LE", 5, 0, 6, false},
+      {"LE", kHigh, 0, kHigh + 1, false},
+      {"EQ", 5, 0, 5, true},
+      {"EQ", 5, 0, kHigh + 5, false},
+      {"EQ", ~uint64_t(0), 0, ~uint64_t(0), true},
+      {"GE", 5, 0, 5, true},
+      {"GE", 5, 0, 4, false},
+      {"GE", kHigh + 5, 0, kHigh + 4, false},
+      {"GT", 5, 0, 5, false},
+      {"GT", 5, 0, kHigh, true},
+      {"MASKED_EQ", 0xff, 0x12, 0xa12, true},
+      {"MASKED_EQ", 0xff, 0x12, 0xa13, false},
+      {"MASKED_EQ", kHigh, kHigh, kHigh + 99, true},
+      {"MASKED_EQ", kHigh, kHigh, 99, false},
+      {"MASKED_EQ", 0x7e020000, 0, 0x11, true},
+  };
+  for (const Row& row : rows) {
+    for (int index = 0; index < 6; ++index) {
+      auto one = compile(
+          R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_KILL","args":[{"index":)" +
+          std::to_string(index) + R"(,"value":)" + std::to_string(row.value) + R"(,"valueTwo":)" +
+          std::to_string(row.value_two) + R"(,"op":"SCMP_CMP_)" + row.op + "\"}]}]}");
+      ASSERT_OK(one);
+      std::array<uint64_t, 6> args;
+      args.fill(1000);
+      args[size_t(index)] = row.argument;
+      EXPECT_EQ(run_filter(*one, call_on(kArch, "splice", args)) == SECCOMP_RET_KILL_THREAD, row.want)
+          << row.op << " " << row.value << " " << row.argument << " of " << index;
+    }
+  }
+}
+
+TEST(Seccomp, several_conditions_are_all_or_either) {
+  // On different arguments all must hold, on one argument any: as other runtimes read it.
+  auto all =
+      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
+    {"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":3,"value":9,"op":"SCMP_CMP_GT"},{"index":5,"value":3,"valueTwo":2,"op":"SCMP_CMP_MASKED_EQ"}]}]})");
+  ASSERT_OK(all);
+  constexpr uint32_t kNo = SECCOMP_RET_ERRNO | 1, kYes = SECCOMP_RET_ALLOW;
+  EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {1, 0, 0, 10, 0, 2})), kNo);
+  EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {2, 0, 0, 10, 0, 2})), kYes);
+  EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {1, 0, 0, 9, 0, 2})), kYes);
+  EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {1, 0, 0, 10, 0, 3})), kYes);
+  auto either =
+      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
+    {"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":0,"value":9,"op":"SCMP_CMP_GT"},{"index":1,"value":4,"op":"SCMP_CMP_EQ"}]}]})");
+  ASSERT_OK(either);
+  EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {1})), kNo);
+  EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {10})), kNo);
+  EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {5, 4})), kNo);
+  EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {5, 5})), kYes);
+  // The same twice is once; what contradicts an earlier rule is said, not dropped.
+  const std::string rule =
+      R"({"names":["socket"],"action":"SCMP_ACT_ERRNO","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]})";
+  EXPECT_TRUE(compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule + "," + rule + "]}").ok());
+  auto both =
+      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule +
+              R"(,{"names":["socket"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]}]})");
+  ASSERT_FALSE(both.ok());
+  EXPECT_EQ(both.error().text(),
+            "linux.seccomp.syscalls[1]: socket: another rule for the same arguments decides otherwise");
+}
+
+TEST(Seccomp, holds_on_every_architecture_by_its_own_numbers) {
+  auto compiled = compile(R"({"defaultAction":"SCMP_ACT_ERRNO","architectures":["SCMP_ARCH_X86_64","SCMP_ARCH_X86",
+    "SCMP_ARCH_X32","SCMP_ARCH_AARCH64","SCMP_ARCH_ARM","SCMP_ARCH_RISCV64","SCMP_ARCH_PPC64LE","SCMP_ARCH_S390X",
+    "SCMP_ARCH_LOONGARCH64"],"syscalls":[{"names":["read","statx","openat2","waitpid"],"action":"SCMP_ACT_ALLOW"},
+    {"names":["kill"],"action":"SCMP_ACT_ERRNO","errnoRet":7,"args":[{"index":1,"value":9,"op":"SCMP_CMP_EQ"}]},
+    {"names":["set_tls"],"action":"SCMP_ACT_ALLOW"}]})");
+  ASSERT_OK(compiled);
+  constexpr uint32_t kAllow = SECCOMP_RET_ALLOW, kEperm = SECCOMP_RET_ERRNO | 1, kEnosys = SECCOMP_RET_ERRNO | 38;
+  for (uint32_t architecture :
+       std::initializer_list<uint32_t>{SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_X32, SCMP_ARCH_AARCH64, SCMP_ARCH_ARM,
+                                       SCMP_ARCH_RISCV64, SCMP_ARCH_PPC64LE}) {
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "read")), kAllow) << std::hex << architecture;
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "openat2")), kAllow) << std::hex << architecture;
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "write")), kEperm) << std::hex << architecture;
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "kill", {1, 9})), SECCOMP_RET_ERRNO | 7u)
+        << std::hex << architecture;
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "kill", {1, 8})), kEperm) << std::hex << architecture;
+    int newest = ::seccomp_syscall_resolve_name_arch(architecture, "openat2");
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, newest + 1)), kEnosys) << std::hex << architecture;
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, newest - 1)), kEperm) << std::hex << architecture;
+  }
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_X86, "waitpid")), kAllow);
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, "set_tls")), kAllow);     // 0xf0005
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, "cacheflush")), kEperm);  // no new call, though a large number
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, 0xeffff)), kEnosys);
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_X86_64, 0x3fffffff)), kEnosys);
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_MIPSEL, "read")), kEperm);  // not in the filter
+}
+
+TEST(Seccomp, architectures_that_are_not_named_are_no_way_around) {
+  const char* rules = R"("syscalls":[{"names":["mkdirat"],"action":"SCMP_ACT_ERRNO"}]})";
+  auto plain = compile(std::string(R"({"defaultAction":"SCMP_ACT_ALLOW",)") + rules);
+  ASSERT_OK(plain);
+  EXPECT_EQ(run_filter(*plain, call_on(SCMP_ARCH_MIPSEL, "read")), SECCOMP_RET_KILL_PROCESS);
+#if defined(__x86_64__)
+  for (uint32_t relative : std::initializer_list<uint32_t>{SCMP_ARCH_X86, SCMP_ARCH_X32}) {
+    EXPECT_EQ(run_filter(*plain, call_on(relative, "mkdirat")), SECCOMP_RET_ERRNO | 1u);
+    EXPECT_EQ(run_filter(*plain, call_on(relative, "read")), SECCOMP_RET_ALLOW);
+  }
+  auto own = compile(std::string(R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_X86_64"],)") + rules);
+  ASSERT_OK(own);
+  for (uint32_t relative : std::initializer_list<uint32_t>{SCMP_ARCH_X86, SCMP_ARCH_X32})
+    EXPECT_EQ(run_filter(*own, call_on(relative, "read")), SECCOMP_RET_KILL_PROCESS);
+  // The native one needs no naming.
+  auto other = compile(std::string(R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_X86"],)") + rules);
+  ASSERT_OK(other);
+  EXPECT_EQ(run_filter(*other, call(SYS_mkdirat)), SECCOMP_RET_ERRNO | 1u);
+#endif
+}
+
+TEST(Seccomp, speaks_of_flags_and_listeners) {
+  auto flags = [](const char* list) {
+    auto one = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","flags":[)" + std::string(list) + "]}");
+    return one ? one->flags : ~uint32_t(0);
+  };
+  EXPECT_EQ(flags(""), 0u);
+  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_TSYNC")"), 0u);  // one thread: nothing to do
+  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_LOG")"), uint32_t(SECCOMP_FILTER_FLAG_LOG));
+  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_LOG","SECCOMP_FILTER_FLAG_SPEC_ALLOW")"),
+            uint32_t(SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW));
+  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV")"), 0u);  // without a listener the kernel refuses it
+  auto listens = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV"],
+    "listenerPath":"/run/agent","listenerMetadata":"m","syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})");
+  ASSERT_OK(listens);
+  EXPECT_EQ(listens->flags, uint32_t(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV));
+  EXPECT_EQ(listens->listener, (oci::SeccompListener{"/run/agent", "m"}));
+  auto idle = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/run/agent"})");
+  ASSERT_OK(idle);
+  EXPECT_FALSE(idle->listener.has_value());  // nobody notifies: it is ignored
+  EXPECT_EQ(idle->flags, 0u);
+}
+
+TEST(Seccomp, names_the_field_that_is_wrong) {
+  struct Row {
+    const char* text;
+    const char* want;
+  };
+  for (const Row& row : {
+           Row{R"([])", "linux.seccomp: not an object"},
+           Row{R"({})", "linux.seccomp.defaultAction: missing"},
+           Row{R"({"defaultAction":"ALLOW"})", "linux.seccomp.defaultAction: unknown \"ALLOW\""},
+           Row{R"({"defaultAction":"SCMP_ACT_ALLOW","defaultErrnoRet":1})",
+               "linux.seccomp.defaultErrnoRet: only SCMP_ACT_ERRNO and SCMP_ACT_TRACE take one"},
+           Row{R"({"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":4095})",
+               "linux.seccomp.defaultErrnoRet: out of range"},
+           Row{R"({"defaultAction":"SCMP_ACT_NOTIFY","listenerPath":"/s"})",
+               "linux.seccomp.defaultAction: SCMP_ACT_NOTIFY cannot be used for every call"},
+           Row{R"({"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_WISH"]})",
+               "linux.seccomp.flags[0]: unknown \"SECCOMP_FILTER_FLAG_WISH\""},
+           Row{R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_X86","SCMP_ARCH_PDP11"]})",
+               "linux.seccomp.architectures[1]: unknown \"SCMP_ARCH_PDP11\""},
+           Row{R"({"defaultAction":"SCMP_ACT_ALLOW","listenerMetadata":"x"})",
+               "linux.seccomp.listenerMetadata: listenerPath is missing"},
+           Row{R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":{}})", "linux.seccomp.syscalls: not a list"},
+           Row{R"({"defaultAction":"SCMP_ACT_ALLOW","capabilities":{"CAP_KILL":"kill"}})",
+               "linux.seccomp.capabilities.CAP_KILL: not a list"},
+       }) {
+    auto got = compile(row.text);
+    ASSERT_FALSE(got.ok()) << row.text;
+    EXPECT_EQ(got.error().text(), row.want);
+    EXPECT_EQ(got.error().code(), Code::invalid);
+  }
+  for (const Row& row : {
+           Row{R"("action":"SCMP_ACT_KILL")", "names: missing"},
+           Row{R"("names":[],"action":"SCMP_ACT_KILL")", "names: empty"},
+           Row{R"("names":"read","action":"SCMP_ACT_KILL")", "names: not a list"},
+           Row{R"("names":["read"])", "action: missing"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_HUG")", "action: unknown \"SCMP_ACT_HUG\""},
+           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","errnoRet":1)",
+               "errnoRet: only SCMP_ACT_ERRNO and SCMP_ACT_TRACE take one"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_TRACE","errnoRet":65536)", "errnoRet: out of range"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"value":1,"op":"SCMP_CMP_EQ"}])",
+               "args[0].index: missing"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":6,"value":1,"op":"SCMP_CMP_EQ"}])",
+               "args[0].index: out of range"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":-1,"op":"SCMP_CMP_EQ"}])",
+               "args[0].value: out of range"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"EQ"}])",
+               "args[0].op: unknown \"EQ\""},
+           Row{R"("names":["read","write"],"action":"SCMP_ACT_NOTIFY")",
+               "action: SCMP_ACT_NOTIFY cannot be used for write"},
+       }) {
+    auto got = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{)" +
+                       std::string(row.text) + "}]}");
+    ASSERT_FALSE(got.ok()) << row.text;
+    EXPECT_EQ(got.error().text(), "linux.seccomp.syscalls[0]." + std::string(row.want));
+  }
+  const char* notify =
+      R"({"defaultAction":"SCMP_ACT_ALLOW",%s"syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})";
+  for (auto [path, want] : {std::pair("", "linux.seccomp.listenerPath: SCMP_ACT_NOTIFY needs one"),
+                            std::pair(R"("listenerPath":"agent",)", "linux.seccomp.listenerPath: not absolute")}) {
+    std::string text = notify;
+    auto got = compile(text.replace(text.find("%s"), 2, path));
+    ASSERT_FALSE(got.ok());
+    EXPECT_EQ(got.error().text(), want);
+  }
+}
+
+TEST(Seccomp, ignores_calls_of_other_machines) {
+  auto one = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[
+    {"names":["mkdir","mkdirat","no_such_call","s390_pci_mmio_read"],"action":"SCMP_ACT_ERRNO","errnoRet":13}]})");
+  ASSERT_OK(one);
+  EXPECT_EQ(run_filter(*one, call(SYS_mkdirat)), uint32_t(SECCOMP_RET_ERRNO | 13));
+  EXPECT_EQ(run_filter(*one, call(2000)), uint32_t(SECCOMP_RET_ALLOW));
+}
+
+TEST(Seccomp, cache_finds_what_it_made) {
+  char directory[] = "/tmp/coracle-seccomp-test-XXXXXX";
+  ASSERT_TRUE(::mkdtemp(directory));
+  json::value plain = *parse_json(R"({"defaultAction":"SCMP_ACT_ERRNO","flags":["SECCOMP_FILTER_FLAG_LOG"]})");
+  json::value listens =
+      *parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/run/a\nb","listenerMetadata":"m\n",
+    "syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})");
+  for (const json::value* profile : {&plain, &listens}) {
+    SeccompCache cache(directory);
+    auto made = cache.get(*profile, 0);
+    ASSERT_OK(made);
+    EXPECT_EQ(*made, *cache.get(*profile, 5));  // the very same
+    auto found = SeccompCache(directory).find((*made)->hash);
+    ASSERT_OK(found);
+    EXPECT_EQ((*found)->flags, (*made)->flags);
+    EXPECT_EQ((*found)->instructions, (*made)->instructions);
+    EXPECT_EQ((*found)->listener, (*made)->listener);
+    // Cut short, it is nobody's.
+    std::string path = std::string(directory) + "/" + (*made)->hash;
+    for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678", "-1\n12345678", "2\n1234567"}) {
+      std::ofstream(path, std::ios::trunc) << damage;
+      EXPECT_CODE(SeccompCache(directory).find((*made)->hash), Code::not_found);
+    }
+    std::ofstream(path, std::ios::trunc) << "2\n12345678";
+    EXPECT_TRUE(SeccompCache(directory).find((*made)->hash).ok());
+    EXPECT_CODE(SeccompCache(directory).find("../" + (*made)->hash), Code::not_found);
+    EXPECT_EQ(::unlink(path.c_str()), 0);
+  }
+  EXPECT_EQ(::rmdir(directory), 0);
+}
+
+TEST(Seccomp, library_says_what_it_knows) {
+  SeccompLibrary library = seccomp_library();
+  EXPECT_TRUE(library.version.starts_with("2.")) << library.version;
+  for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"})
+    EXPECT_NE(std::find(library.architectures.begin(), library.architectures.end(), name), library.architectures.end());
+}
+
+}  // namespace
+}  // namespace coracle::runtime
