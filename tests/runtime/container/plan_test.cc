@@ -45,14 +45,14 @@ TEST(Plan, shares_shm_in_the_pod_and_guards_the_kernel_s_places) {
   oci::Spec spec = oci::default_spec();
   auto mounts = *plan_mounts(spec, {});
   ASSERT_EQ(mounts.size(), 7u);
-  EXPECT_TRUE(mounts[0].flags & pause::kMountProc);
-  for (const MountDraft& each : mounts) EXPECT_TRUE(each.flags & pause::kMountNoLinks) << each.destination;
-  EXPECT_EQ(mounts[3].kind, pause::MountKind::pod_shm);
+  EXPECT_TRUE(mounts[0].flags & launch::kMountProc);
+  for (const MountDraft& each : mounts) EXPECT_TRUE(each.flags & launch::kMountNoLinks) << each.destination;
+  EXPECT_EQ(mounts[3].kind, launch::MountKind::pod_shm);
   EXPECT_EQ(mounts[6].type, "cgroup2");
   SandboxFacts host;
   host.has_ipc = false;
   mounts = *plan_mounts(spec, host);
-  EXPECT_EQ(mounts[3].kind, pause::MountKind::attach);
+  EXPECT_EQ(mounts[3].kind, launch::MountKind::attach);
   EXPECT_EQ(mounts[3].source, "/dev/shm");
   spec.mounts = {mount("bind", {"rbind"}, "")};
   EXPECT_FALSE(plan_mounts(spec, {}).ok());
@@ -89,13 +89,13 @@ TEST(Plan, gives_no_capability_that_it_has_not) {
 TEST(Plan, explains_failures_as_users_know_them) {
   oci::Spec spec;
   spec.process.args = {"nginx"};
-  auto text = [&](pause::Stage stage, int err, int index = -1) {
+  auto text = [&](launch::Stage stage, int err, int index = -1) {
     return explain_failure({pause::Kind::reply, err, uint32_t(stage), index, 0}, spec, {"/a", "/b"}).text();
   };
-  EXPECT_EQ(text(pause::Stage::exec, ENOENT), "exec: \"nginx\": executable file not found in $PATH");
-  EXPECT_EQ(text(pause::Stage::mount, ENODEV, 1), "mount /b: No such device");
-  EXPECT_EQ(text(pause::Stage::slot, EEXIST), "the id is in use");
-  EXPECT_EQ(text(pause::Stage(9999), EIO), "launch: Input/output error");
+  EXPECT_EQ(text(launch::Stage::exec, ENOENT), "exec: \"nginx\": executable file not found in $PATH");
+  EXPECT_EQ(text(launch::Stage::mount, ENODEV, 1), "mount /b: No such device");
+  EXPECT_EQ(text(launch::Stage::slot, EEXIST), "the id is in use");
+  EXPECT_EQ(text(launch::Stage(9999), EIO), "launch: Input/output error");
 }
 
 }  // namespace
