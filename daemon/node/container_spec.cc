@@ -109,6 +109,9 @@ class SpecMaker {
       auto& list = user.additional_gids;
       if (std::find(list.begin(), list.end(), uint32_t(gid)) == list.end()) list.push_back(uint32_t(gid));
     };
+    // Its own group too: a program that takes on another would else no longer be of a group that a file shuts out.
+    // CVE-2022-2995, CVE-2022-36109, CVE-2023-25173.
+    add(user.gid);
     for (const auto& gid : get_array(pod_, "spec.securityContext.supplementalGroups"))
       if (gid.is_int64()) add(gid.get_int64());
     if (const auto* gid = find(pod_, "spec.securityContext.fsGroup"); gid && gid->is_int64()) add(gid->get_int64());

@@ -125,9 +125,9 @@ TEST(ContainerSpec, user_and_groups) {
   auto user = spec_of(R"({"name":"a","command":["x"]})", R"({"securityContext":{"runAsGroup":100,"fsGroup":200,"supplementalGroups":[300,9]}})", inputs).spec.spec.process.user;
   EXPECT_EQ(user.uid, 7u);
   EXPECT_EQ(user.gid, 100u);
-  EXPECT_EQ(user.additional_gids, (std::vector<uint32_t>{9, 300, 200}));
+  EXPECT_EQ(user.additional_gids, (std::vector<uint32_t>{9, 100, 300, 200}));
   user = spec_of(R"({"name":"a","command":["x"]})", R"({"securityContext":{"supplementalGroupsPolicy":"Strict","fsGroup":200}})", inputs).spec.spec.process.user;
-  EXPECT_EQ(user.additional_gids, (std::vector<uint32_t>{200}));
+  EXPECT_EQ(user.additional_gids, (std::vector<uint32_t>{8, 200}));
 }
 
 TEST(ContainerSpec, run_as_non_root_is_decided_on_the_final_uid) {
