@@ -4,7 +4,29 @@
 // paths are those that containers have come to expect of Docker.
 #include "runtime/oci/defaults.h"
 
+#include "runtime/sys/file.h"
+
 namespace coracle::oci {
+namespace {
+
+// Where a processor counts how often it was too hot, which tells what its other users do: one directory for each.
+const std::vector<std::string>& heat_counters() {
+  static const std::vector<std::string> found = [] {
+    const std::string processors = "/sys/devices/system/cpu/";
+    constexpr size_t kCountersMax = 200;  // a specification holds 256 masked paths
+    std::vector<std::string> out;
+    auto entries = sys::list(processors);
+    if (!entries) return out;
+    for (const sys::DirEntry& entry : *entries) {
+      const std::string path = processors + entry.name + "/thermal_throttle";
+      if (out.size() < kCountersMax && sys::exists(path)) out.push_back(path);
+    }
+    return out;
+  }();
+  return found;
+}
+
+}  // namespace
 
 Spec default_spec() {
   static const std::vector<std::string> kCapabilities = {
@@ -44,6 +66,7 @@ Spec default_spec() {
                               "/proc/timer_stats",
                               "/sys/devices/virtual/powercap",
                               "/sys/firmware"};
+  for (const std::string& path : heat_counters()) spec.linux_.masked_paths.push_back(path);
   spec.linux_.readonly_paths = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"};
   DeviceRule nothing;
   nothing.allow = false;
