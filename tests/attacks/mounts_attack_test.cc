@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attacks on the making of a container's file system: links in the image, links that change while we look, file systems
+// that pretend to be the kernel's. The advisories are listed in advisories.tsv.
+#include "tests/attacks/attack_house.h"
+
+namespace coracle::attacks {
+namespace {
+
+class MountAttack : public Attack {
+ protected:
+  // Replaces a directory of the root file system with a link.
+  void link(const std::string& target, const std::string& name) {
+    fs::remove_all(rootfs() + name);
+    ASSERT_EQ(::symlink(target.c_str(), (rootfs() + name).c_str()), 0);
+  }
+  std::string volume() {
+    std::string out = house_->path() + "/volume";
+    MUST(sys::make_directories(out));
+    return out;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Of, MountAttack, testing::Values(Caller::daemon, Caller::command_line), name_of);
+
+// CVE-2019-16884: a volume where /proc should be receives what is meant for the kernel.
+TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
+  for (const char* name : {"/self/attr/apparmor", "/self/task", "/sys/kernel"})
+    MUST(sys::make_directories(volume() + name));
+  write_text(volume() + "/self/oom_score_adj", "");
+  for (const char* place :
+       {"/proc", "/proc/", "//proc", "/./proc", "/proc/.", "/proc/self", "/proc//self/attr", "/proc/sys"}) {
+    ContainerSpec spec = shell("true");
+    bind(spec, volume(), place);
+    Outcome got = run(spec);
+    EXPECT_NE(got.refusal.find("mount"), got.refusal.npos) << place << ": " << got.refusal << got.out;
+  }
+  // By a link of the image it can be covered; but nothing of ours is written there.
+  link("/proc", "/data");
+  ContainerSpec spec = shell("sleep 1000");
+  spec.spec.process.oom_score_adj = 700;
+  bind(spec, volume(), "/data");
+  Outcome got = start(spec);
+  if (got.refusal.empty()) {
+    EXPECT_EQ(read_text("/proc/" + std::to_string(pid()) + "/oom_score_adj"), "700\n");
+    stop();
+  }
+  EXPECT_EQ(read_text(volume() + "/self/oom_score_adj"), "");
+}
+
+// CVE-2019-19921, CVE-2023-27561, CVE-2023-28642: /proc or /sys of the image is a link to somewhere of its own choice.
+TEST_P(MountAttack, proc_and_sys_are_no_links) {
+  for (const char* place : {"/proc", "/sys"}) {
+    for (const std::string& target :
+         {std::string("/tmp"), std::string("tmp"), host(), climb(), std::string("/proc/self/fd")}) {
+      link(target, place);
+      Outcome got = run(shell("true"));
+      EXPECT_NE(got.refusal.find(std::string("mount ") + place), got.refusal.npos)
+          << place << " -> " << target << ": " << got.refusal;
+    }
+    fs::remove(rootfs() + place);
+    fs::create_directory(rootfs() + place);
+  }
+}
+
+// CVE-2021-30465: the place of a mount becomes a link between the look and the mount.
+TEST_P(MountAttack, a_place_that_changes_leads_nowhere) {
+  fs::create_directory(rootfs() + "/data");
+  ASSERT_EQ(::symlink(climb().c_str(), (rootfs() + "/evil").c_str()), 0);
+  {  // who joins paths is led out: the race is real
+    bool is_led_out = false;
+    Exchanger race(rootfs() + "/data", rootfs() + "/evil");
+    for (int i = 0; i < 20000 && !is_led_out; ++i) {
+      struct stat info {};
+      is_led_out = ::stat((rootfs() + "/data/secret").c_str(), &info) == 0;
+    }
+    EXPECT_TRUE(is_led_out) << "the control: a path that is looked up as it stands";
+  }
+  ContainerSpec spec = shell("cat /data/secret; cat /data/deep/er/secret; true");
+  tmpfs(spec, "/data");
+  tmpfs(spec, "/data/deep/er");
+  Exchanger race(rootfs() + "/data", rootfs() + "/evil");
+  for (int i = 0; i < tries(80); ++i) {
+    Outcome got = run(spec);
+    EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.out;
+  }
+}
+
+// CVE-2024-45310: the directories and files that are made for a mount are made on the host.
+TEST_P(MountAttack, directories_are_made_inside_however_the_way_changes) {
+  MUST(sys::make_directories(rootfs() + "/a/b"));
+  ASSERT_EQ(::symlink(climb().c_str(), (rootfs() + "/a/evil").c_str()), 0);
+  write_text(volume() + "/file", "x");
+  ContainerSpec spec = shell("true");
+  tmpfs(spec, "/a/b/etc/made/deep");
+  bind(spec, volume() + "/file", "/a/b/etc/file");
+  Exchanger race(rootfs() + "/a/b", rootfs() + "/a/evil");
+  for (int i = 0; i < tries(80); ++i) (void)run(spec);  // TearDown looks whether anything was made
+  // The control: mkdir by the joined path does reach the host.
+  bool is_made = false;
+  for (int i = 0; i < 20000 && !is_made; ++i)
+    is_made =
+        ::mkdir((rootfs() + "/a/b/etc/control").c_str(), 0755) == 0 && ::rmdir((host() + "/etc/control").c_str()) == 0;
+  EXPECT_TRUE(is_made);
+}
+
+// CVE-2025-31133: what covers a masked path is the /dev/null that the image put there.
+TEST_P(MountAttack, a_mask_is_the_host_s_null_device) {
+  std::string dev = volume();
+  write_text(dev + "/target", "TARGET\n", 0666);
+  ASSERT_EQ(::symlink(climb().c_str(), (dev + "/out").c_str()), 0);
+  ASSERT_EQ(::symlink("/dev/target", (dev + "/null").c_str()), 0);
+  ASSERT_EQ(::mknod((dev + "/evil").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
+  ContainerSpec spec =
+      shell("cat /proc/keys /proc/timer_list; stat -c %t:%T /proc/keys; echo x > /proc/keys; cat /dev/target");
+  for (const char* place : {"/dev", "/dev/pts", "/dev/shm", "/dev/mqueue"}) drop_mount(spec, place);
+  bind(spec, dev, "/dev");  // the image's, or one that two containers share
+  Exchanger race(dev + "/null", dev + "/evil");
+  for (int i = 0; i < tries(60); ++i) {
+    Outcome got = run(spec);
+    EXPECT_TRUE(!got.refusal.empty() || got.out == "1:3\nTARGET\n") << got.out;
+  }
+}
+
+// CVE-2025-52565: the terminal is bound to a /dev/console that leads elsewhere, or from a /dev/pts/N that is another.
+TEST_P(MountAttack, the_console_leads_nowhere) {
+  if (GetParam() == Caller::command_line) GTEST_SKIP() << "a terminal of the command line needs somebody who reads it";
+  std::string dev = volume();
+  fs::create_directory(dev + "/pts");
+  write_text(dev + "/real", "");
+  ASSERT_EQ(::symlink(climb().c_str(), (dev + "/evil").c_str()), 0);
+  ASSERT_EQ(::symlink((climb() + "/secret").c_str(), (dev + "/console").c_str()), 0);
+  fs::copy(rootfs() + "/dev", dev, fs::copy_options::recursive);
+  ContainerSpec spec =
+      shell("[ -c /dev/console ] && [ ! -L /dev/console ] && echo is a device; cat /dev/console < /dev/null; true");
+  spec.spec.process.terminal = true;
+  for (const char* place : {"/dev", "/dev/shm", "/dev/mqueue"}) drop_mount(spec, place);
+  oci::Mount shared;
+  shared.type = "bind", shared.source = dev, shared.destination = "/dev", shared.options = {"rbind"};
+  spec.spec.mounts.insert(spec.spec.mounts.begin(), shared);
+  {
+    Exchanger race(dev + "/pts", dev + "/evil");
+    for (int i = 0; i < tries(40); ++i) {
+      Outcome got = run(spec);
+      EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.out;
+    }
+  }
+  {
+    Exchanger race(dev + "/real", dev + "/console");
+    for (int i = 0; i < tries(40); ++i) {
+      Outcome got = run(spec);
+      EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.out;
+    }
+  }
+  // As pods have it: a /dev of its own, whatever the image brought.
+  ASSERT_EQ(::symlink((climb() + "/secret").c_str(), (rootfs() + "/dev/console").c_str()), 0);
+  ContainerSpec plain = shell("[ -c /dev/console ] && [ ! -L /dev/console ] && echo is a device");
+  plain.spec.process.terminal = true;
+  EXPECT_NE(run(plain).out.find("is a device"), std::string::npos);
+}
+
+// CVE-2026-41579, CVE-2026-47766: /dev of the image is a link, and device nodes are made where it leads.
+TEST_P(MountAttack, no_device_is_made_through_a_link) {
+  ContainerSpec bare = shell("true");  // without a /dev of its own: nodes are made in the image's
+  for (const char* place : {"/dev", "/dev/pts", "/dev/shm", "/dev/mqueue"}) drop_mount(bare, place);
+  for (const std::string& target : {host(), climb(), std::string("/tmp")}) {
+    link(target, "/dev");
+    EXPECT_NE(run(shell("true")).refusal.find("mount /dev"), std::string::npos) << target;
+    Outcome got = run(bare);
+    EXPECT_NE(got.refusal.find("device /dev/"), got.refusal.npos) << target << ": " << got.refusal;
+  }
+  EXPECT_TRUE(fs::is_empty(rootfs() + "/tmp"));
+  fs::rename(rootfs() + "/dev", rootfs() + "/evil");
+  fs::create_directory(rootfs() + "/dev");
+  Exchanger race(rootfs() + "/dev", rootfs() + "/evil");
+  for (int i = 0; i < tries(40); ++i) {
+    (void)run(bare);
+    (void)run(shell("true"));
+  }
+  EXPECT_TRUE(fs::is_empty(rootfs() + "/tmp"));
+}
+
+// CVE-2024-5154: a file that every container gets (mtab, hosts) is written through the image's /etc.
+TEST_P(MountAttack, files_for_every_container_stay_inside) {
+  write_text(volume() + "/hosts", "127.0.0.1 localhost\n");
+  for (const std::string& target : {host() + "/etc", climb() + "/etc"}) {
+    link(target, "/etc");
+    ContainerSpec spec = shell("cat /etc/hosts; ls /etc");
+    bind(spec, volume() + "/hosts", "/etc/hosts", {"bind", "ro"});
+    bind(spec, volume() + "/hosts", "/etc/resolv.conf", {"bind", "ro"});
+    Outcome got = run(spec);
+    EXPECT_EQ(got.out, "127.0.0.1 localhost\nhosts\nresolv.conf\n") << got.refusal;
+  }
+  for (const char* name : {"hosts", "resolv.conf"}) {  // the file itself is the link
+    fs::remove_all(rootfs() + "/etc");
+    fs::create_directory(rootfs() + "/etc");
+    ASSERT_EQ(::symlink((climb() + "/secret").c_str(), (rootfs() + "/etc/" + name).c_str()), 0);
+    ContainerSpec spec = shell(std::string("cat /etc/") + name);
+    bind(spec, volume() + "/hosts", std::string("/etc/") + name, {"bind", "ro"});
+    Outcome got = run(spec);
+    EXPECT_EQ(got.out, got.refusal.empty() ? "127.0.0.1 localhost\n" : got.out);
+  }
+}
+
+// GHSA-7ww5-4wqc-m92c, and what Docker hides since: what the processor's sensors tell tells of the neighbours too.
+TEST_P(MountAttack, sensors_are_out_of_sight) {
+  std::string sys = volume();
+  MUST(sys::make_directories(sys + "/devices/virtual/powercap/intel-rapl:0"));
+  write_text(sys + "/devices/virtual/powercap/intel-rapl:0/energy_uj", "12345\n");
+  MUST(sys::make_directories(sys + "/firmware"));
+  write_text(sys + "/firmware/table", "12345\n");
+  ContainerSpec spec =
+      shell("ls /sys/devices/virtual/powercap /sys/firmware | grep -v : ; cat /sys/devices/virtual/powercap/*/*; true");
+  drop_mount(spec, "/sys/fs/cgroup");
+  for (oci::Mount& mount : spec.spec.mounts)
+    if (mount.destination == "/sys") mount.type = "bind", mount.source = sys, mount.options = {"rbind", "ro"};
+  Outcome got = run(spec);
+  EXPECT_EQ(got.refusal, "");
+  EXPECT_EQ(got.out.find("12345"), got.out.npos) << got.out;
+  EXPECT_EQ(got.out.find("intel-rapl"), got.out.npos) << got.out;
+  spec.spec.linux_.masked_paths.clear();  // the control: it would be seen
+  EXPECT_NE(run(spec).out.find("12345"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace coracle::attacks

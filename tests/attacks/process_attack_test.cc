@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attacks of a container's process on its makers: their programs, descriptors, privileges, groups, and what is done
+// with strings of its choice. The advisories are listed in advisories.tsv.
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "tests/attacks/attack_house.h"
+
+namespace coracle::attacks {
+namespace {
+
+class ProcessAttack : public Attack {
+ protected:
+  static constexpr int kDescriptors = 48;  // more than any launch holds
+};
+INSTANTIATE_TEST_SUITE_P(Of, ProcessAttack, testing::Values(Caller::daemon, Caller::command_line), name_of);
+
+// CVE-2019-5736: the runtime is made to execute itself inside the container, where root may write to its file.
+TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
+  struct Program {
+    std::string path, before;
+  };
+  std::vector<Program> programs;
+  for (const char* path : {CORACLE_PAUSE, CORACLE_OCI}) programs.push_back({path, read_text(path)});
+  write_text(rootfs() + "/script", "#!/proc/self/exe\n", 0755);
+  // Somebody in the container waits for a process whose program is not the container's, and opens it for writing.
+  const std::string watcher =
+      "while true; do for p in /proc/[0-9]*; do case $(readlink $p/exe) in ''|/bin/busybox) ;; *) "
+      "echo seen $(readlink $p/exe); (exec 9>>$p/exe) 2>/dev/null && echo WRITABLE; esac; done; usleep 1000; done";
+  ContainerSpec spec = shell(watcher);
+  ASSERT_EQ(start(spec).refusal, "");
+  for (int i = 0; i < 10; ++i)
+    for (const char* program : {"/proc/self/exe", "/script", "/proc/thread-self/exe"}) (void)exec({program});
+  stop();
+  EXPECT_EQ(house_->output("app-0").find("WRITABLE"), std::string::npos) << house_->output("app-0");
+  for (const char* program : {"/proc/self/exe", "/script"}) {
+    ContainerSpec self = house_->program("app-0", {program});
+    (void)run(self);
+  }
+  for (const Program& program : programs)
+    EXPECT_TRUE(read_text(program.path) == program.before) << program.path << " was changed";
+  // What it can see of itself is a copy that nobody can write to.
+  if (GetParam() == Caller::daemon) {
+    auto state = runtime().sandbox("pod");
+    ASSERT_TRUE(state.ok());
+    std::string exe = "/proc/" + std::to_string(state->pid) + "/exe";
+    EXPECT_LT(::open(exe.c_str(), O_WRONLY | O_CLOEXEC), 0) << "sealed, or busy";
+    EXPECT_NE(fs::read_symlink(exe).string().find("memfd:"), std::string::npos) << fs::read_symlink(exe);
+  }
+}
+
+// CVE-2024-21626: a descriptor of the runtime's that was left open is a place to stand, or a way to climb.
+TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_working_directory) {
+  for (int fd = 0; fd < kDescriptors; ++fd) {
+    for (const char* way : {"", "/..", "/../../../.."}) {
+      ContainerSpec spec = shell("pwd; cat ." + host() + "/secret; cat ../../../.." + host() + "/secret; true");
+      spec.spec.process.cwd = "/proc/self/fd/" + std::to_string(fd) + way;
+      if (GetParam() == Caller::command_line && fd % 4 != 0) continue;  // slow: a sample
+      Outcome got = run(spec);
+      EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << spec.spec.process.cwd << "\n" << got.out;
+    }
+  }
+  ASSERT_EQ(start(shell("sleep 1000")).refusal, "");
+  for (int fd = 0; fd < kDescriptors; fd += GetParam() == Caller::daemon ? 1 : 4) {
+    Outcome got = exec({"/bin/sh", "-c", "cat ." + host() + "/secret; cat ../../../../../.." + host() + "/secret; pwd"},
+                       "/proc/self/fd/" + std::to_string(fd));
+    EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << fd << "\n" << got.out;
+  }
+  stop();
+}
+
+TEST_P(ProcessAttack, inherits_no_descriptor) {
+  EXPECT_EQ(run(shell("echo $(ls /proc/self/fd)")).out, "0 1 2 3\n");  // 3 is ls reading the directory
+  ASSERT_EQ(start(shell("sleep 1000")).refusal, "");
+  EXPECT_EQ(exec({"/bin/sh", "-c", "echo $(ls /proc/self/fd)"}).out, "0 1 2 3\n");
+  stop();
+}
+
+// CVE-2026-55686: the working directory is made on the host, through a link of the image.
+TEST_P(ProcessAttack, the_working_directory_is_made_inside) {
+  ASSERT_EQ(::symlink((climb() + "/etc").c_str(), (rootfs() + "/work").c_str()), 0);
+  ASSERT_EQ(::symlink(host().c_str(), (rootfs() + "/srv").c_str()), 0);
+  for (const char* cwd : {"/work/dir", "/srv/a/b", "/work", "/srv/../work/x", "/../../.."}) {
+    ContainerSpec spec = shell("true");
+    spec.spec.process.cwd = cwd;
+    (void)run(spec);  // TearDown looks whether anything was made
+  }
+  fs::create_directory(rootfs() + "/place");
+  ASSERT_EQ(::symlink(climb().c_str(), (rootfs() + "/evil").c_str()), 0);
+  ContainerSpec spec = shell("cat ../secret; cat secret; true");
+  spec.spec.process.cwd = "/place/made";
+  spec.spec.process.user.uid = spec.spec.process.user.gid = 1000;
+  Exchanger race(rootfs() + "/place", rootfs() + "/evil");
+  for (int i = 0; i < tries(100); ++i) {
+    Outcome got = run(spec);
+    EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.out;
+  }
+}
+
+// CVE-2022-29162, 24769, 27649, 27650, 27651, 27652: capabilities that a program's file can pick up.
+TEST_P(ProcessAttack, no_capability_can_be_inherited) {
+  // The caller's own inheritable set is full: none of it may arrive.
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2];
+  ASSERT_EQ(::syscall(SYS_capget, &head, data), 0);
+  __user_cap_data_struct full[2] = {data[0], data[1]};
+  for (auto& part : full) part.inheritable = part.permitted;
+  ASSERT_EQ(::syscall(SYS_capset, &head, full), 0);
+  // A copy of busybox that takes whatever is inheritable: raw sockets, here.
+  fs::create_directory(rootfs() + "/taker");
+  fs::copy_file(rootfs() + "/bin/busybox", rootfs() + "/taker/cat");
+  const unsigned char attribute[] = {0, 0, 0, 2, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 1, 0, 0};
+  ASSERT_EQ(::setxattr((rootfs() + "/taker/cat").c_str(), "security.capability", attribute, sizeof attribute, 0), 0);
+  ContainerSpec spec =
+      shell("grep -E 'CapInh|CapPrm|CapAmb' /proc/self/status; /taker/cat /proc/self/status | grep CapEff; sleep 1000");
+  spec.spec.process.user.uid = spec.spec.process.user.gid = 1000;
+  const std::string none = "0000000000000000\n";
+  const std::string want = "CapInh:\t" + none + "CapPrm:\t" + none + "CapAmb:\t" + none;
+  Outcome started = start(spec);
+  EXPECT_EQ(started.refusal, "");
+  Outcome inside =
+      exec({"/bin/sh", "-c",
+            "grep -E 'CapInh|CapPrm|CapAmb' /proc/self/status; /taker/cat /proc/self/status | grep CapEff"});
+  EXPECT_EQ(inside.out, want + "CapEff:\t" + none) << inside.refusal;
+  std::string status = read_text("/proc/" + std::to_string(pid()) + "/status");
+  EXPECT_NE(status.find("CapInh:\t" + none), status.npos) << status;
+  stop();
+  ASSERT_EQ(::syscall(SYS_capset, &head, data), 0);
+}
+
+// CVE-2022-2995, CVE-2022-36109, CVE-2023-25173: groups that are missing open what is closed to a group, groups too
+// many open the rest.
+TEST_P(ProcessAttack, has_the_groups_it_was_given_and_no_others) {
+  const gid_t own[] = {4242};
+  gid_t before[64];
+  int count = ::getgroups(64, before);
+  ASSERT_GE(count, 0);
+  ASSERT_EQ(::setgroups(1, own), 0);  // the caller's own: none of it may arrive
+  ContainerSpec spec = shell("grep ^Groups /proc/self/status; sleep 1000");
+  spec.spec.process.user = {.uid = 1000, .gid = 2000, .additional_gids = {2000, 3000}};
+  EXPECT_EQ(start(spec).refusal, "");
+  EXPECT_EQ(exec({"/bin/sh", "-c", "grep ^Groups /proc/self/status"}).out, "Groups:\t2000 3000 \n");
+  std::string status = read_text("/proc/" + std::to_string(pid()) + "/status");
+  EXPECT_NE(status.find("Groups:\t2000 3000"), status.npos) << status;
+  stop();
+  EXPECT_EQ(::setgroups(size_t(count), before), 0);
+}
+
+// What the three are about: a file that everybody but group 2000 may read, and a program that takes on another group.
+// The agent names a user's own group among the others (ContainerSpec.user_and_groups), which is what keeps the file
+// closed.
+TEST_P(ProcessAttack, a_group_that_is_kept_out_stays_out) {
+  write_text(rootfs() + "/closed", "not for group 2000\n");
+  ASSERT_EQ(::chown((rootfs() + "/closed").c_str(), 0, 2000), 0);
+  ASSERT_EQ(::chmod((rootfs() + "/closed").c_str(), 0604), 0);
+  fs::copy_file(ESCAPE, rootfs() + "/taker");
+  ASSERT_EQ(::chown((rootfs() + "/taker").c_str(), 0, 5000), 0);
+  ASSERT_EQ(::chmod((rootfs() + "/taker").c_str(), 02755), 0);
+  ContainerSpec spec = house_->program("app-0", {"/taker", "read", "/closed"});
+  spec.spec.process.user = {.uid = 1000, .gid = 2000, .additional_gids = {2000}};
+  EXPECT_NE(run(spec).out.find("ermission denied"), std::string::npos);
+  spec.spec.process.user.additional_gids.clear();  // the control: as it was before
+  EXPECT_EQ(run(spec).out, "not for group 2000\n");
+}
+
+// CVE-2022-4318: a variable with a line break becomes a line of /etc/passwd.
+TEST_P(ProcessAttack, variables_write_no_files) {
+  std::string before = tree_of(rootfs() + "/etc");
+  ContainerSpec spec = shell("cat /etc/passwd; id -un 0; true");
+  spec.spec.process.user.uid = 1000;
+  spec.spec.process.env.push_back("HOME=/\nevil::0:0::/:/bin/sh");
+  Outcome got = run(spec);
+  EXPECT_EQ(got.out.find("evil"), got.out.npos) << got.out;
+  EXPECT_EQ(tree_of(rootfs() + "/etc"), before);
+}
+
+// CVE-2021-43784: a string longer than 64 KiB, and what follows it is read as something else.
+TEST_P(ProcessAttack, long_strings_stay_strings) {
+  for (size_t size : {size_t(65535), size_t(65536), size_t(65537), size_t(100000)}) {
+    // What a length of 16 bits would leave over looks like something that a launch is made of.
+    std::string text(size, 'A');
+    ContainerSpec spec = shell("echo ${#LONG} ${#1}; readlink /proc/self/ns/user; grep -c . /proc/self/mounts");
+    spec.spec.process.args.insert(spec.spec.process.args.end(), {"sh", text});
+    spec.spec.process.env.push_back("LONG=" + text);
+    Outcome got = run(spec);
+    std::string number = std::to_string(size);
+    EXPECT_TRUE(got.out.starts_with(number + " " + number + "\n")) << got.refusal << got.out.substr(0, 200);
+    ContainerSpec longpath = shell("true");
+    tmpfs(longpath, "/" + text);
+    EXPECT_NE(run(longpath).refusal, "") << size;
+    ContainerSpec longcwd = shell("true");
+    longcwd.spec.process.cwd = "/" + text;
+    EXPECT_NE(run(longcwd).refusal, "") << size;
+    ContainerSpec longsource = shell("true");
+    bind(longsource, house_->path() + "/" + text, "/data");
+    EXPECT_NE(run(longsource).refusal, "") << size;
+  }
+}
+
+// CVE-2025-47291: a process of the pod that is not in the pod's cgroup has no limits.
+TEST_P(ProcessAttack, every_process_is_in_the_container_s_cgroup) {
+  ASSERT_EQ(start(shell("sleep 1001 & sleep 1000")).refusal, "");
+  auto cgroup_of = [](int pid) {
+    for (std::string_view line : split(read_text("/proc/" + std::to_string(pid) + "/cgroup"), '\n'))
+      if (line.starts_with("0::")) return std::string(line.substr(3));
+    return std::string();
+  };
+  const std::string wanted = cgroup_of(pid());
+  EXPECT_GT(wanted.size(), 1u);
+  EXPECT_NE(wanted, cgroup_of(::getpid()));
+  // Everything in the container's process namespace, an exec's children too.
+  std::thread other([&] { (void)exec({"/bin/sh", "-c", "sleep 0.3 & sleep 0.3"}); });
+  auto namespace_of = [](int pid) {
+    std::error_code error;
+    return fs::read_symlink("/proc/" + std::to_string(pid) + "/ns/pid", error).string();
+  };
+  const std::string space = namespace_of(pid());
+  size_t seen = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      int each = std::atoi(entry.path().filename().c_str());
+      if (each <= 0 || namespace_of(each) != space) continue;
+      std::string group = cgroup_of(each);
+      if (group.empty()) continue;  // it has ended
+      ++seen;
+      EXPECT_EQ(group, wanted) << each;
+    }
+    ::usleep(20000);
+  }
+  other.join();
+  EXPECT_GT(seen, 40u);
+  stop();
+}
+
+}  // namespace
+}  // namespace coracle::attacks
