@@ -47,6 +47,32 @@ TEST_F(AtomicWriterTest, refuses_paths_that_lead_out) {
   for (const char* path : {"../x", "/x", "a/../../x", "..data", "..x", "a//b", "", "a/."}) EXPECT_FALSE(write_payload(volume_, {{path, {"1"}}}, {}, clock_.now())) << path;
 }
 
+// CVE-2025-9566: what a container that could write to its volume left there leads to the host.
+TEST_F(AtomicWriterTest, links_that_a_container_left_lead_nowhere) {
+  const std::string outside = directory_ + "/outside";
+  fs::create_directories(outside + "/deep");
+  std::ofstream(outside + "/a") << "the host's";
+  std::ofstream(outside + "/deep/b") << "the host's";
+  ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}, {"deep/b", {"2"}}}, {}, clock_.now()));
+  const std::string data = fs::read_symlink(volume_ + "/..data");
+  int round = 0;
+  for (const std::string& name : {std::string("a"), std::string("deep"), std::string("..data"), std::string("..data_tmp"),
+                                  data + "/a", data + "/deep", std::string("b")}) {
+    fs::remove_all(volume_ + "/" + name);
+    bool is_directory = name.ends_with("deep") || name.starts_with("..data");
+    fs::create_symlink(is_directory ? outside + (name.ends_with("deep") ? "/deep" : "") : outside + "/a", volume_ + "/" + name);
+    ++round;
+    (void)write_payload(volume_, {{"a", {std::to_string(round)}}, {"b", {"3"}}, {"deep/b", {"4"}}}, 1234, clock_.now());
+    EXPECT_EQ(read(outside + "/a"), "the host's") << name;
+    EXPECT_EQ(read(outside + "/deep/b"), "the host's") << name;
+    struct stat info {};
+    ASSERT_EQ(::stat((outside + "/a").c_str(), &info), 0);
+    EXPECT_NE(info.st_gid, 1234u) << name;
+    EXPECT_EQ(std::distance(fs::directory_iterator(outside), {}), 2) << name;
+    EXPECT_EQ(std::distance(fs::directory_iterator(outside + "/deep"), {}), 1) << name;
+  }
+}
+
 TEST_F(AtomicWriterTest, clears_what_a_cut_off_write_left) {
   ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}}, {}, clock_.now()));
   fs::create_directories(volume_ + "/..2001_half/x");

@@ -427,6 +427,38 @@ TEST_F(Registries, authorisation_stays_with_its_host) {
   EXPECT_EQ(leaked, 0);
 }
 
+// CVE-2020-15157: a layer's "urls" name another host, which asks for credentials.
+TEST_F(Registries, a_layer_s_foreign_address_is_not_asked) {
+  std::atomic<int> reached{0};
+  Server elsewhere([&](int fd) {
+    ++reached;
+    read_head(fd);
+    answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
+  });
+  const std::string layer = make_tar({{"a"}}), config = oci_config({{{layer, Packing::plain}}});
+  const std::string manifest =
+      R"({"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":")" +
+      digest_text(config) + R"(","size":)" + std::to_string(config.size()) +
+      R"(},"layers":[{"mediaType":"application/vnd.oci.image.layer.nondistributable.v1.tar","digest":")" + digest_text(layer) +
+      R"(","size":)" + std::to_string(layer.size()) + R"(,"urls":["http://)" + elsewhere.host() + R"(/layer","http://alice:secret@)" +
+      elsewhere.host() + R"(/layer"]}]})";
+  std::atomic<int> asked{0};
+  Server front([&](int fd) {
+    std::string head = read_head(fd);
+    if (to_lower(head).find("authorization:") == head.npos)
+      return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
+    ++asked;
+    if (head.find("/manifests/") != head.npos)
+      return answer(fd, "200 OK", "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n", manifest);
+    if (head.find(digest_text(config)) != head.npos) return answer(fd, "200 OK", "", config);
+    answer(fd, "404 Not Found", "", "");
+  });
+  auto store = open("s");
+  EXPECT_FALSE(pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}}).ok());
+  EXPECT_GE(asked, 2) << "the attack came as far as the layer";
+  EXPECT_EQ(reached, 0);
+}
+
 TEST_F(Registries, a_server_that_lies_or_misbehaves_is_an_error) {
   struct Row {
     std::string name, status, headers, body;
