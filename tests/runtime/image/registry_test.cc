@@ -447,7 +447,7 @@ TEST_F(Registries, a_layer_s_foreign_address_is_not_asked) {
     std::string head = read_head(fd);
     if (to_lower(head).find("authorization:") == head.npos)
       return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
-    ++asked;
+    asked += head.find(digest_text(layer)) != head.npos;
     if (head.find("/manifests/") != head.npos)
       return answer(fd, "200 OK", "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n", manifest);
     if (head.find(digest_text(config)) != head.npos) return answer(fd, "200 OK", "", config);
@@ -455,7 +455,7 @@ TEST_F(Registries, a_layer_s_foreign_address_is_not_asked) {
   });
   auto store = open("s");
   EXPECT_FALSE(pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}}).ok());
-  EXPECT_GE(asked, 2) << "the attack came as far as the layer";
+  EXPECT_GE(asked, 1) << "the attack came as far as the layer";
   EXPECT_EQ(reached, 0);
 }
 
