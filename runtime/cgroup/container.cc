@@ -288,8 +288,8 @@ Result<Fd> Container::directory_for(const std::string& inside, int init) const {
       .wrap("cgroup " + path);
 }
 
-Result<void> Container::attach(int pid, const std::string& inside) const {
-  Fd target = TRY(directory_for(inside, pid));
+Result<void> Container::attach(int pid, const std::string& inside, int init) const {
+  Fd target = TRY(directory_for(inside, init));
   auto moved = put_in(target, pid);
   if (moved || record_.manager != Manager::systemd || moved.error().code() != Code::forbidden) return moved;
   Bus bus = TRY(Bus::open(record_.is_user));

@@ -82,8 +82,8 @@ class Container {
   // cgroups of its own (systemd) holds no process at its top: then where its first process `init` stands.
   // Errors: not_found; invalid, `inside` leads out.
   Result<Fd> directory_for(const std::string& inside, int init) const;
-  // Moves a process that is there into `inside` (runc's exec --cgroup), by systemd where the kernel does not let us.
-  Result<void> attach(int pid, const std::string& inside) const;
+  // Moves a process that is there to where directory_for() says, by systemd where the kernel does not let us.
+  Result<void> attach(int pid, const std::string& inside, int init) const;
 
   Result<void> freeze(std::chrono::milliseconds patience) const;
   Result<void> thaw(std::chrono::milliseconds patience) const;
