@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Containers' own cgroups where systemd runs and cgroup v2 has every controller: the library's live tests as root, as a user to whom
+# nothing was delegated, and as a user in a scope of their own. TAP. Elsewhere the same program is part of the suite "live".
+bin=${CORACLE_BIN:-$(cd "$(dirname "$0")/../.." && pwd)/build}
+program=$bin/tests/runtime/cgroup/cgroup_live_test
+skip_all() { echo "ok 1 - cgroup # SKIP $*"; exit 77; }
+[ "$(id -u)" = 0 ] || skip_all "needs root"
+[ -x "$program" ] || skip_all "$program is not built"
+[ -e /run/systemd/private ] || skip_all "systemd does not run"
+[ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] || skip_all "cgroup v2 does not have the controllers"
+id user >/dev/null 2>&1 || skip_all "there is no user called user"
+n=0 failures=0 out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+# as WHO EXPECTED COMMAND...: the test program's verdicts; a skipped one is a failure where this machine has all it needs.
+as() {
+  local who=$1 expected=$2 verdict name status=0
+  shift 2
+  timeout 1200 "$@" >"$out" 2>&1 || status=$?
+  while read -r verdict name; do
+    n=$((n + 1))
+    case $verdict in
+      OK) echo "ok $n - $who: $name" ;;
+      *)  failures=$((failures + 1)); echo "not ok $n - $who: $name ($verdict)" ;;
+    esac
+  done < <(sed -n 's/^\[ *\(OK\|FAILED\|SKIPPED\) *\] \([A-Za-z]*\.[a-z_0-9A-Z]*\) (.*/\1 \2/p' "$out")
+  n=$((n + 1))
+  if [ $status -eq 0 ] && [ "$(grep -c '^\[       OK' "$out")" -ge "$expected" ]; then echo "ok $n - $who: all ran"
+  else failures=$((failures + 1)); echo "not ok $n - $who: status $status"; grep -v '^\[\( RUN\|       OK\)' "$out" | sed 's/^/  | /' | tail -n 60; fi
+}
+before=$(find /sys/fs/cgroup -name '*coracle*' | sort)
+as root 20 "$program" '--gtest_filter=-Rootless.*:*v1_holds*:*there_is_no_systemd'
+
+loginctl enable-linger user 2>/dev/null
+systemctl start user@1000.service || echo "# user@1000.service: $(systemctl is-active user@1000.service)"
+user=(setpriv --reuid user --regid user --init-groups env HOME=/home/user XDG_RUNTIME_DIR=/run/user/1000)
+as 'user, nothing delegated' 4 "${user[@]}" CORACLE_TEST_DELEGATED=no "$program" '--gtest_filter=Rootless.*:Systemd.*'
+as 'user, in a scope of their own' 1 "${user[@]}" CORACLE_TEST_DELEGATED=yes systemd-run --user --scope --quiet -p Delegate=yes "$program" '--gtest_filter=Rootless.*'
+loginctl disable-linger user 2>/dev/null
+
+n=$((n + 1))
+left=$(find /sys/fs/cgroup -name '*coracle*' | sort)
+if [ "$left" = "$before" ] && ! systemctl list-units --all --no-legend | grep -q coracle; then echo "ok $n - nothing is left"
+else failures=$((failures + 1)); echo "not ok $n - left: $left"; systemctl list-units --all --no-legend | grep coracle | sed 's/^/  | /'; fi
+echo "1..$n"
+[ $failures -eq 0 ]
