@@ -87,8 +87,8 @@ Result<void> make_path(const std::string& mount_point, const std::string& path,
     if (made) out.made.push_back(so_far);
     out.is_new = made.ok();
     at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY).wrap("cgroup " + so_far));
-    TRY(check_domain(at, so_far));
   }
+  TRY(check_domain(at, path));  // what is threaded on the way makes the last one invalid
   out.directory = std::move(at);
   return {};
 }
@@ -334,21 +334,27 @@ Result<Watch> Container::watch() const {
 // ---- removed ----
 
 Result<void> Container::remove(std::chrono::milliseconds patience) {
-  if (exists()) TRY(wait_empty(directory_, patience).wrap("cgroup " + record_.path));
+  bool is_scope = record_.manager == Manager::systemd && !record_.unit.empty();
+  // Mostly nothing is in it, and it goes at once. Else only when the last process has gone: what a container has made
+  // inside is not taken from it while it runs.
+  bool is_gone = exists() && !is_scope && remove_directory(true);
+  if (exists() && !is_gone) TRY(wait_empty(directory_, patience).wrap("cgroup " + record_.path));
   directory_.reset();
-  if (record_.manager == Manager::systemd && !record_.unit.empty()) {
+  if (is_scope) {
     Bus bus = TRY(Bus::open(record_.is_user));
     TRY(bus.stop(record_.unit));
   }
-  if (record_.path.empty()) return {};
-  return remove_directory();
+  if (is_gone || record_.path.empty()) return {};
+  return remove_directory(false);
 }
 
-Result<void> Container::remove_directory() const {
+Result<void> Container::remove_directory(bool must_be_plain) const {
   auto parent = sys::open_directory(mount_point_ + parent_of(record_.path));
   if (!parent && parent.error().code() == Code::not_found) return {};
   if (!parent) return parent.take_error();
-  TRY(cgroup::remove(*parent, name_of_last(record_.path)).wrap("cgroup " + record_.path));
+  std::string name = name_of_last(record_.path);
+  TRY((must_be_plain ? sys::remove_directory_at(*parent, name) : cgroup::remove(*parent, name))
+          .wrap("cgroup " + record_.path));
   // What we made on the way to it goes with the last one.
   const std::string ours = std::string(kBase) + "/";
   for (std::string path = parent_of(record_.path); (path + "/").starts_with(ours); path = parent_of(path)) {

@@ -103,7 +103,7 @@ class Container {
   Result<void> make_directory_at(const std::string& path, const std::string* cleared, const std::vector<Setting>& limits,
                                  Unenforceable unenforceable, int pid);
   Result<void> make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid);
-  Result<void> remove_directory() const;
+  Result<void> remove_directory(bool must_be_plain) const;
   Result<void> check_exists() const;
 
   Record record_;

@@ -39,22 +39,34 @@ Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std:
 
 // ---- limits ----
 
-struct Lack {  // why a limit cannot be enforced
-  std::string text;
-  bool is_held_by_v1 = false;
-};
+// Why a limit cannot be enforced; asked when one is missing, and then once.
+class Lacks {
+ public:
+  explicit Lacks(const Fd& cgroup) : cgroup_(cgroup) {}
+  struct Lack {
+    std::string text;
+    bool is_held_by_v1 = false;
+  };
+  Lack explain(const Setting& setting) {
+    look();
+    std::string controller = controller_of(setting.file);
+    if (has_word(*available_, controller)) return {setting.field + ": this kernel has no " + setting.file};
+    bool is_held = std::count(v1_.begin(), v1_.end(), controller);
+    return {setting.field + ": the controller " + controller + " is not available in this cgroup" +
+                (is_held ? ": cgroup v1 holds it" : ""),
+            is_held};
+  }
 
-Lack explain(const Fd& cgroup, const Setting& setting) {
-  std::string controller = controller_of(setting.file);
-  if (has_word(read_words(cgroup, "cgroup.controllers"), controller))
-    return {setting.field + ": this kernel has no " + setting.file};
-  auto mine = sys::read_file("/proc/self/cgroup");
-  auto v1 = held_by_v1(mine ? std::string_view(*mine) : std::string_view());
-  bool is_held = std::count(v1.begin(), v1.end(), controller);
-  return {setting.field + ": the controller " + controller + " is not available in this cgroup" +
-              (is_held ? ": cgroup v1 holds it" : ""),
-          is_held};
-}
+ private:
+  void look() {
+    if (available_) return;
+    available_ = read_words(cgroup_, "cgroup.controllers");
+    if (auto mine = sys::read_file("/proc/self/cgroup")) v1_ = held_by_v1(*mine);
+  }
+  const Fd& cgroup_;
+  std::optional<std::string> available_;
+  std::vector<std::string> v1_;
+};
 
 struct Outcome {
   bool is_written = false;
@@ -62,7 +74,8 @@ struct Outcome {
   std::string warning;
 };
 
-Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceable unenforceable, bool is_last_try) {
+Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceable unenforceable, Lacks& lacks,
+                          bool is_last_try) {
   auto write = [&](const std::string& file, const std::string& value) {
     return sys::write_control(cgroup, file, value.empty() ? "\n" : value);
   };
@@ -79,7 +92,7 @@ Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceabl
     return written.take_error().wrap(setting.field);
   }
   if (asks_for_nothing(setting)) return Outcome{};
-  Lack lack = explain(cgroup, setting);
+  Lacks::Lack lack = lacks.explain(setting);
   bool is_left_out =
       unenforceable == Unenforceable::warn || (unenforceable == Unenforceable::warn_on_v1 && lack.is_held_by_v1);
   if (!is_left_out) return Error(Code::unsupported, lack.text);
@@ -143,14 +156,15 @@ Result<void> remove_leaf(const Fd& parent, const std::string& name) {
 Result<std::vector<std::string>> write_settings(const Fd& cgroup, const std::vector<Setting>& settings,
                                                 Unenforceable unenforceable) {
   std::vector<std::string> warnings;
+  Lacks lacks(cgroup);
   std::vector<const Setting*> again;
   for (const Setting& setting : settings) {
-    Outcome outcome = TRY(write_one(cgroup, setting, unenforceable, false));
+    Outcome outcome = TRY(write_one(cgroup, setting, unenforceable, lacks, false));
     if (outcome.is_worth_another_try) again.push_back(&setting);
     if (!outcome.warning.empty()) warnings.push_back(std::move(outcome.warning));
   }
   std::reverse(again.begin(), again.end());  // what has failed last stood in the way of the others
-  for (const Setting* setting : again) TRY(write_one(cgroup, *setting, unenforceable, true));
+  for (const Setting* setting : again) TRY(write_one(cgroup, *setting, unenforceable, lacks, true));
   return warnings;
 }
 
@@ -221,6 +235,8 @@ Result<std::vector<int>> pids(const Fd& cgroup) {
 }
 
 Result<void> remove(const Fd& parent, const std::string& name) {
+  auto removed = remove_leaf(parent, name);  // mostly nothing was made inside
+  if (removed || removed.error().code() != Code::conflict) return removed;
   auto dir = sys::open_at(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!dir && dir.error().code() == Code::not_found) return {};
   if (!dir) return dir.take_error();

@@ -48,7 +48,9 @@ std::vector<std::string> held_by_v1(std::string_view proc_cgroup) {
 }
 
 std::string read_words(const Fd& cgroup, const char* file) {
-  auto text = sys::read_file_at(cgroup, file);
+  auto opened = sys::open_at(cgroup, file, O_RDONLY);
+  if (!opened) return "";
+  auto text = sys::read_from_start(*opened);
   return text ? std::string(trim(*text)) : std::string();
 }
 
@@ -71,13 +73,13 @@ void enable_controllers(const Fd& cgroup, const std::vector<std::string>& wanted
 
 Result<void> clear(const Fd& cgroup, const std::string& leaf) {
   if (!sys::read_file_at(cgroup, "cgroup.type")) return {};
-  std::string pids = read_words(cgroup, "cgroup.procs");
-  if (pids.empty()) return {};
+  std::string pids = TRY(sys::read_file_at(cgroup, "cgroup.procs"));
+  if (trim(pids).empty()) return {};
   auto made = sys::make_directory_at(cgroup, leaf, 0755);
   if (!made && made.error().code() != Code::already_exists) return made;
   Fd inside = TRY(sys::open_at(cgroup, leaf, O_RDONLY | O_DIRECTORY));
   Result<void> first;
-  for (std::string_view pid : split(pids, '\n')) {
+  for (std::string_view pid : split(trim(pids), '\n')) {
     auto moved = sys::write_control(inside, "cgroup.procs", pid);
     bool has_ended = !moved && moved.error().err() == ESRCH;
     if (!moved && !has_ended && first) first = moved.take_error();
