@@ -60,13 +60,24 @@ bool has_word(std::string_view words, std::string_view word) {
   return false;
 }
 
+namespace {
+
+// The kernel refuses most controllers then, but takes cpu and pids, and makes the cgroup a threaded one, in which no
+// container can stand. The machine's true root has no such rule, and no type.
+bool holds_processes(const Fd& cgroup) {
+  return !read_words(cgroup, "cgroup.type").empty() && !read_words(cgroup, "cgroup.procs").empty();
+}
+
+}  // namespace
+
 void enable_controllers(const Fd& cgroup, const std::vector<std::string>& wanted) {
   std::string available = read_words(cgroup, "cgroup.controllers");
   std::string enabled = read_words(cgroup, "cgroup.subtree_control");
   std::vector<std::string> missing;
   for (const std::string& name : wanted)
     if (has_word(available, name) && !has_word(enabled, name)) missing.push_back("+" + name);
-  if (missing.empty() || sys::write_control(cgroup, "cgroup.subtree_control", join(missing, " "))) return;
+  if (missing.empty() || holds_processes(cgroup)) return;
+  if (sys::write_control(cgroup, "cgroup.subtree_control", join(missing, " "))) return;
   for (const std::string& each : missing)
     (void)sys::write_control(cgroup, "cgroup.subtree_control", each);  // whoever needs it looks whether it is there
 }

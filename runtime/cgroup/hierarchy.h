@@ -33,7 +33,8 @@ bool has_word(std::string_view words, std::string_view word);
 // only switched on where a limit asks for them.
 extern const std::vector<std::string> kControllers;  // cpu, memory, pids, io, cpuset
 // Switches on, for what is made inside, those of `wanted` that are there: in one write, and each by itself where the
-// kernel refuses one of them. What it refused is seen by looking at cgroup.subtree_control.
+// kernel refuses one of them. Not where processes stand in the cgroup itself, see clear(). What was refused is seen by
+// looking at cgroup.subtree_control.
 void enable_controllers(const Fd& cgroup, const std::vector<std::string>& wanted = kControllers);
 // Moves what stands in `cgroup` itself into a leaf of that name inside it, so that controllers can be enabled. Nothing is
 // done in the machine's true root, which has no such rule. Errors: what the kernel said to the leaf or to the move.

@@ -36,7 +36,17 @@ loginctl enable-linger user 2>/dev/null
 systemctl start user@1000.service || echo "# user@1000.service: $(systemctl is-active user@1000.service)"
 user=(setpriv --reuid user --regid user --init-groups env HOME=/home/user XDG_RUNTIME_DIR=/run/user/1000)
 as 'user, nothing delegated' 4 "${user[@]}" CORACLE_TEST_DELEGATED=no "$program" '--gtest_filter=Rootless.*:Systemd.*'
+as 'root of a user namespace' 3 "${user[@]}" unshare --user --map-root-user "$program" '--gtest_filter=Systemd.*'
+mkdir -p /tmp/no-runtime-directory  # where systemd's own socket is not: by the message bus
+as 'user, by the bus' 3 "${user[@]}" CORACLE_TEST_RUNTIME_DIR=/run/user/1000 \
+  XDG_RUNTIME_DIR=/tmp/no-runtime-directory DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus \
+  "$program" '--gtest_filter=Systemd.*'
 as 'user, in a scope of their own' 1 "${user[@]}" CORACLE_TEST_DELEGATED=yes systemd-run --user --scope --quiet -p Delegate=yes "$program" '--gtest_filter=Rootless.*'
+as 'user, in a service delegated to them' 1 systemd-run --wait --pipe --quiet -p User=user -p Delegate=yes \
+  -E CORACLE_TEST_DELEGATED=yes "$program" '--gtest_filter=Rootless.*'
+# As in a container: the top of its view is a cgroup like any other, with processes in it, and they have to move.
+as 'root of a cgroup namespace' 4 systemd-run --scope --quiet -p Delegate=yes unshare --cgroup --mount sh -c \
+  'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"' sh "$program" '--gtest_filter=Live.is_made*:Live.without_a_path*:Live.holds*:Live.tells_of_memory*'
 loginctl disable-linger user 2>/dev/null
 
 n=$((n + 1))

@@ -5,7 +5,7 @@
 # is emulated.
 #   CORACLE_BIN         the build (default: build)      CORACLE_VM_SUITE   the machine's Debian (default: trixie)
 #   CORACLE_VM_FILES    or a tree of installed files, built for the machine's Debian
-#   CORACLE_OCI_PARTS   which of: validation podman bench cycles (default: all)
+#   CORACLE_OCI_PARTS   which of: cgroup validation podman bench cycles (default: all)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,7 +13,7 @@ vm=$root/tests/vm
 build=${CORACLE_BIN:-$root/build}
 cache=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
 export CORACLE_VM_SUITE=${CORACLE_VM_SUITE:-trixie}
-parts=${CORACLE_OCI_PARTS:-validation podman bench cycles}
+parts=${CORACLE_OCI_PARTS:-cgroup validation podman bench cycles}
 failures=0
 
 skip_all() { echo "ok 1 - oci in a virtual machine # SKIP $*"; exit 77; }
@@ -44,7 +44,8 @@ if [ -n "${CORACLE_VM_FILES:-}" ]; then
   mkdir -p "$T/payload/installed"
   cp -a "$CORACLE_VM_FILES/usr" "$T/payload/installed/"
 else
-  programs=$(ls "$build/runtime/cli/coracle-oci" "$build/runtime/pause/coracle-pause" "$build/tests/bench/stamp" "$build/tests/bench/bench_oci" 2>/dev/null)
+  programs=$(ls "$build/runtime/cli/coracle-oci" "$build/runtime/pause/coracle-pause" "$build/tests/bench/stamp" "$build/tests/bench/bench_oci" \
+    "$build/tests/runtime/cgroup/cgroup_live_test" 2>/dev/null)
   [ -x "$build/runtime/cli/coracle-oci" ] || bail "coracle-oci is built" "$build/runtime/cli/coracle-oci is missing"
   for program in $programs; do install -D "$program" "$T/payload/build/${program#"$build"/}"; done
   strip "$T"/payload/build/runtime/*/* 2>/dev/null
@@ -83,6 +84,7 @@ part() {  # part NAME SECONDS COMMAND
 }
 for name in $parts; do
   case $name in
+    cgroup)     part cgroup 3600 '/payload/tests/oci/cgroup.sh' ;;
     validation) part validation 7200 'CORACLE_VALIDATION_JOBS=1 /payload/tests/oci/validation.sh' ;;
     podman)     part podman 7200 '/payload/tests/oci/podman.sh' ;;
     bench)      part bench 3600 '/payload/tests/bench/oci.sh' ;;
