@@ -10,84 +10,19 @@
 #include "runtime/base/text.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/oci/defaults.h"
+#include "runtime/oci/mount_options.h"
 
 namespace coracle::runtime {
 namespace {
-
-constexpr uint64_t kShared = 1 << 20, kPrivate = 1 << 18, kSlave = 1 << 19, kUnbindable = 1 << 17,
-                   kRec = 16384;  // MS_*
-
-struct Attribute {
-  uint64_t set, clear;
-};
-const std::map<std::string, Attribute>& attributes() {
-  static const std::map<std::string, Attribute> known = {
-      {"ro", {MOUNT_ATTR_RDONLY, 0}},
-      {"rw", {0, MOUNT_ATTR_RDONLY}},
-      {"nosuid", {MOUNT_ATTR_NOSUID, 0}},
-      {"suid", {0, MOUNT_ATTR_NOSUID}},
-      {"nodev", {MOUNT_ATTR_NODEV, 0}},
-      {"dev", {0, MOUNT_ATTR_NODEV}},
-      {"noexec", {MOUNT_ATTR_NOEXEC, 0}},
-      {"exec", {0, MOUNT_ATTR_NOEXEC}},
-      {"nodiratime", {MOUNT_ATTR_NODIRATIME, 0}},
-      {"diratime", {0, MOUNT_ATTR_NODIRATIME}},
-      {"nosymfollow", {MOUNT_ATTR_NOSYMFOLLOW, 0}},
-      {"symfollow", {0, MOUNT_ATTR_NOSYMFOLLOW}},
-      {"noatime", {MOUNT_ATTR_NOATIME, MOUNT_ATTR__ATIME}},
-      {"strictatime", {MOUNT_ATTR_STRICTATIME, MOUNT_ATTR__ATIME}},
-      {"relatime", {MOUNT_ATTR_RELATIME, MOUNT_ATTR__ATIME}},
-      {"norelatime", {0, 0}},
-      {"nostrictatime", {0, 0}},
-      {"atime", {0, 0}},
-  };
-  return known;
-}
-const std::map<std::string, uint64_t>& propagations() {
-  static const std::map<std::string, uint64_t> known = {
-      {"shared", kShared},         {"rshared", kShared | kRec},
-      {"slave", kSlave},           {"rslave", kSlave | kRec},
-      {"private", kPrivate},       {"rprivate", kPrivate | kRec},
-      {"unbindable", kUnbindable}, {"runbindable", kUnbindable | kRec}};
-  return known;
-}
-// Flags of the file system itself, which fsconfig takes by name.
-bool is_super_flag(const std::string& option) {
-  return option == "sync" || option == "dirsync" || option == "lazytime" || option == "mand" || option == "iversion";
-}
-bool is_ignored(const std::string& option) {
-  return option.empty() || option == "defaults" || option == "async" || option == "nolazytime" || option == "silent";
-}
 
 bool stands_beneath(const std::string& path, const std::string& dir) {
   return path == dir || path.starts_with(dir + "/");
 }
 
-// Reads one option. False: it is not one of the mount's.
-bool read_mount_option(const std::string& option, MountOptions& out) {
-  if (auto found = attributes().find(option); found != attributes().end()) {
-    out.set = (out.set & ~(found->second.clear | (found->second.clear == MOUNT_ATTR__ATIME ? MOUNT_ATTR__ATIME : 0))) |
-              found->second.set;
-    out.clear = (out.clear & ~found->second.set) | found->second.clear;
-    return true;
-  }
-  // "rro", "rnosuid", ...: the same for what is mounted beneath.
-  if (option.size() > 1 && option[0] == 'r' && propagations().find(option) == propagations().end()) {
-    auto found = attributes().find(option.substr(1));
-    if (found != attributes().end()) {
-      out.set_recursive |= found->second.set;
-      out.clear_recursive |= found->second.clear;
-      return true;
-    }
-  }
-  if (auto found = propagations().find(option); found != propagations().end()) {
-    out.propagation = found->second;
-    return true;
-  }
-  if (option != "bind" && option != "rbind") return false;
-  out.is_bind = true;
-  out.is_recursive |= option == "rbind";
-  return true;
+// The last one counts.
+void take_attribute(const oci::MountOption& option, uint64_t& set, uint64_t& clear) {
+  set = (set & ~option.clear) | option.set;
+  clear = (clear & ~option.set) | option.clear;
 }
 
 const std::string* env_value(const std::vector<std::string>& env, std::string_view name, std::string& room) {
@@ -114,18 +49,38 @@ Error explain_exec(int err, const oci::Spec& spec) {
 Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
   MountOptions out;
   out.is_bind = mount.type == "bind" || mount.source_fd;
-  for (const std::string& option : mount.options) {
-    if (is_ignored(option) || read_mount_option(option, out)) continue;
-    if (option == "tmpcopyup" || option == "idmap" || option == "ridmap")
-      return Error(Code::unsupported, "mounts: option " + quoted(option) + " of " + mount.destination);
-    size_t equals = option.find('=');
-    bool is_flag = equals == option.npos;
-    if (out.is_bind && !is_super_flag(option))
-      return Error(Code::unsupported, "mounts: option " + quoted(option) + " of " + mount.destination);
-    if (is_flag)
-      out.data.push_back({option, "", false});
-    else
-      out.data.push_back({option.substr(0, equals), option.substr(equals + 1), true});
+  for (const std::string& name : mount.options) {
+    auto option = oci::mount_option(name);
+    if (!option) {
+      size_t equals = name.find('=');
+      if (out.is_bind) return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination);
+      out.data.push_back(
+          {name.substr(0, equals), equals == name.npos ? "" : name.substr(equals + 1), equals != name.npos});
+      continue;
+    }
+    switch (option->kind) {
+      case oci::MountOptionKind::nothing:
+        break;
+      case oci::MountOptionKind::bind:
+        out.is_bind = true;
+        out.is_recursive |= option->is_recursive;
+        break;
+      case oci::MountOptionKind::attribute:
+        take_attribute(*option, out.set, out.clear);
+        break;
+      case oci::MountOptionKind::recursive_attribute:
+        take_attribute(*option, out.set_recursive, out.clear_recursive);
+        break;
+      case oci::MountOptionKind::propagation:
+        out.propagation = option->set;
+        break;
+      case oci::MountOptionKind::super_flag:
+        out.data.push_back({name, "", false});
+        break;
+      case oci::MountOptionKind::copy_up:
+      case oci::MountOptionKind::id_mapped:
+        return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination);
+    }
   }
   if (out.is_bind) out.data.clear();  // they belong to a file system that is mounted already
   return out;

@@ -13,6 +13,7 @@
 #include "runtime/container/seccomp_newest.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
 
 namespace coracle::runtime {
 namespace {
@@ -218,13 +219,19 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
   return out;
 }
 
-SeccompLibrary seccomp_library() {
+SeccompFacts seccomp_facts() {
   const scmp_version* version = ::seccomp_version();
-  SeccompLibrary out;
+  SeccompFacts out;
   out.version =
       std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->micro);
   for (const std::string& name : oci::seccomp_architecture_names())
     if (architecture_of(name)) out.architectures.push_back(name);
+  for (auto [name, flags] : {std::pair("SECCOMP_FILTER_FLAG_TSYNC", SECCOMP_FILTER_FLAG_TSYNC),
+                             std::pair("SECCOMP_FILTER_FLAG_LOG", SECCOMP_FILTER_FLAG_LOG),
+                             std::pair("SECCOMP_FILTER_FLAG_SPEC_ALLOW", SECCOMP_FILTER_FLAG_SPEC_ALLOW),
+                             std::pair("SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV",
+                                       SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)})
+    if (sys::takes_seccomp_flags(uint32_t(flags))) out.flags.emplace_back(name);
   return out;
 }
 

@@ -47,11 +47,12 @@ class SeccompCache {
 // Without any cache. Errors: invalid, with the field.
 Result<SeccompProgram> compile_seccomp(const json::value& profile, uint64_t capabilities);
 
-// What libseccomp says of itself, for `features`.
-struct SeccompLibrary {
-  std::string version;                     // "2.5.4"
+// What libseccomp and the running kernel say of themselves, for `features`.
+struct SeccompFacts {
+  std::string version;                     // libseccomp's, "2.5.4"
   std::vector<std::string> architectures;  // that it knows, as SCMP_ARCH_X86_64
+  std::vector<std::string> flags;          // that the kernel takes, as SECCOMP_FILTER_FLAG_LOG
 };
-SeccompLibrary seccomp_library();
+SeccompFacts seccomp_facts();
 
 }  // namespace coracle::runtime

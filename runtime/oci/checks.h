@@ -24,6 +24,11 @@ bool is_number_list(std::string_view text);  // "0-3,7" as cpuset(7) has it; "" 
 bool climbs(std::string_view path);          // holds ".."
 bool is_bind(const Mount& mount);            // by its options, whatever its type says
 
+// What the checks know by name, for `features`.
+const std::vector<std::string>& namespace_names();
+std::vector<std::string> memory_policy_modes();
+const std::vector<std::string>& memory_policy_flags();
+
 // validate.cc
 Result<void> check_version(const Spec& spec);
 Result<void> check_names(const Spec& spec);  // hostname, domainname

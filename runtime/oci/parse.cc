@@ -308,12 +308,7 @@ Spec read_spec(const Field& in) {
   in.at("domainname").read(out.domainname);
   in.at("mounts").each_object([&](const Field& item) { out.mounts.push_back(read_mount(item)); });
   Field hooks = in.object("hooks");
-  out.hooks.prestart = read_hooks(hooks.at("prestart"));
-  out.hooks.create_runtime = read_hooks(hooks.at("createRuntime"));
-  out.hooks.create_container = read_hooks(hooks.at("createContainer"));
-  out.hooks.start_container = read_hooks(hooks.at("startContainer"));
-  out.hooks.poststart = read_hooks(hooks.at("poststart"));
-  out.hooks.poststop = read_hooks(hooks.at("poststop"));
+  for (const HookKind& kind : kHookKinds) out.hooks.*kind.list = read_hooks(hooks.at(kind.name));
   out.linux_ = read_linux(in.object("linux"));
   in.at("annotations").read(out.annotations);
   return out;

@@ -154,6 +154,17 @@ struct Hook {
 struct Hooks {
   std::vector<Hook> prestart, create_runtime, create_container, start_container, poststart, poststop;
 };
+struct HookKind {
+  const char* name;  // in config.json
+  std::vector<Hook> Hooks::*list;
+};
+inline constexpr HookKind kHookKinds[] = {  // in the order in which they run
+    {"prestart", &Hooks::prestart},
+    {"createRuntime", &Hooks::create_runtime},
+    {"createContainer", &Hooks::create_container},
+    {"startContainer", &Hooks::start_container},
+    {"poststart", &Hooks::poststart},
+    {"poststop", &Hooks::poststop}};
 
 struct TimeOffset {
   int64_t secs = 0;

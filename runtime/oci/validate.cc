@@ -89,12 +89,8 @@ Result<void> check_names(const Spec& spec) {
 }
 
 Result<void> check_hooks(const Spec& spec) {
-  TRY(check_hook_list(spec.hooks.prestart, "hooks.prestart"));
-  TRY(check_hook_list(spec.hooks.create_runtime, "hooks.createRuntime"));
-  TRY(check_hook_list(spec.hooks.create_container, "hooks.createContainer"));
-  TRY(check_hook_list(spec.hooks.start_container, "hooks.startContainer"));
-  TRY(check_hook_list(spec.hooks.poststart, "hooks.poststart"));
-  TRY(check_hook_list(spec.hooks.poststop, "hooks.poststop"));
+  for (const HookKind& kind : kHookKinds)
+    TRY(check_hook_list(spec.hooks.*kind.list, std::string("hooks.") + kind.name));
   return {};
 }
 

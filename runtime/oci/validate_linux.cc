@@ -19,6 +19,17 @@ constexpr int64_t kMajorMax = 0xfff, kMinorMax = 0xfffff;
 constexpr uint32_t kFileType = 0170000;  // others hand the type of the file with its mode
 constexpr uint32_t kNanosecondsPerSecond = 1000000000;
 
+enum class PolicyNodes : uint8_t { none, any, some };
+const std::map<std::string, PolicyNodes> kPolicyModes = {
+    {"MPOL_DEFAULT", PolicyNodes::none},       {"MPOL_LOCAL", PolicyNodes::none},
+    {"MPOL_PREFERRED", PolicyNodes::any},      {"MPOL_BIND", PolicyNodes::some},
+    {"MPOL_INTERLEAVE", PolicyNodes::some},    {"MPOL_WEIGHTED_INTERLEAVE", PolicyNodes::some},
+    {"MPOL_PREFERRED_MANY", PolicyNodes::some}};
+
+bool holds(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
 bool stands_beneath(const std::string& path, std::string_view dir) {
   return path == dir || (path.starts_with(dir) && path[dir.size()] == '/');
 }
@@ -80,6 +91,21 @@ Result<void> check_device(const Device& device, const std::string& where) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& namespace_names() {
+  static const std::vector<std::string> names = {"cgroup", "ipc", "mount", "network", "pid", "time", "user", "uts"};
+  return names;
+}
+std::vector<std::string> memory_policy_modes() {
+  std::vector<std::string> out;
+  for (const auto& [mode, nodes] : kPolicyModes) out.push_back(mode);
+  return out;
+}
+const std::vector<std::string>& memory_policy_flags() {
+  static const std::vector<std::string> flags = {"MPOL_F_NUMA_BALANCING", "MPOL_F_RELATIVE_NODES",
+                                                 "MPOL_F_STATIC_NODES"};
+  return flags;
+}
 
 bool is_bind(const Mount& mount) {
   return mount.type == "bind" || mount.source_fd ||
@@ -151,10 +177,9 @@ Result<void> check_propagation(const Spec& spec) {
 }
 
 Result<void> check_namespaces(const Spec& spec) {
-  static const std::set<std::string> known = {"pid", "network", "mount", "ipc", "uts", "user", "cgroup", "time"};
   std::set<std::string> seen;
   for (const Namespace& ns : spec.linux_.namespaces) {
-    if (!known.count(ns.type)) return bad("linux.namespaces: unknown type " + quoted(ns.type));
+    if (!holds(namespace_names(), ns.type)) return bad("linux.namespaces: unknown type " + quoted(ns.type));
     if (!seen.insert(ns.type).second) return bad("linux.namespaces: " + ns.type + " stands twice");
     if (!ns.path.empty() && !is_absolute(ns.path))
       return bad("linux.namespaces: path " + quoted(ns.path) + " of " + ns.type + " is not absolute");
@@ -216,25 +241,19 @@ Result<void> check_personality(const Spec& spec) {
 }
 
 Result<void> check_memory_policy(const Spec& spec) {
-  enum class Nodes { none, any, some };
-  static const std::map<std::string, Nodes> modes = {
-      {"MPOL_DEFAULT", Nodes::none},       {"MPOL_LOCAL", Nodes::none},      {"MPOL_PREFERRED", Nodes::any},
-      {"MPOL_BIND", Nodes::some},          {"MPOL_INTERLEAVE", Nodes::some}, {"MPOL_WEIGHTED_INTERLEAVE", Nodes::some},
-      {"MPOL_PREFERRED_MANY", Nodes::some}};
-  static const std::set<std::string> flags = {"MPOL_F_NUMA_BALANCING", "MPOL_F_RELATIVE_NODES", "MPOL_F_STATIC_NODES"};
   if (!spec.linux_.memory_policy) return {};
   const MemoryPolicy& policy = *spec.linux_.memory_policy;
-  auto mode = modes.find(policy.mode);
-  if (mode == modes.end()) return bad("linux.memoryPolicy.mode: unknown " + quoted(policy.mode));
+  auto mode = kPolicyModes.find(policy.mode);
+  if (mode == kPolicyModes.end()) return bad("linux.memoryPolicy.mode: unknown " + quoted(policy.mode));
   if (!is_number_list(policy.nodes))
     return bad("linux.memoryPolicy.nodes: " + quoted(policy.nodes) + " is no list of memory nodes");
-  if (mode->second == Nodes::none && !policy.nodes.empty())
+  if (mode->second == PolicyNodes::none && !policy.nodes.empty())
     return bad("linux.memoryPolicy.nodes: " + policy.mode + " takes none");
-  if (mode->second == Nodes::some && policy.nodes.empty())
+  if (mode->second == PolicyNodes::some && policy.nodes.empty())
     return bad("linux.memoryPolicy.nodes: " + policy.mode + " needs one at least");
   std::set<std::string> given(policy.flags.begin(), policy.flags.end());
   for (const std::string& flag : given)
-    if (!flags.count(flag)) return bad("linux.memoryPolicy.flags: unknown " + quoted(flag));
+    if (!holds(memory_policy_flags(), flag)) return bad("linux.memoryPolicy.flags: unknown " + quoted(flag));
   if (given.count("MPOL_F_RELATIVE_NODES") && given.count("MPOL_F_STATIC_NODES"))
     return bad("linux.memoryPolicy.flags: nodes cannot be both relative and static");
   return {};

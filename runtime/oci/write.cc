@@ -281,12 +281,7 @@ json::object write_hook(const Hook& in) {
 
 json::object write_hooks(const Hooks& in) {
   json::object out;
-  put(out, "prestart", in.prestart, write_hook);
-  put(out, "createRuntime", in.create_runtime, write_hook);
-  put(out, "createContainer", in.create_container, write_hook);
-  put(out, "startContainer", in.start_container, write_hook);
-  put(out, "poststart", in.poststart, write_hook);
-  put(out, "poststop", in.poststop, write_hook);
+  for (const HookKind& kind : kHookKinds) put(out, kind.name, in.*kind.list, write_hook);
   return out;
 }
 

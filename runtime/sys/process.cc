@@ -201,6 +201,11 @@ Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t fla
   return {};
 }
 
+bool takes_seccomp_flags(uint32_t flags) {
+  // Flags are looked at before the program, of which there is none.
+  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, nullptr) < 0 && errno == EFAULT;
+}
+
 Result<int> own_oom_score() {
   std::string text = TRY(read_file("/proc/self/oom_score_adj"));
   auto value = parse_number<int>(trim(text));

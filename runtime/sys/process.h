@@ -58,6 +58,7 @@ uint32_t own_uid();
 Result<void> die_with_parent(int parent);         // SIGKILL when the thread that made us ends. Errors: not_found, it has
 Result<void> keep_capabilities(uint64_t wanted);  // these of those it has, and none can be gained by executing
 Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t flags);  // after keep_capabilities
+bool takes_seccomp_flags(uint32_t flags);  // whether this kernel knows them, SECCOMP_FILTER_FLAG_*; changes nothing
 Result<int> own_oom_score();  // /proc/self/oom_score_adj
 Result<void> set_own_oom_score(int score);
 std::string boot_id();        // changes with every boot

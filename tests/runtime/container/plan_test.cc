@@ -38,6 +38,13 @@ TEST(Plan, sorts_mount_options) {
   EXPECT_EQ(tmpfs.data[0].key + "=" + tmpfs.data[0].value, "size=1m");
   EXPECT_FALSE(tmpfs.data[3].has_value);
   EXPECT_FALSE(parse_mount_options(mount("bind", {"bind", "wobble"})).ok());
+  MountOptions back = *parse_mount_options(mount("bind", {"rbind", "rro", "rrw", "noatime", "relatime"}));
+  EXPECT_EQ(back.set_recursive, 0u);
+  EXPECT_EQ(back.clear_recursive, uint64_t(MOUNT_ATTR_RDONLY));
+  EXPECT_EQ(back.set, 0u);
+  EXPECT_EQ(back.clear, uint64_t(MOUNT_ATTR__ATIME));
+  EXPECT_EQ(parse_mount_options(mount("tmpfs", {"sync", "async", "loud", "noiversion", "defaults"}))->data.size(), 2u);
+  EXPECT_TRUE(parse_mount_options(mount("none", {"sync", "bind", "async"}))->data.empty());
   EXPECT_FALSE(parse_mount_options(mount("tmpfs", {"tmpcopyup"})).ok());
 }
 

@@ -398,11 +398,16 @@ TEST(Seccomp, cache_finds_what_it_made) {
   EXPECT_EQ(::rmdir(directory), 0);
 }
 
-TEST(Seccomp, library_says_what_it_knows) {
-  SeccompLibrary library = seccomp_library();
-  EXPECT_TRUE(library.version.starts_with("2.")) << library.version;
+TEST(Seccomp, library_and_kernel_say_what_they_know) {
+  auto holds = [](const std::vector<std::string>& list, const char* name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  SeccompFacts facts = seccomp_facts();
+  EXPECT_TRUE(facts.version.starts_with("2.")) << facts.version;
   for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"})
-    EXPECT_NE(std::find(library.architectures.begin(), library.architectures.end(), name), library.architectures.end());
+    EXPECT_TRUE(holds(facts.architectures, name)) << name;
+  // Of every kernel that this house runs on.
+  for (const std::string& name : oci::seccomp_flag_names()) EXPECT_TRUE(holds(facts.flags, name.c_str())) << name;
 }
 
 }  // namespace

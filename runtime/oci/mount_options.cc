@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// See mount_options.h.
+#include "runtime/oci/mount_options.h"
+
+#include <linux/mount.h>
+
+#include <map>
+
+namespace coracle::oci {
+namespace {
+
+using Kind = MountOptionKind;
+
+constexpr uint64_t kUnbindable = 1 << 17, kPrivate = 1 << 18, kSlave = 1 << 19, kShared = 1 << 20,
+                   kRec = 16384;  // MS_*
+
+std::map<std::string, MountOption> attributes() {
+  auto set = [](uint64_t flag) { return MountOption{Kind::attribute, flag, 0, false}; };
+  auto clear = [](uint64_t flag) { return MountOption{Kind::attribute, 0, flag, false}; };
+  // Times of access are one of several, not a flag each.
+  auto atime = [](uint64_t one) { return MountOption{Kind::attribute, one, MOUNT_ATTR__ATIME, false}; };
+  return {{"ro", set(MOUNT_ATTR_RDONLY)},
+          {"rw", clear(MOUNT_ATTR_RDONLY)},
+          {"nosuid", set(MOUNT_ATTR_NOSUID)},
+          {"suid", clear(MOUNT_ATTR_NOSUID)},
+          {"nodev", set(MOUNT_ATTR_NODEV)},
+          {"dev", clear(MOUNT_ATTR_NODEV)},
+          {"noexec", set(MOUNT_ATTR_NOEXEC)},
+          {"exec", clear(MOUNT_ATTR_NOEXEC)},
+          {"nodiratime", set(MOUNT_ATTR_NODIRATIME)},
+          {"diratime", clear(MOUNT_ATTR_NODIRATIME)},
+          {"nosymfollow", set(MOUNT_ATTR_NOSYMFOLLOW)},
+          {"symfollow", clear(MOUNT_ATTR_NOSYMFOLLOW)},
+          {"noatime", atime(MOUNT_ATTR_NOATIME)},
+          {"strictatime", atime(MOUNT_ATTR_STRICTATIME)},
+          {"relatime", atime(MOUNT_ATTR_RELATIME)},
+          {"norelatime", set(0)},
+          {"nostrictatime", set(0)},
+          {"atime", set(0)}};
+}
+
+std::map<std::string, MountOption> build() {
+  std::map<std::string, MountOption> out;
+  for (const auto& [name, option] : attributes()) {
+    out[name] = option;
+    out["r" + name] = {Kind::recursive_attribute, option.set, option.clear, true};
+  }
+  for (auto [name, flag] : {std::pair("shared", kShared), std::pair("slave", kSlave), std::pair("private", kPrivate),
+                            std::pair("unbindable", kUnbindable)}) {
+    out[name] = {Kind::propagation, flag, 0, false};
+    out[std::string("r") + name] = {Kind::propagation, flag | kRec, 0, true};
+  }
+  for (const char* name : {"sync", "async", "dirsync", "lazytime", "nolazytime", "mand", "nomand"})
+    out[name] = {Kind::super_flag, 0, 0, false};
+  for (const char* name : {"defaults", "silent", "loud", "noiversion"}) out[name] = {};
+  out["bind"] = {Kind::bind, 0, 0, false};
+  out["rbind"] = {Kind::bind, 0, 0, true};
+  out["tmpcopyup"] = {Kind::copy_up, 0, 0, false};
+  out["idmap"] = {Kind::id_mapped, 0, 0, false};
+  out["ridmap"] = {Kind::id_mapped, 0, 0, true};
+  return out;
+}
+
+const std::map<std::string, MountOption>& table() {
+  static const std::map<std::string, MountOption> all = build();
+  return all;
+}
+
+}  // namespace
+
+std::optional<MountOption> mount_option(const std::string& name) {
+  if (name.empty()) return MountOption{};
+  auto found = table().find(name);
+  if (found == table().end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<std::string> mount_option_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, option] : table()) out.push_back(name);
+  return out;
+}
+
+}  // namespace coracle::oci

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of mount options.
+#include "runtime/oci/mount_options.h"
+
+#include <gtest/gtest.h>
+#include <linux/mount.h>
+
+#include <algorithm>
+
+namespace coracle::oci {
+namespace {
+
+TEST(OciMountOptions, know_what_the_specification_asks_for) {
+  // Table "Linux mount options", but for "remount", of which nothing is left to do where every mount is new, and
+  // "iversion", which only a file system can grant.
+  for (const char* name : {"async",        "atime",       "bind",        "defaults",       "dev",
+                           "diratime",     "dirsync",     "exec",        "lazytime",       "loud",
+                           "mand",         "noatime",     "nodev",       "nodiratime",     "noexec",
+                           "noiversion",   "nolazytime",  "nomand",      "norelatime",     "nostrictatime",
+                           "nosuid",       "nosymfollow", "private",     "ratime",         "rbind",
+                           "rdev",         "rdiratime",   "relatime",    "rexec",          "rnoatime",
+                           "rnodiratime",  "rnoexec",     "rnorelatime", "rnostrictatime", "rnosuid",
+                           "rnosymfollow", "ro",          "rprivate",    "rrelatime",      "rro",
+                           "rrw",          "rshared",     "rslave",      "rstrictatime",   "rsuid",
+                           "rsymfollow",   "runbindable", "rw",          "shared",         "silent",
+                           "slave",        "strictatime", "suid",        "symfollow",      "sync",
+                           "tmpcopyup",    "unbindable",  "idmap",       "ridmap"})
+    EXPECT_TRUE(mount_option(name)) << name;
+  for (const char* name : {"size=5", "mode=755", "acl", "remount", "iversion", "rsync", "rbin", "r"})
+    EXPECT_FALSE(mount_option(name)) << name;
+  auto names = mount_option_names();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  for (const std::string& name : names) EXPECT_TRUE(mount_option(name)) << name;
+}
+
+TEST(OciMountOptions, mean_what_they_say) {
+  EXPECT_EQ(mount_option("ro")->set, uint64_t(MOUNT_ATTR_RDONLY));
+  EXPECT_EQ(mount_option("rrw")->clear, uint64_t(MOUNT_ATTR_RDONLY));
+  EXPECT_EQ(mount_option("rrw")->kind, MountOptionKind::recursive_attribute);
+  EXPECT_EQ(mount_option("relatime")->kind, MountOptionKind::attribute);  // not a recursive "elatime"
+  EXPECT_EQ(mount_option("rnoatime")->clear, uint64_t(MOUNT_ATTR__ATIME));
+  EXPECT_EQ(mount_option("rslave")->set, uint64_t(1 << 19 | 16384));
+  EXPECT_TRUE(mount_option("rbind")->is_recursive);
+  EXPECT_FALSE(mount_option("idmap")->is_recursive);
+}
+
+}  // namespace
+}  // namespace coracle::oci
