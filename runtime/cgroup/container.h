@@ -55,7 +55,8 @@ class Container {
   Container() = default;  // of no cgroup
   // True when make() needs the process: systemd makes no scope without one.
   static bool needs_process(Manager manager) { return manager == Manager::systemd; }
-  // Makes it and sets its limits; with `pid`, the process stands in it afterwards. On failure nothing stays. An
+  // Makes it and sets its limits; with `pid`, the process stands in it afterwards. On failure nothing stays, and a process
+  // that systemd was given is killed with its scope. An
   // unprivileged caller to whom nothing was delegated gets none, unless limits or a path were asked for.
   // Errors: conflict, processes are in it already; invalid and unsupported with the field of config.json; forbidden.
   static Result<Container> make(const Caller& caller, const Wanted& wanted, int pid);
@@ -79,8 +80,9 @@ class Container {
   Result<void> give_to(uint32_t uid, uint32_t gid) const;
 
   // Where another process of the container is to be born: `inside` of it ("" = itself). A container that has made
-  // cgroups of its own (systemd) holds no process at its top: then where its first process `init` stands.
-  // Errors: not_found; invalid, `inside` leads out.
+  // cgroups of its own (systemd) holds no process at its top: then where its first process `init` stands. clone3
+  // says EACCES to a user who does not own what both stand in (a login and the user's own systemd): then attach().
+  // Errors: not_found; conflict, `init` stands elsewhere.
   Result<Fd> directory_for(const std::string& inside, int init) const;
   // Moves a process that is there to where directory_for() says, by systemd where the kernel does not let us.
   Result<void> attach(int pid, const std::string& inside, int init) const;

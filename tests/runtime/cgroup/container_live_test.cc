@@ -566,6 +566,21 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
   EXPECT_EQ(read(made, "memory.max"), "134217728");
   EXPECT_EQ(told(made, "MemoryMax"), "134217728");
   EXPECT_EQ(read(made, "pids.max"), "0");
+  // … and does so when it is told to look at its units again: all stays, to the percent of a processor it keeps books
+  // in.
+  if (caller_.is_privileged) {
+    ASSERT_TRUE(made.filter_devices({{.allow = true, .type = 'c', .major = 1, .minor = 3, .write = false}}));
+    ASSERT_EQ(std::system("systemctl daemon-reload && systemctl set-property --runtime system.slice CPUWeight=101 && "
+                          "systemctl set-property --runtime system.slice CPUWeight=100"),
+              0);
+    EXPECT_EQ(read(made, "memory.max"), "134217728");
+    EXPECT_EQ(read(made, "cpu.weight"), "59");
+    EXPECT_TRUE(read(made, "cpu.max") == "12345 100000" || read(made, "cpu.max") == "13000 100000")
+        << read(made, "cpu.max");
+    EXPECT_EQ(read(made, "cpuset.cpus"), "0");
+    EXPECT_LE(read(made, "pids.max"), "1");
+    EXPECT_EQ(open_null_in(made, O_RDWR), EPERM);
+  }
 
   Child second;
   EXPECT_EQ(Container::make(caller_, in, second.pid()).error().code(), Code::conflict);  // the name is in use
