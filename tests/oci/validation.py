@@ -52,7 +52,7 @@ def lines_of(status, out, err):
             if error and number == 0:
                 add("error: " + without_chance(error[1].split("\\n")[0]), False)
     if plans and sum(plans) != number:
-        add(f"as many lines as planned", False)
+        add("as many lines as planned", False)
     if status != 0:
         last = without_chance(err.strip().splitlines()[-1]) if err.strip() else ""
         if re.match(r"Refer to: ", last):
@@ -153,17 +153,18 @@ def main():
                     results[name] = again
         return results
 
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        answers = dict(zip(programs, pool.map(run_all, programs)))
-
+    answers = {}
     print("# program: runtime: what it said")
-    for program, results in answers.items():
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    for program, results in zip(programs, pool.map(run_all, programs)):
+        answers[program] = results
         for name, (said, err, seconds) in results.items():
             bad = failed(said)
             good = len(said) - len(bad)
             print(f"# {program}: {name}: " + (f"ok ({seconds:.1f} s)" if not bad else f"failed {len(bad)} of {good + len(bad)}: " + "; ".join(bad)))
             if bad and name == OURS and err.strip():
                 print(f"#   | {err.strip().splitlines()[-1][:300]}")
+        sys.stdout.flush()
     for name in runtimes:
         whole = sum(1 for results in answers.values() if not failed(results[name][0]))
         print(f"measured: {name} passes {whole} of {len(programs)} programs ({options.where})")

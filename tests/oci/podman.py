@@ -1,0 +1,742 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same podman commands with crun and with coracle-oci: what they end with and what they print has to be the same.
+
+  podman.py --work DIRECTORY --cgroups v1|v2 [--rootless USER] [--jobs N] [--only PATTERN] crun=COMMAND coracle-oci=COMMAND
+
+Each scenario runs once with each runtime and notes what it sees, without names, numbers and times that chance made. Printed is
+a TAP line per scenario: equal, or what differs. What crun itself does not do on this machine (it notes something else than the
+scenario expects) is skipped, with what it did: there is nothing to be compared. CONTAINERS_CONF says how podman is set up.
+"""
+import argparse
+import concurrent.futures
+import fcntl
+import fnmatch
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+PATIENCE = int(os.environ.get("CORACLE_PATIENCE", "1"))
+COMMAND_SECONDS = 40 * PATIENCE
+PEER, OURS = "crun", "coracle-oci"
+
+
+class Hangs(Exception):
+    """A command that does not end; what would come after it in the scenario is not tried."""
+
+
+class Ran:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out.strip(), err.strip()
+
+
+class Engine:
+    """podman with one runtime, for one scenario."""
+
+    def __init__(self, options, runtime, command, scenario):
+        self.options, self.runtime, self.command = options, runtime, command
+        self.name = f"{scenario}-{runtime.replace('coracle-oci', 'ours')}"
+        self.work = f"{options.work}/{self.name}"
+        os.makedirs(self.work, exist_ok=True)
+        if options.rootless:
+            os.chmod(self.work, 0o777)
+        self.notes, self.unexpected, self.log = {}, [], []
+
+    def argv(self, arguments):
+        return [*self.options.prefix, "podman", "--runtime", self.command, *arguments]
+
+    def __call__(self, *arguments, stdin=None, seconds=None):
+        """Runs a podman command to its end."""
+        arguments = [str(each) for each in arguments]
+        process = subprocess.Popen(self.argv(arguments), stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True, cwd="/")
+        try:
+            out, err = process.communicate(stdin, timeout=(seconds * PATIENCE) if seconds else COMMAND_SECONDS)
+            ran = Ran(process.returncode, out, err)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise Hangs(f"podman {' '.join(arguments)}")
+        self.log.append(f"podman {' '.join(arguments)}: {ran.status} {ran.err[-300:]}")
+        return ran
+
+    def terminal(self, *arguments, typed="", rows=33, columns=101):
+        """The same on a terminal of its own, where something is typed once there is a prompt ("> ")."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir("/")
+            os.execvp(self.argv([])[0], self.argv([str(each) for each in arguments]))
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        out, end = b"", time.monotonic() + COMMAND_SECONDS
+        while time.monotonic() < end:
+            if not select.select([fd], [], [], 1)[0]:
+                continue
+            try:
+                piece = os.read(fd, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+            if typed and out.endswith(b"> "):
+                os.write(fd, typed.encode())
+                typed = ""
+        else:
+            os.kill(pid, signal.SIGKILL)
+            os.close(fd)
+            os.waitpid(pid, 0)
+            raise Hangs(f"podman {' '.join(map(str, arguments))}")
+        os.close(fd)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        text = re.sub(r"\r", "", out.decode(errors="replace"))
+        self.log.append(f"podman {' '.join(map(str, arguments))} (on a terminal): {status} {text[-300:]}")
+        return Ran(status, text, "")
+
+    def box(self, *options, script="sleep 1000", name=None):
+        """A container that stays, of the image box."""
+        ran = self("run", "-d", "--name", name or self.name, *options, "localhost/box", "sh", "-c", script)
+        self.see("it starts", ran.status, 0)
+        return name or self.name
+
+    def see(self, label, value, expected=None):
+        """Notes a value, to be the same with both; where one is expected (a value or a regular expression), crun has to have it."""
+        if isinstance(value, str):
+            value = self.plain(value)
+        while label in self.notes:
+            label += " "
+        self.notes[label] = value
+        if expected is None:
+            return
+        good = re.fullmatch(expected, value, re.S) if isinstance(expected, str) and isinstance(value, str) else value == expected
+        if not good:
+            self.unexpected.append(f"{label}: {value!r}")
+
+    def see_run(self, label, ran, status=None, out=None):
+        self.see(f"{label}: exit status", ran.status, status)
+        self.see(f"{label}: output", ran.out if ran.status == 0 or out is not None else "", out)
+
+    def plain(self, text):
+        text = text.replace(self.name, "NAME").replace(self.work, "WORK").replace(self.command, "RUNTIME").replace(self.runtime, "RUNTIME")
+        text = re.sub(r"\b[0-9a-f]{64}\b", "ID", text)
+        return re.sub(r"\b[0-9a-f]{12}\b", "ID", text)
+
+    def inspect(self, form, name=None):
+        return self("inspect", "--format", form, name or self.name).out
+
+    def until(self, what, expected, seconds=20):
+        """Waits until what() is as expected; notes nothing, returns the last answer."""
+        end = time.monotonic() + seconds * PATIENCE
+        while True:
+            value = what()
+            if value == expected or callable(expected) and expected(value) or time.monotonic() > end:
+                return value
+            time.sleep(0.1)
+
+    def clean_up(self):
+        self("pod", "rm", "-f", "-t", "0", "--ignore", self.name)
+        names = self("ps", "-a", "--filter", f"name={self.name}", "--format", "{{.Names}}").out.split()
+        if names:
+            self("rm", "-f", "-t", "0", "--ignore", *names)
+
+
+SCENARIOS = {}
+
+
+def scenario(needs="", name=None):
+    """needs: words of v2 (limits that are looked at), root, rootless, network, userns, systemd, both (also rootless)."""
+    def take(function):
+        SCENARIOS[(name or function.__name__).replace("_", "-")] = (function, set(needs.split()))
+        return function
+    return take
+
+
+def one_line(name, options, script, expected=None, needs="", status=0, user=None):
+    """A scenario of one `podman run --rm OPTIONS localhost/box sh -c SCRIPT`."""
+    def run(p):
+        p.see_run("run", p("run", "--rm", "--name", p.name, *[each.replace("WORK", p.work) for each in options.split()], "localhost/box", "sh", "-c", script),
+                  status, expected)
+    SCENARIOS[name] = (run, set(needs.split()))
+
+
+# ---- run, and what it ends with ----
+
+@scenario("both")
+def run(p):
+    p.see_run("output and status", p("run", "--rm", "--name", p.name, "localhost/box", "echo", "hi"), 0, "hi")
+    p.see_run("a status of its own", p("run", "--rm", "localhost/box", "sh", "-c", "exit 7"), 7)
+    p.see_run("no such program", p("run", "--rm", "localhost/box", "/no/such"), 127)
+    p.see_run("not a program", p("run", "--rm", "localhost/box", "/etc/passwd"), 126)
+    p.see_run("no such working directory", p("run", "--rm", "--workdir", "/etc/passwd", "localhost/box", "true"))
+    p.see_run("standard input", p("run", "--rm", "-i", "localhost/box", "cat", stdin="one\ntwo\n"), 0, "one\ntwo")
+    both = p("run", "--rm", "localhost/box", "sh", "-c", "echo out; echo err >&2")
+    p.see("standard error", (both.out, both.err), ("out", "err"))
+    p.see_run("killed by a signal", p("run", "--rm", "--init", "localhost/box", "sh", "-c", "kill -9 $$"), 137)
+    p.see("gone after --rm", p("container", "exists", p.name).status, 1)
+
+
+@scenario("both")
+def terminal(p):
+    ran = p.terminal("run", "-it", "--rm", "--name", p.name, "localhost/box", "sh", "-c", "tty; stty size; printf '> '; read x; echo got $x; ls -l /proc/self/fd/0 | grep -o '/dev.*'; exit 3", typed="word\n")
+    p.see_run("run -it", ran, 3, r"/dev/(pts/0|console)\n33 101\n> word\ngot word\n.*")
+    p.box("-t", script="stty size >/tmp/size; sleep 1000")
+    p.see_run("exec -it", p.terminal("exec", "-it", p.name, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do s=$(stty size 2>/dev/null) && break; sleep 0.3; done; echo $s; printf '> '; read x; echo got $x; exit 4", typed="word\n"),
+              4, r"33 101\n> word\ngot word")
+
+
+@scenario("both")
+def exec(p):
+    p.box("--env", "A=1", "--workdir", "/tmp")
+    p.see_run("plain", p("exec", p.name, "sh", "-c", "pwd; echo $A; id; cat /proc/self/attr/current 2>/dev/null; grep -E '^(Cap|Seccomp:|NoNewPrivs)' /proc/self/status"), 0, r"/tmp\n1\nuid=0.*")
+    p.see_run("status", p("exec", p.name, "sh", "-c", "exit 9"), 9)
+    p.see_run("--user by name", p("exec", "--user", "alice", p.name, "id"), 0, r"uid=1001\(alice\) gid=1001\(alice\) groups=.*")
+    p.see_run("--user by number", p("exec", "--user", "1234:5678", p.name, "sh", "-c", "id; grep Cap /proc/self/status"), 0, r"uid=1234 gid=5678.*")
+    p.see_run("--env", p("exec", "--env", "A=2", "--env", "B=3 4", p.name, "sh", "-c", "echo $A $B"), 0, "2 3 4")
+    p.see_run("--workdir", p("exec", "--workdir", "/etc", p.name, "pwd"), 0, "/etc")
+    p.see_run("--workdir that is not there", p("exec", "--workdir", "/nowhere", p.name, "pwd"))
+    p.see_run("--privileged", p("exec", "--privileged", p.name, "grep", "CapEff", "/proc/self/status"), 0)
+    p.see_run("no such program", p("exec", p.name, "/no/such"), 127)
+    p.see_run("not a program", p("exec", p.name, "/etc/passwd"), 126)
+    p.see_run("-i", p("exec", "-i", p.name, "cat", stdin="in\n"), 0, "in")
+    p.see("-d", p("exec", "-d", p.name, "sh", "-c", "echo done >/tmp/done").status, 0)
+    p.see("-d has run", p.until(lambda: p("exec", p.name, "cat", "/tmp/done").out, "done"), "done")
+    p.see_run("its namespaces are the container's", p("exec", p.name, "sh", "-c", "for n in ipc mnt net pid uts cgroup user; do [ $(readlink /proc/1/ns/$n) = $(readlink /proc/self/ns/$n) ] || echo $n differs; done"), 0, "")
+    p.see_run("in the container's cgroup", p("exec", p.name, "sh", "-c", "cmp /proc/1/cgroup /proc/self/cgroup && echo same"))
+    p("kill", p.name)
+    p.see_run("in one that has ended", p("exec", p.name, "true"), 255)
+
+
+@scenario("both")
+def stop(p):
+    p.box(script="trap 'echo ended; exit 5' TERM; while :; do sleep 0.1; done")
+    p.see("asked to end", p("stop", "-t", "20", p.name).status, 0)
+    p.see("its own status", p.inspect("{{.State.ExitCode}} {{.State.Status}}"), r"5 (exited|stopped)")
+    p.see_run("it was told", p("logs", p.name), 0, "ended")
+    deaf = p.box(script="trap '' TERM; while :; do sleep 1; done", name=p.name + "-deaf")
+    p.see("does not hear", p("stop", "-t", "1", deaf).status, 0)
+    p.see("killed", p.inspect("{{.State.ExitCode}} {{.State.Status}}", deaf), r"137 (exited|stopped)")
+    quits = p.box("--stop-signal", "USR1", script="trap 'exit 6' USR1; while :; do sleep 0.1; done", name=p.name + "-usr1")
+    p.see("--stop-signal", (p("stop", quits).status, p.inspect("{{.State.ExitCode}}", quits)), (0, "6"))
+
+
+@scenario("both")
+def kill(p):
+    p.box(script="trap 'echo usr1' USR1; echo ready; while :; do sleep 0.1; done")
+    p.until(lambda: p("logs", p.name).out, "ready")
+    p.see("USR1", p("kill", "-s", "USR1", p.name).status, 0)
+    p.see("heard", p.until(lambda: p("logs", p.name).out, "ready\nusr1"), "ready\nusr1")
+    p.see("KILL", p("kill", p.name).status, 0)
+    p.see("status", p("wait", p.name).out, "137")
+    p.see("one that has ended", p("kill", p.name).status != 0, True)
+    p.see("a signal that is none", p("kill", "-s", "NONE", p.name).status != 0, True)
+
+
+@scenario("both")
+def pause(p):
+    p.box(script="i=0; while :; do i=$((i + 1)); echo $i >/tmp/n; sleep 0.05; done")
+    p.see("pause", p("pause", p.name).status, 0)
+    p.see("state", p.inspect("{{.State.Status}}"), "paused")
+    p.see("exec into it", p("exec", p.name, "true").status != 0, True)
+    p.see("twice", p("pause", p.name).status != 0, True)
+    p.see("unpause", p("unpause", p.name).status, 0)
+    p.see("goes on", p.inspect("{{.State.Status}}"), "running")
+    first = p("exec", p.name, "cat", "/tmp/n").out
+    p.see("counts on", p.until(lambda: p("exec", p.name, "cat", "/tmp/n").out != first, True), True)
+    p("pause", p.name)
+    p.see("a paused one is removed", p("rm", "-f", "-t", "0", p.name).status, 0)
+
+
+@scenario("both")
+def top(p):
+    p.box(script="sleep 1000 & sleep 1000")
+    p.see_run("top", p("top", p.name, "user", "args"), 0, r"USER +COMMAND\nroot .*sleep 1000.*")
+    p.see("by ps", len(p("top", p.name, "-eo", "pid").out.split()), 4)
+
+
+@scenario("both v2")
+def stats(p):
+    p.box("--memory", "64m", script="sleep 1000 & sleep 1000")
+    ran = p("stats", "--no-stream", "--format", "{{.PIDs}} {{.MemUsage}}", p.name)
+    p.see("stats", ran.status, 0)
+    p.see("what", re.sub(r"[0-9.]+ *k?i?B /", "N /", ran.out), r"3 N / 67.*")
+
+
+@scenario("both")
+def logs(p):
+    p("run", "--name", p.name, "localhost/box", "sh", "-c", "for i in 1 2 3 4; do echo out $i; done; echo err >&2; printf 'no end'")
+    ran = p("logs", p.name)
+    p.see("both streams", (ran.out, ran.err), ("out 1\nout 2\nout 3\nout 4\nno end", "err"))
+    p.see_run("--tail", p("logs", "--tail", "2", p.name))
+    follow = p.box(script="for i in 1 2 3; do echo $i; sleep 0.2; done", name=p.name + "-follow")
+    p.see_run("--follow", p("logs", "-f", follow), 0, "1\n2\n3")
+
+
+@scenario("both")
+def healthcheck(p):
+    p.box("--health-cmd", "test -e /tmp/well", "--health-interval", "disable", "--health-retries", "1")
+    p.see("unhealthy", p("healthcheck", "run", p.name).status, 1)
+    p("exec", p.name, "touch", "/tmp/well")
+    p.see("healthy", p("healthcheck", "run", p.name).status, 0)
+    p.see("said so", p.inspect("{{.State.Health.Status}}") or p.inspect("{{.State.Healthcheck.Status}}"), "healthy")
+
+
+@scenario("both")
+def life(p):
+    """create, init, start, wait, restart, rename, ps, inspect, rm."""
+    p.see("create", p("create", "--name", p.name, "localhost/box", "sh", "-c", "echo $((1 + 1)); sleep 0.3; exit 4").status, 0)
+    p.see("created", p.inspect("{{.State.Status}} {{.State.Pid}}"), "created 0")
+    p.see("init", p("init", p.name).status, 0)
+    p.see("initialised", p.inspect("{{.State.Status}}"), "initialized|created")
+    p.see("has a process, that waits", p.inspect("{{.State.Pid}}") != "0", True)
+    p.see_run("start -a", p("start", "-a", p.name), 4, "2")
+    p.see("ended", p.inspect("{{.State.Status}} {{.State.ExitCode}} {{.State.Running}} {{.State.Pid}} {{.State.OOMKilled}}"), "exited 4 false 0 false")
+    p.see("again", p("start", p.name).status, 0)
+    p.see("wait", p("wait", p.name).out, "4")
+    p.see("ps", p("ps", "-a", "--filter", f"name={p.name}", "--format", "{{.State}} {{.ExitCode}}").out.lower().split()[0], "exited")
+    p.see("rm", p("rm", p.name).status, 0)
+    p.box()
+    p.see("running", p.inspect("{{.State.Status}} {{.State.Running}} {{.State.ExitCode}}"), "running true 0")
+    p.see("ps of running ones", p("ps", "--filter", f"name={p.name}", "--format", "{{.Names}} {{.State}}").out.split()[0], "NAME")
+    pid = p.inspect("{{.State.Pid}}")
+    p.see("its parent is conmon", parent_of(pid), "conmon")
+    p.see("restart", p("restart", "-t", "0", p.name).status, 0)
+    p.see("is another process", p.inspect("{{.State.Pid}}") not in ("0", pid), True)
+    p.see("a running one is not removed", p("rm", p.name).status != 0, True)
+    p.see("checkpoint", p("container", "checkpoint", p.name).status != 0)
+    p.see("rm -f", p("rm", "-f", "-t", "0", p.name).status, 0)
+    p.see("gone", p("container", "exists", p.name).status, 1)
+
+
+def parent_of(pid):
+    try:
+        parent = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1]
+        return open(f"/proc/{parent}/comm").read().strip()
+    except (OSError, IndexError):
+        return "?"
+
+
+@scenario("both")
+def attach(p):
+    p("create", "-i", "--name", p.name, "localhost/box", "sh", "-c", "read x; echo got $x; exit 8")
+    p.see_run("start -a -i", p("start", "-a", "-i", p.name, stdin="word\n"), 8, "got word")
+
+
+@scenario("both")
+def restart_policy(p):
+    p("run", "-d", "--name", p.name, "--restart", "on-failure:2", "localhost/box", "sh", "-c", "echo x; exit 1")
+    p.see("restarts", p.until(lambda: p.inspect("{{.RestartCount}} {{.State.Status}}"), "2 exited"), "2 exited")
+    p.see_run("ran three times", p("logs", p.name), 0, "x\nx\nx")
+
+
+# ---- pods ----
+
+SHOW_NAMESPACES = "for n in ipc net uts pid mnt; do readlink /proc/self/ns/$n; done"
+
+
+@scenario("both")
+def pod(p):
+    p.see("create", p("pod", "create", "--name", p.name, "--share", "ipc,net,uts,pid", "--hostname", "inside").status, 0)
+    for each in ("a", "b"):
+        p.see(f"run {each}", p("run", "-d", "--pod", p.name, "--name", f"{p.name}-{each}", "localhost/box", "sleep", "1000").status, 0)
+    a, b = ([line.split(":")[1] for line in p("exec", f"{p.name}-{each}", "sh", "-c", SHOW_NAMESPACES).out.split()] for each in "ab")
+    p.see("shared: ipc net uts pid, not mnt", [one == other for one, other in zip(a, b)], [True, True, True, True, False])
+    p.see_run("one sees the other", p("exec", f"{p.name}-a", "sh", "-c", "ps -o args | grep -c '^sleep 1000'; hostname"), 0, "2\ninside")
+    p.see("status", p("pod", "ps", "--filter", f"name={p.name}", "--format", "{{.Status}}").out, "Running")
+    p.see("pause", p("pod", "pause", p.name).status, 0)
+    p.see("unpause", p("pod", "unpause", p.name).status, 0)
+    p.see("stop", p("pod", "stop", "-t", "1", p.name).status, 0)
+    p.see("stopped", p("pod", "ps", "--filter", f"name={p.name}", "--format", "{{.Status}}").out, "Exited")
+    p.see("start", p("pod", "start", p.name).status, 0)
+    p.see_run("runs again", p("exec", f"{p.name}-b", "hostname"), 0, "inside")
+    p.see("rm -f", p("pod", "rm", "-f", "-t", "0", p.name).status, 0)
+
+
+@scenario("both")
+def kube(p):
+    path = f"{p.work}/pod.yaml"
+    with open(path, "w") as file:
+        file.write(f"""apiVersion: v1
+kind: Pod
+metadata: {{name: {p.name}}}
+spec:
+  hostname: web
+  restartPolicy: Never
+  containers:
+  - name: one
+    image: localhost/box:latest
+    imagePullPolicy: Never
+    command: [sh, -c, 'hostname; id -u; touch /x 2>/dev/null || echo read-only; grep NoNewPrivs /proc/self/status; echo "$WORD"; sleep 1000']
+    env: [{{name: WORD, value: from kube}}]
+    securityContext: {{runAsUser: 1001, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}}}
+    volumeMounts: [{{name: shared, mountPath: /shared}}]
+  - name: two
+    image: localhost/box:latest
+    imagePullPolicy: Never
+    command: [sleep, '1000']
+    volumeMounts: [{{name: shared, mountPath: /shared}}]
+  volumes: [{{name: shared, emptyDir: {{}}}}]
+""")
+    p.see("play", p("kube", "play", *(["--network", "none"] if p.options.cgroups == "v1" else []), path).status, 0)
+    p.see("runs", p.until(lambda: p("logs", f"{p.name}-one").out.count("\n"), 4))
+    p.see_run("says", p("logs", f"{p.name}-one"), 0, r"web\n1001\nread-only\nNoNewPrivs:\s1\nfrom kube")
+    p.see_run("the other runs too", p("exec", f"{p.name}-two", "sh", "-c", "echo here >/shared/f; cat /shared/f"), 0, "here")
+    p.see("down", p("kube", "down", path).status, 0)
+    p.see("gone", p("pod", "exists", p.name).status, 1)
+
+
+# ---- limits ----
+
+def limits(options, files, expected, name, extra=""):
+    script = f"{extra}cd /sys/fs/cgroup; for f in {files}; do echo $f=$(cat $f); done"
+    one_line(name, options, script, expected, needs="both v2")
+
+
+limits("--memory 64m --memory-swap 64m", "memory.max memory.swap.max", "memory.max=67108864\nmemory.swap.max=0", "memory-64m")
+limits("--memory 64m --memory-swap 128m --memory-reservation 32m", "memory.max memory.swap.max memory.low", "memory.max=67108864\nmemory.swap.max=67108864\nmemory.low=33554432", "memory-swap")
+limits("--pids-limit 17", "pids.max", "pids.max=17", "pids-limit")
+limits("--cpus 0.5", "cpu.max", "cpu.max=50000 100000", "cpus")
+limits("--cpu-period 50000 --cpu-quota 20000", "cpu.max", "cpu.max=20000 50000", "cpu-quota")
+limits("--cpu-shares 512", "cpu.weight", "cpu.weight=[0-9]+", "cpu-shares")
+limits("--cpuset-cpus 0", "cpuset.cpus", "cpuset.cpus=0", "cpuset")
+limits("--cgroup-conf memory.high=50000000", "memory.high", "memory.high=49999872", "cgroup-conf")
+limits("--blkio-weight 200", "io.weight io.bfq.weight 2>/dev/null", None, "blkio-weight")
+for size in ("512k", "1m", "2m", "4m", "8m", "16m", "64m"):
+    one_line(f"memory-{size}-runs", f"--memory {size}", "echo started", None, needs="both v2")
+
+
+@scenario("both v2")
+def out_of_memory(p):
+    ran = p("run", "--name", p.name, "--memory", "24m", "--memory-swap", "24m", "localhost/box", "tail", "/dev/zero")
+    p.see("killed", ran.status, 137)
+    p.see("said so", p.inspect("{{.State.OOMKilled}} {{.State.ExitCode}}"), "true 137")
+
+
+@scenario("both v2")
+def too_many_processes(p):
+    ran = p("run", "--rm", "--name", p.name, "--pids-limit", "6", "localhost/box", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; echo all")
+    p.see("fork fails", (ran.status, "fork" in ran.err), (2, True))
+
+
+@scenario("both v2")
+def update(p):
+    p.box("--memory", "64m", "--pids-limit", "50")
+    p.see("update", p("update", "--memory", "32m", "--pids-limit", "20", "--cpus", "0.25", p.name).status, 0)
+    p.see_run("in force", p("exec", p.name, "sh", "-c", "cd /sys/fs/cgroup; cat memory.max pids.max cpu.max"), 0, "33554432\n20\n25000 100000")
+
+
+one_line("cgroups-disabled", "--cgroups=disabled", "grep -c libpod- /proc/self/cgroup || echo in none of its own", needs="both")
+one_line("cgroupns-host", "--cgroupns host", "grep -q libpod /proc/self/cgroup && echo seen from outside", "seen from outside", needs="both")
+one_line("cgroupns-private", "--cgroupns private", "grep -E '^0::|memory' /proc/self/cgroup; mount | grep -o 'on /sys/fs/cgroup type.*' | head -n 1", needs="both v2")
+
+# ---- who it is, and what it may ----
+
+one_line("user", "--user alice", "id; grep Cap /proc/self/status; umask", r"uid=1001\(alice\) gid=1001\(alice\) groups=.*", needs="both")
+one_line("group-add", "--user 1001:1001 --group-add extra --group-add 4242", "id -G | tr ' ' '\\n' | sort | tr '\\n' ' '", "1001 1002 4242", needs="root")
+one_line("umask", "--umask 0077", "umask", "0077", needs="both")
+STATUS = "grep -E '^(Cap|Seccomp:|NoNewPrivs)' /proc/self/status"
+one_line("capabilities", "", STATUS, needs="both")
+one_line("cap-add", "--cap-add NET_RAW --cap-add SYS_PTRACE --cap-drop CHOWN", STATUS, needs="both")
+one_line("cap-drop-all", "--cap-drop ALL", STATUS, r"CapInh:\s0000000000000000\nCapPrm:\s0000000000000000.*", needs="both")
+one_line("cap-add-user", "--user 1001 --cap-add NET_RAW", STATUS, needs="both")
+one_line("privileged", "--privileged", STATUS + "; ls /dev | grep -v core | grep -c .; touch /proc/sys/kernel/hostname && echo may", needs="both")
+one_line("no-new-privileges", "--security-opt no-new-privileges", STATUS, r".*NoNewPrivs:\s1.*", needs="both")
+one_line("seccomp-unconfined", "--security-opt seccomp=unconfined", STATUS, r".*Seccomp:\s0.*", needs="both")
+one_line("label-disable", "--security-opt label=disable --security-opt apparmor=unconfined", "cat /proc/self/attr/current 2>/dev/null; echo runs", r".*runs", needs="both")
+one_line("mask", "--security-opt mask=/proc/version:/etc/group", "cat /proc/version /etc/group | wc -c; cat /proc/kcore | wc -c; echo x 2>/dev/null >/proc/sys/kernel/hostname || echo refused; ls /sys/firmware | wc -l", r"0\n0\nrefused\n0", needs="both")
+one_line("unmask", "--security-opt unmask=ALL", "ls -l /proc/acpi /proc/keys 2>&1 | wc -l; mount | grep -cE ' /proc/(sys|bus|irq) ' || true", needs="both")
+one_line("proc-opts", "--security-opt proc-opts=hidepid=2", "mount | grep '^proc on /proc ' | grep -o hidepid=[a-z0-9]*", r"hidepid=(2|invisible)", needs="both")
+
+
+@scenario("both")
+def seccomp_file(p):
+    profile = f"{p.work}/seccomp.json"
+    with open(profile, "w") as file:
+        json.dump({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+            {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},
+            {"names": ["chmod", "fchmodat"], "action": "SCMP_ACT_ERRNO", "args": []},
+            {"names": ["sethostname"], "action": "SCMP_ACT_KILL_PROCESS"},
+            {"names": ["personality"], "action": "SCMP_ACT_ERRNO", "errnoRet": 22, "args": [{"index": 0, "value": 8, "op": "SCMP_CMP_EQ"}]}]}, file)
+    p.see_run("run", p("run", "--rm", "--security-opt", f"seccomp={profile}", "--cap-add", "SYS_ADMIN", "localhost/box", "sh", "-c",
+                       "mkdir /tmp/x 2>&1; chmod 700 /tmp 2>&1; hostname y; echo $?; linux32 true; echo $?; " + STATUS),
+              0, r"mkdir: .*Function not implemented\nchmod: .*not permitted\n.*Seccomp:\s2.*")
+    p.box("--security-opt", f"seccomp={profile}")
+    p.see_run("exec", p("exec", p.name, "mkdir", "/tmp/x"), 1)
+    with open(profile, "w") as file:
+        file.write('{"defaultAction": "SCMP_ACT_NONSENSE"}')
+    p.see("nonsense is refused", p("run", "--rm", "--security-opt", f"seccomp={profile}", "localhost/box", "true").status != 0, True)
+
+
+one_line("oom-score-adj", "--oom-score-adj 500", "cat /proc/self/oom_score_adj", "500", needs="both")
+one_line("ulimit", "--ulimit nproc=1000:1000 --ulimit nofile=100:200 --ulimit core=0 --ulimit stack=1048576:2097152", "ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -Ss", "100\n200\n0\n1024", needs="both")
+one_line("hostname", "--hostname other", "hostname; cat /etc/hostname", "other\nother", needs="both")
+one_line("sysctl", "--sysctl net.ipv4.ip_default_ttl=33 --sysctl kernel.msgmax=9000", "cat /proc/sys/net/ipv4/ip_default_ttl /proc/sys/kernel/msgmax", "33\n9000", needs="both")
+one_line("personality", "--personality LINUX32", "uname -m", needs="root")
+one_line("env", "--env A=b --env-host=false", "env | sort", needs="both")
+one_line("init", "--init", "cat /proc/1/comm; cat /proc/$$/comm; (sleep 0.1 & exit 0); sleep 0.3; ps -o args | grep -c '^sleep'", r"(catatonit|podman-init)\nsh\n0", status=1, needs="both")
+one_line("init-passes-signals", "--init --timeout 2", "trap '' TERM; sleep 1000", status=None, needs="both")
+one_line("preserve-nothing", "", "ls /proc/self/fd | wc -l", "4", needs="both")
+one_line("keyring", "", "cat /proc/keys 2>&1 | wc -c", "0", needs="both")
+one_line("no-setgroups-lost", "--user 1001", "id -G; cat /proc/self/setgroups 2>/dev/null", needs="both")
+
+# ---- what it sees ----
+
+# Where each mount is, what it is, and whether it can be written: two runtimes that mind a flag more or less are no different here.
+MOUNTS = "cut -d' ' -f 5- /proc/self/mountinfo | sed -E 's/(shared|master|propagate_from):[0-9]+/\\1/g; s#(lowerdir|upperdir|workdir)=[^, ]*##g; s#/dev/[a-z]+[0-9]+#DISK#g'"
+one_line("mounts", "", "awk '{split($6, o, \",\"); for (i = 7; $i != \"-\"; ++i); print $5, o[1], $(i + 1)}' /proc/self/mountinfo | sort", needs="both")
+one_line("dev", "", "cd /dev; ls -l | grep -v kcore | awk '{print $1, $3, $4, $5, $6, $NF}' | grep -v total; cat /dev/null; head -c 4 /dev/zero | wc -c", needs="both")
+one_line("read-only", "--read-only", "touch /x 2>&1; touch /tmp/x /run/x /dev/shm/x && echo written; touch /dev/x 2>&1", r"touch: /x: Read-only file system\nwritten.*", needs="both")
+one_line("read-only-all", "--read-only --read-only-tmpfs=false", "touch /x /tmp/x /run/x 2>&1", r".*Read-only.*", status=1, needs="both")
+one_line("tmpfs", "--tmpfs /x:size=1m,mode=1750,noexec", "mount | grep -o ' /x .*' | sed 's/,inode64//'; stat -c %a /x; head -c 2000000 /dev/zero >/x/f 2>/dev/null || echo full", r".*size=1024k.*\n1750\nfull", needs="both")
+one_line("tmpfs-copyup", "--mount type=tmpfs,destination=/etc,tmpfs-size=2m", "ls /etc | grep -c .", needs="both")
+one_line("shm-size", "--shm-size 3m", "df -k /dev/shm | awk 'NR == 2 {print $2}'", "3072", needs="both")
+one_line("device", "--device /dev/null:/dev/mine:rw", "echo x >/dev/mine && ls -l /dev/mine | cut -c 1; cat /dev/mine | wc -c", "c\n0", needs="root")
+one_line("device-refused", "--cap-add MKNOD", "mknod /tmp/d b 254 0 && cat /tmp/d 2>&1 | grep -o 'not permitted'; mknod /tmp/n c 1 3 && echo x >/tmp/n && echo null works; mknod /tmp/k c 1 11; head -c 1 /tmp/k 2>&1 | grep -o 'not permitted'", r"not permitted\nnull works\nnot permitted", needs="root v2")
+
+
+@scenario("root v2")
+def device_cgroup_rule(p):
+    p.see_run("allowed by a rule", p("run", "--rm", "--cap-add", "MKNOD", "--device-cgroup-rule", "c 1:11 r", "localhost/box", "sh", "-c",
+                                     "mknod /tmp/k c 1 11; (exec 3</tmp/k) && echo read; (exec 3>/tmp/k) 2>&1 | grep -o 'not permitted'"), 0, r"read\nnot permitted")
+
+
+one_line("network-none", "--network none", "cat /proc/net/dev | tail -n +3 | cut -d: -f 1 | tr -d ' ' | sort", r"lo.*", needs="both")
+one_line("pid-private", "", "echo $$; cat /proc/1/comm; kill -0 2 2>&1", r"1\nsh\n.*", status=1, needs="both")
+
+
+@scenario("both")
+def host_namespaces(p):
+    for kind, option in (("net", "--network"), ("pid", "--pid"), ("ipc", "--ipc"), ("uts", "--uts")):
+        ran = p("run", "--rm", option, "host", "localhost/box", "readlink", f"/proc/self/ns/{kind}")
+        p.see(f"{option} host", (ran.status, ran.out == os.readlink(f"/proc/self/ns/{kind}")), (0, True))
+        ran = p("run", "--rm", "localhost/box", "readlink", f"/proc/self/ns/{kind}") if kind != "net" else p("run", "--rm", "--network", "none", "localhost/box", "readlink", f"/proc/self/ns/{kind}")
+        p.see(f"{kind} of its own", (ran.status, ran.out != os.readlink(f"/proc/self/ns/{kind}")), (0, True))
+    p.see_run("--userns host", p("run", "--rm", "--userns", "host", "localhost/box", "sh", "-c", "readlink /proc/self/ns/user >/dev/null; cat /proc/self/uid_map | tr -s ' '"))
+
+
+@scenario("both")
+def others_namespaces(p):
+    p.box("--network", "none", "--ipc", "shareable", "--hostname", "first")
+    for kind, option in (("net", "--network"), ("pid", "--pid"), ("ipc", "--ipc")):
+        mine = p("exec", p.name, "readlink", f"/proc/self/ns/{kind}").out
+        ran = p("run", "--rm", *(["--network", "none"] if kind != "net" else []), option, f"container:{p.name}", "localhost/box", "readlink", f"/proc/self/ns/{kind}")
+        p.see(f"{option} container:", (ran.status, ran.out == mine), (0, True))
+
+
+@scenario("both")
+def volume(p):
+    os.makedirs(f"{p.work}/v/sub", exist_ok=True)
+    os.chmod(f"{p.work}/v", 0o777)
+    with open(f"{p.work}/v/f", "w") as file:
+        file.write("text\n")
+    look = "; " + MOUNTS + " | grep ' *^/v ' || " + MOUNTS + " | grep '^/v ' | cut -d' ' -f 1-3"
+    p.see_run("rw", p("run", "--rm", "-v", f"{p.work}/v:/v", "localhost/box", "sh", "-c", "cat /v/f; touch /v/new && echo written" + look), 0, r"text\nwritten\n.*")
+    p.see_run("ro", p("run", "--rm", "-v", f"{p.work}/v:/v:ro", "localhost/box", "sh", "-c", "touch /v/new2 2>&1; true" + look), 0, r"touch: .*Read-only file system.*")
+    for option in ("noexec", "nosuid,nodev", "rprivate", "rslave", "rshared", "shared", "slave", "rbind", "bind"):
+        p.see_run(option, p("run", "--rm", "-v", f"{p.work}/v:/v:{option}", "localhost/box", "sh", "-c", "cat /v/f" + look))
+    p.see_run("a file", p("run", "--rm", "-v", f"{p.work}/v/f:/etc/deep/down/f:ro", "localhost/box", "cat", "/etc/deep/down/f"), 0, "text")
+    p.see_run("no such source", p("run", "--rm", "-v", f"{p.work}/none:/v", "localhost/box", "true"))
+    p.see_run("named", p("run", "--rm", "-v", f"{p.name}:/v", "localhost/box", "sh", "-c", "touch /v/x; ls /v"), 0, "x")
+    p("volume", "rm", "-f", p.name)
+
+
+@scenario("root")
+def volume_idmap(p):
+    os.makedirs(f"{p.work}/v", exist_ok=True)
+    with open(f"{p.work}/v/f", "w") as file:
+        file.write("text\n")
+    os.chown(f"{p.work}/v/f", 1001, 1001)
+    p.see_run("idmap", p("run", "--rm", "--uidmap", "0:100000:65536", "--gidmap", "0:100000:65536", "-v", f"{p.work}/v:/v:idmap", "localhost/box", "sh", "-c",
+                         "stat -c '%u %g' /v/f; touch /v/new; stat -c %u /v/new"))
+    p.see("made outside as", [(name, os.stat(f"{p.work}/v/{name}").st_uid) for name in sorted(os.listdir(f"{p.work}/v"))])
+
+
+# ---- user namespaces ----
+
+MAPS = "cat /proc/self/uid_map /proc/self/gid_map | tr -s ' '; id -u; touch /tmp/x && stat -c %u /tmp/x"
+one_line("userns-uidmap", "--uidmap 0:200000:1000 --gidmap 0:300000:2000", MAPS, r"0 200000 1000\n 0 300000 2000\n0\n0", needs="root")
+one_line("userns-two-ranges", "--uidmap 0:200000:10 --uidmap 10:400000:3000 --gidmap 0:200000:65536", MAPS + "; mount | grep -c ' /proc '", needs="root")
+one_line("userns-auto", "--userns auto:size=4096", "cut -c 1-11 /proc/self/uid_map; id -u; ls -ld /root | awk '{print $3}'", needs="root")
+one_line("userns-auto-hostname", "--userns auto --hostname u --sysctl net.ipv4.ip_default_ttl=44 --tmpfs /x", "hostname; cat /proc/sys/net/ipv4/ip_default_ttl; mount | grep -c ' /x '; cat /dev/null; ls /dev/pts", needs="root")
+one_line("userns-keep-id", "--userns keep-id", "id -u; id -g; wc -l </proc/self/uid_map; cd ~ 2>&1; touch /tmp/x; stat -c %u /tmp/x", r"1000\n1000\n3.*", needs="rootless")
+one_line("userns-keep-id-as", "--userns keep-id:uid=5,gid=6", "id -u; id -g", r"5\n6", needs="rootless")
+one_line("userns-nomap", "--userns nomap", "id -u; tr -s ' ' </proc/self/uid_map", needs="rootless")
+one_line("userns-rootless-default", "", "id -u; tr -s ' ' </proc/self/uid_map; cat /proc/self/setgroups", r"0\n.*", needs="rootless")
+
+
+@scenario("both")
+def hooks(p):
+    """Which hooks run, in which order, and what they are told: written down by each."""
+    directory = f"{p.work}/hooks.d"
+    os.makedirs(directory, exist_ok=True)
+    notes = f"{p.work}/notes"
+    open(notes, "w").close()
+    os.chmod(notes, 0o666)
+    script = f"{p.work}/hook.sh"
+    with open(script, "w") as file:
+        file.write(f"#!/bin/sh\nstate=$(cat)\necho \"$1 $(echo \"$state\" | python3 -c 'import json, sys; s = json.load(sys.stdin); print(s[\"status\"], [k for k in (\"ociVersion\", \"id\", \"bundle\", \"annotations\") if k in s], s.get(\"pid\", 0) != 0)') $WORD\" >>{notes}\n")
+    os.chmod(script, 0o755)
+    for stage in ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"):
+        if stage in ("createContainer", "startContainer"):
+            continue  # these look for the program, or run, inside the container
+        with open(f"{directory}/{stage}.json", "w") as file:
+            json.dump({"version": "1.0.0", "hook": {"path": script, "args": ["hook", stage], "env": ["WORD=x", "PATH=/usr/bin:/bin"]}, "when": {"always": True}, "stages": [stage]}, file)
+    p.see_run("run", Ran(*[(ran := p("--hooks-dir", directory, "run", "--name", p.name, "localhost/box", "echo", "hi")).status, ran.out, ran.err]), 0, "hi")
+    p("rm", "-f", "-t", "0", p.name)
+    p.see("hooks", open(notes).read(), r"prestart creat.*createRuntime creat.*poststart running.*poststop stopped.*")
+
+
+# ---- systemd inside, images, networks: where the machine has what they need ----
+
+@scenario("systemd root")
+def systemd(p):
+    ran = p("run", "-d", "--name", p.name, "--systemd=always", "--rootfs", f"{p.options.systemd}:O", "/sbin/init")
+    p.see("starts", ran.status, 0)
+    state = p.until(lambda: p("exec", p.name, "systemctl", "is-system-running").out, lambda value: value in ("running", "degraded"), seconds=40)
+    p.see("comes up", state, "running|degraded")
+    p.see_run("is the first process", p("exec", p.name, "cat", "/proc/1/comm"), 0, "systemd")
+    p.see_run("its journal runs", p("exec", p.name, "systemctl", "is-active", "systemd-journald"), 0, "active")
+    p.see_run("a unit of its own, with a limit", p("exec", p.name, "sh", "-c", "systemd-run --quiet --unit=x -p MemoryMax=30M sleep 1000; cat /sys/fs/cgroup/system.slice/x.service/memory.max"), 0, "31457280")
+    p.see("stops in good order", p("stop", "-t", "60", p.name).status, 0)
+    p.see("with status", p.inspect("{{.State.ExitCode}}"), "0|130|143")
+
+
+@scenario("root")
+def build(p):
+    directory = f"{p.work}/context"
+    os.makedirs(directory, exist_ok=True)
+    with open(f"{directory}/Containerfile", "w") as file:
+        file.write("FROM localhost/box\nRUN echo made >/made && id -u >>/made\nRUN cat /made\nCMD cat /made\n")
+    p.see("build", p("build", "--network", "none", "--isolation", "oci", "-t", f"localhost/{p.name}", directory).status, 0)
+    p.see_run("runs", p("run", "--rm", f"localhost/{p.name}"), 0, "made\n0")
+    p("rmi", "-f", f"localhost/{p.name}")
+
+
+@scenario("root buildah")
+def buildah_run(p):
+    def buildah(*arguments):
+        ran = subprocess.run(["buildah", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        p.log.append(f"buildah {' '.join(arguments)}: {ran.returncode} {ran.stderr[-300:]}")
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+    p.see("from", buildah("from", "--name", p.name, "localhost/box").status, 0)
+    p.see_run("run", buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", p.name, "sh", "-c", "echo x; id -u; exit 0"), 0, r"x\n0")
+    p.see_run("a status of its own", buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", p.name, "sh", "-c", "exit 7"), 7)
+    buildah("rm", p.name)
+
+
+@scenario("network root")
+def bridge(p):
+    p.box("--network", "podman", script="echo from here >/tmp/index.html; httpd -f -p 80 -h /tmp")
+    address = p.inspect("{{.NetworkSettings.IPAddress}}")
+    p.see_run("one reaches the other", p("run", "--rm", "--network", "podman", "localhost/box", "sh", "-c", f"for i in 1 2 3 4 5; do wget -q -O - http://{address}/index.html && break; sleep 1; done"), 0, "from here")
+
+
+# ---- running and comparing ----
+
+def run_scenario(options, name):
+    function, _ = SCENARIOS[name]
+    engines = []
+    for runtime, command in options.runtimes.items():
+        engine = Engine(options, runtime, command, name)
+        try:
+            function(engine)
+        except Hangs as hang:
+            engine.see("it ends", f"not: {hang}", "")
+        except (OSError, subprocess.SubprocessError, ValueError, IndexError, json.JSONDecodeError) as error:
+            engine.see("went wrong", f"{type(error).__name__}: {error}")
+        finally:
+            try:
+                engine.clean_up()
+            except Hangs as hang:
+                engine.see("it can be removed", f"not: {hang}", "")
+        engines.append(engine)
+    return engines
+
+
+def wanted(options):
+    for name, (_, needs) in SCENARIOS.items():
+        if not fnmatch.fnmatch(name, options.only):
+            continue
+        if options.rootless and not needs & {"both", "rootless"} or not options.rootless and "rootless" in needs:
+            continue
+        missing = ""
+        if "v2" in needs and options.cgroups != "v2":
+            missing = "the controllers of this machine are in cgroup v1"
+        if "network" in needs and options.cgroups != "v2":
+            missing = "the network of this machine is left alone"
+        if "systemd" in needs and not options.systemd:
+            missing = "there is no tree with systemd"
+        if "buildah" in needs and subprocess.run(["sh", "-c", "command -v buildah"], capture_output=True).returncode:
+            missing = "buildah is missing"
+        yield name, missing
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--work", required=True)
+    arguments.add_argument("--cgroups", required=True)
+    arguments.add_argument("--rootless", default="")
+    arguments.add_argument("--systemd", default="")
+    arguments.add_argument("--jobs", type=int, default=1)
+    arguments.add_argument("--only", default="*")
+    arguments.add_argument("runtimes", nargs="+")
+    options = arguments.parse_args()
+    options.runtimes = dict(each.split("=", 1) for each in options.runtimes)
+    options.prefix = []
+    if options.rootless:
+        user = options.rootless
+        uid = subprocess.run(["id", "-u", user], capture_output=True, text=True, check=True).stdout.strip()
+        options.prefix = ["runuser", "-u", user, "--", "env", f"HOME=/home/{user}", f"XDG_RUNTIME_DIR=/run/user/{uid}",
+                          f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{uid}/bus"]
+    prefix = "rootless " if options.rootless else ""
+    count = failures = 0
+    lock = threading.Lock()
+
+    def judge(name, engines):
+        nonlocal count, failures
+        by_name = {engine.runtime: engine for engine in engines}
+        peer, ours = by_name[PEER], by_name.get(OURS)
+        with lock:
+            count += 1
+            title = f"{count} - podman {prefix}{name}"
+            if peer.unexpected:
+                print(f"ok {title} # SKIP crun itself: {'; '.join(peer.unexpected)[:900]}")
+                for line in [line for line in peer.log if not re.search(r": 0 $", line)][:4]:
+                    print(f"#   {line[-400:]!r}")
+                return
+            labels = list(peer.notes) + [label for label in (ours.notes if ours else {}) if label not in peer.notes]
+            differ = [label for label in labels if ours and peer.notes.get(label) != ours.notes.get(label)]
+            if not differ:
+                print(f"ok {title} ({len(peer.notes)} things seen)", flush=True)
+                return
+            failures += 1
+            print(f"not ok {title}")
+            for label in differ[:12]:
+                print(f"  | {label}:\n  |   crun:        {peer.notes.get(label)!r}\n  |   coracle-oci: {ours.notes.get(label)!r}")
+            for line in [line for line in ours.log if not re.search(r": 0 $", line)][:4]:
+                print(f"  | {line[:400]}")
+            sys.stdout.flush()
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        running = {}
+        for name, missing in wanted(options):
+            if missing:
+                count += 1
+                print(f"ok {count} - podman {prefix}{name} # SKIP {missing}")
+            else:
+                running[pool.submit(run_scenario, options, name)] = name
+        for future in concurrent.futures.as_completed(running):
+            judge(running[future], future.result())
+    print(f"1..{count}")
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
