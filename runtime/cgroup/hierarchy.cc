@@ -9,15 +9,29 @@ namespace coracle::cgroup {
 
 const std::vector<std::string> kControllers = {"cpu", "memory", "pids", "io", "cpuset"};
 
-// "… - cgroup2 …" in mountinfo; the mount point is its fifth word.
-Result<std::string> mount_point() {
-  std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
-  for (std::string_view line : split(text, '\n')) {
-    size_t dash = line.find(" - cgroup2 ");
+// Words 4 and 5 are what is mounted of the file system, and where; its type comes after the dash. A part of the
+// hierarchy that stands somewhere (in a container's root, seen from the machine) is not it, as long as there is the
+// whole.
+Result<std::string> mount_point_in(std::string_view mountinfo) {
+  std::string part;
+  for (std::string_view line : split(mountinfo, '\n')) {
     auto words = split(line, ' ');
-    if (dash != line.npos && words.size() > 5) return std::string(words[4]);
+    if (line.find(" - cgroup2 ") == line.npos || words.size() < 6) continue;
+    if (words[3] == "/") return std::string(words[4]);
+    if (part.empty()) part = words[4];
   }
+  if (!part.empty()) return part;
   return Error(Code::unsupported, "cgroup v2 is not mounted on this machine");
+}
+
+// Mostly where everybody has it; a machine's table of mounts may be long.
+Result<std::string> mount_point() {
+  constexpr int64_t kCgroup2 = 0x63677270;  // CGROUP2_SUPER_MAGIC
+  const std::string usual = "/sys/fs/cgroup";
+  if (auto directory = sys::open_directory(usual))
+    if (auto about = sys::disk_usage(*directory); about && about->magic == kCgroup2) return usual;
+  std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
+  return mount_point_in(text);
 }
 
 Result<std::string> path_in(std::string_view proc_cgroup) {

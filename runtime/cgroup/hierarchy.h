@@ -15,6 +15,8 @@ namespace coracle::cgroup {
 
 // Where cgroup v2 is mounted. Errors: unsupported, it is not.
 Result<std::string> mount_point();
+// By the text of /proc/PID/mountinfo. Pure. Errors: unsupported.
+Result<std::string> mount_point_in(std::string_view mountinfo);
 // Where this process stands. Errors: unsupported, in no cgroup v2.
 Result<std::string> own_path();
 // Where process `pid` stands. Errors: not_found, it has ended.

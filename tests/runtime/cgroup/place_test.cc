@@ -76,6 +76,15 @@ TEST(Hierarchy, reads_what_proc_says) {
   EXPECT_EQ(path_in("1:name=systemd:/\n").error().code(), Code::unsupported);
 }
 
+TEST(Hierarchy, is_found_in_the_table_of_mounts) {
+  const std::string whole = "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+  const std::string part = "50 31 0:38 /a/b /srv/root/sys/fs/cgroup ro shared:1 - cgroup2 cgroup2 rw\n";
+  const std::string other = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup2 rw,cpu\n";
+  EXPECT_EQ(*mount_point_in(other + part + whole), "/sys/fs/cgroup/unified");
+  EXPECT_EQ(*mount_point_in(part), "/srv/root/sys/fs/cgroup");
+  EXPECT_EQ(mount_point_in(other + "\n - cgroup2 \n").error().code(), Code::unsupported);
+}
+
 // ---- what systemd is told ----
 
 TEST(Unit, is_told_the_limits_it_has_words_for) {
