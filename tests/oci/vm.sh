@@ -68,6 +68,7 @@ out=$("$vm/vm.py" run "$T" 900 'timeout 800 systemctl is-system-running --wait; 
   mkdir -p /payload && mount /dev/vdb /payload && [ -e /sys/fs/cgroup/cgroup.controllers ] || exit 1
   for library in /payload/lib/*; do ldconfig -p | grep -q "^\s$(basename $library) " || cp $library /usr/local/lib/; done; ldconfig
   [ ! -e /payload/installed ] || cp -a /payload/installed/usr/. /usr/
+  for f in subuid subgid; do echo containers:1000000:1000000 >>/etc/$f; done  # for --userns auto
   for p in podman crun runc; do $p --version | head -n 1; done') || bail "the machine boots and has what is needed" "$out"
 sed 's/^/# /' <<<"$out"
 
