@@ -30,7 +30,7 @@ as() {
   else failures=$((failures + 1)); echo "not ok $n - $who: status $status"; grep -v '^\[\( RUN\|       OK\)' "$out" | sed 's/^/  | /' | tail -n 60; fi
 }
 before=$(find /sys/fs/cgroup -name '*coracle*' | sort)
-as root 20 "$program" '--gtest_filter=-Rootless.*:*v1_holds*:*there_is_no_systemd'
+as root 23 "$program" '--gtest_filter=-Rootless.*:*v1_holds*:*there_is_no_systemd'
 
 loginctl enable-linger user 2>/dev/null
 systemctl start user@1000.service || echo "# user@1000.service: $(systemctl is-active user@1000.service)"

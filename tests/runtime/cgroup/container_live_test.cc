@@ -432,6 +432,47 @@ TEST_F(Live, holds_every_limit) {
       made.update(wrong, Unenforceable::warn).error().text().starts_with("linux.resources.unified.memory.max: "));
 }
 
+TEST_F(Live, holds_limits_of_disks_and_huge_pages) {
+  auto disk = sys::read_file("/sys/class/block/vda/dev");
+  if (!disk || !has("io") || !has("hugetlb")) GTEST_SKIP() << "no disk that is known, or no controller io or hugetlb";
+  auto numbers = split(trim(*disk), ':');
+  const int64_t major = *parse_number<int64_t>(numbers[0]), minor = *parse_number<int64_t>(numbers[1]);
+  Wanted limited = wanted("a");
+  limited.unenforceable = Unenforceable::refuse;
+  oci::BlockIo& io = limited.resources.block_io;
+  io.read_bps = {{major, minor, 1 << 20}};
+  io.write_bps = {{major, minor, 2 << 20}};
+  io.read_iops = {{major, minor, 100}};
+  io.write_iops = {{major, minor, 200}};
+  limited.resources.hugepage_limits = {{"2MB", 4 << 20}};
+  auto result = Container::make(caller_, limited, 0);
+  ASSERT_TRUE(result) << result.error().text();
+  Container made = std::move(*result);
+  EXPECT_EQ(read(made, "io.max"), std::string(trim(*disk)) + " rbps=1048576 wbps=2097152 riops=100 wiops=200");
+  EXPECT_EQ(read(made, "hugetlb.2MB.max"), "4194304");
+  EXPECT_EQ(read(made, "hugetlb.2MB.rsvd.max"), "4194304");
+  EXPECT_EQ(made.stats()->hugepages["2MB"].limit, uint64_t(4 << 20));
+  // A weight, where a scheduler of the disks knows weights; else it is said that there is none.
+  oci::Resources weighed;
+  weighed.block_io.weight = 500;
+  auto updated = made.update(weighed, Unenforceable::refuse);
+  bool is_known = sys::exists(made.host_path() + "/io.bfq.weight") || sys::exists(made.host_path() + "/io.weight");
+  EXPECT_EQ(updated.ok(), is_known);
+  if (!is_known) {
+    EXPECT_EQ(updated.error().text(), "linux.resources.blockIO.weight: this kernel has no io.bfq.weight");
+  }
+  // No such disk, no such device.
+  oci::Resources wrong;
+  wrong.block_io.read_bps = {{4000, 1, 1}};
+  EXPECT_TRUE(made.update(wrong, Unenforceable::warn)
+                  .error()
+                  .text()
+                  .starts_with("linux.resources.blockIO.throttleReadBpsDevice: "));
+  wrong = {};
+  wrong.rdma["none"].hca_handles = 1;
+  EXPECT_TRUE(made.update(wrong, Unenforceable::refuse).error().text().starts_with("linux.resources.rdma.none: "));
+}
+
 TEST_F(Live, tells_of_memory_that_ran_out) {
   if (!has("memory")) GTEST_SKIP() << "cgroup v2 has no controller memory here";
   Wanted limited = wanted("a");
