@@ -140,7 +140,7 @@ Result<Caller> Caller::self() {
 
 Result<Container> Container::make(const Caller& caller, const Wanted& wanted, int pid) {
   Place place = TRY(plan_place(wanted.manager, wanted.cgroups_path, wanted.id, !caller.is_privileged));
-  auto limits = TRY(settings(wanted.resources));
+  auto limits = TRY(settings(of_version(wanted.resources, wanted.oci_version)));
   Container out;
   out.is_privileged_ = caller.is_privileged;
   out.mount_point_ = caller.mount_point;
@@ -246,9 +246,10 @@ Result<void> Container::check_exists() const {
                std::string("the container has no cgroup (manager ") + name_of(record_.manager) + ")");
 }
 
-Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable) {
+Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable,
+                               const std::string& oci_version) {
   TRY(check_exists());
-  auto limits = TRY(settings(resources));
+  auto limits = TRY(settings(of_version(resources, oci_version)));
   TRY(check_memory_use(directory_, resources));
   if (record_.manager == Manager::systemd) {
     Bus bus = TRY(Bus::open(record_.is_user));

@@ -38,6 +38,7 @@ struct Wanted {
   std::string id;
   std::string cgroups_path;  // linux.cgroupsPath
   oci::Resources resources;
+  std::string oci_version;  // what they mean depends on it: of_version()
   std::map<std::string, std::string> annotations;  // "org.systemd.property.…" are properties of the scope
   Unenforceable unenforceable = Unenforceable::warn_on_v1;
 };
@@ -72,7 +73,7 @@ class Container {
 
   // Sets what `resources` name, and leaves the rest. Without a limit in `resources`, memory.swap is not known; a caller
   // hands over those of before with the changes in them.
-  Result<void> update(const oci::Resources& resources, Unenforceable unenforceable);
+  Result<void> update(const oci::Resources& resources, Unenforceable unenforceable, const std::string& oci_version = "");
   // The last rule that matches decides. Takes the place of the one that was there at once; what others have attached
   // stays. An unprivileged caller cannot, and need not: it gets no device that it could not open before.
   Result<void> filter_devices(const std::vector<sys::DeviceMatch>& rules) const;

@@ -214,6 +214,15 @@ bool asks_for_nothing(const Setting& setting) {
   return setting.may_be_absent || setting.value == "max" || setting.value.starts_with("max ");
 }
 
+oci::Resources of_version(oci::Resources resources, const std::string& oci_version) {
+  auto numbers = split(oci_version, '.');
+  int major = parse_number<int>(numbers[0]).value_or(0);
+  int minor = numbers.size() > 1 ? parse_number<int>(numbers[1]).value_or(0) : 0;
+  bool is_before = major < 1 || (major == 1 && minor < 3);
+  if (is_before && resources.pids_limit == 0) resources.pids_limit = -1;
+  return resources;
+}
+
 std::string controller_of(const std::string& file) { return file.substr(0, file.find('.')); }
 
 Result<std::vector<Setting>> settings(const oci::Resources& resources) {
@@ -222,7 +231,10 @@ Result<std::vector<Setting>> settings(const oci::Resources& resources) {
   TRY(add_memory(resources, to));
   TRY(add_cpu(resources, to));
   TRY(check_amount("pids.limit", resources.pids_limit));
-  if (resources.pids_limit) to.add("pids.limit", "pids.max", amount(*resources.pids_limit));
+  // None may be made: but the first is made in the cgroup, so that one is there. systemd takes no 0 either, and runc
+  // writes 1 as well.
+  if (resources.pids_limit)
+    to.add("pids.limit", "pids.max", amount(*resources.pids_limit == 0 ? 1 : *resources.pids_limit));
   TRY(add_block_io(resources.block_io, to));
   TRY(add_hugepages(resources.hugepage_limits, to));
   TRY(add_rdma(resources.rdma, to));

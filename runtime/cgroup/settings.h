@@ -10,7 +10,7 @@
 //   cpu.quota, period       cpu.max                      quota <= 0 = max
 //   cpu.burst, idle         cpu.max.burst, cpu.idle
 //   cpu.cpus, mems          cpuset.cpus, cpuset.mems
-//   pids.limit              pids.max                     -1 = max, 0 = none may be made
+//   pids.limit              pids.max                     -1 = max, 0 = 1: none beside the first
 //   blockIO.weight          io.bfq.weight, or io.weight  10…1000 as it is, or stretched to 1…10000
 //   blockIO.throttle…       io.max                       one line for each device
 //   hugepageLimits          hugetlb.<size>.max, .rsvd.max
@@ -38,6 +38,9 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
+// What has changed its meaning since, in the terms of the newest specification: before 1.3, a pids.limit of 0 was none, as
+// engines of that time write it where they are asked for none. `oci_version` as in config.json; "" is before. Pure.
+oci::Resources of_version(oci::Resources resources, const std::string& oci_version);
 // In the order in which they are to be written. Errors: invalid, with the field; unsupported, with the field, for what
 // cgroup v2 cannot do.
 Result<std::vector<Setting>> settings(const oci::Resources& resources);

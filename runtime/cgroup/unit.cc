@@ -62,7 +62,7 @@ void add_limit(const Setting& setting, Properties& to) {
                                                            {"cpuset.mems", "AllowedMemoryNodes"}};
   if (auto known = kAmounts.find(setting.file); known != kAmounts.end()) {
     auto value = amount(setting.value);
-    if (value && setting.file == "pids.max") value = std::max<uint64_t>(*value, 1);  // it takes no 0
+    if (value && setting.file == "pids.max") value = std::max<uint64_t>(*value, 1);  // unified's 0 is out of its range
     if (value) to.push_back({known->second, *value, true});
   } else if (auto set = kSets.find(setting.file); set != kSets.end()) {
     if (auto bits = bits_of(setting.value)) to.push_back({set->second, std::move(*bits), true});

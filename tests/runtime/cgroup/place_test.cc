@@ -122,6 +122,9 @@ TEST(Unit, is_told_the_limits_it_has_words_for) {
                                                                     {"CPUQuotaPeriodUSec", uint64_t(100000), true},
                                                                     {"CPUQuotaPerSecUSec", infinity, true}}));
   in = {};
+  in.unified["pids.max"] = "0";
+  EXPECT_EQ(limit_properties(*settings(in)), (std::vector<Property>{{"TasksMax", uint64_t(1), true}}));
+  in = {};
   in.unified = {{"cpu.max", "x"}, {"cpuset.cpus", "3-1"}, {"cpuset.mems", "99999999"}, {"memory.max", "-1"}};
   EXPECT_TRUE(limit_properties(*settings(in)).empty());  // the kernel says what is wrong with them
 }

@@ -130,10 +130,25 @@ TEST(Settings, weigh_shares_as_the_default_asks) {
 TEST(Settings, of_pids) {
   check({
       {"limit", R(r.pids_limit = 64), "pids.max=64"},
-      {"none at all", R(r.pids_limit = 0), "pids.max=0"},
+      {"none at all", R(r.pids_limit = 0), "pids.max=1"},
       {"unlimited", R(r.pids_limit = -1), "pids.max=max"},
       {"less", R(r.pids_limit = -5), "error: linux.resources.pids.limit: is -5; -1 is unlimited, less is nothing"},
   });
+}
+
+TEST(Settings, of_pids_mean_what_their_version_says) {
+  for (auto [version, want] : {std::pair("", "pids.max=max"),
+                               {"1.0.2-dev", "pids.max=max"},
+                               {"1.2.1", "pids.max=max"},
+                               {"1.3.0", "pids.max=1"},
+                               {"1.10.0", "pids.max=1"},
+                               {"2.0.0", "pids.max=1"}}) {
+    oci::Resources in;
+    in.pids_limit = 0;
+    EXPECT_EQ(text_of(settings(of_version(in, version))), want) << version;
+    in.pids_limit = 7;
+    EXPECT_EQ(text_of(settings(of_version(in, version))), "pids.max=7") << version;
+  }
 }
 
 TEST(Settings, of_block_io) {
