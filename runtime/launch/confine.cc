@@ -91,6 +91,14 @@ void change_directory(const Child& child) noexcept {
   if (where[0] != '/') fail(child, Stage::working_directory, kEnoent);
 }
 
+// What was needed until here is closed, not only marked: a directory of the host's that is open while a path is looked
+// up leads out through /proc/self/fd/N/.., for the working directory as for the program. Source: CVE-2024-21626.
+void close_descriptors(const Child& child) noexcept {
+  const unsigned report = unsigned(child.launch->report);  // close-on-exec, and a socket
+  if (report > 3) must(child, Stage::stdio, k_close_range(3, report - 1, 0));
+  must(child, Stage::stdio, k_close_range(report + 1, ~0u, 0));
+}
+
 // Offsets become pointers, in the child's own copy of the plan. The last slot stays 0.
 void point_at_text(const Child& child, Range vector) noexcept {
   uint64_t* slots = child.items<uint64_t>(vector);
@@ -104,6 +112,7 @@ void confine(const Child& child) noexcept {
   const bool has_privileges_to_drop = plan.flags & kPlanCapabilities;
   set_oom_score(child);
   set_labels(child);
+  close_descriptors(child);
   set_limits(child);
   if (plan.flags & kPlanSetUmask) k_umask(plan.umask);
   if (has_privileges_to_drop) drop_bounding_set(child);
@@ -125,7 +134,6 @@ void execute(const Child& child) noexcept {
   const Plan& plan = child.header();
   point_at_text(child, plan.argv);
   point_at_text(child, plan.env);
-  must(child, Stage::stdio, k_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
   auto argv = reinterpret_cast<char* const*>(child.items<uint64_t>(plan.argv));
   auto env = reinterpret_cast<char* const*>(child.items<uint64_t>(plan.env));
   const uint32_t* programs = child.items<uint32_t>(plan.programs);
