@@ -47,9 +47,10 @@ void write_sysctls(const Child& child) noexcept {
   for (uint32_t i = 0; i < plan.sysctls.count; ++i) {
     int dir =
         must(child, Stage::sysctl, k_openat2(child.proc, "sys", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_XDEV), int(i));
-    int fd =
-        must(child, Stage::sysctl,
-             k_openat2(dir, child.text(steps[i].path), O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS), int(i));
+    int fd = must(
+        child, Stage::sysctl,
+        k_openat2(dir, child.text(steps[i].path), O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV),
+        int(i));
     const char* value = child.text(steps[i].value);
     must(child, Stage::sysctl, int(k_write(fd, value, length(value))), int(i));
     k_close(fd);
