@@ -141,12 +141,43 @@ int make_tree(Child& child, const MountStep& step, int at) noexcept {
   return tree;
 }
 
-void mount_one(Child& child, const MountStep& step, int at) noexcept {
+// Where a path is looked up: from the root, or from the procfs or sysfs that stands above it. Whoever shares the root
+// can move its name away meanwhile, and masks would land elsewhere; its descriptor stays what it is.
+struct Place {
+  int dir;
+  const char* path;
+};
+
+bool is_the_kernel_s(const Child& child, const MountStep& step) noexcept {
+  if (step.kind != MountKind::file_system) return false;
+  const char* type = child.text(step.type);
+  return same(type, "proc") || same(type, "sysfs");
+}
+
+// What is left of the path beneath the directory, or nullptr.
+const char* beneath(const char* path, const char* dir) noexcept {
+  while (*dir && *path == *dir) ++path, ++dir;
+  if (*dir || (*path && *path != '/')) return nullptr;
+  return *path ? path : "/";
+}
+
+Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexcept {
+  Place out{child.root, path};
+  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
+  for (uint32_t i = 0; i < mounts_done; ++i) {  // the last one covers the others
+    const char* rest = beneath(path, child.text(mounts[i].destination));
+    if (!rest) continue;
+    out = is_the_kernel_s(child, mounts[i]) ? Place{mounts[i].fd, rest} : Place{child.root, path};
+  }
+  return out;
+}
+
+void mount_one(Child& child, MountStep& step, int at) noexcept {
   int tree = make_tree(child, step, at);
   uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
+  const Place place = place_of(child, child.text(step.destination), uint32_t(at));
   int destination =
-      must(child, Stage::mount,
-           open_destination(child.root, child.text(step.destination), step.flags & kMountOnFile, resolve), at);
+      must(child, Stage::mount, open_destination(place.dir, place.path, step.flags & kMountOnFile, resolve), at);
   must(child, Stage::mount, move_to(tree, destination), at);
   k_close(destination);
   if (step.propagation) {
@@ -155,8 +186,9 @@ void mount_one(Child& child, const MountStep& step, int at) noexcept {
     unsigned flags = kAtEmptyPath | (step.propagation & kMsRec ? unsigned(kAtRecursive) : 0);
     must(child, Stage::mount, k_mount_setattr(tree, "", flags, &attributes), at);
   }
-  if (step.flags & kMountProc) {
-    child.proc = tree;
+  if (step.flags & kMountProc) child.proc = tree;
+  if (is_the_kernel_s(child, step)) {
+    step.fd = tree;  // in our own copy of the plan, for place_of
   } else if (step.kind != MountKind::attach) {
     k_close(tree);
   }
@@ -206,7 +238,8 @@ void make_link(const Child& child, const LinkStep& step, int at) noexcept {
 // Covers a file with /dev/null and a directory with an empty one. Both come from pause's own tree, where no image and
 // no volume can have put anything else.
 void mask(const Child& child, const char* path, int at) noexcept {
-  int destination = k_openat2(child.root, path, O_PATH, 0, kInRoot);
+  const Place found = place_of(child, path, child.header().mounts.count);
+  int destination = k_openat2(found.dir, found.path, O_PATH, 0, kInRoot);
   if (destination == -kEnoent || destination == -kEnotdir) return;  // nothing there to hide
   must(child, Stage::mask, destination, at);
   struct statx about;
@@ -223,7 +256,8 @@ void mask(const Child& child, const char* path, int at) noexcept {
 }
 
 void make_readonly(const Child& child, const char* path, int at) noexcept {
-  int place = k_openat2(child.root, path, O_PATH, 0, kInRoot);
+  const Place found = place_of(child, path, child.header().mounts.count);
+  int place = k_openat2(found.dir, found.path, O_PATH, 0, kInRoot);
   if (place == -kEnoent || place == -kEnotdir) return;
   must(child, Stage::readonly, place, at);
   int tree = must(child, Stage::readonly,
@@ -241,7 +275,7 @@ void make_readonly(const Child& child, const char* path, int at) noexcept {
 void make_file_system(Child& child) noexcept {
   const Plan& plan = child.header();
   attach_root(child);
-  const MountStep* mounts = child.items<MountStep>(plan.mounts);
+  MountStep* mounts = child.items<MountStep>(plan.mounts);
   for (uint32_t i = 0; i < plan.mounts.count; ++i) mount_one(child, mounts[i], int(i));
   const DeviceStep* devices = child.items<DeviceStep>(plan.devices);
   for (uint32_t i = 0; i < plan.devices.count; ++i) make_device(child, devices[i], int(i));
