@@ -140,7 +140,20 @@ void write_devices(PlanWriter& writer, const oci::Spec& spec, launch::Plan& plan
   plan.links = writer.items(links);
 }
 
-Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
+// What is joined by a path may be the host's own: its settings are then no more the container's than where it names
+// none.
+Result<void> note_host_s(const Fd& joined, const std::string& type, SandboxFacts& facts) {
+  bool* has = type == "network" ? &facts.has_network : type == "ipc" ? &facts.has_ipc : &facts.has_uts;
+  if (type != "network" && type != "ipc" && type != "uts") return {};
+  Fd own = TRY(sys::open(std::string("/proc/self/ns/") + (type == "network" ? "net" : type), O_RDONLY));
+  struct stat theirs = TRY(sys::stat(joined));
+  struct stat ours = TRY(sys::stat(own));
+  if (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino) *has = false;
+  return {};
+}
+
+Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out,
+                              SandboxFacts& facts) {
   std::vector<launch::JoinStep> joins;
   plan.unshare = CLONE_NEWCGROUP;
   for (const oci::Namespace& ns : input.spec->linux_.namespaces) {
@@ -148,6 +161,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
     Fd fd = TRY(sys::open(ns.path, O_RDONLY).wrap("namespace " + ns.type));
     if (ns.type == "pid") return Error(Code::unsupported, "linux.namespaces: joining a pid namespace by path");
     if (ns.type == "cgroup") plan.unshare = 0;
+    TRY(note_host_s(fd, ns.type, facts));
     joins.push_back({int32_t(launch::kFdMore + out.fds.size()), uint32_t(*sys::namespace_flag(ns.type))});
     out.fds.push_back(std::move(fd));
   }
@@ -162,10 +176,10 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   return {};
 }
 
-Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan) {
-  // The container shares the sandbox's namespaces, so only those that the sandbox has of its own may be changed.
-  TRY(oci::check_sysctls(input.spec->linux_.sysctl, input.sandbox.has_network, input.sandbox.has_ipc,
-                         input.sandbox.has_uts));
+Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const SandboxFacts& facts,
+                           launch::Plan& plan) {
+  // The container shares the sandbox's namespaces, so only those that are not the host's may be changed.
+  TRY(oci::check_sysctls(input.spec->linux_.sysctl, facts.has_network, facts.has_ipc, facts.has_uts));
   std::vector<launch::SysctlStep> steps;
   for (const auto& [name, value] : input.spec->linux_.sysctl)
     steps.push_back({writer.text(oci::sysctl_path(name)), writer.text(value)});
@@ -255,10 +269,11 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   launch::Plan plan{};
   plan.root_fd = int32_t(launch::kFdMore);
   out.fds.push_back(std::move(root));
-  TRY(write_namespaces(writer, input, plan, out));
+  SandboxFacts facts = input.sandbox;
+  TRY(write_namespaces(writer, input, plan, out, facts));
   TRY(write_mounts(writer, input, plan, out));
   write_devices(writer, spec, plan);
-  TRY(write_sysctls(writer, input, plan));
+  TRY(write_sysctls(writer, input, facts, plan));
   plan.masked_paths = writer.texts(spec.linux_.masked_paths);
   plan.readonly_paths = writer.texts(spec.linux_.readonly_paths);
   plan.root_propagation = propagation_of(spec.linux_.rootfs_propagation);
