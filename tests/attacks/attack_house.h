@@ -118,7 +118,8 @@ class Attack : public testing::TestWithParam<Caller> {
   void TearDown() override {
     if (!house_) return;
     EXPECT_EQ(tree_of(host()), before_) << "the host was touched";
-    for (std::string_view line : split(read_text("/proc/self/mountinfo"), '\n'))
+    const std::string mounts = read_text("/proc/self/mountinfo");
+    for (std::string_view line : split(mounts, '\n'))
       EXPECT_EQ(line.find(house_->path()), line.npos) << "mounted on the host: " << line;
   }
 

@@ -61,6 +61,28 @@ TEST_P(MountAttack, proc_and_sys_are_no_links) {
   }
 }
 
+TEST_P(MountAttack, proc_that_changes_into_a_link_is_genuine_or_refused) {
+  fs::create_directory(rootfs() + "/fake");
+  write_text(rootfs() + "/fake/keys", "FAKE\n");
+  ASSERT_EQ(::symlink("/fake", (rootfs() + "/evil").c_str()), 0);
+  ContainerSpec spec =
+      shell("[ -e /proc/self/stat ] || echo FAKE; cat /proc/keys; [ -e /fake/self ] && echo FAKE; true");
+  int refused = 0, run_ok = 0;
+  Exchanger race(rootfs() + "/proc", rootfs() + "/evil");
+  for (int i = 0; i < tries(60); ++i) {
+    Outcome got = run(spec);
+    if (!got.refusal.empty()) {
+      ++refused;
+      continue;
+    }
+    // A process that is not under the masks would see a key list of the kernel's; one that is not on procfs: FAKE.
+    ++run_ok;
+    EXPECT_EQ(got.out.find(": "), got.out.npos) << got.out;  // no line of /proc/keys
+  }
+  EXPECT_GT(refused + run_ok, 0);
+  std::printf("measured: %d refused, %d ran, %zu exchanges\n", refused, run_ok, race.count());
+}
+
 // CVE-2021-30465: the place of a mount becomes a link between the look and the mount.
 TEST_P(MountAttack, a_place_that_changes_leads_nowhere) {
   fs::create_directory(rootfs() + "/data");
@@ -155,6 +177,29 @@ TEST_P(MountAttack, the_console_leads_nowhere) {
   ContainerSpec plain = shell("[ -c /dev/console ] && [ ! -L /dev/console ] && echo is a device");
   plain.spec.process.terminal = true;
   EXPECT_NE(run(plain).out.find("is a device"), std::string::npos);
+}
+
+// CVE-2025-52881: what is written to procfs (labels, sysctls, scores) lands in a file system that somebody shaped.
+TEST_P(MountAttack, what_is_written_to_proc_reaches_proc) {
+  std::string fake = volume();
+  for (const char* name : {"/ip_unprivileged_port_start", "/oom_score_adj"}) write_text(fake + name, "");
+  ASSERT_EQ(::symlink("/proc/sysrq-trigger", (fake + "/somaxconn").c_str()), 0);
+  for (const char* place : {"/proc/sys/net/ipv4", "/proc/sys/net/ipv4/", "/proc/self/../sys", "/proc/./sys/net/ipv4"}) {
+    ContainerSpec spec = shell("true");
+    bind(spec, fake, place);
+    EXPECT_NE(run(spec).refusal.find("mount"), std::string::npos) << place;
+  }
+  link("/proc/sys/net/ipv4", "/ipv4");
+  ContainerSpec spec = shell("true");
+  spec.spec.linux_.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "80"}};
+  bind(spec, fake, "/ipv4");
+  Outcome got = run(spec);
+  EXPECT_EQ(read_text(fake + "/ip_unprivileged_port_start"), "") << got.refusal;
+  EXPECT_NE(got.refusal.find("sysctl net.ipv4.ip_unprivileged_port_start"), got.refusal.npos) << got.refusal << got.out;
+  // A whole procfs that was shaped before it is mounted is none of the specification's: only its type is taken.
+  ContainerSpec own = shell("cat /proc/sys/net/ipv4/ip_unprivileged_port_start");
+  own.spec.linux_.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "81"}};
+  EXPECT_EQ(run(own).out, "81\n");
 }
 
 // CVE-2026-41579, CVE-2026-47766: /dev of the image is a link, and device nodes are made where it leads.

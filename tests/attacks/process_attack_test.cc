@@ -28,12 +28,15 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
   // Somebody in the container waits for a process whose program is not the container's, keeps hold of it, and tries to
   // write to it again and again until nobody executes it any more.
   const std::string watcher =
-      "while true; do for p in /proc/[0-9]*; do exe=$(readlink $p/exe); case $exe in ''|/bin/busybox) ;; *) echo seen $exe >>/tmp/seen; "
-      "(exec 8<$p/exe; for i in 0 1 2 3 4 5 6 7 8 9; do (printf X >>/proc/self/fd/8) 2>/dev/null && echo WRITTEN >>/tmp/seen; "
+      "while true; do for p in /proc/[0-9]*; do exe=$(readlink $p/exe); case $exe in ''|/bin/busybox) ;; *) echo seen "
+      "$exe >>/tmp/seen; "
+      "(exec 8<$p/exe; for i in 0 1 2 3 4 5 6 7 8 9; do (printf X >>/proc/self/fd/8) 2>/dev/null && echo WRITTEN "
+      ">>/tmp/seen; "
       "usleep 20000; done) & esac; done; usleep 1000; done";
   ASSERT_EQ(start(shell(watcher)).refusal, "");
   for (int i = 0; i < 10; ++i)
-    for (const char* program : {"/proc/self/exe", "/script", "/proc/thread-self/exe", "/bin/true"}) (void)exec({program});
+    for (const char* program : {"/proc/self/exe", "/script", "/proc/thread-self/exe", "/bin/true"})
+      (void)exec({program});
   ::usleep(250000);
   stop();
   const std::string seen = read_text(rootfs() + "/tmp/seen");
@@ -72,6 +75,24 @@ TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_working_directory) {
     Outcome got = exec({"/bin/sh", "-c", "cat ." + host() + "/secret; cat ../../../../../.." + host() + "/secret; pwd"},
                        "/proc/self/fd/" + std::to_string(fd));
     EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << fd << "\n" << got.out;
+  }
+  stop();
+}
+
+TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_way_to_a_program) {
+  // The program is looked up after everything else; what is still open then leads to the host's files.
+  const std::string program = "/../../../../../../../../../.." + host() + "/echo";
+  for (int fd = 0; fd < kDescriptors; ++fd) {
+    if (GetParam() == Caller::command_line && fd > 24) break;  // slow, and nothing is seen beyond
+    const std::string path = "/proc/self/fd/" + std::to_string(fd) + program;
+    Outcome got = run(house_->program("app-0", {path, "HOST"}));
+    EXPECT_EQ(got.out.find("HOST\n"), got.out.npos) << path << " is the host's program";
+  }
+  ASSERT_EQ(start(shell("sleep 1000")).refusal, "");
+  for (int fd = 0; fd < kDescriptors; fd += GetParam() == Caller::daemon ? 1 : 4) {
+    Outcome got = exec({"/proc/self/fd/" + std::to_string(fd) + program, "HOST"});
+    EXPECT_TRUE(!got.refusal.empty() || got.out.find("HOST\n") == got.out.npos)
+        << fd << " is the host's program: " << got.out;
   }
   stop();
 }
@@ -170,6 +191,25 @@ TEST_P(ProcessAttack, a_group_that_is_kept_out_stays_out) {
   EXPECT_EQ(run(spec).out, "not for group 2000\n");
 }
 
+// CVE-2026-30892: what follows the number of a user is overlooked, or makes another of it.
+TEST_P(ProcessAttack, a_user_is_read_to_its_end) {
+  if (GetParam() == Caller::daemon) GTEST_SKIP() << "an exec of a pod's has the container's user";
+  if (oci({"exec", "--help"}).out.find("--user") == std::string::npos) GTEST_SKIP() << "there is no exec --user";
+  ContainerSpec spec = shell("sleep 1000");
+  spec.spec.process.user = {.uid = 1000, .gid = 1000};
+  ASSERT_EQ(start(spec).refusal, "");
+  for (const char* user :
+       {"1000x", "x1000", "-1", "4294967296", "4294967295", "18446744073709551616", "1000:", ":5", ":", "1000:5x",
+        "1000:-1", "1000:4294967296", "0x0", " 0", "0 ", "+0", "1e3", "1000:5:0", "1000,0"}) {
+    Outcome got = oci({"exec", "--user", user, "app-0", "id"});
+    EXPECT_NE(got.code, 0) << '"' << user << "\": " << got.out;
+    EXPECT_EQ(got.out.find("uid="), got.out.npos) << '"' << user << "\": " << got.out;
+  }
+  EXPECT_NE(oci({"exec", "--user", "1001", "app-0", "id"}).out.find("uid=1001"), std::string::npos);
+  EXPECT_NE(oci({"exec", "--user", "1001:2002", "app-0", "id"}).out.find("uid=1001 gid=2002"), std::string::npos);
+  stop();
+}
+
 // CVE-2022-4318: a variable with a line break becomes a line of /etc/passwd.
 TEST_P(ProcessAttack, variables_write_no_files) {
   std::string before = tree_of(rootfs() + "/etc");
@@ -208,7 +248,8 @@ TEST_P(ProcessAttack, long_strings_stay_strings) {
 TEST_P(ProcessAttack, every_process_is_in_the_container_s_cgroup) {
   ASSERT_EQ(start(shell("sleep 1001 & sleep 1000")).refusal, "");
   auto cgroup_of = [](int pid) {
-    for (std::string_view line : split(read_text("/proc/" + std::to_string(pid) + "/cgroup"), '\n'))
+    const std::string text = read_text("/proc/" + std::to_string(pid) + "/cgroup");
+    for (std::string_view line : split(text, '\n'))
       if (line.starts_with("0::")) return std::string(line.substr(3));
     return std::string();
   };
