@@ -27,7 +27,7 @@ clean_up() {
   for each in "${cleanups[@]}"; do $each; done
   for name in crun runc coracle-oci; do
     [ -x "$T/bin/$name" ] || continue
-    for each in $(timeout 20 "$T/bin/$name" list -q 2>/dev/null || ls "$T/state/$name" 2>/dev/null); do
+    for each in $(timeout 20 "$T/bin/$name" list 2>/dev/null | awk '$1 != "ID" && $1 != "NAME" {print $1}'); do
       timeout 20 "$T/bin/$name" delete --force "$each" >/dev/null 2>&1
     done
   done

@@ -24,6 +24,7 @@ settings() {  # settings DIRECTORY: containers.conf and storage.conf
     echo '[engine]'
     echo "cgroup_manager = \"$([ -n "$systemd_runs" ] && echo systemd || echo cgroupfs)\""
     echo 'events_logger = "file"'
+    [ -n "$systemd_runs" ] || echo "tmp_dir = \"$T/libpod\""
     echo 'runtime_supports_json = ["crun", "runc", "coracle-oci"]'
     echo 'runtime_supports_nocgroups = ["crun", "coracle-oci"]'
   } >"$1/containers.conf"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The OCI runtime-tools validation programs, with crun, runc and coracle-oci: what a peer passes has to pass here, and what nobody
 # passes is explained in validation_explained.txt. A minute natively, once the programs are built. TAP.
+#   CORACLE_VALIDATION_ONLY=PATTERN, CORACLE_VALIDATION_RUNTIMES="crun runc": less of it
 . "$(dirname "$0")/lib.sh"
 programs=$("${CORACLE_VALIDATION_PROGRAMS:-$here/validation_programs.sh}" "$cache" 2>"$T/why") || skip_all "$(cat "$T/why")"
 make_rootfs "$T/rootfs"
@@ -18,4 +19,4 @@ cleanups+=(remove_groups)
 export TMPDIR=$T/tmp
 "$here/validation.py" --programs "$programs" --explained "$here/validation_explained.txt" --where "$cgroups" \
   --jobs "${CORACLE_VALIDATION_JOBS:-4}" --only "${CORACLE_VALIDATION_ONLY:-*}" \
-  crun="$T/bin/crun" runc="$T/bin/runc" coracle-oci="$T/bin/coracle-oci"
+  $(for name in ${CORACLE_VALIDATION_RUNTIMES:-crun runc coracle-oci}; do echo "$name=$T/bin/$name"; done)

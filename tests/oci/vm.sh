@@ -5,6 +5,7 @@
 # is emulated.
 #   CORACLE_BIN         the build (default: build)      CORACLE_VM_SUITE   the machine's Debian (default: trixie)
 #   CORACLE_VM_FILES    or a tree of installed files, built for the machine's Debian
+#   CORACLE_OCI_VM_SETTINGS   variables of those scripts, as NAME=value…
 #   CORACLE_OCI_PARTS   which of: cgroup validation podman bench cycles (default: all)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -78,15 +79,16 @@ part() {  # part NAME SECONDS COMMAND
   local status=0
   : >"$T/acks"
   echo "# ---- $1, in a virtual machine ($CORACLE_VM_SUITE) ----"
-  "$vm/vm.py" run "$T" "$2" "stty -F /dev/ttyS2 raw -echo; cd /; export CORACLE_BIN=/payload/build CORACLE_TEST_CACHE=/payload/cache CORACLE_PATIENCE=10 CORACLE_LONG=${CORACLE_LONG:-0}
+  "$vm/vm.py" run "$T" "$2" "stty -F /dev/ttyS2 raw -echo; cd /; export CORACLE_BIN=/payload/build CORACLE_TEST_CACHE=/payload/cache CORACLE_PATIENCE=4 CORACLE_LONG=${CORACLE_LONG:-0}
+    ${CORACLE_OCI_VM_SETTINGS:+export $CORACLE_OCI_VM_SETTINGS}
     $3 >/dev/ttyS2 2>&1; s=\$?; sleep 1; exit \$s" >"$T/out" 2>&1 || status=$?
-  cat "$T/acks" "$T/out"
+  cat "$T/acks" "$T/out"  # while it goes on, it can be followed in the first of them
   [ $status -eq 0 ] || [ $status -eq 77 ] || { failures=$((failures + 1)); grep -q '^not ok' "$T/acks" || echo "not ok - $1: ended with status $status"; }
 }
 for name in $parts; do
   case $name in
     cgroup)     part cgroup 3600 '/payload/tests/oci/cgroup.sh' ;;
-    validation) part validation 7200 'CORACLE_VALIDATION_JOBS=1 /payload/tests/oci/validation.sh' ;;
+    validation) part validation 7200 'CORACLE_VALIDATION_JOBS=2 /payload/tests/oci/validation.sh' ;;
     podman)     part podman 7200 '/payload/tests/oci/podman.sh' ;;
     bench)      part bench 3600 '/payload/tests/bench/oci.sh' ;;
     cycles)     part cycles 7200 '/payload/tests/oci/cycles.sh' ;;
