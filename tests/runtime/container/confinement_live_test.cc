@@ -355,7 +355,7 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
     std::erase_if(s.spec.mounts, [](const oci::Mount& mount) { return mount.destination == "/dev/pts"; });
   });
   expect_failure("log directory", [](auto& s) { s.log.path = "/no/such/dir/0.log"; });
-  expect_failure("linux.seccomp.action", [](auto& s) {
+  expect_failure("linux.seccomp.defaultAction", [](auto& s) {
     s.spec.linux_.seccomp = json::object{{"defaultAction", "SCMP_ACT_WISH"}};
   });
   expect_failure("unknown capability", [](auto& s) { s.spec.process.capabilities->bounding = {"CAP_FLY"}; });
