@@ -15,7 +15,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr int kFormat = 3;  // part of the hash: programs of another making are not found
+constexpr int kFormat = 4;  // part of the hash: programs of another making are not found
 
 Result<std::string> hash_of(const json::value& profile, uint64_t capabilities) {
   const scmp_version* version = ::seccomp_version();

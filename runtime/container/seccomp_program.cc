@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "runtime/base/text.h"
+#include "runtime/container/seccomp_arguments.h"
 #include "runtime/container/seccomp_newest.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
@@ -80,44 +82,47 @@ bool repeats_argument(const Conditions& conditions) {
   return false;
 }
 
-// The rules as they go into libseccomp.
-class RuleWriter {
+// The rules, call by call. A rule for all of a call's arguments leaves no room for others; of several for some of them
+// libseccomp makes something else, so these are ours.
+class RuleBook {
  public:
-  RuleWriter(const Context& context, uint32_t otherwise) : context_(context), otherwise_(otherwise) {}
+  explicit RuleBook(uint32_t otherwise) : otherwise_(otherwise) {}
 
   // `where`: of the rule, for errors.
   Result<void> add(const oci::SeccompRule& rule, const std::string& where) {
     uint32_t action = action_of(rule.verdict);
     if (action == otherwise_) return {};
     for (const std::string& name : rule.names) {
-      int call = ::seccomp_syscall_resolve_name(name.c_str());
-      if (call == __NR_SCMP_ERROR) continue;  // another machine's, or newer than libseccomp
       if (!repeats_argument(rule.conditions)) {
-        TRY(add(action, call, rule.conditions).wrap("linux.seccomp." + where + ": " + name));
+        TRY(add(name, {action, rule.conditions}).wrap("linux.seccomp." + where + ": " + name));
         continue;
       }
       for (const oci::SeccompCondition& condition : rule.conditions)
-        TRY(add(action, call, {condition}).wrap("linux.seccomp." + where + ": " + name));
+        TRY(add(name, {action, {condition}}).wrap("linux.seccomp." + where + ": " + name));
+    }
+    return {};
+  }
+
+  Result<void> write(const Context& context, ArgumentChecks& checks) const {
+    for (const auto& [name, clauses] : calls_) {
+      int call = ::seccomp_syscall_resolve_name(name.c_str());
+      if (call == __NR_SCMP_ERROR) continue;  // another machine's, or newer than libseccomp
+      auto whole = std::find_if(clauses.begin(), clauses.end(),
+                                [](const SeccompClause& clause) { return clause.conditions.empty(); });
+      if (whole != clauses.end()) {
+        TRY(write(context, *whole, call).wrap("linux.seccomp.syscalls: " + name));
+      } else if (clauses.size() > 1 && checks.can_take(name)) {
+        const char* multiplexer = ArgumentChecks::multiplexer_of(name);
+        checks.add(name, clauses, otherwise_, multiplexer && calls_.count(multiplexer));
+      } else {
+        for (const SeccompClause& clause : clauses)
+          TRY(write(context, clause, call).wrap("linux.seccomp.syscalls: " + name));
+      }
     }
     return {};
   }
 
  private:
-  Result<void> add(uint32_t action, int call, const Conditions& conditions) {
-    std::vector<scmp_arg_cmp> all;
-    for (const oci::SeccompCondition& condition : conditions) all.push_back(comparison_of(condition));
-    int rc = ::seccomp_rule_add_array(context_.handle, action, call, unsigned(all.size()), all.data());
-    if (rc == 0) {
-      said_.try_emplace({call, key_of(conditions)}, action);
-      return {};
-    }
-    if (rc != -EEXIST) return Error(Code::invalid, ::strerror(-rc));
-    // It has been said before, and is fine if it was the same.
-    auto before = said_.find({call, key_of(conditions)});
-    if (before != said_.end() && before->second == action) return {};
-    return Error(Code::invalid, "another rule for the same arguments decides otherwise");
-  }
-
   using Key = std::vector<std::array<uint64_t, 4>>;
   static Key key_of(const Conditions& conditions) {
     Key out;
@@ -127,9 +132,27 @@ class RuleWriter {
     return out;
   }
 
-  const Context& context_;
+  Result<void> add(const std::string& name, SeccompClause clause) {
+    auto [said, is_new] = said_.try_emplace({name, key_of(clause.conditions)}, clause.action);
+    if (is_new) {
+      calls_[name].push_back(std::move(clause));
+    } else if (said->second != clause.action && !clause.conditions.empty()) {
+      return Error(Code::invalid, "another rule for the same arguments decides otherwise");
+    }
+    return {};
+  }
+
+  static Result<void> write(const Context& context, const SeccompClause& clause, int call) {
+    std::vector<scmp_arg_cmp> all;
+    for (const oci::SeccompCondition& condition : clause.conditions) all.push_back(comparison_of(condition));
+    int rc = ::seccomp_rule_add_array(context.handle, clause.action, call, unsigned(all.size()), all.data());
+    if (rc != 0) return Error(Code::invalid, ::strerror(-rc));
+    return {};
+  }
+
   uint32_t otherwise_;
-  std::map<std::pair<int, Key>, uint32_t> said_;
+  std::map<std::string, std::vector<SeccompClause>> calls_;
+  std::map<std::pair<std::string, Key>, uint32_t> said_;
 };
 
 uint32_t architecture_of(const std::string& name) {  // 0: of no processor that this libseccomp knows
@@ -195,9 +218,10 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
                                   is_permissive(profile.otherwise) ? SCMP_ACT_KILL_PROCESS : otherwise))
     return Error(Code::internal, std::string("seccomp_attr_set: ") + ::strerror(-rc));
   std::vector<uint32_t> architectures = TRY(add_architectures(context, profile));
-  RuleWriter rules(context, otherwise);
+  RuleBook rules(otherwise);
+  ArgumentChecks checks(architectures);
   NewestCalls newest(architectures);
-  // What a capability allows comes first: an unconditional rule makes later conditional ones for the same call moot.
+  // What a capability allows comes first: of two that decide otherwise on a whole call, the first counts.
   for (const auto& [name, calls] : profile.by_capability) {
     auto bit = oci::capability_number(name);
     if (!bit || !(capabilities >> *bit & 1)) continue;
@@ -209,10 +233,12 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
     TRY(rules.add(profile.rules[i], "syscalls[" + std::to_string(i) + "]"));
     newest.add(profile.rules[i].names);
   }
+  TRY(rules.write(context, checks));
   SeccompProgram out;
   out.flags = flags_of(profile);
   out.listener = std::move(profile.listener);
   out.instructions = TRY(export_program(context));
+  checks.prepend_to(out.instructions);
   if (!is_permissive(profile.otherwise)) newest.answer(out.instructions);
   if (out.instructions.size() > kSeccompInstructionsMax)
     return Error(Code::too_large, "linux.seccomp: the program is too long");

@@ -6,7 +6,9 @@
 #include <seccomp.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <fstream>
+#include <random>
 
 #include "runtime/oci/capabilities.h"
 #include "runtime/oci/defaults.h"
@@ -220,6 +222,107 @@ TEST(Seccomp, several_conditions_are_all_or_either) {
   EXPECT_EQ(both.error().text(),
             "linux.seccomp.syscalls[1]: socket: another rule for the same arguments decides otherwise");
 }
+
+bool holds(const oci::SeccompCondition& condition, const std::array<uint64_t, 6>& args) {
+  uint64_t argument = args[condition.index];
+  switch (condition.op) {
+    case oci::SeccompOperator::ne:
+      return argument != condition.value;
+    case oci::SeccompOperator::lt:
+      return argument < condition.value;
+    case oci::SeccompOperator::le:
+      return argument <= condition.value;
+    case oci::SeccompOperator::eq:
+      return argument == condition.value;
+    case oci::SeccompOperator::ge:
+      return argument >= condition.value;
+    case oci::SeccompOperator::gt:
+      return argument > condition.value;
+    case oci::SeccompOperator::masked_eq:
+      return (argument & condition.value) == condition.value_two;
+  }
+  return false;
+}
+
+TEST(Seccomp, several_rules_for_a_call_are_any_of_them) {
+  std::mt19937_64 random(7);
+  const uint64_t values[] = {0, 1, 2, 5, 0xff, uint64_t(1) << 32, (uint64_t(1) << 32) + 1, ~uint64_t(0)};
+  auto pick = [&] { return values[random() % std::size(values)]; };
+  const std::vector<std::string> operators = oci::seccomp_operator_names();
+  for (int round = 0; round < 300; ++round) {
+    json::array rules;
+    for (uint64_t count = 1 + random() % 4; count; --count) {
+      json::array args;
+      for (unsigned index = 0; index < 6; ++index) {
+        if (random() % 3) continue;
+        uint64_t value = pick();
+        args.push_back(json::object{{"index", index},
+                                    {"value", value},
+                                    {"valueTwo", pick() & value},
+                                    {"op", operators[random() % operators.size()]}});
+      }
+      if (args.empty()) continue;
+      std::shuffle(args.begin(), args.end(), random);
+      rules.push_back(json::object{{"names", json::array{"splice"}}, {"action", "SCMP_ACT_ALLOW"}, {"args", args}});
+    }
+    json::value profile = json::object{{"defaultAction", "SCMP_ACT_ERRNO"}, {"syscalls", rules}};
+    auto read = oci::parse_seccomp(profile);
+    ASSERT_OK(read);
+    auto program = compile_seccomp(profile, 0);
+    ASSERT_OK(program);
+    for (int question = 0; question < 200; ++question) {
+      std::array<uint64_t, 6> args;
+      for (uint64_t& argument : args) argument = pick();
+      bool want = std::any_of(read->rules.begin(), read->rules.end(), [&](const oci::SeccompRule& rule) {
+        return std::all_of(rule.conditions.begin(), rule.conditions.end(),
+                           [&](const oci::SeccompCondition& condition) { return holds(condition, args); });
+      });
+      uint32_t got = run_filter(*program, call_on(kArch, "splice", args));
+      if ((got == SECCOMP_RET_ALLOW) != want) {
+        ADD_FAILURE() << "want " << want << ", got " << got << ": " << to_text(profile);
+        break;
+      }
+    }
+  }
+}
+
+#if defined(__x86_64__)
+TEST(Seccomp, what_i386_hides_behind_one_call_is_refused_where_anything_of_it_is) {
+  const std::string rules =
+      R"({"names":["socket"],"action":"SCMP_ACT_ERRNO","errnoRet":5,"args":[{"index":0,"value":16,"op":"SCMP_CMP_EQ"}]},
+    {"names":["socket"],"action":"SCMP_ACT_ERRNO","errnoRet":6,"args":[{"index":0,"value":38,"op":"SCMP_CMP_EQ"}]},
+    {"names":["semget"],"action":"SCMP_ACT_ERRNO","errnoRet":7,"args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":0,"value":2,"op":"SCMP_CMP_EQ"}]})";
+  auto some = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rules + "]}");
+  ASSERT_OK(some);
+  auto i386 = [&](const SeccompProgram& program, int number, uint64_t first) {
+    seccomp_data data = call_on(SCMP_ARCH_X86, number);
+    data.args[0] = first;
+    return run_filter(program, data);
+  };
+  constexpr uint32_t kYes = SECCOMP_RET_ALLOW, kNo = SECCOMP_RET_ERRNO;
+  EXPECT_EQ(i386(*some, 359, 16), kNo | 5);  // socket by its own number
+  EXPECT_EQ(i386(*some, 359, 38), kNo | 6);
+  EXPECT_EQ(i386(*some, 359, 2), kYes);
+  EXPECT_EQ(i386(*some, 102, 1), kNo | 5);  // by socketcall
+  EXPECT_EQ(i386(*some, 102, 2), kYes);     // bind
+  EXPECT_EQ(i386(*some, 117, 2), kNo | 7);  // semget by ipc
+  EXPECT_EQ(i386(*some, 117, 0x10002), kNo | 7);
+  EXPECT_EQ(i386(*some, 117, 1), kYes);
+  // What is allowed for some arguments is not allowed where they cannot be seen.
+  auto few = compile(R"({"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["socket"],"action":"SCMP_ACT_ALLOW",
+    "args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":0,"value":2,"op":"SCMP_CMP_EQ"}]}]})");
+  ASSERT_OK(few);
+  EXPECT_EQ(i386(*few, 359, 2), kYes);
+  EXPECT_EQ(i386(*few, 359, 3), kNo | 1);
+  EXPECT_EQ(i386(*few, 102, 1), kNo | 1);
+  // Unless the profile says so.
+  auto named =
+      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["socketcall"],"action":"SCMP_ACT_LOG"},)" +
+              rules + "]}");
+  ASSERT_OK(named);
+  EXPECT_EQ(i386(*named, 102, 1), SECCOMP_RET_LOG);
+}
+#endif
 
 TEST(Seccomp, holds_on_every_architecture_by_its_own_numbers) {
   auto compiled = compile(R"({"defaultAction":"SCMP_ACT_ERRNO","architectures":["SCMP_ARCH_X86_64","SCMP_ARCH_X86",
