@@ -429,7 +429,7 @@ const Attempt kAttempts[] = {
     TRY_TO("personality 0", outcome(syscall(SYS_personality, 0))),
     TRY_TO("personality ADDR_NO_RANDOMIZE", outcome(syscall(SYS_personality, 0x40000))),
     TRY_TO("personality READ_IMPLIES_EXEC", outcome(syscall(SYS_personality, 0x400000))),
-    TRY_TO("lookup_dcookie", outcome(syscall(212, 0ull, nullptr, 0)) == EPERM ? EPERM : 0),
+    TRY_TO("lookup_dcookie", outcome(syscall(SYS_lookup_dcookie, 0ull, nullptr, 0)) == EPERM ? EPERM : 0),
     TRY_TO("sethostname", outcome(sethostname("evil", 4))),
     TRY_TO("setdomainname", outcome(setdomainname("evil", 4))),
     TRY_TO("vhangup", outcome(vhangup())),
