@@ -5,11 +5,10 @@
 #pragma once
 
 #include <concepts>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/json.h"

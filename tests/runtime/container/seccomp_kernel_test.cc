@@ -58,6 +58,20 @@ TEST(SeccompKernel, does_as_each_action_says) {
   EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_TRACE")"), call)), ENOSYS);  // nobody traces
 }
 
+TEST(SeccompKernel, takes_several_rules_on_arguments) {
+  auto out = compile_seccomp(*parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[
+    {"names":["getpriority"],"action":"SCMP_ACT_ERRNO","errnoRet":40,"args":[{"index":0,"value":1,"op":"SCMP_CMP_LT"}]},
+    {"names":["getpriority"],"action":"SCMP_ACT_ERRNO","errnoRet":41,"args":[{"index":0,"value":4294967296,"op":"SCMP_CMP_GE"}]},
+    {"names":["getpriority"],"action":"SCMP_ACT_ERRNO","errnoRet":42,"args":[{"index":0,"value":3,"valueTwo":2,"op":"SCMP_CMP_MASKED_EQ"}]}]})"),
+                             0);
+  ASSERT_OK(out);
+  EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 0L, 0L) < 0 ? errno : 0; })), 40);
+  EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 1L, 0L) < 0 ? errno : 0; })), 0);
+  EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 2L, 0L) < 0 ? errno : 0; })), 42);
+  EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 1L << 32, 0L) < 0 ? errno : 0; })),
+            41);
+}
+
 TEST(SeccompKernel, takes_the_flags) {
   EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_LOG"])"), call)),
             EPERM);
