@@ -156,7 +156,7 @@ fi
 
 if also ocivm; then
   say "virtual machine: the OCI runtimes with systemd and cgroup v2; the attacks"
-  run ocivm 28800 env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/oci/vm.sh"
+  run ocivm 36000 env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/oci/vm.sh"
   run ocivm/attacks 14400 env CORACLE_BUILD_DIR="$build" "$root/tests/attacks/vm.sh"
 fi
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same podman commands with crun and with coracle-oci: what they end with and what they print has to be the same.
 
-  podman.py --work DIRECTORY --cgroups v1|v2 [--rootless USER] [--jobs N] [--only PATTERN] crun=COMMAND coracle-oci=COMMAND
+  podman.py --work DIRECTORY --cgroups v1|v2 [--rootless USER] [--jobs N] [--only PATTERN,…] crun=COMMAND coracle-oci=COMMAND
 
 Each scenario runs once with each runtime and notes what it sees, without names, numbers and times that chance made. Printed is
 a TAP line per scenario: equal, or what differs. What crun itself does not do on this machine (it notes something else than the
@@ -662,7 +662,7 @@ def run_scenario(options, name):
 
 def wanted(options):
     for name, (_, needs) in SCENARIOS.items():
-        if not fnmatch.fnmatch(name, options.only):
+        if not any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(",")):
             continue
         if options.rootless and not needs & {"both", "rootless"} or not options.rootless and "rootless" in needs:
             continue

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # podman with crun and with coracle-oci: the same commands, the same results (podman.py). Its storage and its settings are in a
 # directory that goes away. With systemd it lets systemd make the cgroups, and an unprivileged user runs containers as well. TAP.
-#   CORACLE_PODMAN_ONLY=PATTERN   some scenarios      CORACLE_RUNTIME=runc   that one in the place of coracle-oci
+#   CORACLE_PODMAN_ONLY=PATTERN,… some scenarios      CORACLE_RUNTIME=runc   that one in the place of coracle-oci
 . "$(dirname "$0")/lib.sh"
 need_programs podman
 make_rootfs "$T/rootfs"

@@ -88,8 +88,8 @@ part() {  # part NAME SECONDS COMMAND
 for name in $parts; do
   case $name in
     cgroup)     part cgroup 3600 '/payload/tests/oci/cgroup.sh' ;;
-    validation) part validation 7200 'CORACLE_VALIDATION_JOBS=2 /payload/tests/oci/validation.sh' ;;
-    podman)     part podman 7200 '/payload/tests/oci/podman.sh' ;;
+    validation) part validation 10800 'CORACLE_VALIDATION_JOBS=2 /payload/tests/oci/validation.sh' ;;
+    podman)     part podman 14400 '/payload/tests/oci/podman.sh' ;;
     bench)      part bench 3600 '/payload/tests/bench/oci.sh' ;;
     cycles)     part cycles 7200 '/payload/tests/oci/cycles.sh' ;;
     *) bail "there is no part $name" ;;
