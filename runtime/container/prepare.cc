@@ -207,7 +207,8 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
 Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process,
                            launch::Plan& plan, Prepared& out) {
   plan.cwd = writer.text(process.cwd);
-  plan.apparmor = writer.text_or_none(process.apparmor_profile);
+  // What the kernel reads is a command. Source: AppArmor's attr/exec, as aa_change_onexec(2) writes it.
+  plan.apparmor = writer.text_or_none(process.apparmor_profile.empty() ? "" : "exec " + process.apparmor_profile);
   plan.selinux = writer.text_or_none(process.selinux_label);
   plan.programs = writer.texts(plan_programs(process.args[0], process.env));
   plan.argv = writer.vector(process.args);

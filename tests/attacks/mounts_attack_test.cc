@@ -46,6 +46,20 @@ TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
   EXPECT_EQ(read_text(volume() + "/self/oom_score_adj"), "");
 }
 
+// … and what is written for the kernel reaches it, or nothing is started.
+TEST_P(MountAttack, a_label_reaches_the_kernel) {
+  const bool has_apparmor = read_text("/sys/module/apparmor/parameters/enabled") == "Y\n";
+  ContainerSpec spec = shell("cat /proc/self/attr/apparmor/current || cat /proc/self/attr/current");
+  spec.spec.process.apparmor_profile = "unconfined";
+  Outcome got = run(spec);
+  EXPECT_EQ(got.refusal.empty(), has_apparmor) << got.refusal;
+  EXPECT_TRUE(!has_apparmor || got.out == "unconfined\n") << got.out;
+  for (const char* profile : {"no-such-profile", "unconfined x", "permprofile unconfined"}) {
+    spec.spec.process.apparmor_profile = profile;
+    EXPECT_NE(run(spec).refusal.find("security label"), std::string::npos) << profile;
+  }
+}
+
 // CVE-2019-19921, CVE-2023-27561, CVE-2023-28642: /proc or /sys of the image is a link to somewhere of its own choice.
 TEST_P(MountAttack, proc_and_sys_are_no_links) {
   for (const char* place : {"/proc", "/sys"}) {
