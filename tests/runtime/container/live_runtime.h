@@ -34,7 +34,7 @@ class LiveHouse {
 
   explicit LiveHouse(std::string path = "") : is_owner_(path.empty()), path_(std::move(path)) {
     if (is_owner_) {
-      char name[] = "/tmp/coracle-live-XXXXXX";
+      char name[] = "/var/tmp/coracle-live-XXXXXX";  // /tmp may be mounted without devices and setuid programs
       path_ = ::mkdtemp(name);
       make_rootfs();
     }
