@@ -3,7 +3,12 @@
 #include "runtime/container/plan.h"
 
 #include <linux/mount.h>
+#include <linux/ioprio.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <sys/personality.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -33,22 +38,12 @@ const std::string* env_value(const std::vector<std::string>& env, std::string_vi
   return &room;
 }
 
-std::string program_of(const oci::Spec& spec) { return spec.process.args.empty() ? "" : spec.process.args[0]; }
-
-Error explain_exec(int err, const oci::Spec& spec) {
-  std::string program = program_of(spec);
-  std::string said = "exec: " + quoted(program) + ": ";
-  if (err == ENOENT && program.find('/') == program.npos)
-    return Error(Code::not_found, said + "executable file not found in $PATH");
-  if (err == ENOENT) return Error::from_errno(err, said + "stat " + program);
-  return Error::from_errno(err, "exec: " + quoted(program));
-}
-
 }  // namespace
 
 Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
   MountOptions out;
-  out.is_bind = mount.type == "bind" || mount.source_fd;
+  auto is_given = [&](const char* name) { return std::count(mount.options.begin(), mount.options.end(), name) > 0; };
+  out.is_bind = mount.type == "bind" || mount.source_fd || is_given("bind") || is_given("rbind");
   for (const std::string& name : mount.options) {
     auto option = oci::mount_option(name);
     if (!option) {
@@ -78,31 +73,99 @@ Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
         out.data.push_back({name, "", false});
         break;
       case oci::MountOptionKind::copy_up:
+        if (mount.type != "tmpfs") return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for tmpfs");
+        out.copies_up = true;
+        break;
       case oci::MountOptionKind::id_mapped:
-        return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination);
+        if (!out.is_bind) return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for binds");
+        out.is_idmapped = true;
+        out.is_recursively_idmapped |= option->is_recursive;
+        break;
     }
   }
   if (out.is_bind) out.data.clear();  // they belong to a file system that is mounted already
   return out;
 }
 
-Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox) {
+namespace {
+
+// uid= and gid= of a new file system are the container's; who mounts it is the host's root.
+void translate_owner(MountOptions& options, const IdMaps& ids) {
+  for (sys::FsOption& option : options.data) {
+    auto id = parse_number<uint32_t>(option.value);
+    if (option.key == "uid" && id) option.value = std::to_string(ids.uid(*id));
+    if (option.key == "gid" && id) option.value = std::to_string(ids.gid(*id));
+  }
+}
+
+// An absolute path without repetition; the specification asks for absolute ones, and engines have come to rely on less.
+std::string destination_of(const oci::Mount& mount) {
+  return mount.destination.starts_with("/") ? mount.destination : "/" + mount.destination;
+}
+
+}  // namespace
+
+std::optional<uint32_t> IdMaps::host_id(const std::vector<oci::IdMapping>& maps, uint32_t id) {
+  for (const oci::IdMapping& map : maps)
+    if (id >= map.container_id && id - map.container_id < map.size) return map.host_id + (id - map.container_id);
+  return std::nullopt;
+}
+
+Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts& sandbox) {
+  static const std::map<std::string, uint64_t> flags = {
+      {"network", CLONE_NEWNET}, {"ipc", CLONE_NEWIPC}, {"uts", CLONE_NEWUTS}, {"pid", CLONE_NEWPID}, {"mount", CLONE_NEWNS}};
+  NamespacePlan out;
+  if (sandbox.is_pod) {  // coracle-pause stands in the pod's own, and makes the rest
+    out.new_cgroup = true;
+    if (!sandbox.shared_pid && !sandbox.host_pid) out.fresh |= CLONE_NEWPID;
+  }
+  bool has_mount = sandbox.is_pod;
+  for (const oci::Namespace& ns : spec.linux_.namespaces) {
+    auto flag = flags.find(ns.type);
+    has_mount |= ns.type == "mount";
+    if (!ns.path.empty()) {
+      if (ns.type == "user") out.user_path = ns.path;
+      else out.joined[ns.type] = ns.path;
+      if (ns.type == "cgroup") out.new_cgroup = false;
+    } else if (ns.type == "user") {
+      out.new_user = true;
+    } else if (ns.type == "cgroup") {
+      out.new_cgroup = true;
+    } else if (ns.type == "time") {
+      out.new_time = true;
+    } else if (flag != flags.end() && !sandbox.is_pod) {
+      out.fresh |= flag->second;
+    }
+  }
+  if (!has_mount) return Error(Code::unsupported, "linux.namespaces: a container without a mount namespace would mount in the host's tree");
+  return out;
+}
+
+Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox, const IdMaps& ids) {
   std::vector<MountDraft> out;
   for (const oci::Mount& mount : spec.mounts) {
     MountDraft draft;
-    draft.destination = mount.destination;
+    draft.destination = destination_of(mount);
     draft.type = mount.type;
     draft.options = TRY(parse_mount_options(mount));
+    translate_owner(draft.options, ids);
+    if (draft.options.copies_up) draft.flags |= launch::kMountCopyUp;
+    if (draft.options.is_idmapped) {
+      draft.uid_mappings = mount.uid_mappings.empty() ? ids.uids : mount.uid_mappings;
+      draft.gid_mappings = mount.gid_mappings.empty() ? ids.gids : mount.gid_mappings;
+      if (draft.uid_mappings.empty() || draft.gid_mappings.empty())
+        return Error(Code::invalid, "mounts: option idmap of " + mount.destination + " without uidMappings and gidMappings");
+    }
     draft.source = mount.source;
     draft.source_fd = mount.source_fd;
     // Where the kernel's own file systems stand, nothing may lead astray. CVE-2019-19921, CVE-2026-41579.
     for (const char* place : {"/proc", "/sys", "/dev"})
-      if (stands_beneath(mount.destination, place)) draft.flags |= launch::kMountNoLinks;
+      if (stands_beneath(draft.destination, place)) draft.flags |= launch::kMountNoLinks;
     if (draft.options.is_bind) {
       draft.kind = launch::MountKind::attach;
       if (draft.source.empty() && !draft.source_fd)
         return Error(Code::invalid, "mounts: " + mount.destination + " has no source");
-    } else if (mount.destination == "/dev/shm" && mount.type == "tmpfs" && mount.source == "shm") {
+    } else if (sandbox.is_pod && mount.destination == "/dev/shm" && mount.type == "tmpfs" && mount.source == "shm") {
       // One for all containers of the pod, as they share System V and POSIX IPC; the host's where they share that.
       draft.kind = sandbox.has_ipc ? launch::MountKind::pod_shm : launch::MountKind::attach;
       draft.source = "/dev/shm";
@@ -112,14 +175,14 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
       if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
       // Steps after the mounts write to it, which a read-only one forbids: then they take one of their own.
       if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= launch::kMountProc;
-      if (mount.type == "sysfs" && !sandbox.has_network) draft.options.set |= MOUNT_ATTR_RDONLY;
+      if (mount.type == "sysfs" && sandbox.is_pod && !sandbox.has_network) draft.options.set |= MOUNT_ATTR_RDONLY;
     }
     out.push_back(std::move(draft));
   }
   return out;
 }
 
-std::vector<oci::Device> plan_devices(const oci::Spec& spec) {
+std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids) {
   std::vector<oci::Device> out = spec.linux_.devices;
   auto is_given = [&](const std::string& path) {
     for (const oci::Device& device : spec.linux_.devices)
@@ -132,6 +195,10 @@ std::vector<oci::Device> plan_devices(const oci::Spec& spec) {
   };
   for (const oci::Device& device : oci::default_devices())
     if (!is_given(device.path)) out.push_back(device);
+  for (oci::Device& device : out) {
+    device.uid = ids.uid(device.uid.value_or(0));
+    device.gid = ids.gid(device.gid.value_or(0));
+  }
   return out;
 }
 
@@ -207,64 +274,92 @@ Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const 
 }
 
 int plan_oom_score(int wanted, const OwnFacts& own) {
-  bool may_lower = own.capabilities >> kCapSysResource & 1;
+  bool may_lower = own.is_host_root && own.capabilities >> kCapSysResource & 1;
   return may_lower ? wanted : std::max(wanted, own.oom_score_adj);
 }
 
-Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts) {
-  auto stage = launch::Stage(reply.stage);
-  auto named = [&](const std::vector<std::string>& list) {
-    return reply.index >= 0 && size_t(reply.index) < list.size() ? " " + list[size_t(reply.index)] : std::string();
-  };
-  std::string doing = reply.stage < uint32_t(launch::Stage::count) ? launch::kStageNames[reply.stage] : "launch";
-  switch (stage) {
-    case launch::Stage::exec:
-      return explain_exec(reply.err, spec);
-    case launch::Stage::mount:
-      doing += named(mounts);
-      break;
-    case launch::Stage::mask:
-      doing += named(spec.linux_.masked_paths);
-      break;
-    case launch::Stage::readonly:
-      doing += named(spec.linux_.readonly_paths);
-      break;
-    case launch::Stage::working_directory:
-      doing += " " + spec.process.cwd;
-      break;
-    case launch::Stage::user:
-      doing += " " + std::to_string(spec.process.user.uid) + ":" + std::to_string(spec.process.user.gid);
-      break;
-    case launch::Stage::hostname:
-      doing += " " + spec.hostname;
-      break;
-    case launch::Stage::rlimit:
-      if (reply.index >= 0 && size_t(reply.index) < spec.process.rlimits.size())
-        doing += " " + spec.process.rlimits[size_t(reply.index)].type;
-      break;
-    case launch::Stage::device: {
-      std::vector<oci::Device> devices = plan_devices(spec);
-      if (reply.index >= 0 && size_t(reply.index) < devices.size()) doing += " " + devices[size_t(reply.index)].path;
-      break;
+// ---- words to numbers ----
+
+namespace {
+
+template <typename T>
+Result<T> number_of(const std::map<std::string, T>& known, const std::string& word, const char* field) {
+  auto found = known.find(word);
+  if (found == known.end()) return Error(Code::invalid, std::string(field) + ": " + coracle::quoted(word));
+  return found->second;
+}
+
+}  // namespace
+
+namespace {
+
+struct SchedulerAttributes {  // sched_attr, whose header clashes with <sched.h>
+  uint32_t size, sched_policy;
+  uint64_t sched_flags;
+  int32_t sched_nice;
+  uint32_t sched_priority;
+  uint64_t sched_runtime, sched_deadline, sched_period;
+  uint32_t sched_util_min, sched_util_max;
+};
+static_assert(sizeof(SchedulerAttributes) == 56);
+
+}  // namespace
+
+Result<std::string> plan_scheduler(const oci::Scheduler& in) {
+  static const std::map<std::string, uint32_t> policies = {{"SCHED_OTHER", 0}, {"SCHED_FIFO", 1}, {"SCHED_RR", 2},
+      {"SCHED_BATCH", 3}, {"SCHED_ISO", 4}, {"SCHED_IDLE", 5}, {"SCHED_DEADLINE", 6}};
+  static const std::map<std::string, uint64_t> flags = {{"SCHED_FLAG_RESET_ON_FORK", 1}, {"SCHED_FLAG_RECLAIM", 2},
+      {"SCHED_FLAG_DL_OVERRUN", 4}, {"SCHED_FLAG_KEEP_POLICY", 8}, {"SCHED_FLAG_KEEP_PARAMS", 16},
+      {"SCHED_FLAG_UTIL_CLAMP_MIN", 32}, {"SCHED_FLAG_UTIL_CLAMP_MAX", 64}};
+  SchedulerAttributes attributes{};
+  attributes.size = sizeof attributes;
+  attributes.sched_policy = TRY(number_of(policies, in.policy, "process.scheduler.policy"));
+  attributes.sched_nice = in.nice.value_or(0);
+  attributes.sched_priority = uint32_t(in.priority.value_or(0));
+  attributes.sched_runtime = in.runtime_ns.value_or(0);
+  attributes.sched_deadline = in.deadline_ns.value_or(0);
+  attributes.sched_period = in.period_ns.value_or(0);
+  for (const std::string& flag : in.flags) attributes.sched_flags |= TRY(number_of(flags, flag, "process.scheduler.flags"));
+  return std::string(reinterpret_cast<const char*>(&attributes), sizeof attributes);
+}
+
+Result<int32_t> plan_io_priority(const oci::IoPriority& in) {
+  static const std::map<std::string, int32_t> classes = {
+      {"IOPRIO_CLASS_RT", IOPRIO_CLASS_RT}, {"IOPRIO_CLASS_BE", IOPRIO_CLASS_BE}, {"IOPRIO_CLASS_IDLE", IOPRIO_CLASS_IDLE}};
+  int32_t number = TRY(number_of(classes, in.io_class, "process.ioPriority.class"));
+  return number << IOPRIO_CLASS_SHIFT | in.priority;
+}
+
+Result<int64_t> plan_personality(const oci::Personality& in) {
+  static const std::map<std::string, int64_t> domains = {{"LINUX", PER_LINUX}, {"LINUX32", PER_LINUX32}};
+  if (!in.flags.empty()) return Error(Code::unsupported, "linux.personality.flags: " + coracle::quoted(in.flags[0]));
+  return number_of(domains, in.domain, "linux.personality.domain");
+}
+
+Result<std::vector<uint64_t>> plan_bits(const std::string& list, const char* field) {
+  constexpr uint32_t kBitsMax = 8192;
+  std::vector<uint64_t> out;
+  for (std::string_view part : split(list, ',')) {
+    auto ends = split(trim(part), '-');
+    auto first = parse_number<uint32_t>(ends[0]), last = parse_number<uint32_t>(ends.back());
+    if (ends.size() > 2 || !first || !last || *first > *last || *last >= kBitsMax)
+      return Error(Code::invalid, std::string(field) + ": " + coracle::quoted(list));
+    for (uint32_t bit = *first; bit <= *last; ++bit) {
+      out.resize(std::max<size_t>(out.size(), bit / 64 + 1));
+      out[bit / 64] |= uint64_t(1) << bit % 64;
     }
-    case launch::Stage::sysctl: {
-      std::vector<std::string> names;
-      for (const auto& [name, value] : spec.linux_.sysctl) names.push_back(name);
-      doing += named(names);
-      break;
-    }
-    case launch::Stage::slot:
-      if (reply.err == EEXIST) return Error(Code::conflict, "the id is in use");
-      if (reply.err == EBUSY) return Error(Code::conflict, "still running");
-      if (reply.err == ENFILE) return Error(Code::too_many_requests, "the pod has as many processes as it can hold");
-      break;
-    case launch::Stage::target:
-      if (reply.err == ESRCH) return Error(Code::conflict, "the container is not running");
-      break;
-    default:
-      break;
   }
-  return Error::from_errno(reply.err, doing);
+  return out;
+}
+
+Result<int32_t> plan_memory_mode(const oci::MemoryPolicy& in) {
+  static const std::map<std::string, int32_t> modes = {{"MPOL_DEFAULT", 0}, {"MPOL_PREFERRED", 1}, {"MPOL_BIND", 2},
+      {"MPOL_INTERLEAVE", 3}, {"MPOL_LOCAL", 4}, {"MPOL_PREFERRED_MANY", 5}, {"MPOL_WEIGHTED_INTERLEAVE", 6}};
+  static const std::map<std::string, int32_t> flags = {
+      {"MPOL_F_STATIC_NODES", 1 << 15}, {"MPOL_F_RELATIVE_NODES", 1 << 14}, {"MPOL_F_NUMA_BALANCING", 1 << 13}};
+  int32_t out = TRY(number_of(modes, in.mode, "linux.memoryPolicy.mode"));
+  for (const std::string& flag : in.flags) out |= TRY(number_of(flags, flag, "linux.memoryPolicy.flags"));
+  return out;
 }
 
 }  // namespace coracle::runtime

@@ -64,6 +64,17 @@ class PlanWriter {
   std::string bytes_;
 };
 
+std::vector<sys::IdRange> ranges(const std::vector<oci::IdMapping>& maps) {
+  std::vector<sys::IdRange> out;
+  for (const oci::IdMapping& map : maps) out.push_back({map.container_id, map.host_id, map.size});
+  return out;
+}
+std::vector<oci::IdMapping> mappings(const std::vector<sys::IdRange>& ranges) {
+  std::vector<oci::IdMapping> out;
+  for (const sys::IdRange& range : ranges) out.push_back({range.inside, range.outside, range.size});
+  return out;
+}
+
 bool is_directory(const Fd& fd) {
   auto about = sys::stat(fd);
   return about && S_ISDIR(about->st_mode);
@@ -81,6 +92,10 @@ Result<Fd> make_bind(const MountDraft& draft) {
   // Private unless propagation was asked for: what the container mounts stays in it.
   uint64_t propagation = draft.options.propagation ? draft.options.propagation : uint64_t((1 << 18) | kRec);
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
+  if (draft.options.is_idmapped) {
+    auto maps = TRY(sys::make_user_namespace(ranges(draft.uid_mappings), ranges(draft.gid_mappings), 0));
+    TRY(sys::change_mount(mount, {.id_map = &maps.user, .recursive = draft.options.is_recursively_idmapped}).wrap("idmap"));
+  }
   if (draft.options.set || draft.options.clear)
     TRY(sys::change_mount(mount, {.set = draft.options.set, .clear = draft.options.clear}));
   if (draft.options.set_recursive || draft.options.clear_recursive)
@@ -117,7 +132,7 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
 
 Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
   std::vector<launch::MountStep> steps;
-  auto drafts = TRY(plan_mounts(*input.spec, input.sandbox));
+  auto drafts = TRY(plan_mounts(*input.spec, input.sandbox, input.user ? input.user->ids : IdMaps{}));
   for (const MountDraft& draft : drafts) {
     launch::MountStep step = TRY(write_mount(writer, draft, out));
     steps.push_back(step);
@@ -127,9 +142,9 @@ Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, launch:
   return {};
 }
 
-void write_devices(PlanWriter& writer, const oci::Spec& spec, launch::Plan& plan) {
+void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids, launch::Plan& plan) {
   std::vector<launch::DeviceStep> devices;
-  for (const oci::Device& device : plan_devices(spec)) {
+  for (const oci::Device& device : plan_devices(spec, ids)) {
     uint32_t type = device.type == "b" ? uint32_t(S_IFBLK) : device.type == "p" ? uint32_t(S_IFIFO) : uint32_t(S_IFCHR);
     devices.push_back({writer.text(device.path), type | (device.file_mode.value_or(0666) & 07777),
                        device.uid.value_or(0), device.gid.value_or(0), uint32_t(device.major), uint32_t(device.minor)});
@@ -152,21 +167,63 @@ Result<void> note_host_s(const Fd& joined, const std::string& type, SandboxFacts
   return {};
 }
 
+int32_t keep(Prepared& out, Fd fd) {
+  out.fds.push_back(std::move(fd));
+  return int32_t(launch::kFdMore + out.fds.size() - 1);
+}
+
+Result<void> join_by_path(const NamespacePlan& namespaces, std::vector<launch::JoinStep>& joins, Prepared& out,
+                          SandboxFacts& facts) {
+  for (const auto& [type, path] : namespaces.joined) {
+    if (type == "mount") continue;  // last: the others' paths are the host's
+    Fd fd = TRY(sys::open(path, O_RDONLY).wrap("linux.namespaces: " + type));
+    TRY(note_host_s(fd, type, facts));
+    if (type == "pid") out.pid_namespace = std::move(fd);
+    else joins.push_back({keep(out, std::move(fd)), uint32_t(*sys::namespace_flag(type))});
+  }
+  if (auto mount = namespaces.joined.find("mount"); mount != namespaces.joined.end()) {
+    Fd fd = TRY(sys::open(mount->second, O_RDONLY).wrap("linux.namespaces: mount"));
+    joins.push_back({keep(out, std::move(fd)), CLONE_NEWNS});
+  }
+  return {};
+}
+
+// The cgroup namespace comes early, so that a cgroup2 that is mounted shows the container's own cgroup and nothing above
+// it (CVE-2023-25809), also where the container is to stand in the host's: that one is joined again afterwards.
+Result<void> write_cgroup_namespace(PlanWriter& writer, const NamespacePlan& namespaces, launch::Plan& plan, Prepared& out) {
+  const bool makes_mounts = !(plan.flags & launch::kPlanJoinedMounts);
+  if (namespaces.joined.count("cgroup") || (!namespaces.new_cgroup && !makes_mounts)) return {};
+  plan.unshare |= CLONE_NEWCGROUP;
+  if (namespaces.new_cgroup) return {};
+  Fd own = TRY(sys::open("/proc/self/ns/cgroup", O_RDONLY));
+  plan.late_joins = writer.items(std::vector<launch::JoinStep>{{keep(out, std::move(own)), CLONE_NEWCGROUP}});
+  return {};
+}
+
 Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out,
                               SandboxFacts& facts) {
+  NamespacePlan namespaces = TRY(plan_namespaces(*input.spec, input.sandbox));
   std::vector<launch::JoinStep> joins;
-  plan.unshare = CLONE_NEWCGROUP;
-  for (const oci::Namespace& ns : input.spec->linux_.namespaces) {
-    if (ns.path.empty()) continue;
-    Fd fd = TRY(sys::open(ns.path, O_RDONLY).wrap("namespace " + ns.type));
-    if (ns.type == "pid") return Error(Code::unsupported, "linux.namespaces: joining a pid namespace by path");
-    if (ns.type == "cgroup") plan.unshare = 0;
-    TRY(note_host_s(fd, ns.type, facts));
-    joins.push_back({int32_t(launch::kFdMore + out.fds.size()), uint32_t(*sys::namespace_flag(ns.type))});
-    out.fds.push_back(std::move(fd));
+  out.clone_flags = namespaces.fresh;
+  if (namespaces.joined.count("mount")) plan.flags |= launch::kPlanJoinedMounts;
+  if (input.user) {
+    const sys::OwnedNamespaces& owned = input.user->owned;
+    for (auto [fd, flag] : {std::pair(&owned.network, CLONE_NEWNET), std::pair(&owned.ipc, CLONE_NEWIPC), std::pair(&owned.uts, CLONE_NEWUTS)}) {
+      if (!*fd) continue;
+      Fd copy = TRY(sys::duplicate(*fd));
+      joins.push_back({keep(out, std::move(copy)), uint32_t(flag)});
+      out.clone_flags &= ~uint64_t(flag);
+    }
+    Fd user = TRY(sys::duplicate(owned.user));
+    plan.user_fd = keep(out, std::move(user));
+    plan.flags |= launch::kPlanUnshareMounts;
   }
+  TRY(join_by_path(namespaces, joins, out, facts));
   plan.joins = writer.items(joins);
-  if (input.sandbox.shared_pid) {
+  TRY(write_cgroup_namespace(writer, namespaces, plan, out));
+  if (!input.sandbox.is_pod) {
+    plan.flags |= launch::kPlanHostTree;
+  } else if (input.sandbox.shared_pid) {
     out.request_flags |= pause::kSharedPidNamespace;
   } else if (!input.sandbox.host_pid) {
     out.request_flags |= pause::kNewPidNamespace;
@@ -193,7 +250,8 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
     auto number = sys::rlimit_number(limit.type);
     if (!number) return Error(Code::invalid, "process.rlimits: unknown type " + coracle::quoted(limit.type));
     sys::Limits mine = TRY(sys::own_limit(*number));
-    if (limit.hard > mine.hard && !(own.capabilities >> kCapSysResource & 1))
+    bool may_raise = own.is_host_root && own.capabilities >> kCapSysResource & 1;
+    if (limit.hard > mine.hard && !may_raise)
       return Error(Code::forbidden, "process.rlimits: " + limit.type + ": " + std::to_string(limit.hard) +
                                         " is above this machine's hard limit " + std::to_string(mine.hard) +
                                         ", and without CAP_SYS_RESOURCE it cannot be raised");
@@ -203,9 +261,35 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
   return {};
 }
 
+Result<void> write_scheduling(PlanWriter& writer, const oci::Process& process, launch::Plan& plan) {
+  plan.io_priority = plan.memory_mode = -1;
+  plan.personality = -1;
+  if (process.scheduler) {
+    std::string attributes = TRY(plan_scheduler(*process.scheduler));
+    plan.scheduler = writer.items(std::vector<char>(attributes.begin(), attributes.end()));
+  }
+  if (process.io_priority) plan.io_priority = TRY(plan_io_priority(*process.io_priority));
+  if (process.exec_cpu_affinity && !process.exec_cpu_affinity->final_cpus.empty()) {
+    auto bits = TRY(plan_bits(process.exec_cpu_affinity->final_cpus, "process.execCPUAffinity.final"));
+    plan.affinity = writer.items(bits);
+  }
+  return {};
+}
+
+// A label that nothing enforces would be a promise that is not kept.
+Result<void> check_labels(const oci::Process& process) {
+  auto apparmor = sys::read_file("/sys/module/apparmor/parameters/enabled");
+  if (!process.apparmor_profile.empty() && (!apparmor || !apparmor->starts_with("Y")))
+    return Error(Code::unsupported, "process.apparmorProfile: this kernel has no AppArmor switched on");
+  if (!process.selinux_label.empty() && !sys::exists("/sys/fs/selinux/enforce"))
+    return Error(Code::unsupported, "process.selinuxLabel: this kernel has no SELinux switched on");
+  return {};
+}
+
 // What a container's first process and an exec have in common.
 Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process,
                            launch::Plan& plan, Prepared& out) {
+  TRY(check_labels(process));
   plan.cwd = writer.text(process.cwd);
   // What the kernel reads is a command. Source: AppArmor's attr/exec, as aa_change_onexec(2) writes it.
   plan.apparmor = writer.text_or_none(process.apparmor_profile.empty() ? "" : "exec " + process.apparmor_profile);
@@ -230,15 +314,24 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
     out.request_flags |= pause::kTerminal;
   }
   plan.flags |= launch::kPlanCapabilities;
-  CapabilitySets sets = TRY(plan_capabilities(process.capabilities.value_or(oci::Capabilities{}), input.own));
+  OwnFacts own = input.own;
+  if (input.user) own.capabilities = ~uint64_t(0);  // in a user namespace of its own there is none that it has not
+  CapabilitySets sets = TRY(plan_capabilities(process.capabilities.value_or(oci::Capabilities{}), own));
   plan.bounding = sets.bounding;
   plan.effective = sets.effective;
   plan.permitted = sets.permitted;
   plan.inheritable = sets.inheritable;
   plan.ambient = sets.ambient;
   TRY(write_rlimits(writer, process, input.own, plan));
+  TRY(write_scheduling(writer, process, plan));
+  const IdMaps ids = input.user ? input.user->ids : IdMaps{};
+  plan.terminal_uid = ids.uid(process.user.uid);
+  if (!input.own.may_set_groups && process.user.additional_gids.empty()) plan.flags |= launch::kPlanKeepGroups;
+  plan.keyring = writer.text_or_none(input.keyring);
+  plan.kept_fds = input.kept_fds;
   if (input.seccomp) {
-    if (input.seccomp->listener) return Error(Code::unsupported, "linux.seccomp: SCMP_ACT_NOTIFY");
+    if (input.seccomp->listener && input.sandbox.is_pod)  // nobody of a pod's would get the descriptor
+      return Error(Code::unsupported, "linux.seccomp: SCMP_ACT_NOTIFY");
     plan.seccomp_flags = input.seccomp->flags;
     plan.seccomp = writer.items(input.seccomp->instructions);
   }
@@ -254,7 +347,65 @@ uint64_t propagation_of(const std::string& name) {
   return flags;
 }
 
+launch::Range write_hooks(PlanWriter& writer, const std::vector<oci::Hook>& hooks) {
+  std::vector<launch::HookStep> steps;
+  for (const oci::Hook& hook : hooks) {
+    launch::HookStep step{};
+    step.path = writer.text(hook.path);
+    step.timeout_seconds = uint32_t(std::max(0, hook.timeout_seconds.value_or(0)));
+    step.argv = writer.vector(hook.args.empty() ? std::vector<std::string>{hook.path} : hook.args);
+    step.env = writer.vector(hook.env);
+    steps.push_back(step);
+  }
+  return writer.items(steps);
+}
+
+Result<void> write_personality(PlanWriter& writer, const oci::Linux& linux_, launch::Plan& plan) {
+  if (linux_.personality) plan.personality = TRY(plan_personality(*linux_.personality));
+  if (!linux_.memory_policy) return {};
+  plan.memory_mode = TRY(plan_memory_mode(*linux_.memory_policy));
+  std::vector<uint64_t> nodes;
+  if (!linux_.memory_policy->nodes.empty()) nodes = TRY(plan_bits(linux_.memory_policy->nodes, "linux.memoryPolicy.nodes"));
+  plan.memory_nodes = writer.items(nodes);
+  return {};
+}
+
 }  // namespace
+
+std::vector<int> Prepared::in_order(const Fd* cgroup, const Fd* const streams[3], const Fd* log_directory) const {
+  // A place that is not needed holds the plan.
+  std::vector<int> out(launch::kFdMore, plan.get());
+  if (cgroup && *cgroup) out[launch::kFdCgroup] = cgroup->get();
+  for (int i = 0; i < 3; ++i)
+    if (streams && streams[i] && *streams[i]) out[launch::kFdStdin + i] = streams[i]->get();
+  if (log_directory) out[launch::kFdLogDirectory] = log_directory->get();
+  for (const Fd& fd : fds) out.push_back(fd.get());
+  return out;
+}
+
+Result<std::optional<UserNamespace>> prepare_user_namespace(const oci::Spec& spec, const NamespacePlan& namespaces) {
+  const uint64_t others = namespaces.fresh & (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
+  std::optional<UserNamespace> out;
+  if (namespaces.new_user) {
+    out.emplace();
+    out->owned = TRY(sys::make_user_namespace(ranges(spec.linux_.uid_mappings), ranges(spec.linux_.gid_mappings), others)
+                         .wrap("linux.uidMappings"));
+  } else if (!namespaces.user_path.empty()) {
+    Fd user = TRY(sys::open(namespaces.user_path, O_RDONLY).wrap("linux.namespaces: user"));
+    out.emplace();
+    out->owned = TRY(sys::join_user_namespace(user, others).wrap("linux.namespaces: user"));
+  }
+  if (out) out->ids = {mappings(out->owned.uids), mappings(out->owned.gids)};
+  return out;
+}
+
+Result<UserNamespace> user_namespace_of(const Fd& pidfd) {
+  Fd user = TRY(sys::namespace_of(pidfd, "user"));
+  UserNamespace out;
+  out.owned = TRY(sys::join_user_namespace(user, 0));
+  out.ids = {mappings(out.owned.uids), mappings(out.owned.gids)};
+  return out;
+}
 
 Result<Fd> open_root(const std::string& path) {
   Fd dir = TRY(sys::open(path, O_PATH | O_DIRECTORY).wrap("root"));
@@ -265,26 +416,44 @@ Result<Fd> open_root(const std::string& path) {
 
 Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   const oci::Spec& spec = *input.spec;
+  const IdMaps ids = input.user ? input.user->ids : IdMaps{};
   Prepared out;
   PlanWriter writer;
   launch::Plan plan{};
-  plan.root_fd = int32_t(launch::kFdMore);
-  out.fds.push_back(std::move(root));
+  plan.user_fd = -1;
+  plan.root_fd = keep(out, std::move(root));
   SandboxFacts facts = input.sandbox;
   TRY(write_namespaces(writer, input, plan, out, facts));
   TRY(write_mounts(writer, input, plan, out));
-  write_devices(writer, spec, plan);
+  write_devices(writer, spec, ids, plan);
   TRY(write_sysctls(writer, input, facts, plan));
+  plan.fs_uid = ids.uid(0);
+  plan.fs_gid = ids.gid(0);
   plan.masked_paths = writer.texts(spec.linux_.masked_paths);
   plan.readonly_paths = writer.texts(spec.linux_.readonly_paths);
+  plan.null_path = writer.text(input.sandbox.is_pod ? "/null" : "/dev/null");
+  if (input.sandbox.is_pod) plan.empty_path = writer.text("/empty");
   plan.root_propagation = propagation_of(spec.linux_.rootfs_propagation);
   if (spec.root.readonly) plan.flags |= launch::kPlanReadonlyRoot;
   plan.flags |= launch::kPlanMakeDirectory;
+  if (!input.sandbox.is_pod) {  // a pod's names are coracle-pause's to give
+    plan.hostname = writer.text_or_none(spec.hostname);
+    plan.domainname = writer.text_or_none(spec.domainname);
+  }
   TRY(write_process(writer, input, spec.process, plan, out));
+  TRY(write_personality(writer, spec.linux_, plan));
+  plan.create_hooks = write_hooks(writer, spec.hooks.create_container);
+  plan.start_hooks = write_hooks(writer, spec.hooks.start_container);
+  plan.create_state = writer.text(input.create_state);
+  plan.start_state = writer.text(input.start_state);
+  plan.state_tail = writer.text(input.state_tail);
   bool has_dev = std::any_of(spec.mounts.begin(), spec.mounts.end(), [](const oci::Mount& mount) {
     return mount.destination == "/dev" && mount.type == "tmpfs";
   });
   if (spec.process.terminal && has_dev) plan.flags |= launch::kPlanConsole;
+  if (!input.pivots) plan.flags |= launch::kPlanNoPivot;
+  if (input.waits) plan.flags |= launch::kPlanWait;
+  if (!spec.hooks.prestart.empty() || !spec.hooks.create_runtime.empty()) plan.flags |= launch::kPlanGate;
   if (input.hold) {
     plan.flags |= launch::kPlanHold;
     out.request_flags |= pause::kHold;
@@ -300,7 +469,9 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   PlanWriter writer;
   launch::Plan plan{};
   plan.flags = launch::kPlanExec;
-  plan.root_fd = -1;
+  plan.root_fd = plan.user_fd = -1;
+  if (input.user) plan.flags |= launch::kPlanJoinTargetUser;
+  if (!input.sandbox.is_pod) plan.flags |= launch::kPlanHostTree;
   TRY(write_process(writer, input, process, plan, out));
   out.plan = TRY(writer.finish(plan));
   return out;

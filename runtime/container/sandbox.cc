@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/container/explain.h"
 #include "runtime/cgroup/control.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"

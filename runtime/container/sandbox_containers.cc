@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/container/explain.h"
 #include "runtime/cgroup/control.h"
 #include "runtime/container/sandbox.h"
 #include "runtime/oci/validate.h"
@@ -20,18 +21,6 @@ namespace {
 constexpr std::chrono::milliseconds kKillPatience{15000};
 
 Error no_container(const std::string& id) { return Error(Code::not_found, "no container " + coracle::quoted(id)); }
-
-// A request's descriptors in the protocol's order; a place that is not needed holds the plan.
-std::vector<int> in_order(const Prepared& prepared, const Fd& cgroup, const Fd* streams[3], const Fd* log_directory) {
-  const int plan = prepared.plan.get();
-  std::vector<int> out(launch::kFdMore, plan);
-  out[launch::kFdCgroup] = cgroup.get();
-  for (int i = 0; i < 3; ++i)
-    if (streams[i] && *streams[i]) out[launch::kFdStdin + i] = streams[i]->get();
-  if (log_directory) out[launch::kFdLogDirectory] = log_directory->get();
-  for (const Fd& fd : prepared.fds) out.push_back(fd.get());
-  return out;
-}
 
 struct LogPlace {
   Fd directory;
@@ -185,6 +174,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   input.own = house_.own;
   input.seccomp = std::move(seccomp);
   input.hold = hold;
+  input.keyring = spec.id;
   Fd cgroup = TRY(make_container_cgroup(spec));
   Fd root = TRY(make_root(spec, record));
   Prepared prepared = TRY(prepare_container(input, std::move(root)));
@@ -205,7 +195,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
     request.flags |= pause::kInheritStdio;
     for (int i = 0; i < 3; ++i) streams[i] = &(*spec.streams)[size_t(i)];
   }
-  Answer answer = TRY(ask(request, in_order(prepared, cgroup, streams, log.directory ? &log.directory : nullptr)));
+  Answer answer = TRY(ask(request, prepared.in_order(&cgroup, streams, log.directory ? &log.directory : nullptr)));
   if (answer.reply.err != 0) return explain_failure(answer.reply, spec.spec, prepared.mounts);
   Fd pidfd = answer.fds.empty() ? Fd() : std::move(answer.fds[0]);
   const int pid = pidfd ? sys::pid_of(pidfd).value_or(0) : 0;
@@ -411,7 +401,7 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   auto state = std::make_shared<ExecState>();
   known_.with([&](Known& known) { known.execs[exec_id] = state; });
   Scope forget_it([&] { known_.with([&](Known& known) { known.execs.erase(exec_id); }); });
-  Answer answer = TRY(ask(request, in_order(prepared, cgroup, streams, nullptr)));
+  Answer answer = TRY(ask(request, prepared.in_order(&cgroup, streams, nullptr)));
   if (answer.reply.err != 0) return explain_failure(answer.reply, plain, {});
   if (answer.fds.size() != (spec.terminal ? 2u : 1u)) return Error(Code::internal, "coracle-pause sent no process");
   forget_it.dismiss();

@@ -20,16 +20,18 @@ void map_plan(Child& child) noexcept {
     fail(child, Stage::plan, kEproto);
 }
 
-int plan_fd(const Child& child, int index, Stage stage, int at) noexcept {
-  if (index < 0 || index >= child.launch->fds_count) fail(child, stage, kEbadf, at);
-  return child.launch->fds[index];
+// The launcher is gone when it closes its end: then there is nobody to go on for.
+void wait_for_go(Child& child) noexcept {
+  Go go{};
+  if (k_read(child.report, &go, sizeof go) != long(sizeof go)) k_exit(1);
+  child.pid = go.pid;
 }
 
 void enter_namespaces(Child& child) noexcept {
   const Plan& plan = child.header();
   const JoinStep* joins = child.items<JoinStep>(plan.joins);
   for (uint32_t i = 0; i < plan.joins.count; ++i) {
-    int fd = plan_fd(child, joins[i].fd, Stage::join, int(i));
+    int fd = request_fd(child, joins[i].fd, Stage::join, int(i));
     must(child, Stage::join, k_setns(fd, int(joins[i].type)), int(i));
   }
   if (plan.unshare) must(child, Stage::unshare, k_unshare(int(plan.unshare)));
@@ -37,8 +39,9 @@ void enter_namespaces(Child& child) noexcept {
 
 void name_host(const Child& child) noexcept {
   const Plan& plan = child.header();
-  if (const char* name = child.text(plan.hostname)) must(child, Stage::hostname, k_sethostname(name, length(name)));
-  if (const char* name = child.text(plan.domainname)) must(child, Stage::hostname, k_setdomainname(name, length(name)));
+  if (const char* name = child.text(plan.hostname)) must(child, Stage::hostname, k_sethostname(name, length(name)), 0);
+  if (const char* name = child.text(plan.domainname))
+    must(child, Stage::hostname, k_setdomainname(name, length(name)), 1);
 }
 
 void write_sysctls(const Child& child) noexcept {
@@ -58,52 +61,120 @@ void write_sysctls(const Child& child) noexcept {
   }
 }
 
-// Lets the one who launched us decide when to go on. Pause closing its end means never.
-void wait_if_held(const Child& child) noexcept {
-  if (!(child.header().flags & kPlanHold)) return;
-  Report report{Note::held, {}};
-  must(child, Stage::request, int(k_write(child.launch->report, &report, sizeof report)));
-  char go;
-  if (k_read(child.launch->report, &go, 1) != 1) k_exit(1);
+[[noreturn]] void end_by_signal(int signal) { k_exit(128 + signal); }
+void never() {}
+
+// The first process of a pid namespace gets only the signals it has asked for. A container that waits to be started must
+// end like any other when it is told to, so it asks for all that would end it. exec sets them back.
+void end_like_others() noexcept {
+  constexpr uint64_t kHarmless = 1ull << (17 - 1) | 1ull << (18 - 1) | 1ull << (20 - 1) | 1ull << (21 - 1) |
+                                 1ull << (22 - 1) | 1ull << (23 - 1) | 1ull << (28 - 1);  // SIGCHLD … SIGWINCH
+  constexpr unsigned long kSaRestorer = 0x04000000;
+  SignalAction action{end_by_signal, kSaRestorer, never, 0};
+  for (int signal = 1; signal <= 31; ++signal)
+    if (!(kHarmless >> (signal - 1) & 1)) (void)k_sigaction(signal, &action);  // SIGKILL and SIGSTOP refuse
+}
+
+// Lets the one who launched us, or who comes to the start socket, decide when to go on.
+void wait_if_held(Child& child) noexcept {
+  if (!child.has(kPlanHold)) return;
+  check_program(child);
+  end_like_others();
+  tell(child, Note::held, -1, Stage::request);
+  if (child.launch->start < 0) {  // the launcher lets go; closing its end means never
+    char go;
+    if (k_read(child.report, &go, 1) != 1) k_exit(1);
+    return;
+  }
+  k_close(child.report);  // the launcher's work is done
+  child.report = must(child, Stage::start, k_accept_blocking(child.launch->start));
 }
 
 void enter_container(Child& child) noexcept {
-  constexpr int kAll = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP;
-  must(child, Stage::join, k_setns(child.launch->target, kAll));
+  constexpr int kAll = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWTIME;
+  int rc = k_setns(child.launch->target, kAll);
+  if (rc == -kEinval) rc = k_setns(child.launch->target, kAll & ~CLONE_NEWTIME);  // a kernel without time namespaces
+  must(child, Stage::join, rc);
   child.root = must(child, Stage::root, k_openat(-100 /* AT_FDCWD */, "/", O_PATH | O_DIRECTORY));
+}
+
+void make_container(Child& child) noexcept {
+  enter_namespaces(child);
+  name_host(child);
+  if (child.has(kPlanJoinedMounts)) {
+    child.root = must(child, Stage::root, k_openat(-100 /* AT_FDCWD */, "/", O_PATH | O_DIRECTORY));
+  } else {
+    make_file_system(child);
+  }
+}
+
+void finish_root(Child& child) noexcept {
+  make_working_directory(child);
+  restrict_file_system(child);
+  if (child.has(kPlanGate)) {
+    tell(child, Note::gate, -1, Stage::gate);
+    wait_for_go(child);
+  }
+  run_hooks(child, child.header().create_hooks, Stage::create_hook);
+  enter_root(child);
 }
 
 }  // namespace
 
 void fail(const Child& child, Stage stage, int err, int index) noexcept {
   Report report{Note::failure, {err, stage, index}};
-  (void)k_write(child.launch->report, &report, sizeof report);  // pause also sees us exit 127
+  (void)k_write(child.report, &report, sizeof report);  // the launcher also sees us exit 127
   k_exit(127);
 }
 
+int request_fd(const Child& child, int index, Stage stage, int at) noexcept {
+  if (index < 0 || index >= child.launch->fds_count) fail(child, stage, kEbadf, at);
+  return child.launch->fds[index];
+}
+
+void tell(const Child& child, Note note, int fd, Stage stage) noexcept {
+  Report report{note, {}};
+  if (fd < 0) {
+    must(child, stage, int(k_write(child.report, &report, sizeof report)));
+    return;
+  }
+  iovec part{&report, sizeof report};
+  struct {
+    ControlHeader head;
+    int fd;
+    int padding;
+  } control{{sizeof(ControlHeader) + sizeof(int), kSolSocket, kScmRights}, fd, 0};
+  MessageHeader message{};
+  message.parts = &part;
+  message.parts_count = 1;
+  message.control = &control;
+  message.control_length = sizeof control;
+  must(child, stage, int(k_sendmsg(child.report, &message, kMsgNosignal)));
+}
+
 void run_child(const Launch& launch) noexcept {
-  Child child{&launch, nullptr, -1, -1, -1};
+  Child child{&launch, nullptr, launch.report, 0, -1, -1, -1};
   k_sigprocmask_set(0);
   map_plan(child);
+  if (child.has(kPlanWait)) wait_for_go(child);
   must(child, Stage::session, k_setsid());
-  if (child.header().flags & kPlanExec) {
+  if (child.has(kPlanExec)) {
+    have_proc(child);  // before the container's namespaces: there it may be masked
     enter_container(child);
   } else {
-    enter_namespaces(child);
-    name_host(child);
-    make_file_system(child);
+    make_container(child);
+    have_proc(child);
   }
-  have_proc(child);
   write_sysctls(child);
   open_terminal(child);
-  if (!(child.header().flags & kPlanExec)) {
-    make_working_directory(child);
-    restrict_file_system(child);
-    enter_root(child);
-  }
+  if (!child.enters()) finish_root(child);
   take_streams(child);
+  set_limits_and_labels(child);
+  join_user_namespace(child);
   confine(child);
   wait_if_held(child);
+  run_hooks(child, child.header().start_hooks, Stage::start_hook);
+  if (child.has(kPlanHostTree)) tell(child, Note::executing, -1, Stage::exec);
   execute(child);
 }
 

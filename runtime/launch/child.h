@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child between clone3 and exec: a clone of pause that walks the launch plan, or dies saying which step did not
-// work. It never returns, allocates nothing, and touches no state of pause's beside what Launch names.
+// The child between clone3 and exec: a clone of its launcher (coracle-pause for a pod, coracle-oci for itself) that walks
+// the launch plan, or dies saying which step did not work. It never returns, allocates nothing, and touches no state of
+// its launcher's beside what Launch names. The launcher has one thread.
+//
+//   [wait for Go] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks ─▶ [gate: hooks of the launcher]
+//     ─▶ createContainer hooks ─▶ pivot ─▶ limits and labels ─▶ [user namespace] ─▶ user, capabilities
+//     ─▶ [held: until released or started] ─▶ startContainer hooks ─▶ seccomp, exec
 #pragma once
 
 #include "runtime/launch/flat_plan.h"
@@ -8,18 +13,12 @@
 namespace coracle::launch {
 
 struct Launch {
-  const int* fds;  // the request's descriptors
+  const int* fds;  // in the order of LaunchFds
   int fds_count;
-  int report;    // our end of the report socket: Failure, a terminal, or closed by exec
+  int report;    // our end of the report socket: Report, or closed by exec
   int stdio[3];  // -1: with a terminal
-  int target;    // exec: pidfd of the container's first process
-};
-
-// Tells pause that the process is complete and waits to be let go. The bytes on the report socket are these structs.
-enum class Note : uint32_t { failure = 1, held, terminal };
-struct Report {
-  Note note;
-  Failure failure;  // note == failure
+  int target;    // exec: pidfd of the container's first process; -1
+  int start;     // held: a listening socket; who connects lets us go and hears what exec says. -1: the launcher does
 };
 
 [[noreturn]] void run_child(const Launch& launch) noexcept;
@@ -29,11 +28,15 @@ struct Report {
 struct Child {
   const Launch* launch;
   char* plan;    // the mapped plan, private to the child
+  int report;    // where failures are told: the launcher's, later that of who started us
+  int pid;       // as the launcher sees it; 0 = not told
   int root;      // the container's root
   int proc;      // a procfs of the container's pid namespace that nobody can have tampered with; -1 = not needed
   int terminal;  // the terminal's far end, -1 = none
 
   const Plan& header() const { return *reinterpret_cast<const Plan*>(plan); }
+  bool has(uint32_t flag) const { return header().flags & flag; }
+  bool enters() const { return has(kPlanExec | kPlanJoinedMounts); }  // a file system that is there already
   const char* text(uint32_t offset) const { return offset == kNoString ? nullptr : plan + offset; }
   template <typename T>
   T* items(Range range) const {
@@ -47,6 +50,10 @@ inline int must(const Child& child, Stage stage, int result, int index = -1) noe
   if (result < 0) fail(child, stage, -result, index);
   return result;
 }
+// The descriptor that the plan calls `index`.
+int request_fd(const Child& child, int index, Stage stage, int at) noexcept;
+// Says something to the launcher, with a descriptor beside it unless that is -1.
+void tell(const Child& child, Note note, int fd, Stage stage) noexcept;
 
 // mounts.cc: the container's own file system
 void make_file_system(Child& child) noexcept;  // root, mounts, devices, links
@@ -55,13 +62,27 @@ void make_working_directory(const Child& child) noexcept;
 void restrict_file_system(Child& child) noexcept;  // masks, read-only paths
 void enter_root(Child& child) noexcept;            // pivot: from here on nothing else is in reach
 void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept;
+// What is made in the container's tree belongs to the container's root, also where that is another user of the host's.
+void act_as_container(const Child& child) noexcept;
+void act_as_host(const Child& child) noexcept;
+
+// copy.cc: all that lies in one directory, into another. A negative errno when it does not work.
+int copy_tree(int from, int to) noexcept;
 
 // terminal.cc
-void open_terminal(Child& child) noexcept;       // in the container's devpts; its near end goes to pause
+void open_terminal(Child& child) noexcept;       // in the container's devpts; its near end goes to the launcher
 void take_streams(const Child& child) noexcept;  // 0, 1, 2
 
+// hooks.cc
+void run_hooks(const Child& child, Range hooks, Stage stage) noexcept;
+
 // confine.cc: the order is the security argument
+void set_limits_and_labels(const Child& child) noexcept;  // with the launcher's privileges, still
+void join_user_namespace(const Child& child) noexcept;
 void confine(const Child& child) noexcept;
+void check_program(const Child& child) noexcept;  // that there is one, as far as can be told without executing it
 [[noreturn]] void execute(const Child& child) noexcept;
+// Pointers where the plan has offsets, for execve: in the child's own copy, once.
+char* const* point_at_text(const Child& child, Range vector) noexcept;
 
 }  // namespace coracle::launch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child gives up what it is not meant to have, then becomes the container's program. Every step is fatal.
-// Source: OCI runtime-spec config.md (process); capabilities(7), seccomp(2), credentials(7).
+// Source: OCI runtime-spec config.md (process); capabilities(7), seccomp(2), credentials(7), user_namespaces(7).
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -41,11 +41,36 @@ void set_limits(const Child& child) noexcept {
   }
 }
 
+void set_scheduling(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.scheduler.count) must(child, Stage::scheduler, k_sched_setattr(child.items<char>(plan.scheduler)));
+  if (plan.affinity.count)
+    must(child, Stage::affinity, k_sched_setaffinity(plan.affinity.count * 8, child.items<uint64_t>(plan.affinity)));
+  if (plan.io_priority >= 0) must(child, Stage::io_priority, k_ioprio_set(plan.io_priority));
+  if (plan.personality >= 0) must(child, Stage::personality, k_personality(long(plan.personality)));
+  if (plan.memory_mode >= 0)
+    must(child, Stage::memory_policy,
+         k_set_mempolicy(plan.memory_mode, child.items<uint64_t>(plan.memory_nodes), plan.memory_nodes.count * 64 + 1));
+}
+
+// Keys of the launcher's session are not the container's.
+void leave_keyring(const Child& child) noexcept {
+  const char* name = child.text(child.header().keyring);
+  if (!name) return;
+  int rc = k_join_keyring(name);
+  if (rc != -kEnosys) must(child, Stage::keyring, rc);  // a kernel without keys has none to hide
+}
+
+bool has_listener(const Plan& plan) noexcept { return plan.seccomp_flags & SECCOMP_FILTER_FLAG_NEW_LISTENER; }
+
 void load_seccomp(const Child& child) noexcept {
   const Plan& plan = child.header();
   if (plan.seccomp.count == 0) return;
   sock_fprog program{uint16_t(plan.seccomp.count), child.items<sock_filter>(plan.seccomp)};
-  must(child, Stage::seccomp, k_seccomp(plan.seccomp_flags, &program));
+  int listener = must(child, Stage::seccomp, k_seccomp(plan.seccomp_flags, &program));
+  if (!has_listener(plan)) return;
+  tell(child, Note::listener, listener, Stage::seccomp);
+  k_close(listener);
 }
 
 void drop_bounding_set(const Child& child) noexcept {
@@ -59,7 +84,8 @@ void drop_bounding_set(const Child& child) noexcept {
 
 void become_user(const Child& child) noexcept {
   const Plan& plan = child.header();
-  must(child, Stage::groups, k_setgroups(plan.groups.count, child.items<uint32_t>(plan.groups)));
+  if (!child.has(kPlanKeepGroups))
+    must(child, Stage::groups, k_setgroups(plan.groups.count, child.items<uint32_t>(plan.groups)));
   must(child, Stage::user, k_setresgid(plan.gid));
   must(child, Stage::user, k_setresuid(plan.uid));
 }
@@ -92,50 +118,88 @@ void change_directory(const Child& child) noexcept {
 }
 
 // What was needed until here is closed, not only marked: a directory of the host's that is open while a path is looked
-// up leads out through /proc/self/fd/N/.., for the working directory as for the program. Source: CVE-2024-21626.
+// up leads out through /proc/self/fd/N/.., for the working directory as for the program. Source: CVE-2024-21626. Nor are
+// the launcher's locks held while we wait to be started.
 void close_descriptors(const Child& child) noexcept {
-  const unsigned report = unsigned(child.launch->report);  // close-on-exec, and a socket
-  if (report > 3) must(child, Stage::stdio, k_close_range(3, report - 1, 0));
-  must(child, Stage::stdio, k_close_range(report + 1, ~0u, 0));
-}
-
-// Offsets become pointers, in the child's own copy of the plan. The last slot stays 0.
-void point_at_text(const Child& child, Range vector) noexcept {
-  uint64_t* slots = child.items<uint64_t>(vector);
-  for (uint32_t i = 0; i + 1 < vector.count; ++i) slots[i] += reinterpret_cast<uint64_t>(child.plan);
+  const int start = child.launch->start < 0 ? child.report : child.launch->start;  // sockets both, and close-on-exec
+  const unsigned first = 3 + child.header().kept_fds;
+  const unsigned low = unsigned(start < child.report ? start : child.report);
+  const unsigned high = unsigned(start < child.report ? child.report : start);
+  if (low > first) must(child, Stage::stdio, k_close_range(first, low - 1, 0));
+  if (high > low + 1) must(child, Stage::stdio, k_close_range(low + 1, high - 1, 0));
+  must(child, Stage::stdio, k_close_range(high + 1, ~0u, 0));
 }
 
 }  // namespace
 
+// The last slot stays 0.
+char* const* point_at_text(const Child& child, Range vector) noexcept {
+  uint64_t* slots = child.items<uint64_t>(vector);
+  for (uint32_t i = 0; i + 1 < vector.count; ++i) slots[i] += reinterpret_cast<uint64_t>(child.plan);
+  return reinterpret_cast<char* const*>(slots);
+}
+
+void set_limits_and_labels(const Child& child) noexcept {
+  set_oom_score(child);
+  set_labels(child);
+  set_limits(child);
+  set_scheduling(child);
+  leave_keyring(child);
+}
+
+void join_user_namespace(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  const JoinStep* joins = child.items<JoinStep>(plan.late_joins);
+  for (uint32_t i = 0; i < plan.late_joins.count; ++i) {
+    int fd = request_fd(child, joins[i].fd, Stage::join, int(i));
+    must(child, Stage::join, k_setns(fd, int(joins[i].type)), int(i));
+  }
+  if (plan.flags & kPlanJoinTargetUser)
+    must(child, Stage::user_namespace, k_setns(child.launch->target, CLONE_NEWUSER));
+  if (plan.user_fd < 0) return;
+  must(child, Stage::user_namespace, k_setns(request_fd(child, plan.user_fd, Stage::user_namespace, -1), CLONE_NEWUSER));
+  if (child.has(kPlanUnshareMounts)) must(child, Stage::user_namespace, k_unshare(CLONE_NEWNS));
+}
+
 void confine(const Child& child) noexcept {
   const Plan& plan = child.header();
   const bool has_privileges_to_drop = plan.flags & kPlanCapabilities;
-  set_oom_score(child);
-  set_labels(child);
   close_descriptors(child);
-  set_limits(child);
   if (plan.flags & kPlanSetUmask) k_umask(plan.umask);
   if (has_privileges_to_drop) drop_bounding_set(child);
   // The filter needs either no_new_privs or CAP_SYS_ADMIN, which is about to go.
-  if (!(plan.flags & kPlanNoNewPrivileges)) load_seccomp(child);
+  if (!child.has(kPlanNoNewPrivileges)) load_seccomp(child);
   must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, has_privileges_to_drop));
   become_user(child);
   change_directory(child);
   if (has_privileges_to_drop) set_capabilities(child);
   must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, 0));
   if (plan.flags & kPlanDieWithPause) must(child, Stage::session, k_prctl(PR_SET_PDEATHSIG, kSigkill));
-  if (plan.flags & kPlanNoNewPrivileges) {
-    must(child, Stage::no_new_privileges, k_prctl(PR_SET_NO_NEW_PRIVS, 1));
-    load_seccomp(child);
+  if (!child.has(kPlanNoNewPrivileges)) return;
+  must(child, Stage::no_new_privileges, k_prctl(PR_SET_NO_NEW_PRIVS, 1));
+  // Whoever answers for a filter's calls is waited for by our launcher; else it comes as late as can be: see execute().
+  if (has_listener(plan)) load_seccomp(child);
+}
+
+void check_program(const Child& child) noexcept {
+  constexpr int kMayExecute = 1;
+  const uint32_t* programs = child.items<uint32_t>(child.header().programs);
+  int err = kEnoent;
+  for (uint32_t i = 0; i < child.header().programs.count; ++i) {
+    int rc = k_faccessat(child.text(programs[i]), kMayExecute);
+    if (rc == 0) return;
+    if (rc == -kEaccess) err = kEaccess;
+    if (rc != -kEnoent && rc != -kEnotdir && rc != -kEaccess) return;  // exec will tell
   }
+  fail(child, Stage::exec, err);
 }
 
 void execute(const Child& child) noexcept {
   const Plan& plan = child.header();
-  point_at_text(child, plan.argv);
-  point_at_text(child, plan.env);
-  auto argv = reinterpret_cast<char* const*>(child.items<uint64_t>(plan.argv));
-  auto env = reinterpret_cast<char* const*>(child.items<uint64_t>(plan.env));
+  char* const* argv = point_at_text(child, plan.argv);
+  char* const* env = point_at_text(child, plan.env);
+  // A strict filter need not allow more than the exec itself.
+  if (child.has(kPlanNoNewPrivileges) && !has_listener(plan)) load_seccomp(child);
   const uint32_t* programs = child.items<uint32_t>(plan.programs);
   int err = kEnoent;
   for (uint32_t i = 0; i < plan.programs.count; ++i) {

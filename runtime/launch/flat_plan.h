@@ -28,6 +28,7 @@ enum MountFlags : uint32_t {
   kMountOnFile = 1 << 0,   // what is mounted is no directory: make a file where there is nothing
   kMountNoLinks = 1 << 1,  // no link may lie on the way to the destination
   kMountProc = 1 << 2,     // this is the container's own procfs: later steps work through it
+  kMountCopyUp = 1 << 3,   // begins with a copy of what the image has at the destination
 };
 
 struct MountStep {
@@ -56,6 +57,12 @@ struct SysctlStep {
   uint32_t path, value;  // "net/ipv4/ip_forward"
 };
 
+struct HookStep {  // a program run on the way, with the container's state on its input
+  uint32_t path;
+  uint32_t timeout_seconds;  // 0 = none
+  Range argv, env;           // as the Plan's own
+};
+
 struct RlimitStep {
   uint32_t resource, unused;
   uint64_t soft, hard;
@@ -78,6 +85,14 @@ enum PlanFlags : uint32_t {
   kPlanConsole = 1 << 8,        // bind the terminal to /dev/console
   kPlanCapabilities = 1 << 9,   // absent: capabilities stay as they are
   kPlanDieWithPause = 1 << 10,  // its pid namespace does not do it
+  kPlanWait = 1 << 11,          // do nothing before Go
+  kPlanGate = 1 << 12,          // say when the file system stands, and go on with Go
+  kPlanHostTree = 1 << 13,      // the tree it is born in is the host's: what is mounted there stays unknown to the host
+  kPlanJoinedMounts = 1 << 14,  // the file system is that of a mount namespace that was joined: there is nothing to make
+  kPlanJoinTargetUser = 1 << 15,  // exec: the container's user namespace too
+  kPlanKeepGroups = 1 << 16,      // setgroups is forbidden in this user namespace
+  kPlanNoPivot = 1 << 17,         // the root lies on a file system that cannot be pivoted from (initramfs)
+  kPlanUnshareMounts = 1 << 18,   // with user_fd: all that was mounted is locked together, and the user's
 };
 
 struct Plan {
@@ -105,6 +120,35 @@ struct Plan {
   uint32_t seccomp_flags;
   Range seccomp;  // sock_filter, 8 bytes each
   uint64_t bounding, effective, permitted, inheritable, ambient;
+  // What follows was added later: a coracle-pause from before does not look at it, so it is never used for pods of before.
+  int32_t user_fd;                  // user namespace to join when the file system stands; -1 = none
+  uint32_t fs_uid, fs_gid;          // the container's root as the host sees it: owner of what is made in its tree
+  uint32_t terminal_uid;            // the same for the process's user
+  Range late_joins;                 // JoinStep, after the root was entered
+  uint32_t null_path, empty_path;   // what masks are made of, in the tree it is born in; no empty_path: a new tmpfs
+  Range create_hooks, start_hooks;  // HookStep
+  uint32_t create_state, start_state, state_tail;  // the container's state for hooks; the pid that Go told stands between
+  Range scheduler;                  // one sched_attr, as bytes
+  Range affinity;                   // uint64_t: a bit for each processor
+  Range memory_nodes;               // uint64_t: a bit for each node
+  int32_t memory_mode;              // with its flags; -1 = leave
+  int32_t io_priority;              // -1 = leave
+  int64_t personality;              // -1 = leave
+  uint32_t keyring;                 // string: the name of a new session keyring
+  uint32_t kept_fds;                // so many from 3 on stay open
+};
+
+// What the child says on its report socket, and what it is told there.
+enum class Note : uint32_t {
+  failure = 1,
+  held,       // complete but for exec
+  terminal,   // with the near end of a terminal
+  gate,       // waits for Go: its file system stands and was not entered
+  listener,   // with the descriptor of a seccomp listener
+  executing,  // all is done but the exec itself; only with kPlanHostTree
+};
+struct Go {
+  int32_t pid;  // as who launched it sees it
 };
 
 // ---- failures ----
@@ -144,6 +188,18 @@ enum class Stage : uint32_t {
   exec,
   network,
   died,
+  gate,
+  create_hook,
+  start_hook,
+  keyring,
+  scheduler,
+  io_priority,
+  affinity,
+  personality,
+  memory_policy,
+  user_namespace,
+  propagation,
+  start,
   count,
 };
 
@@ -181,13 +237,29 @@ constexpr const char* kStageNames[] = {
     "exec",
     "network loopback",
     "process died",
+    "wait for launcher",
+    "createContainer hook",
+    "startContainer hook",
+    "session keyring",
+    "scheduler",
+    "io priority",
+    "cpu affinity",
+    "personality",
+    "memory policy",
+    "user namespace",
+    "mount propagation",
+    "wait for start",
 };
 static_assert(sizeof kStageNames / sizeof *kStageNames == size_t(Stage::count));
 
 struct Failure {  // what a failing child leaves behind, on a socket that closes when exec succeeds
-  int32_t err;
+  int32_t err;    // of a hook: its exit code, negated; -128 - signal
   Stage stage;
   int32_t index;
+};
+struct Report {
+  Note note;
+  Failure failure;  // note == failure
 };
 
 }  // namespace coracle::launch

@@ -65,16 +65,18 @@ inline long word(long value) { return value; }
 
 constexpr int kEintr = 4, kEagain = 11, kEnoent = 2, kEsrch = 3, kEbadf = 9, kEexist = 17, kEnotdir = 20, kEinval = 22;
 constexpr int kEnfile = 23, kEaccess = 13, kEbusy = 16, kEperm = 1, kEloop = 40, kE2big = 7, kEnospc = 28, kEproto = 71;
-constexpr int kErange = 34, kEconnreset = 104, kExdev = 18, kEnotsock = 88;
+constexpr int kEtimedout = 110, kEnosys = 38, kErange = 34, kEconnreset = 104, kExdev = 18, kEnotsock = 88;
 constexpr int kSigkill = 9, kSigterm = 15, kSigchld = 17;
 constexpr unsigned kModeTypeMask = 0170000, kModeDirectory = 0040000, kModeRegular = 0100000, kModeCharacter = 0020000;
+constexpr int kSignals = 64, kSigstop = 19;
+constexpr unsigned kModeLink = 0120000;
 constexpr long kProtRead = 1, kProtWrite = 2, kMapPrivate = 2;
 constexpr int kAfUnix = 1, kAfInet = 2, kSockStream = 1, kSockDatagram = 2, kSockSeqpacket = 5;
 constexpr int kSolSocket = 1, kSoPeercred = 17, kScmRights = 1;
 constexpr int kMsgDontwait = 0x40, kMsgNosignal = 0x4000, kMsgCmsgCloexec = 0x40000000, kMsgTrunc = 0x20,
               kMsgCtrunc = 8;
 constexpr int kSockCloexec = 02000000, kSockNonblock = 04000;
-constexpr unsigned long kMsPrivate = 1ul << 18, kMsRec = 16384;
+constexpr unsigned long kMsPrivate = 1ul << 18, kMsSlave = 1ul << 19, kMsRec = 16384;
 constexpr int kMntDetach = 2;
 constexpr int kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100, kAtRecursive = 0x8000;
 constexpr int kWnohang = 1;
@@ -137,6 +139,7 @@ inline int k_pipe2(int* ends, int flags) { return int(syscall(__NR_pipe2, word(e
 inline int k_socketpair(int* ends, int type) { return int(syscall(__NR_socketpair, kAfUnix, type, 0, word(ends))); }
 inline int k_socket(int domain, int type) { return int(syscall(__NR_socket, domain, type, 0)); }
 inline int k_listen(int fd, int backlog) { return int(syscall(__NR_listen, fd, backlog)); }
+inline int k_accept_blocking(int fd) { return int(syscall(__NR_accept4, fd, 0, 0, kSockCloexec)); }
 inline int k_accept(int fd) { return int(syscall(__NR_accept4, fd, 0, 0, kSockCloexec | kSockNonblock)); }
 inline int k_getsockopt(int fd, int level, int option, void* to, int* size) {
   return int(syscall(__NR_getsockopt, fd, level, option, word(to), word(size)));
@@ -169,11 +172,23 @@ inline int k_poll_now(PollFd* fds, unsigned count) {
   timespec none{};
   return int(syscall(__NR_ppoll, word(fds), count, word(&none), 0, 8));
 }
+inline int k_poll(PollFd* fds, unsigned count, timespec* left) {  // null: for ever; `left` is counted down
+  return int(syscall(__NR_ppoll, word(fds), count, word(left), 0, 8));
+}
 inline int k_signalfd(uint64_t mask) {
   return int(syscall(__NR_signalfd4, -1, word(&mask), sizeof mask, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 inline int k_sigprocmask_set(uint64_t mask) {
   return int(syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&mask), 0, sizeof mask));
+}
+struct SignalAction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  uint64_t mask;
+};
+inline int k_sigaction(int signal, const SignalAction* action) {
+  return int(syscall(__NR_rt_sigaction, signal, word(action), 0, sizeof action->mask));
 }
 inline void wait_for_signal(int signal) {  // which is blocked
   uint64_t mask = 1ull << (signal - 1);
@@ -182,6 +197,10 @@ inline void wait_for_signal(int signal) {  // which is blocked
 inline int k_clone3(clone_args* arguments) { return int(syscall(__NR_clone3, word(arguments), sizeof *arguments)); }
 inline int k_wait4(int pid, int* status, int options) {
   return int(syscall(__NR_wait4, pid, word(status), options, 0));
+}
+inline int k_waitpid_of(int pidfd) {  // waits for a child's end and leaves it to wait4
+  char info[128];
+  return int(syscall(__NR_waitid, 3 /* P_PIDFD */, pidfd, word(info), 4 | 0x01000000 /* WEXITED | WNOWAIT */, 0));
 }
 inline int k_pidfd_open(int pid) { return int(syscall(__NR_pidfd_open, pid, 0)); }
 inline int k_pidfd_send_signal(int pidfd, int signal) {
@@ -200,6 +219,9 @@ inline int k_sethostname(const char* name, size_t size) {
 }
 inline int k_setdomainname(const char* name, size_t size) {
   return int(syscall(__NR_setdomainname, word(name), long(size)));
+}
+inline int k_faccessat(const char* path, int mode) {  // as who we have become
+  return int(syscall(__NR_faccessat2, -100 /* AT_FDCWD */, word(path), mode, 0x200 /* AT_EACCESS */));
 }
 inline int k_chdir(const char* path) { return int(syscall(__NR_chdir, word(path))); }
 inline int k_fchdir(int fd) { return int(syscall(__NR_fchdir, fd)); }
@@ -230,6 +252,17 @@ inline int k_statx(int dir, const char* path, int flags, struct statx* to) {
   return int(syscall(__NR_statx, dir, word(path), flags, STATX_BASIC_STATS, word(to)));
 }
 inline int k_fstatfs(int fd, FileSystemInfo* to) { return int(syscall(__NR_fstatfs, fd, word(to))); }
+inline long k_getdents(int fd, char* to, size_t size) { return syscall(__NR_getdents64, fd, word(to), long(size)); }
+inline int k_fchmod(int fd, unsigned mode) { return int(syscall(__NR_fchmod, fd, long(mode))); }
+inline int k_fchown(int fd, unsigned uid, unsigned gid) {
+  return int(syscall(__NR_fchown, fd, long(uid), long(gid)));
+}
+inline int k_utimes(int dir, const char* name, const timespec* times, int flags) {
+  return int(syscall(__NR_utimensat, dir, word(name), word(times), flags));
+}
+inline long k_sendfile(int to, int from, size_t size) { return syscall(__NR_sendfile, to, from, 0, long(size)); }
+inline int k_memfd(const char* name) { return int(syscall(__NR_memfd_create, word(name), 1 /* MFD_CLOEXEC */)); }
+inline long k_seek_start(int fd) { return syscall(__NR_lseek, fd, 0, 0); }
 inline unsigned k_umask(unsigned mask) { return unsigned(syscall(__NR_umask, long(mask))); }
 inline int k_mount_setattr(int dir, const char* path, unsigned flags, mount_attr* attributes) {
   return int(syscall(__NR_mount_setattr, dir, word(path), long(flags), word(attributes), sizeof *attributes));
@@ -255,6 +288,24 @@ inline int k_mount_change(const char* path, unsigned long flags) {
 inline int k_prctl(int option, unsigned long a, unsigned long b = 0, unsigned long c = 0, unsigned long d = 0) {
   return int(syscall(__NR_prctl, option, long(a), long(b), long(c), long(d)));
 }
+inline int k_sched_setattr(const void* attributes) {
+  return int(syscall(__NR_sched_setattr, 0, word(attributes), 0));
+}
+inline int k_sched_setaffinity(size_t size, const void* mask) {
+  return int(syscall(__NR_sched_setaffinity, 0, long(size), word(mask)));
+}
+inline int k_ioprio_set(int value) { return int(syscall(__NR_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, 0, value)); }
+inline int k_personality(long persona) { return int(syscall(__NR_personality, persona)); }
+inline int k_set_mempolicy(int mode, const void* nodes, size_t bits) {
+  return int(syscall(__NR_set_mempolicy, mode, word(nodes), long(bits)));
+}
+inline int k_join_keyring(const char* name) {
+  return int(syscall(__NR_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, word(name)));
+}
+// The file system's view of who we are; what it was is answered, so there is nothing to fail.
+inline void k_setfsuid(unsigned uid) { syscall(__NR_setfsuid, long(uid)); }
+inline void k_setfsgid(unsigned gid) { syscall(__NR_setfsgid, long(gid)); }
+inline int k_chroot(const char* path) { return int(syscall(__NR_chroot, word(path))); }
 inline int k_prlimit(unsigned resource, const Limit* limit) {
   return int(syscall(__NR_prlimit64, 0, long(resource), word(limit), 0));
 }

@@ -13,11 +13,6 @@ constexpr uint64_t kNoLinks = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
 constexpr size_t kPathMax = 4096;
 constexpr int kCwd = -100;  // AT_FDCWD
 
-int request_fd(const Child& child, int index, Stage stage, int at) noexcept {
-  if (index < 0 || index >= child.launch->fds_count) fail(child, stage, kEbadf, at);
-  return child.launch->fds[index];
-}
-
 constexpr int kLinksMax = 8;
 
 int make_directories(int root, const char* path, uint64_t resolve, int links_left = kLinksMax) noexcept;
@@ -126,6 +121,28 @@ int new_file_system(const Child& child, const MountStep& step, int at) noexcept 
   return tree;
 }
 
+bool has_option(const Child& child, const MountStep& step, const char* name) noexcept {
+  const uint32_t* options = child.items<uint32_t>(step.options);
+  for (uint32_t i = 0; i + 1 < step.options.count; i += 2)
+    if (same(child.text(options[i]), name)) return true;
+  return false;
+}
+
+// A tmpfs that begins with what it will cover. The owner and mode of its root are those of the directory, unless given.
+void copy_up(const Child& child, const MountStep& step, int tree, int destination, int at) noexcept {
+  int from = must(child, Stage::mount, k_openat2(destination, ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH), at);
+  int to = must(child, Stage::mount, k_openat2(tree, ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH), at);
+  struct statx about;
+  must(child, Stage::mount, k_statx(from, "", kAtEmptyPath, &about), at);
+  must(child, Stage::mount, copy_tree(from, to), at);
+  if (!has_option(child, step, "mode")) {
+    must(child, Stage::mount, k_fchown(to, about.stx_uid, about.stx_gid), at);
+    must(child, Stage::mount, k_fchmod(to, about.stx_mode & 07777), at);
+  }
+  k_close(from);
+  k_close(to);
+}
+
 int clone_tree(const Child& child, const char* path, Stage stage, int at) noexcept {
   return must(child, stage, k_open_tree(kCwd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), at);
 }
@@ -178,6 +195,11 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));
   int destination =
       must(child, Stage::mount, open_destination(place.dir, place.path, step.flags & kMountOnFile, resolve), at);
+  if (step.flags & kMountCopyUp) {
+    act_as_host(child);  // what it copies may belong to anybody
+    copy_up(child, step, tree, destination, at);
+    act_as_container(child);
+  }
   must(child, Stage::mount, move_to(tree, destination), at);
   k_close(destination);
   if (step.propagation) {
@@ -194,35 +216,58 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   }
 }
 
+// Over the root of the tree we were born in. Absolute paths still lead there: a process's own root is not looked up.
 void attach_root(Child& child) noexcept {
-  const Plan& plan = child.header();
-  child.root = request_fd(child, plan.root_fd, Stage::root, 0);
-  int place = must(child, Stage::root, k_openat(kCwd, "/r", O_PATH | O_DIRECTORY));
-  must(child, Stage::root, move_to(child.root, place));
-  k_close(place);
+  if (child.has(kPlanHostTree)) must(child, Stage::propagation, k_mount_change("/", kMsSlave | kMsRec));
+  child.root = request_fd(child, child.header().root_fd, Stage::root, 0);
+  must(child, Stage::root, k_move_mount(child.root, "", kCwd, "/", MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 uint32_t device_number(uint32_t major, uint32_t minor) noexcept {
   return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffu) << 12;
 }
 
+bool is_device(const struct statx& there, const DeviceStep& step) noexcept {
+  return (there.stx_mode & kModeTypeMask) == (step.mode & kModeTypeMask) && there.stx_rdev_major == step.major &&
+         there.stx_rdev_minor == step.minor;
+}
+
+// In a user namespace nobody may make devices: the host's own is bound, when it is the same.
+void bind_device(const Child& child, const DeviceStep& step, int parent, const char* name, int at) noexcept {
+  int tree = clone_tree(child, child.text(step.path), Stage::device, at);
+  struct statx there;
+  must(child, Stage::device, k_statx(tree, "", kAtEmptyPath, &there), at);
+  if (!is_device(there, step)) fail(child, Stage::device, kEperm, at);
+  int made = k_openat2(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644, RESOLVE_BENEATH);
+  if (made < 0 && made != -kEexist) fail(child, Stage::device, -made, at);
+  if (made >= 0) k_close(made);
+  int place = must(child, Stage::device, k_openat2(parent, name, O_PATH | O_NOFOLLOW, 0, RESOLVE_BENEATH), at);
+  must(child, Stage::device, move_to(tree, place), at);
+  k_close(place);
+  k_close(tree);
+}
+
 void make_device(const Child& child, const DeviceStep& step, int at) noexcept {
   Split parts;
   if (!split(child.text(step.path), parts)) fail(child, Stage::device, kE2big, at);
   int parent = must(child, Stage::device, make_directories(child.root, parts.parent, kNoLinks), at);
+  act_as_host(child);
   int rc = k_mknodat(parent, parts.name, step.mode, device_number(step.major, step.minor));
-  if (rc == -kEexist) {  // the image's own is as good when it is the same
-    struct statx there;
-    must(child, Stage::device, k_statx(parent, parts.name, kAtSymlinkNofollow, &there), at);
-    bool is_same = (there.stx_mode & kModeTypeMask) == (step.mode & kModeTypeMask) &&
-                   there.stx_rdev_major == step.major && there.stx_rdev_minor == step.minor;
-    if (!is_same) fail(child, Stage::device, kEexist, at);
-    rc = 0;
+  if (rc == -kEperm && child.has(kPlanHostTree)) {
+    bind_device(child, step, parent, parts.name, at);
+  } else {
+    if (rc == -kEexist) {  // the image's own is as good when it is the same
+      struct statx there;
+      must(child, Stage::device, k_statx(parent, parts.name, kAtSymlinkNofollow, &there), at);
+      if (!is_device(there, step)) fail(child, Stage::device, kEexist, at);
+      rc = 0;
+    }
+    must(child, Stage::device, rc, at);
+    // Owner first: a change of owner may take mode bits away.
+    must(child, Stage::device, k_fchownat(parent, parts.name, step.uid, step.gid, kAtSymlinkNofollow), at);
+    must(child, Stage::device, k_fchmodat(parent, parts.name, step.mode & 07777), at);
   }
-  must(child, Stage::device, rc, at);
-  // Owner first: a change of owner may take mode bits away.
-  must(child, Stage::device, k_fchownat(parent, parts.name, step.uid, step.gid, kAtSymlinkNofollow), at);
-  must(child, Stage::device, k_fchmodat(parent, parts.name, step.mode & 07777), at);
+  act_as_container(child);
   k_close(parent);
 }
 
@@ -235,9 +280,37 @@ void make_link(const Child& child, const LinkStep& step, int at) noexcept {
   k_close(parent);
 }
 
-// Covers a file with /dev/null and a directory with an empty one. Both come from pause's own tree, where no image and
-// no volume can have put anything else.
-void mask(const Child& child, const char* path, int at) noexcept {
+// What masks are made of, opened once: never from the image, where anything may be called /dev/null (CVE-2025-31133).
+struct Masks {
+  int empty = -1;  // a tmpfs without anything, once there was a directory to cover
+};
+
+int null_mask(const Child& child, int at) noexcept {
+  int tree = clone_tree(child, child.text(child.header().null_path), Stage::mask, at);
+  struct statx about;
+  must(child, Stage::mask, k_statx(tree, "", kAtEmptyPath, &about), at);
+  bool is_null = (about.stx_mode & kModeTypeMask) == kModeCharacter && about.stx_rdev_major == 1 && about.stx_rdev_minor == 3;
+  if (!is_null) fail(child, Stage::mask, kExdev, at);
+  return tree;
+}
+
+// One tmpfs for all of a container's masked directories: the first takes it, the others get copies of that mount.
+int empty_mask(const Child& child, Masks& masks, int at) noexcept {
+  if (const char* path = child.text(child.header().empty_path)) return clone_tree(child, path, Stage::mask, at);
+  if (masks.empty >= 0)
+    return must(child, Stage::mask, k_open_tree(masks.empty, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath), at);
+  int context = must(child, Stage::mask, k_fsopen("tmpfs"), at);
+  must(child, Stage::mask, k_fsconfig(context, FSCONFIG_SET_STRING, "size", "0"), at);
+  must(child, Stage::mask, k_fsconfig(context, FSCONFIG_SET_STRING, "nr_inodes", "1"), at);
+  must(child, Stage::mask, k_fsconfig(context, FSCONFIG_SET_STRING, "mode", "755"), at);
+  must(child, Stage::mask, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr), at);
+  masks.empty = must(child, Stage::mask, k_fsmount(context, 0), at);
+  k_close(context);
+  return masks.empty;
+}
+
+// Covers a file with /dev/null and a directory with an empty one.
+void mask(const Child& child, Masks& masks, const char* path, int at) noexcept {
   const Place found = place_of(child, path, child.header().mounts.count);
   int destination = k_openat2(found.dir, found.path, O_PATH, 0, kInRoot);
   if (destination == -kEnoent || destination == -kEnotdir) return;  // nothing there to hide
@@ -245,13 +318,13 @@ void mask(const Child& child, const char* path, int at) noexcept {
   struct statx about;
   must(child, Stage::mask, k_statx(destination, "", kAtEmptyPath, &about), at);
   bool is_directory = (about.stx_mode & kModeTypeMask) == kModeDirectory;
-  int tree = clone_tree(child, is_directory ? "/empty" : "/null", Stage::mask, at);
+  int tree = is_directory ? empty_mask(child, masks, at) : null_mask(child, at);
   mount_attr attributes{};
   attributes.attr_set =
       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (is_directory ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV : 0);
   must(child, Stage::mask, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
   must(child, Stage::mask, move_to(tree, destination), at);
-  k_close(tree);
+  if (tree != masks.empty) k_close(tree);
   k_close(destination);
 }
 
@@ -275,22 +348,49 @@ void make_readonly(const Child& child, const char* path, int at) noexcept {
 void make_file_system(Child& child) noexcept {
   const Plan& plan = child.header();
   attach_root(child);
+  act_as_container(child);
   MountStep* mounts = child.items<MountStep>(plan.mounts);
   for (uint32_t i = 0; i < plan.mounts.count; ++i) mount_one(child, mounts[i], int(i));
   const DeviceStep* devices = child.items<DeviceStep>(plan.devices);
   for (uint32_t i = 0; i < plan.devices.count; ++i) make_device(child, devices[i], int(i));
   const LinkStep* links = child.items<LinkStep>(plan.links);
   for (uint32_t i = 0; i < plan.links.count; ++i) make_link(child, links[i], int(i));
+  act_as_host(child);
+}
+
+void act_as_container(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
+  k_setfsgid(plan.fs_gid);
+  k_setfsuid(plan.fs_uid);
+}
+
+void act_as_host(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
+  k_setfsuid(0);
+  k_setfsgid(0);
+}
+
+// In a user namespace a procfs of our own may be refused (the host's is partly hidden, or its processes are not ours):
+// then that of the tree we were born in has to do.
+int host_proc(const Child& child) noexcept {
+  int proc = must(child, Stage::mount, k_openat(kCwd, "/proc", O_PATH | O_DIRECTORY));
+  FileSystemInfo about;
+  must(child, Stage::mount, k_fstatfs(proc, &about));
+  if (about.type != kProcSuperMagic) fail(child, Stage::mount, kExdev);
+  return proc;
 }
 
 void have_proc(Child& child) noexcept {
   const Plan& plan = child.header();
-  bool is_needed = plan.flags & kPlanSetOomScore || plan.apparmor || plan.selinux || plan.sysctls.count;
+  bool is_needed = child.has(kPlanSetOomScore) || plan.apparmor || plan.selinux || plan.sysctls.count;
   if (child.proc >= 0 || !is_needed) return;
   int context = must(child, Stage::mount, k_fsopen("proc"));
-  must(child, Stage::mount, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr));
-  child.proc = must(child, Stage::mount, k_fsmount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  int rc = k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr);
+  if (rc >= 0) rc = k_fsmount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
   k_close(context);
+  child.proc = rc == -kEperm && child.has(kPlanHostTree) ? host_proc(child) : must(child, Stage::mount, rc);
 }
 
 void restrict_file_system(Child& child) noexcept {
@@ -298,13 +398,17 @@ void restrict_file_system(Child& child) noexcept {
   const uint32_t* readonly = child.items<uint32_t>(plan.readonly_paths);
   for (uint32_t i = 0; i < plan.readonly_paths.count; ++i) make_readonly(child, child.text(readonly[i]), int(i));
   const uint32_t* masked = child.items<uint32_t>(plan.masked_paths);
-  for (uint32_t i = 0; i < plan.masked_paths.count; ++i) mask(child, child.text(masked[i]), int(i));
+  Masks masks;
+  for (uint32_t i = 0; i < plan.masked_paths.count; ++i) mask(child, masks, child.text(masked[i]), int(i));
+  if (masks.empty >= 0) k_close(masks.empty);
 }
 
 void make_working_directory(const Child& child) noexcept {
   const Plan& plan = child.header();
-  if (!(plan.flags & kPlanMakeDirectory)) return;
+  if (!child.has(kPlanMakeDirectory)) return;
+  act_as_container(child);
   int fd = make_directories(child.root, child.text(plan.cwd), kInRoot);
+  act_as_host(child);
   if (fd >= 0) k_close(fd);  // what cannot be made is told by the chdir that follows, as the container's user sees it
 }
 
@@ -316,10 +420,14 @@ void enter_root(Child& child) noexcept {
     must(child, Stage::root, k_mount_setattr(child.root, "", kAtEmptyPath, &attributes));
   }
   must(child, Stage::pivot, k_fchdir(child.root));
-  must(child, Stage::pivot, k_pivot_root(".", "."));
-  must(child, Stage::pivot, k_umount2(".", kMntDetach));
+  if (child.has(kPlanNoPivot)) {
+    must(child, Stage::pivot, k_chroot("."));
+  } else {
+    must(child, Stage::pivot, k_pivot_root(".", "."));
+    must(child, Stage::pivot, k_umount2(".", kMntDetach));
+  }
   must(child, Stage::pivot, k_chdir("/"));
-  if (plan.root_propagation) must(child, Stage::pivot, k_mount_change("/", (unsigned long)plan.root_propagation));
+  if (plan.root_propagation) must(child, Stage::propagation, k_mount_change("/", (unsigned long)plan.root_propagation));
 }
 
 void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept {

@@ -8,22 +8,6 @@
 namespace coracle::launch {
 namespace {
 
-void hand_over(const Child& child, int terminal) noexcept {
-  Report report{Note::terminal, {}};
-  iovec part{&report, sizeof report};
-  struct {
-    ControlHeader head;
-    int fd;
-    int padding;
-  } control{{sizeof(ControlHeader) + sizeof(int), kSolSocket, kScmRights}, terminal, 0};
-  MessageHeader message{};
-  message.parts = &part;
-  message.parts_count = 1;
-  message.control = &control;
-  message.control_length = sizeof control;
-  must(child, Stage::terminal, int(k_sendmsg(child.launch->report, &message, kMsgNosignal)));
-}
-
 void bind_console(const Child& child) noexcept {
   int dev = must(child, Stage::terminal,
                  k_openat2(child.root, "/dev", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
@@ -54,8 +38,8 @@ void open_terminal(Child& child) noexcept {
   child.terminal = must(child, Stage::terminal, k_ioctl_value(near_end, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   WindowSize size{plan.rows, plan.columns, 0, 0};
   if (plan.rows && plan.columns) must(child, Stage::terminal, k_ioctl(child.terminal, TIOCSWINSZ, &size));
-  must(child, Stage::terminal, k_fchownat(child.terminal, "", plan.uid, unsigned(-1), kAtEmptyPath));
-  hand_over(child, near_end);
+  must(child, Stage::terminal, k_fchownat(child.terminal, "", plan.terminal_uid, unsigned(-1), kAtEmptyPath));
+  tell(child, Note::terminal, near_end, Stage::terminal);
   k_close(near_end);
   if (plan.flags & kPlanConsole) bind_console(child);
 }

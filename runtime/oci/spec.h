@@ -27,8 +27,8 @@ struct Mount {
   std::vector<std::string> options;  // "ro", "rbind", "nosuid", "mode=755", "rslave", ...
   // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
   std::shared_ptr<const Fd> source_fd;
-  // With "idmap" or "ridmap"; empty then: those of the container. host_id is the owner on the disk, container_id what the
-  // container's user namespace, or the host, sees.
+  // With "idmap" or "ridmap"; empty then: those of the container. container_id is the owner on the disk, host_id who that is
+  // for the host.
   std::vector<IdMapping> uid_mappings, gid_mappings;
 };
 

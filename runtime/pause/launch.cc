@@ -113,7 +113,7 @@ Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int
   Stage stage = slot.flags & kHasLog ? Stage::log : Stage::stdio;
   if (rc >= 0) {
     stage = Stage::clone;
-    Launch plan{incoming.fds, incoming.fds_count, -1, {far[0], far[1], far[2]}, target};
+    Launch plan{incoming.fds, incoming.fds_count, -1, {far[0], far[1], far[2]}, target, -1};
     rc = clone_child(slot, plan, flags, incoming.fds[kFdCgroup], pid_namespace);
   }
   if (!inherits)
@@ -179,10 +179,10 @@ void free_slot(int index) {
   Slot& slot = pod.slots[index];
   for (int i = 0; i < 2; ++i) close_stream(index, i);
   for (Attach& attach : slot.attaches)
-    for (int& end : attach.ends) close_if_open(end);
-  close_if_open(slot.terminal);
+    for (int& end : attach.ends) unwatch(end);
+  unwatch(slot.terminal);
   close_if_open(slot.pidfd);
-  close_if_open(slot.report);
+  unwatch(slot.report);
   close_if_open(slot.log);
   close_if_open(slot.log_directory);
   close_if_open(slot.stdin_end);
@@ -250,7 +250,7 @@ void read_report(int index) {
     if (report.note == Note::held) answer(index, true);
   }
   // End of file: exec has closed the far end, or the child is gone.
-  close_if_open(slot.report);
+  unwatch(slot.report);
   if (slot.has_failure) return;  // answered when it is reaped, so that nothing of it is left by then
   answer(index, false);
 }

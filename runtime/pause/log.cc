@@ -208,7 +208,7 @@ Audience look_at_audience(Slot& slot, int which) {
     if (end < 0) continue;
     int events = poll_end(end, kPollOut);
     if (events & kPollErr) {
-      close_if_open(end);
+      unwatch(end);
     } else if (!(events & kPollOut)) {
       audience = Audience::slow;
     } else if (audience == Audience::none) {
@@ -221,7 +221,7 @@ Audience look_at_audience(Slot& slot, int which) {
 void show_audience(Slot& slot, int which, const char* at, size_t size) {
   for (Attach& attach : slot.attaches) {
     int& end = attach.ends[which];
-    if (end >= 0 && k_write(end, at, size) != long(size)) close_if_open(end);
+    if (end >= 0 && k_write(end, at, size) != long(size)) unwatch(end);
   }
 }
 
@@ -288,12 +288,12 @@ void close_stream(int index, int which) {
   if (stream.fd < 0) return;
   end_line(index, which);
   if (stream.fd == slot.terminal) {
-    close_if_open(slot.terminal);
+    unwatch(slot.terminal);
     stream.fd = -1;
   }
-  close_if_open(stream.fd);
+  unwatch(stream.fd);
   (void)k_madvise_dontneed(line_buffers[index][which], kLineMax);  // the memory goes back to the machine
-  for (Attach& attach : slot.attaches) close_if_open(attach.ends[which]);
+  for (Attach& attach : slot.attaches) unwatch(attach.ends[which]);
 }
 
 void resume_streams(int index) {

@@ -124,5 +124,10 @@ inline void close_if_open(int& fd) {
   if (fd >= 0) launch::k_close(fd);
   fd = -1;
 }
+// The same for one that is watched. Closing alone does not end that: a child on its way to exec holds a copy of ours.
+inline void unwatch(int& fd) {
+  if (fd >= 0) (void)launch::k_epoll_ctl(pod.epoll, EPOLL_CTL_DEL, fd, nullptr);  // not in the set is as good
+  close_if_open(fd);
+}
 
 }  // namespace coracle::pause

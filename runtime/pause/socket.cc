@@ -161,7 +161,7 @@ void serve(int index) {
 
 void close_connection(int index) {
   Connection& connection = pod.connections[index];
-  close_if_open(connection.fd);
+  unwatch(connection.fd);
   for (Slot& slot : pod.slots) {
     if (slot.status == Status::free) continue;
     if (slot.requester == index) slot.requester = -1;

@@ -159,6 +159,11 @@ Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode) {
   return socket;
 }
 
+Result<void> listen_unix(const Fd& socket) {
+  if (::listen(socket.get(), 1) < 0) return Error::from_errno("listen");
+  return {};
+}
+
 Result<Fd> connect_unix(const Fd& dir, const std::string& name) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return Error::from_errno("unix socket");

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -125,6 +126,19 @@ Result<Fd> duplicate(const Fd& fd) {
 std::string fd_path(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
 Result<std::string> read_all(const Fd& fd, size_t max) { return read_up_to(fd, max, "input"); }
+
+Result<std::string> read_standard_input(size_t max) {
+  Fd input(0);
+  auto text = read_up_to(input, max, "standard input");
+  (void)input.release();
+  return text;
+}
+
+Result<std::string> absolute_path(const std::string& path) {
+  std::unique_ptr<char, decltype(&::free)> found(::realpath(path.c_str(), nullptr), ::free);
+  if (!found) return Error::from_errno("find " + path);
+  return std::string(found.get());
+}
 
 Result<std::string> read_from_start(const Fd& fd) {
   char buffer[4096];

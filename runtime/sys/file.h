@@ -50,6 +50,8 @@ Result<std::string> read_file(const std::string& path, size_t max = kFileMax);
 Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max = kFileMax);
 // A regular file beneath a hostile root; never blocks on a fifo. Errors: invalid when it is no regular file, too_large.
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max);
+Result<std::string> read_standard_input(size_t max);
+Result<std::string> absolute_path(const std::string& path);  // realpath. Errors: not_found
 Result<void> write_all(const Fd& fd, std::string_view bytes);
 // Writes `text` to a file of the kernel's (procfs, cgroupfs) in one write.
 Result<void> write_control(const Fd& dir, const std::string& name, std::string_view text);
@@ -142,6 +144,7 @@ Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds
 
 // A SEQPACKET socket bound to `name` in `dir`, not listening yet. Path length does not matter.
 Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode);
+Result<void> listen_unix(const Fd& socket);
 Result<Fd> connect_unix(const Fd& dir, const std::string& name);  // Errors: not_found, unavailable when nobody listens
 struct PeerCredentials {
   int pid = 0;

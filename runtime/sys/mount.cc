@@ -64,6 +64,10 @@ Result<void> change_mount(const Fd& mount, const MountChange& change) {
   attributes.attr_set = change.set;
   attributes.attr_clr = change.clear;
   attributes.propagation = change.propagation;
+  if (change.id_map) {
+    attributes.attr_set |= MOUNT_ATTR_IDMAP;
+    attributes.userns_fd = uint64_t(change.id_map->get());
+  }
   unsigned flags = AT_EMPTY_PATH | (change.recursive ? AT_RECURSIVE : 0);
   if (::syscall(SYS_mount_setattr, mount.get(), "", flags, &attributes, sizeof attributes) < 0)
     return Error::from_errno("change mount attributes");

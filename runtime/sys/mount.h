@@ -28,6 +28,7 @@ Result<Fd> clone_mount(const std::string& path, bool recursive);
 struct MountChange {
   uint64_t set = 0, clear = 0;  // MOUNT_ATTR_*
   uint64_t propagation = 0;     // MS_SHARED, ...; 0 = as it is
+  const Fd* id_map = nullptr;   // a user namespace whose maps translate the owners of files; null = as it is
   bool recursive = false;
 };
 Result<void> change_mount(const Fd& mount, const MountChange& change);

@@ -278,6 +278,12 @@ Result<void> Netlink::set_mtu(uint32_t index, uint32_t mtu) {
 Result<void> Netlink::set_alias(uint32_t index, const std::string& alias) {
   return change(socket_, index, "set alias of", [&](rtnl_link* link) { rtnl_link_set_ifalias(link, alias.c_str()); });
 }
+Result<void> Netlink::move_link(uint32_t index, const Fd& netns, const std::string& new_name) {
+  return change(socket_, index, "move", [&](rtnl_link* link) {
+    rtnl_link_set_ns_fd(link, netns.get());
+    rtnl_link_set_name(link, new_name.c_str());
+  });
+}
 Result<void> Netlink::set_master(uint32_t index, uint32_t bridge) {
   return change(socket_, index, "set master of", [&](rtnl_link* link) { rtnl_link_set_master(link, int(bridge)); });
 }
@@ -403,6 +409,18 @@ void NetlinkMonitor::drain() {
   // A read of less than the queue, or ENOBUFS after an overflow, both mean the same: look again.
   while (::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0 || errno == ENOBUFS || errno == EINTR) {
   }
+}
+
+Result<void> move_link_with_addresses(const std::string& name, const Fd& netns, const std::string& new_name) {
+  Netlink here = TRY(Netlink::open());
+  uint32_t index = TRY(here.index_of(name));
+  auto addresses = TRY(here.addresses(index));
+  TRY(here.move_link(index, netns, new_name));
+  Netlink there = TRY(Netlink::open_in(netns));
+  uint32_t moved = TRY(there.index_of(new_name));
+  for (const AddressInfo& each : addresses)
+    if (each.scope == "global") TRY(there.add_address(moved, each.address));
+  return there.set_up(moved);
 }
 
 }  // namespace coracle::sys

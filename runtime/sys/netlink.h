@@ -83,6 +83,7 @@ class Netlink {
   Result<void> set_down(uint32_t index);
   Result<void> set_mtu(uint32_t index, uint32_t mtu);
   Result<void> set_alias(uint32_t index, const std::string& alias);
+  Result<void> move_link(uint32_t index, const Fd& netns, const std::string& new_name);  // it is down afterwards, without addresses
   Result<void> set_master(uint32_t index, uint32_t bridge);            // bridge 0 = released
   Result<void> set_port(uint32_t index, bool hairpin, bool isolated);  // flags of a bridge's port
   // A permanent neighbour: `address` is at `mac`, whatever ARP claims. Replaces what there was.
@@ -113,5 +114,9 @@ class NetlinkMonitor {
   explicit NetlinkMonitor(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;
 };
+
+// A link of ours moves into another namespace under a new name, with its global addresses, and is up there.
+// Source: runtime-spec config-linux.md "Network Devices". Errors: not_found; what the kernel said.
+Result<void> move_link_with_addresses(const std::string& name, const Fd& netns, const std::string& new_name);
 
 }  // namespace coracle::sys

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/base/scope.h"
@@ -88,6 +89,26 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
   return out;
 }
 
+Result<Spawned> clone_process(const CloneSpec& spec) {
+  int pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spec.namespaces;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  if (spec.cgroup) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = uint64_t(spec.cgroup->get());
+  }
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0) {
+    for (int signal = 1; signal < NSIG; ++signal) (void)::signal(signal, SIG_DFL);  // ignored ones stay so otherwise
+    spec.child(spec.argument);
+    ::_exit(127);
+  }
+  if (pid < 0) return Error::from_errno("clone3");
+  return Spawned{int(pid), Fd(pidfd)};
+}
+
 Result<Fd> open_pidfd(int pid) {
   Fd pidfd(int(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) return Error::from_errno("open process " + std::to_string(pid));
@@ -106,6 +127,28 @@ void reap(const Fd& pidfd) {
   siginfo_t info{};
   (void)::waitid(idtype_t(kPPidfd), id_t(pidfd.get()), &info,
                  WEXITED | WNOHANG);  // not our child, or not ended: no matter
+}
+
+Result<int> wait_for_exit(const Fd& pidfd) {
+  siginfo_t info{};
+  while (::waitid(idtype_t(kPPidfd), id_t(pidfd.get()), &info, WEXITED) < 0)
+    if (errno != EINTR) return Error::from_errno("wait for process");
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+uint32_t own_gid() { return uint32_t(::getgid()); }
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
+Result<void> set_own_affinity(const std::vector<uint64_t>& processors) {
+  if (::syscall(SYS_sched_setaffinity, 0, processors.size() * sizeof(uint64_t), processors.data()) < 0)
+    return Error::from_errno("sched_setaffinity");
+  return {};
 }
 
 Result<Fd> namespace_of(const Fd& pidfd, const char* type) {

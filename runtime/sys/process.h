@@ -32,6 +32,15 @@ struct Spawned {
 // exec has happened; the address space is shared until then and not copied. Errors: with the step that failed.
 Result<Spawned> spawn(const SpawnSpec& spec);
 
+// A copy of this process, which has one thread, that runs `child` and never comes back; no signal handled or ignored.
+struct CloneSpec {
+  uint64_t namespaces = 0;      // CLONE_NEW*
+  const Fd* cgroup = nullptr;   // born in it; null = ours
+  void (*child)(void* argument) noexcept = nullptr;
+  void* argument = nullptr;
+};
+Result<Spawned> clone_process(const CloneSpec& spec);
+
 Result<Fd> open_pidfd(int pid);
 // The process's pid as this process sees it. Errors: not_found when it has ended.
 Result<int> pid_of(const Fd& pidfd);
@@ -53,6 +62,11 @@ void raise_open_files();  // our soft limit to the hard one
 
 uint64_t own_capabilities();  // permitted, a bit each
 uint32_t own_uid();
+uint32_t own_gid();
+std::string environment(const char* name);  // "" when absent
+bool is_open(int fd);
+Result<void> set_own_affinity(const std::vector<uint64_t>& processors);  // a bit each
+Result<int> wait_for_exit(const Fd& pidfd);  // of a child of ours, which is buried: its exit code, 128 + signal
 
 // What a process gives up for good, before it starts threads.
 Result<void> die_with_parent(int parent);         // SIGKILL when the thread that made us ends. Errors: not_found, it has

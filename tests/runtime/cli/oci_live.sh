@@ -1,15 +1,14 @@
 #!/bin/sh
 # coracle-oci through the life of containers, as a caller of any OCI runtime would use it.
-#   oci_live.sh CORACLE_OCI CORACLE_PAUSE
+#   oci_live.sh CORACLE_OCI
 oci=$1
-pause=$2
 if [ "$(id -u)" != 0 ]; then echo "skipped: needs root"; exit 77; fi
 busybox=$(command -v busybox) || { echo "skipped: needs busybox-static"; exit 77; }
 grep -q ' - cgroup2 ' /proc/self/mountinfo || { echo "skipped: needs cgroup v2"; exit 77; }
 
 work=$(mktemp -d /tmp/coracle-oci-XXXXXX)
 failed=0
-run() { "$oci" --root "$work/root" --pause "$pause" "$@"; }
+run() { "$oci" --root "$work/root" "$@"; }
 expect() { # NAME WANT GOT
   if [ "$2" = "$3" ]; then echo "ok - $1"; else echo "not ok - $1: want '$2', got '$3'"; failed=1; fi
 }
@@ -32,7 +31,7 @@ set_args() { # JSON: in place of the list of arguments
   awk -v args="$1" '/"args": \[/ { print "        \"args\": " args ","; skip = 1; next }
                     skip && /\]/ { skip = 0; next } !skip { print }' "$work/b/config.json.base" > "$work/b/config.json"
 }
-mv "$work/b/config.json" "$work/b/config.json.base"
+sed 's/"terminal": true/"terminal": false/' "$work/b/config.json" > "$work/b/config.json.base"
 
 set_args '["sh", "-c", "echo from $(hostname); exit 3"]'
 out=$(run run --bundle "$work/b" one)

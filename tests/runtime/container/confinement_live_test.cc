@@ -218,7 +218,7 @@ TEST_F(ConfinementLive, a_link_in_the_image_cannot_lead_a_mount_out) {
   ASSERT_EQ(::rmdir((house_->rootfs() + "/dev").c_str()), 0);
   ASSERT_EQ(::symlink("/tmp", (house_->rootfs() + "/dev").c_str()), 0);
   std::string refused = sh("true");
-  EXPECT_EQ(refused.find("start: start container app-0: mount /dev: "), 0u) << refused;
+  EXPECT_EQ(refused.find("start: start container app-0: mounts: /dev: mount: "), 0u) << refused;
 }
 
 TEST_F(ConfinementLive, can_have_a_root_that_is_read_only) {
@@ -325,7 +325,7 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
   expect_failure("exec: \"/nothing\": stat /nothing: No such file",
                  [](auto& s) { s.spec.process.args = {"/nothing"}; });
   expect_failure("exec: \"/etc/passwd\": Permission denied", [](auto& s) { s.spec.process.args = {"/etc/passwd"}; });
-  expect_failure("working directory /etc/passwd: Not a directory", [](auto& s) { s.spec.process.cwd = "/etc/passwd"; });
+  expect_failure("process.cwd: /etc/passwd: chdir: Not a directory", [](auto& s) { s.spec.process.cwd = "/etc/passwd"; });
   expect_failure("root: open /no/root", [](auto& s) { s.spec.root.path = "/no/root"; });
   expect_failure("mount /data: open /no/volume", [](auto& s) {
     oci::Mount mount;
@@ -334,20 +334,20 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
     mount.destination = "/data";
     s.spec.mounts.push_back(mount);
   });
-  expect_failure("mount /data: No such device", [](auto& s) {
+  expect_failure("mounts: /data: mount: No such device", [](auto& s) {
     oci::Mount mount;
     mount.type = "nonsense";
     mount.destination = "/data";
     s.spec.mounts.push_back(mount);
   });
-  expect_failure("device /bin/sh: File exists", [](auto& s) {
+  expect_failure("linux.devices: /bin/sh: mknod: File exists", [](auto& s) {
     oci::Device device;
     device.path = "/bin/sh";
     device.type = "c";
     device.major = 1, device.minor = 3;
     s.spec.linux_.devices.push_back(device);
   });
-  expect_failure("sysctl net.ipv4.no_such_thing: No such file", [](auto& s) {
+  expect_failure("linux.sysctl: net.ipv4.no_such_thing: write: No such file", [](auto& s) {
     s.spec.linux_.sysctl = {{"net.ipv4.no_such_thing", "1"}};
   });
   expect_failure("terminal", [](auto& s) {
@@ -359,9 +359,9 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
     s.spec.linux_.seccomp = json::object{{"defaultAction", "SCMP_ACT_WISH"}};
   });
   expect_failure("unknown capability", [](auto& s) { s.spec.process.capabilities->bounding = {"CAP_FLY"}; });
-  expect_failure("security label", [](auto& s) { s.spec.process.apparmor_profile = "no-such-profile"; });
-  expect_failure("namespace network: open /no/ns", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/no/ns"}}; });
-  expect_failure("join namespace", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/proc/self/ns/uts"}}; });
+  expect_failure("process.apparmorProfile: ", [](auto& s) { s.spec.process.apparmor_profile = "no-such-profile"; });
+  expect_failure("linux.namespaces: network: open /no/ns", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/no/ns"}}; });
+  expect_failure("linux.namespaces: setns: Invalid argument", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/proc/self/ns/uts"}}; });
   auto cgroups = MUST(sys::list(house_->config.cgroup_root + "/pod"));
   for (auto& entry : cgroups) EXPECT_FALSE(entry.name.starts_with("c-")) << entry.name;
   EXPECT_EQ(MUST(sys::list(house_->config.state_dir + "/sandboxes/pod")).size(), 1u);

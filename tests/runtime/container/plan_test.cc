@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning, value in and value out: mounts, devices, programs, limits, filters.
+#include "runtime/container/explain.h"
 #include "runtime/container/plan.h"
 
 #include <gtest/gtest.h>
@@ -45,12 +46,14 @@ TEST(Plan, sorts_mount_options) {
   EXPECT_EQ(back.clear, uint64_t(MOUNT_ATTR__ATIME));
   EXPECT_EQ(parse_mount_options(mount("tmpfs", {"sync", "async", "loud", "noiversion", "defaults"}))->data.size(), 2u);
   EXPECT_TRUE(parse_mount_options(mount("none", {"sync", "bind", "async"}))->data.empty());
-  EXPECT_FALSE(parse_mount_options(mount("tmpfs", {"tmpcopyup"})).ok());
+  EXPECT_TRUE(parse_mount_options(mount("tmpfs", {"tmpcopyup"}))->copies_up);
+  EXPECT_FALSE(parse_mount_options(mount("bind", {"tmpcopyup"})).ok());
+  EXPECT_TRUE(parse_mount_options(mount("bind", {"ridmap"}))->is_recursively_idmapped);
 }
 
 TEST(Plan, shares_shm_in_the_pod_and_guards_the_kernel_s_places) {
   oci::Spec spec = oci::default_spec();
-  auto mounts = *plan_mounts(spec, {});
+  auto mounts = *plan_mounts(spec, {}, {});
   ASSERT_EQ(mounts.size(), 7u);
   EXPECT_TRUE(mounts[0].flags & launch::kMountProc);
   for (const MountDraft& each : mounts) EXPECT_TRUE(each.flags & launch::kMountNoLinks) << each.destination;
@@ -58,11 +61,11 @@ TEST(Plan, shares_shm_in_the_pod_and_guards_the_kernel_s_places) {
   EXPECT_EQ(mounts[6].type, "cgroup2");
   SandboxFacts host;
   host.has_ipc = false;
-  mounts = *plan_mounts(spec, host);
+  mounts = *plan_mounts(spec, host, {});
   EXPECT_EQ(mounts[3].kind, launch::MountKind::attach);
   EXPECT_EQ(mounts[3].source, "/dev/shm");
   spec.mounts = {mount("bind", {"rbind"}, "")};
-  EXPECT_FALSE(plan_mounts(spec, {}).ok());
+  EXPECT_FALSE(plan_mounts(spec, {}, {}).ok());
 }
 
 TEST(Plan, searches_programs_as_execvp_but_not_in_the_current_directory) {
@@ -100,7 +103,7 @@ TEST(Plan, explains_failures_as_users_know_them) {
     return explain_failure({pause::Kind::reply, err, uint32_t(stage), index, 0}, spec, {"/a", "/b"}).text();
   };
   EXPECT_EQ(text(launch::Stage::exec, ENOENT), "exec: \"nginx\": executable file not found in $PATH");
-  EXPECT_EQ(text(launch::Stage::mount, ENODEV, 1), "mount /b: No such device");
+  EXPECT_EQ(text(launch::Stage::mount, ENODEV, 1), "mounts: /b: mount: No such device");
   EXPECT_EQ(text(launch::Stage::slot, EEXIST), "the id is in use");
   EXPECT_EQ(text(launch::Stage(9999), EIO), "launch: Input/output error");
 }

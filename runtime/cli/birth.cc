@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// See birth.h.
+#include "runtime/cli/birth.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/hooks.h"
+#include "runtime/cli/log.h"
+#include "runtime/cli/terminal.h"
+#include "runtime/container/direct_launch.h"
+#include "runtime/container/explain.h"
+#include "runtime/image/users.h"
+#include "runtime/oci/parse.h"
+#include "runtime/oci/validate.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/netlink.h"
+#include "runtime/sys/netns.h"
+#include "runtime/sys/process.h"
+#include "runtime/sys/terminal.h"
+
+namespace coracle::cli {
+namespace {
+
+using runtime::Birth;
+using Kind = runtime::Birth::News::Kind;
+
+constexpr size_t kConfigBytesMax = 4 << 20;
+constexpr uint32_t kUmask = 022;
+
+std::string beneath(const std::string& directory, const std::string& path) {
+  return path.starts_with("/") ? path : directory + "/" + path;
+}
+
+Result<oci::Spec> load_bundle(const std::string& directory) {
+  std::string text = TRY(sys::read_file(directory + "/config.json", kConfigBytesMax));
+  json::value config = TRY(parse_json(text).wrap("config.json"));
+  oci::Spec spec = TRY(oci::parse_spec(config).wrap("config.json"));
+  TRY(oci::validate_alone(spec).wrap("config.json"));
+  spec.root.path = beneath(directory, spec.root.path);
+  for (oci::Mount& mount : spec.mounts)
+    if ((mount.type == "bind" || mount.type.empty() || mount.type == "none") && !mount.source.empty())
+      mount.source = beneath(directory, mount.source);
+  if (!spec.process.user.umask) spec.process.user.umask = kUmask;
+  return spec;
+}
+
+// HOME by the container's own passwd, where the configuration has none.
+void find_home(oci::Spec& spec) {
+  for (const std::string& entry : spec.process.env)
+    if (entry.starts_with("HOME=")) return;
+  auto root = sys::open_directory(spec.root.path);
+  auto passwd = root ? image::read_account_file(*root, "/etc/passwd") : Result<std::string>(root.take_error());
+  auto user = passwd ? image::find_user(std::to_string(spec.process.user.uid), *passwd, "") : Result<oci::User>(oci::User{});
+  spec.process.env.push_back("HOME=" + (user && !user->home.empty() ? user->home : std::string("/")));
+}
+
+class Maker {
+ public:
+  Maker(const Options& options, bool holds) : options_(options), holds_(holds) {}
+
+  // Errors: nothing of the container is left then.
+  Result<void> make() {
+    containers_ = TRY(open_containers(options_));
+    TRY(read_bundle());
+    container_ = TRY(containers_->create(options_.id));
+    Scope undo([&] { take_back(); });
+    TRY(prepare_machine());
+    TRY(give_birth());
+    TRY(attend());
+    TRY(finish());
+    undo.dismiss();
+    return {};
+  }
+
+  Container& container() { return *container_; }
+  Containers& containers() { return *containers_; }
+  Birth& birth() { return *birth_; }
+  Fd take_terminal() { return std::move(terminal_); }
+  const oci::Spec& spec() const { return spec_; }
+
+ private:
+  Result<void> read_bundle() {
+    auto directory = sys::absolute_path(options_.bundle);
+    bundle_ = TRY(std::move(directory).wrap("--bundle " + options_.bundle));
+    spec_ = TRY(load_bundle(bundle_));
+    const bool has_terminal = spec_.process.terminal;
+    if (has_terminal && options_.console_socket.empty() && (holds_ || options_.detach))
+      return Error(Code::invalid, "process.terminal is set: --console-socket is missing");
+    if (!has_terminal && !options_.console_socket.empty())
+      return Error(Code::invalid, "--console-socket: process.terminal is not set");
+    return check_descriptors(options_.preserve_fds);
+  }
+
+  Result<void> prepare_machine() {
+    TRY(leave_privilege_behind(spec_));
+    find_home(spec_);
+    pass_listen_fds();
+    own_ = own_facts();
+    facts_ = facts_of(spec_);
+    namespaces_ = TRY(runtime::plan_namespaces(spec_, facts_));
+    user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));
+    if (spec_.linux_.seccomp) seccomp_ = TRY(load_seccomp(*containers_, *spec_.linux_.seccomp, spec_.process, own_));
+    TRY(make_cgroup(0));
+    return {};
+  }
+
+  // Sockets that were activated for us are the container's. Source: sd_listen_fds(3).
+  void pass_listen_fds() {
+    kept_fds_ = options_.preserve_fds;
+    auto count = parse_number<uint32_t>(sys::environment("LISTEN_FDS"));
+    if (!count || *count == 0) return;
+    kept_fds_ = std::max(kept_fds_, *count);
+    spec_.process.env.push_back("LISTEN_FDS=" + std::to_string(*count));
+    spec_.process.env.push_back("LISTEN_PID=1");
+    if (std::string names = sys::environment("LISTEN_FDNAMES"); !names.empty()) spec_.process.env.push_back("LISTEN_FDNAMES=" + names);
+  }
+
+  Result<void> make_cgroup(int pid) {
+    cgroup::Wanted wanted;
+    wanted.manager = TRY(manager_of(options_));
+    if (cgroup::Container::needs_process(wanted.manager) != (pid != 0)) return {};
+    wanted.id = options_.id;
+    wanted.cgroups_path = spec_.linux_.cgroups_path;
+    wanted.resources = spec_.linux_.resources;
+    wanted.annotations = spec_.annotations;
+    cgroup::Caller caller = TRY(cgroup::Caller::self());
+    cgroup_ = TRY(cgroup::Container::make(caller, wanted, pid));
+    for (const std::string& warning : cgroup_.warnings()) warn(warning);
+    if (cgroup_.exists() && own_.is_host_root) TRY(cgroup_.filter_devices(runtime::plan_device_rules(spec_)));
+    container_->saved().cgroup = cgroup_.record();
+    return {};
+  }
+
+  Result<runtime::Prepared> prepare() {
+    runtime::PrepareInput input;
+    input.spec = &spec_;
+    input.sandbox = facts_;
+    input.own = own_;
+    input.seccomp = seccomp_;
+    input.hold = holds_;
+    input.user = user_ ? &*user_ : nullptr;
+    if (!options_.no_new_keyring) input.keyring = "_ses." + options_.id;
+    input.kept_fds = kept_fds_;
+    input.pivots = !options_.no_pivot;
+    input.waits = waits();
+    Saved named;
+    fill(named);
+    container_->saved() = std::move(named);
+    input.create_state = state_before_pid(Status::creating);
+    input.start_state = state_before_pid(Status::created);
+    input.state_tail = "}";
+    Fd root;
+    if (!namespaces_.joined.count("mount")) root = TRY(runtime::open_root(spec_.root.path));
+    return runtime::prepare_container(input, std::move(root));
+  }
+
+  bool waits() const {
+    auto manager = manager_of(options_);
+    return (manager && cgroup::Container::needs_process(*manager)) || !spec_.linux_.net_devices.empty();
+  }
+
+  // The state as hooks in the container get it: all but the pid, which stands last.
+  std::string state_before_pid(Status status) {
+    json::object state = container_->state(status);
+    state.erase("pid");
+    std::string text = to_text(state);
+    text.pop_back();
+    return text + ",\"pid\":";
+  }
+
+  void fill(Saved& saved) {
+    saved.id = options_.id;
+    saved.bundle = bundle_;
+    saved.rootfs = spec_.root.path;
+    saved.version = spec_.version;
+    saved.boot_id = sys::boot_id();
+    saved.created = system_clock().now();
+    saved.owner = sys::own_uid();
+    saved.annotations = spec_.annotations;
+    saved.cgroup = cgroup_.record();
+    saved.resources = spec_.linux_.resources;
+    saved.process = spec_.process;
+    if (seccomp_) saved.seccomp_hash = seccomp_->hash;
+    saved.hooks = spec_.hooks;
+    saved.has_user_namespace = user_.has_value();
+    saved.has_pid_namespace = namespaces_.fresh & CLONE_NEWPID;
+  }
+
+  Result<void> give_birth() {
+    runtime::Prepared prepared = TRY(prepare());
+    mounts_ = prepared.mounts;
+    Fd start;
+    if (holds_) {
+      start = TRY(sys::bind_unix(container_->directory(), kStartSocket, 0600));
+      TRY(sys::listen_unix(start));
+    }
+    if (namespaces_.new_time) TRY(sys::leave_time_namespace(offsets()).wrap("linux.timeOffsets"));
+    runtime::BirthSpec birth;
+    birth.prepared = &prepared;
+    if (cgroup_.exists()) birth.cgroup = &cgroup_.directory();
+    if (holds_) birth.start = &start;
+    birth.has_terminal = spec_.process.terminal;
+    debug("clone");
+    birth_ = TRY(Birth::clone_child(birth));
+    Saved& saved = container_->saved();
+    saved.pid = birth_->pid();
+    ProcessFacts facts = TRY(facts_of_process(saved.pid));
+    saved.pid_started = facts.started;
+    if (!waits()) return {};
+    TRY(make_cgroup(saved.pid));
+    TRY(move_net_devices());
+    return birth_->say_go();
+  }
+
+  std::vector<sys::ClockOffset> offsets() const {
+    std::vector<sys::ClockOffset> out;
+    for (const auto& [clock, offset] : spec_.linux_.time_offsets) out.push_back({clock, offset.secs, offset.nanosecs});
+    return out;
+  }
+
+  Result<void> move_net_devices() {
+    if (spec_.linux_.net_devices.empty()) return {};
+    Fd netns = TRY(sys::namespace_of(birth_->pidfd(), "net"));
+    if (auto joined = namespaces_.joined.find("network"); joined != namespaces_.joined.end())
+      netns = TRY(sys::open_netns(joined->second));
+    for (const auto& [name, inside] : spec_.linux_.net_devices)
+      TRY(sys::move_link_with_addresses(name, netns, inside.empty() ? name : inside).wrap("linux.netDevices: " + name));
+    return {};
+  }
+
+  // What the newborn says until it is held, or runs.
+  Result<void> attend() {
+    while (true) {
+      Birth::News news = TRY(birth_->next());
+      switch (news.kind) {
+        case Kind::failure: return runtime::explain_failure(news.failure, spec_, mounts_);
+        case Kind::terminal:
+          if (options_.console_socket.empty()) terminal_ = std::move(news.fd);
+          else TRY(send_terminal(options_.console_socket, news.fd));
+          break;
+        case Kind::listener:
+          TRY(send_listener(*seccomp_->listener, news.fd));
+          break;
+        case Kind::gate:
+          TRY(container_->save());
+          TRY(run_hooks(spec_.hooks.prestart, "prestart", hook_state()));
+          TRY(run_hooks(spec_.hooks.create_runtime, "createRuntime", hook_state()));
+          TRY(birth_->say_go());
+          break;
+        case Kind::held:
+        case Kind::executed: return {};
+      }
+    }
+  }
+
+  json::object hook_state() {
+    json::object state = container_->state(Status::created);
+    state["status"] = name_of(Status::creating);
+    return state;
+  }
+
+  // Source: runtime-spec config-linux.md "containerProcessState".
+  Result<void> send_listener(const oci::SeccompListener& listener, const Fd& fd) {
+    json::object state = hook_state();
+    json::object message{{"ociVersion", spec_.version}, {"fds", json::array{"seccompFd"}}, {"pid", birth_->pid()}};
+    message["metadata"] = listener.metadata;
+    message["state"] = std::move(state);
+    Fd socket = TRY(sys::connect_stream(listener.path).wrap("linux.seccomp.listenerPath"));
+    std::string text = to_text(message);
+    const int fds[] = {fd.get()};
+    return sys::send_message(socket, std::as_bytes(std::span(text)), fds).wrap("linux.seccomp.listenerPath");
+  }
+
+  Result<void> finish() {
+    TRY(container_->save());
+    return write_pid_file(options_.pid_file, birth_->pid());
+  }
+
+  // Nothing of it may stay; why it failed is told by who asked.
+  void take_back() {
+    if (birth_) birth_->end();
+    auto removed = cgroup_.exists() ? cgroup_.kill() : Result<void>();
+    if (removed) removed = cgroup_.remove(kKillPatience);
+    if (removed) removed = containers_->remove(options_.id);
+    if (!removed) warn("left behind: " + removed.error().text());
+  }
+
+  const Options& options_;
+  const bool holds_;
+  std::optional<Containers> containers_;
+  std::optional<Container> container_;
+  std::string bundle_;
+  oci::Spec spec_;
+  runtime::OwnFacts own_;
+  runtime::SandboxFacts facts_;
+  runtime::NamespacePlan namespaces_;
+  std::optional<runtime::UserNamespace> user_;
+  runtime::SeccompPtr seccomp_;
+  cgroup::Container cgroup_;
+  uint32_t kept_fds_ = 0;
+  std::vector<std::string> mounts_;
+  std::optional<Birth> birth_;
+  Fd terminal_;
+};
+
+Result<int> wait_in_front(Maker& maker, const Fd& signals) {
+  const Fd& pidfd = maker.birth().pidfd();
+  return stay_in_front(pidfd, signals, maker.take_terminal());
+}
+
+}  // namespace
+
+Result<int> create(const Options& options) {
+  Maker maker(options, true);
+  TRY(maker.make());
+  return 0;
+}
+
+Result<int> run(const Options& options) {
+  Fd signals;
+  if (!options.detach) signals = TRY(block_signals());
+  Maker maker(options, false);
+  TRY(maker.make());
+  Container& container = maker.container();
+  run_late_hooks(maker.spec().hooks.poststart, "poststart", container.state(Status::running));
+  if (options.detach) return 0;
+  container.unlock();
+  int code = TRY(wait_in_front(maker, signals));
+  if (!options.keep) TRY(destroy(maker.containers(), container));
+  return code;
+}
+
+}  // namespace coracle::cli

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// See commands.h.
+#include <signal.h>
+
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/hooks.h"
+#include "runtime/cli/log.h"
+#include "runtime/cli/terminal.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/namespaces.h"
+#include "runtime/sys/process.h"
+
+namespace coracle::cli {
+namespace {
+
+bool has_namespace(const oci::Spec& spec, const std::string& type) {
+  for (const oci::Namespace& ns : spec.linux_.namespaces)
+    if (ns.type == type) return true;
+  return false;
+}
+
+std::vector<sys::IdRange> ranges(const std::vector<oci::IdMapping>& maps) {
+  std::vector<sys::IdRange> out;
+  for (const oci::IdMapping& map : maps) out.push_back({map.container_id, map.host_id, map.size});
+  return out;
+}
+
+runtime::SeccompCache cache_of(const Containers& containers) { return runtime::SeccompCache(containers.path() + "/.seccomp"); }
+
+}  // namespace
+
+Result<Containers> open_containers(const Options& options) { return Containers::open(options.root); }
+
+Result<cgroup::Manager> manager_of(const Options& options) {
+  if (!options.cgroup_manager.empty()) return cgroup::manager_of(options.cgroup_manager);
+  return options.systemd_cgroup ? cgroup::Manager::systemd : cgroup::Manager::cgroupfs;
+}
+
+runtime::OwnFacts own_facts() {
+  runtime::OwnFacts out;
+  out.capabilities = sys::own_capabilities();
+  out.oom_score_adj = sys::own_oom_score().value_or(0);
+  out.is_host_root = sys::in_initial_user_namespace();
+  out.may_set_groups = sys::may_set_groups();
+  return out;
+}
+
+runtime::SandboxFacts facts_of(const oci::Spec& spec) {
+  runtime::SandboxFacts out;
+  out.is_pod = false;
+  out.has_network = has_namespace(spec, "network");
+  out.has_ipc = has_namespace(spec, "ipc");
+  out.has_uts = has_namespace(spec, "uts");
+  out.host_pid = !has_namespace(spec, "pid");
+  return out;
+}
+
+Result<void> leave_privilege_behind(oci::Spec& spec) {
+  if (sys::own_capabilities() != 0 || sys::own_uid() == 0) return {};
+  std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& ns) { return ns.type == "user" && ns.path.empty(); });
+  if (spec.linux_.uid_mappings.empty() || spec.linux_.gid_mappings.empty())
+    return Error(Code::forbidden, "linux.uidMappings: an unprivileged user's container needs a user namespace and maps (see spec --rootless)");
+  TRY(sys::enter_user_namespace(ranges(spec.linux_.uid_mappings), ranges(spec.linux_.gid_mappings)));
+  spec.linux_.uid_mappings.clear();
+  spec.linux_.gid_mappings.clear();
+  return {};
+}
+
+Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
+                                         const oci::Process& process, const runtime::OwnFacts& own) {
+  uint64_t holds = 0;
+  if (process.capabilities) {
+    runtime::CapabilitySets sets = TRY(runtime::plan_capabilities(*process.capabilities, own));
+    holds = sets.bounding;
+  }
+  runtime::SeccompCache cache = cache_of(containers);
+  return cache.get(profile, holds);
+}
+
+Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& hash) {
+  if (hash.empty()) return runtime::SeccompPtr();
+  runtime::SeccompCache cache = cache_of(containers);
+  return cache.find(hash);
+}
+
+Result<void> check_descriptors(uint32_t preserved) {
+  for (uint32_t i = 0; i < preserved; ++i)
+    if (!sys::is_open(int(3 + i))) return Error(Code::invalid, "--preserve-fds: descriptor " + std::to_string(3 + i) + " is not open");
+  return {};
+}
+
+Result<void> write_pid_file(const std::string& path, int pid) {
+  if (path.empty()) return {};
+  return sys::replace_file(path, std::to_string(pid), 0644, sys::Durability::volatile_).wrap("--pid-file");
+}
+
+Result<void> destroy(const Containers& containers, Container& container) {
+  if (auto pidfd = container.pidfd()) {
+    (void)sys::send_signal(*pidfd, SIGKILL);  // it may just have ended
+    TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillPatience)));
+    sys::reap(*pidfd);
+  }
+  auto cgroup = container.find_cgroup();
+  if (!cgroup && cgroup.error().code() != Code::not_found) return cgroup.take_error();
+  if (cgroup && cgroup->exists()) {
+    TRY(cgroup->kill());
+    TRY(cgroup->remove(kKillPatience));
+  }
+  TRY(containers.remove(container.saved().id));
+  run_late_hooks(container.saved().hooks.poststop, "poststop", container.state(Status::stopped));
+  return {};
+}
+
+Result<Fd> block_signals() {
+  std::vector<int> all;
+  for (int signal = 1; signal < 32; ++signal)
+    if (signal != SIGKILL && signal != SIGSTOP && signal != SIGCHLD && signal != SIGSEGV && signal != SIGBUS &&
+        signal != SIGFPE && signal != SIGILL && signal != SIGURG)
+      all.push_back(signal);
+  return sys::make_signalfd(all);
+}
+
+Result<int> stay_in_front(const Fd& pidfd, const Fd& signals, Fd terminal) {
+  std::optional<TerminalBridge> bridge;
+  if (terminal) {
+    TerminalBridge joined = TRY(TerminalBridge::join(std::move(terminal)));
+    bridge.emplace(std::move(joined));
+  }
+  Fd epoll = TRY(sys::make_epoll());
+  TRY(sys::epoll_add(epoll, pidfd, 1 /* EPOLLIN */, 0));
+  TRY(sys::epoll_add(epoll, signals, 1, 1));
+  while (true) {
+    bool has_ended = TRY(sys::wait_readable(pidfd, std::chrono::milliseconds(0)));
+    if (has_ended) return sys::wait_for_exit(pidfd);
+    if (bridge) {
+      bool has_signal = TRY(bridge->copy(pidfd, signals));
+      if (!has_signal) TRY(sys::wait_readable(pidfd, std::nullopt));
+    } else {
+      TRY(sys::epoll_wait(epoll, std::nullopt));
+    }
+    while (auto signal = sys::read_signal(signals)) {
+      if (*signal == SIGWINCH && bridge) bridge->resize();
+      else (void)sys::send_signal(pidfd, *signal);  // it may just have ended
+    }
+  }
+}
+
+}  // namespace coracle::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to a container that is there: start, kill, delete, pause, resume, update.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/hooks.h"
+#include "runtime/cli/log.h"
+#include "runtime/container/direct_launch.h"
+#include "runtime/container/explain.h"
+#include "runtime/oci/parse.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace coracle::cli {
+namespace {
+
+constexpr std::chrono::seconds kFreezePatience{10};
+constexpr size_t kResourcesBytesMax = 1 << 20;
+
+Error not_in(const Container& container, const char* wanted) {
+  return Error(Code::conflict, "container " + coracle::quoted(container.saved().id) + " is " + name_of(container.status()) + ", not " + wanted);
+}
+
+Result<Container> find_to_change(const Options& options) {
+  Containers containers = TRY(open_containers(options));
+  return containers.find_to_change(options.id);
+}
+
+Result<void> signal_all(const Container& container, int signal) {
+  cgroup::Container cgroup = TRY(container.find_cgroup());
+  if (signal == SIGKILL) return cgroup.kill();
+  auto pids = TRY(cgroup.pids());
+  for (int pid : pids) {
+    auto pidfd = sys::open_pidfd(pid);
+    if (pidfd) (void)sys::send_signal(*pidfd, signal);  // it may just have ended
+  }
+  return {};
+}
+
+// What `given` holds, over what is there: objects member by member, all else whole. RFC 7396 without its removals.
+void lay_over(json::value& under, const json::value& given) {
+  for (const auto& [name, value] : given.get_object()) {
+    json::value& place = under.get_object()[name];
+    if (value.is_object() && place.is_object()) lay_over(place, value);
+    else place = value;
+  }
+}
+
+// "memory.limit=1048576" into the `resources` of config.json.
+Result<void> put_limit(json::value& resources, const std::string& path, const std::string& value) {
+  json::value& place = make(resources, path);
+  if (auto number = parse_number<int64_t>(value)) place = *number;
+  else place = value;
+  return {};
+}
+
+Result<oci::Resources> changed_resources(const Options& options, const oci::Resources& before) {
+  oci::Spec spec;
+  spec.process.args = {"update"};
+  spec.root.path = "/";
+  spec.linux_.resources = before;
+  json::value config = oci::to_json(spec);
+  json::value& resources = make(config, "linux.resources");
+  if (!options.resources.empty()) {
+    auto read = options.resources == "-" ? sys::read_standard_input(kResourcesBytesMax)
+                                         : sys::read_file(options.resources, kResourcesBytesMax);
+    std::string text = TRY(std::move(read).wrap("--resources"));
+    json::value given = TRY(parse_json(text).wrap("--resources"));
+    if (!given.is_object()) return Error(Code::invalid, "--resources: not an object");
+    if (!resources.is_object()) resources = json::object();
+    lay_over(resources, given);
+  }
+  for (const auto& [path, value] : options.limits) TRY(put_limit(resources, path, value));
+  oci::Spec changed = TRY(oci::parse_spec(config).wrap("--resources"));
+  return std::move(changed.linux_.resources);
+}
+
+}  // namespace
+
+Result<int> start(const Options& options) {
+  Container container = TRY(find_to_change(options));
+  if (container.status() != Status::created) return not_in(container, "created");
+  runtime::Started started = TRY(runtime::start_held(container.directory(), kStartSocket));
+  (void)sys::unlink_at(container.directory(), kStartSocket);  // created no longer, whatever came of it
+  if (!started.has_executed) {
+    oci::Spec spec;
+    spec.process = container.saved().process;
+    spec.hooks = container.saved().hooks;
+    return runtime::explain_failure(started.failure, spec, {});
+  }
+  run_late_hooks(container.saved().hooks.poststart, "poststart", container.state(Status::running));
+  return 0;
+}
+
+Result<int> kill(const Options& options) {
+  auto number = sys::signal_number(options.signal);
+  if (!number) return Error(Code::invalid, "unknown signal " + coracle::quoted(options.signal));
+  Container container = TRY(find_to_change(options));
+  if (options.all) {
+    TRY(signal_all(container, *number));
+    return 0;
+  }
+  auto pidfd = container.pidfd();
+  if (!pidfd) return not_in(container, "running");
+  // Without a process namespace of its own, the others would live on.
+  if (*number == SIGKILL && !container.saved().has_pid_namespace) TRY(signal_all(container, SIGKILL));
+  TRY(sys::send_signal(*pidfd, *number));
+  return 0;
+}
+
+Result<int> remove(const Options& options) {
+  Containers containers = TRY(open_containers(options));
+  auto container = containers.find_to_change(options.id);
+  if (!container && options.force && container.error().code() == Code::not_found) return 0;
+  if (!container) return container.take_error();
+  const Status status = container->status();
+  if (!options.force && (status == Status::running || status == Status::paused)) return not_in(*container, "stopped; delete --force ends it");
+  TRY(destroy(containers, *container));
+  return 0;
+}
+
+Result<int> pause(const Options& options) {
+  Container container = TRY(find_to_change(options));
+  if (Status status = container.status(); status != Status::running && status != Status::created) return not_in(container, "running");
+  cgroup::Container cgroup = TRY(container.find_cgroup());
+  TRY(cgroup.freeze(kFreezePatience));
+  return 0;
+}
+
+Result<int> resume(const Options& options) {
+  Container container = TRY(find_to_change(options));
+  if (container.status() != Status::paused) return not_in(container, "paused");
+  cgroup::Container cgroup = TRY(container.find_cgroup());
+  TRY(cgroup.thaw(kFreezePatience));
+  return 0;
+}
+
+Result<int> update(const Options& options) {
+  Container container = TRY(find_to_change(options));
+  if (container.status() == Status::stopped) return not_in(container, "running");
+  oci::Resources resources = TRY(changed_resources(options, container.saved().resources));
+  cgroup::Container cgroup = TRY(container.find_cgroup());
+  TRY(cgroup.update(resources, cgroup::Unenforceable::warn_on_v1));
+  for (const std::string& warning : cgroup.warnings()) warn(warning);
+  container.saved().resources = std::move(resources);
+  TRY(container.save());
+  return 0;
+}
+
+}  // namespace coracle::cli

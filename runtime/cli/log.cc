@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// See log.h.
+#include "runtime/cli/log.h"
+
+#include <fcntl.h>
+
+#include <cstdio>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/json.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::cli {
+namespace {
+
+struct Log {
+  Fd file;
+  bool is_json = false, has_debug = false;
+};
+Log the_log;
+
+void write(const char* level, const std::string& text) {
+  std::string line = text;
+  for (char& c : line)
+    if (c == '\n') c = ' ';
+  if (the_log.file) {
+    std::string time = format_time(system_clock().now());
+    std::string out = the_log.is_json ? to_text(json::object{{"level", level}, {"msg", line}, {"time", time}})
+                                      : "time=\"" + time + "\" level=" + level + " msg=" + to_text(json::value(line));
+    (void)sys::write_all(the_log.file, out + "\n");  // a log that cannot be written is no reason to fail
+  }
+}
+
+}  // namespace
+
+void open_log(const Options& options) {
+  the_log.is_json = options.log_format == "json";
+  the_log.has_debug = options.debug;
+  if (options.log.empty()) return;
+  auto file = sys::open(options.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (file) the_log.file = std::move(*file);
+  else std::fprintf(stderr, "coracle-oci: --log: %s\n", file.error().text().c_str());
+}
+
+void debug(const std::string& text) {
+  if (!the_log.has_debug) return;
+  write("debug", text);
+  if (!the_log.file) std::fprintf(stderr, "coracle-oci: %s\n", text.c_str());
+}
+
+void warn(const std::string& text) {
+  write("warning", text);
+  if (!the_log.file) std::fprintf(stderr, "coracle-oci: %s\n", text.c_str());
+}
+
+void say_error(const std::string& text) {
+  write("error", text);
+  std::fprintf(stderr, "coracle-oci: %s\n", text.c_str());
+}
+
+}  // namespace coracle::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a failed step of a launch means to the one who asked: the field of config.json, the system call, the kernel's word.
+//   "exec: \"nginx\": executable file not found in $PATH"
+//   "mounts: /data: fsmount, move_mount: no such device"
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/launch/flat_plan.h"
+#include "runtime/oci/spec.h"
+#include "runtime/pause/protocol.h"
+
+namespace coracle::runtime {
+
+// `spec` and `mounts` (destinations) are those of the plan.
+Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts);
+Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts);
+
+}  // namespace coracle::runtime

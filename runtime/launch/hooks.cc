@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks that run in the container's namespaces: createContainer before the root is entered, so that their paths are the
+// host's; startContainer last of all, as the container's own user. One after the other, each with the container's state
+// on its input; the first that fails ends the container. Source: runtime-spec config.md "POSIX-platform Hooks".
+#include "runtime/launch/child.h"
+#include "runtime/launch/kernel.h"
+
+namespace coracle::launch {
+namespace {
+
+size_t write_number(char* to, unsigned value) noexcept {
+  char digits[12];
+  size_t n = 0, used = 0;
+  do {
+    digits[n++] = char('0' + value % 10);
+  } while (value /= 10);
+  while (n) to[used++] = digits[--n];
+  return used;
+}
+
+// The state in a file without a name: a hook that does not read it blocks nobody.
+int state_file(const Child& child, Stage stage, int at) noexcept {
+  const Plan& plan = child.header();
+  const char* head = child.text(stage == Stage::create_hook ? plan.create_state : plan.start_state);
+  const char* tail = child.text(plan.state_tail);
+  int fd = must(child, stage, k_memfd("coracle-state"), at);
+  char digits[12];
+  size_t n = write_number(digits, unsigned(child.pid));
+  must(child, stage, int(k_write(fd, head, length(head))), at);
+  must(child, stage, int(k_write(fd, digits, n)), at);
+  must(child, stage, int(k_write(fd, tail, length(tail))), at);
+  must(child, stage, int(k_seek_start(fd)), at);
+  return fd;
+}
+
+[[noreturn]] void become_hook(const Child& child, const HookStep& step, int state) noexcept {
+  if (k_dup3(state, 0, 0) < 0) k_exit(127);
+  if (k_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0) k_exit(127);
+  k_execve(child.text(step.path), point_at_text(child, step.argv), point_at_text(child, step.env));
+  k_exit(127);
+}
+
+// Waits for the end of a process; kills it when its time is over. False: it was.
+bool wait_within(int pidfd, uint32_t seconds) noexcept {
+  timespec left{long(seconds), 0};
+  PollFd watched{pidfd, kPollIn, 0};
+  int ready;
+  do {
+    ready = k_poll(&watched, 1, seconds ? &left : nullptr);
+  } while (ready == -kEintr);
+  if (ready != 0) return true;
+  (void)k_pidfd_send_signal(pidfd, kSigkill);  // it may just have ended
+  return false;
+}
+
+void run_hook(const Child& child, const HookStep& step, Stage stage, int at) noexcept {
+  int state = state_file(child, stage, at);
+  int pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = kSigchld;
+  int pid = k_clone3(&arguments);
+  if (pid == 0) become_hook(child, step, state);
+  must(child, stage, pid, at);
+  k_close(state);
+  bool in_time = wait_within(pidfd, step.timeout_seconds);
+  int status = 0;
+  must(child, stage, k_wait4(pid, &status, 0), at);
+  k_close(pidfd);
+  if (!in_time) fail(child, stage, kEtimedout, at);
+  if (int signal = status & 0x7f) fail(child, stage, -128 - signal, at);
+  if (int code = status >> 8 & 0xff) fail(child, stage, -code, at);
+}
+
+}  // namespace
+
+void run_hooks(const Child& child, Range hooks, Stage stage) noexcept {
+  const HookStep* steps = child.items<HookStep>(hooks);
+  for (uint32_t i = 0; i < hooks.count; ++i) run_hook(child, steps[i], stage, int(i));
+}
+
+}  // namespace coracle::launch

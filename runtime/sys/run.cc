@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// See run.h.
+#include "runtime/sys/run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace coracle::sys {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (std::string& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+}  // namespace
+
+Result<int> run(const RunSpec& spec) {
+  // The input lies in a file without a name: a program that does not read it blocks nobody.
+  Fd input = TRY(make_memfd("input", spec.input, false));
+  std::vector<std::string> argv_texts = spec.argv.empty() ? std::vector<std::string>{spec.path} : spec.argv, env_texts = spec.env;
+  std::vector<char*> argv = pointers(argv_texts), env = pointers(env_texts);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, input.get(), 0);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = 0;
+  const int err = ::posix_spawn(&pid, spec.path.c_str(), &actions, &attributes, argv.data(), env.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (err != 0) return Error::from_errno(err, "execute " + spec.path);
+  Fd pidfd = TRY(open_pidfd(pid));
+  bool in_time = true;
+  if (spec.timeout) in_time = TRY(wait_readable(pidfd, std::chrono::milliseconds(*spec.timeout)));
+  if (!in_time) (void)send_signal(pidfd, SIGKILL);  // it may just have ended
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!in_time) return Error(Code::timeout, spec.path + " took longer than its timeout");
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+Result<std::string> output_of(const std::vector<std::string>& argv) {
+  Fd output = TRY(make_memfd("output", "", false));
+  std::vector<std::string> texts = argv;
+  std::vector<char*> pointers_of_texts = pointers(texts);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, output.get(), 1);
+  pid_t pid = 0;
+  const int err = ::posix_spawnp(&pid, argv[0].c_str(), &actions, nullptr, pointers_of_texts.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (err != 0) return Error::from_errno(err, "execute " + argv[0]);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) return Error(Code::internal, argv[0] + " failed with " + std::to_string(WEXITSTATUS(status)));
+  Fd written = TRY(open(fd_path(output), O_RDONLY));
+  return read_all(written);
+}
+
+}  // namespace coracle::sys

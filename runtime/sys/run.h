@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a program to its end: with a text on its input, for so long at most. Source: posix_spawn(3), pidfd_open(2).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace coracle::sys {
+
+struct RunSpec {
+  std::string path;                // not looked up in PATH
+  std::vector<std::string> argv;   // argv[0] too; empty = the path
+  std::vector<std::string> env;    // NAME=value, all of it
+  std::string input;               // on descriptor 0; 1 and 2 are ours
+  std::optional<std::chrono::seconds> timeout;
+};
+// Blocks. Its exit code, 128 + signal. Errors: what exec said; timeout, and it was killed.
+Result<int> run(const RunSpec& spec);
+// What a program of PATH prints, when it succeeds. Blocks. Errors: not_found; internal, with its exit code.
+Result<std::string> output_of(const std::vector<std::string>& argv);
+
+}  // namespace coracle::sys
