@@ -173,7 +173,8 @@ std::string archive_of(const std::map<std::string, std::string>& files, Packing 
 }
 
 TempDir::TempDir() {
-  std::string pattern = (fs::temp_directory_path() / "coracle-image-XXXXXX").string();
+  const char* given = std::getenv("TMPDIR");  // else not /tmp, which may be mounted without devices and setuid programs
+  std::string pattern = (fs::path(given ? given : "/var/tmp") / "coracle-image-XXXXXX").string();
   path_ = ::mkdtemp(pattern.data());
 }
 

@@ -44,7 +44,7 @@ std::map<std::string, std::string> docker_layout(const TestImage& image, const s
 std::string archive_of(const std::map<std::string, std::string>& files, Packing packing = Packing::plain);
 std::string digest_text(const std::string& bytes);
 
-// A directory of its own under TMPDIR, gone with it.
+// A directory of its own under TMPDIR, or /var/tmp, gone with it.
 class TempDir {
  public:
   TempDir();
