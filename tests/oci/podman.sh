@@ -34,7 +34,12 @@ export CONTAINERS_CONF=$T/settings/containers.conf
 printf '[storage]\ndriver = "overlay"\ngraphroot = "%s"\nrunroot = "%s"\n[storage.options]\nauto-userns-min-size = 1024\nauto-userns-max-size = 65536\n' "$T/store" "$T/run" >"$T/settings/storage.conf"
 export CONTAINERS_STORAGE_CONF=$T/settings/storage.conf TMPDIR=$T/tmp
 forget() { timeout 60 podman --runtime "$T/bin/crun" rm -f -t 0 -a >/dev/null 2>&1; timeout 60 podman pod rm -f -t 0 -a >/dev/null 2>&1; }
-cleanups+=(forget)
+# podman's own cgroup, where it makes them itself, stays behind empty.
+remove_groups() {
+  [ -z "$systemd_runs" ] || return 0
+  find /sys/fs/cgroup -maxdepth 3 -type d -path '*/libpod_parent*' 2>/dev/null | sort -r | xargs -r rmdir 2>/dev/null
+}
+cleanups+=(forget remove_groups)
 tar -C "$T/rootfs" -c . | podman import --quiet --change "ENV PATH=/bin" - localhost/box:latest >"$T/said" 2>&1 || not_so "podman cannot import an image: $(tail -n 1 "$T/said")"
 status=0
 "$here/podman.py" --work "$T/work" --cgroups $cgroups --systemd "$systemd_tree" --jobs "${CORACLE_PODMAN_JOBS:-2}" \
