@@ -11,6 +11,7 @@
 #include "runtime/cli/birth.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/log.h"
+#include "runtime/sys/process.h"
 
 namespace coracle::cli {
 namespace {
@@ -26,7 +27,8 @@ class CommandLine {
     app_.add_option("--log", options_.log, "also write warnings and errors to this file");
     app_.add_option("--log-format", options_.log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
     app_.add_flag("--debug", options_.debug, "say what is done");
-    app_.add_flag("--systemd-cgroup", options_.systemd_cgroup, "cgroups are made by systemd: linux.cgroupsPath is slice:prefix:name");
+    app_.add_flag("--systemd-cgroup", options_.systemd_cgroup,
+                  "cgroups are made by systemd: linux.cgroupsPath is slice:prefix:name");
     app_.add_option("--cgroup-manager", options_.cgroup_manager, "cgroupfs, systemd or disabled")
         ->check(CLI::IsMember({"cgroupfs", "systemd", "disabled"}));
     app_.add_option("--rootless", rootless_, "accepted: found out by itself");
@@ -56,8 +58,9 @@ class CommandLine {
   }
 
   void add_births() {
-    for (auto [name, what, action] : {std::tuple("create", "make a container, ready to start", &create),
-                                      std::tuple("run", "make a container, start it and wait for its end", &cli::run)}) {
+    for (auto [name, what, action] :
+         {std::tuple("create", "make a container, ready to start", &create),
+          std::tuple("run", "make a container, start it and wait for its end", &cli::run)}) {
       CLI::App* command = add(name, what, action);
       command->add_option("-b,--bundle", options_.bundle, "directory of config.json")->capture_default_str();
       command->add_option("--console-socket", options_.console_socket, "where to send the terminal");
@@ -86,9 +89,11 @@ class CommandLine {
 
   void add_update() {
     CLI::App* command = add("update", "change a container's resources", update);
-    command->add_option("-r,--resources", options_.resources, "file with linux.resources as JSON, - for standard input");
+    command->add_option("-r,--resources", options_.resources,
+                        "file with linux.resources as JSON, - for standard input");
     auto limit = [&](const char* flag, const char* field, const char* what) {
-      command->add_option_function<std::string>(flag, [this, field](const std::string& value) { options_.limits.emplace_back(field, value); }, what);
+      command->add_option_function<std::string>(
+          flag, [this, field](const std::string& value) { options_.limits.emplace_back(field, value); }, what);
     };
     limit("--blkio-weight", "blockIO.weight", "10 to 1000");
     limit("--cpu-period", "cpu.period", "microseconds");
@@ -167,4 +172,7 @@ class CommandLine {
 }  // namespace
 }  // namespace coracle::cli
 
-int main(int argc, char** argv) { return coracle::cli::CommandLine().run(argc, argv); }
+int main(int argc, char** argv) {
+  coracle::sys::become_unwritable(argv);
+  return coracle::cli::CommandLine().run(argc, argv);
+}

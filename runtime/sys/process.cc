@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
+#include <linux/mount.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
 #include "runtime/sys/spawn_child.h"
 
 namespace coracle::sys {
@@ -293,6 +296,26 @@ std::optional<uint64_t> namespace_flag(const std::string& oci_name) {
   auto found = flags.find(oci_name);
   if (found == flags.end()) return std::nullopt;
   return found->second;
+}
+
+// A read-only mount of the file costs nothing; who may not mount makes a copy in memory, and seals it.
+void become_unwritable(char** argv) {
+  constexpr const char* kSelf = "/proc/self/exe";
+  struct statvfs about;
+  char link[64] = {};
+  bool is_copy = ::readlink(kSelf, link, sizeof link - 1) > 0 && std::string_view(link).starts_with("/memfd:");
+  if (is_copy || ::statvfs(kSelf, &about) != 0 || about.f_flag & ST_RDONLY) {
+    ::prctl(PR_SET_NAME, "coracle-oci");  // not the descriptor's number
+    return;
+  }
+  auto copy = clone_mount(kSelf, false);
+  if (!copy || !change_mount(*copy, {.set = MOUNT_ATTR_RDONLY})) {
+    auto program = read_file(kSelf, size_t(1) << 30);
+    if (!program) return;
+    copy = make_memfd("coracle-oci", *program, true);
+    if (!copy) return;
+  }
+  ::syscall(SYS_execveat, copy->get(), "", argv, environ, AT_EMPTY_PATH);
 }
 
 }  // namespace coracle::sys

@@ -81,4 +81,9 @@ std::string boot_id();        // changes with every boot
 std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"
 std::optional<uint64_t> namespace_flag(const std::string& oci_name);  // "network" → CLONE_NEWNET
 
+// Goes on as a copy of our own program that nobody can write to, from main and before anything else; returns where we are
+// one already, or cannot be. A container can get hold of the program that it was made by, through /proc/PID/exe, and
+// overwrite it once it rests. Source: CVE-2019-5736.
+void become_unwritable(char** argv);
+
 }  // namespace coracle::sys

@@ -214,7 +214,7 @@ class Attack : public testing::TestWithParam<Caller> {
   // coracle-oci, with everything it writes.
   Outcome oci(std::vector<std::string> args) {
     std::string root = house_->path() + "/oci", log = house_->path() + "/oci.out";
-    args.insert(args.begin(), {CORACLE_OCI, "--root", root, "--pause", CORACLE_PAUSE});
+    args.insert(args.begin(), {CORACLE_OCI, "--root", root});
     pid_t child = ::fork();
     if (child == 0) {
       int null = ::open("/dev/null", O_RDONLY), out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
