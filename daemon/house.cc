@@ -9,6 +9,7 @@
 #include "daemon/machine.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
 
 namespace coracle {
 namespace {
@@ -197,7 +198,7 @@ Result<void> remove_pods(const Config& config) {
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
     for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));
   }
-  TRY(unmount_below(config.state_dir + "/pods"));  // volumes in memory
+  TRY(sys::detach_below(config.state_dir + "/pods"));  // volumes in memory
   TRY(unmount(config.run_dir + "/volumes"));
   return network::Network::cleanup(network_config(config));
 }

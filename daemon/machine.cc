@@ -83,36 +83,4 @@ Result<void> unmount(const std::string& directory) {
   return {};
 }
 
-namespace {
-
-// A path as /proc/self/mountinfo writes it, where a blank is \040. See proc_pid_mountinfo(5).
-std::string without_octal(std::string_view text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool escape = text[i] == '\\' && i + 3 < text.size();
-    if (!escape) { plain += text[i]; continue; }
-    plain += char((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-    i += 3;
-  }
-  return plain;
-}
-
-}  // namespace
-
-Result<void> unmount_below(const std::string& directory) {
-  std::unique_ptr<char, decltype(&std::free)> real(::realpath(directory.c_str(), nullptr), &std::free);  // as the kernel names it
-  if (!real) return errno == ENOENT ? Result<void>() : Result<void>(Error::from_errno("look at " + directory));
-  std::string prefix = std::string(real.get()) + "/";
-  std::string table = TRY(sys::read_file("/proc/self/mountinfo"));
-  std::vector<std::string> below;
-  for (std::string_view line : split(table, '\n')) {
-    auto fields = split(line, ' ');
-    if (fields.size() < 5) continue;
-    std::string place = without_octal(fields[4]);
-    if (place.starts_with(prefix)) below.push_back(std::move(place));
-  }
-  for (auto place = below.rbegin(); place != below.rend(); ++place) TRY(unmount(*place));
-  return {};
-}
-
 }  // namespace coracle

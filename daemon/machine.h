@@ -22,7 +22,5 @@ Result<bool> has_address(const std::string& address);
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode);
 // Lazily; succeeds when nothing is mounted there.
 Result<void> unmount(const std::string& directory);
-// Everything that is mounted below the directory, the innermost first, lazily. Not what is mounted on the directory itself.
-Result<void> unmount_below(const std::string& directory);
 
 }  // namespace coracle

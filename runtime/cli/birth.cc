@@ -19,6 +19,7 @@
 #include "runtime/oci/parse.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
 #include "runtime/sys/netlink.h"
 #include "runtime/sys/netns.h"
 #include "runtime/sys/process.h"
@@ -41,6 +42,7 @@ Result<oci::Spec> load_bundle(const std::string& directory) {
   std::string text = TRY(sys::read_file(directory + "/config.json", kConfigBytesMax));
   json::value config = TRY(parse_json(text).wrap("config.json"));
   oci::Spec spec = TRY(oci::parse_spec(config).wrap("config.json"));
+  drop_unknown_capabilities(spec.process);
   TRY(oci::validate_alone(spec).wrap("config.json"));
   spec.root.path = beneath(directory, spec.root.path);
   for (oci::Mount& mount : spec.mounts)
@@ -156,7 +158,7 @@ class Maker {
     input.start_state = state_before_pid(Status::created);
     input.state_tail = "}";
     Fd root;
-    if (!namespaces_.joined.count("mount")) root = TRY(runtime::open_root(spec_.root.path));
+    if (!namespaces_.joined.count("mount")) root = TRY(runtime::open_root(spec_.root.path, namespaces_.in_host_tree));
     return runtime::prepare_container(input, std::move(root));
   }
 
@@ -190,6 +192,7 @@ class Maker {
     saved.hooks = spec_.hooks;
     saved.has_user_namespace = user_.has_value();
     saved.has_pid_namespace = namespaces_.fresh & CLONE_NEWPID;
+    saved.has_mount_namespace = !namespaces_.in_host_tree;
   }
 
   Result<void> give_birth() {
@@ -249,7 +252,7 @@ class Maker {
           break;
         case Kind::gate:
           TRY(container_->save());
-          TRY(run_hooks(spec_.hooks.prestart, "prestart", hook_state()));
+          TRY(run_hooks(spec_.hooks.prestart, "prestart", container_->state(Status::created)));
           TRY(run_hooks(spec_.hooks.create_runtime, "createRuntime", hook_state()));
           TRY(birth_->say_go());
           break;
@@ -287,6 +290,7 @@ class Maker {
     if (birth_) birth_->end();
     auto removed = cgroup_.exists() ? cgroup_.kill() : Result<void>();
     if (removed) removed = cgroup_.remove(kKillPatience);
+    if (removed && namespaces_.in_host_tree) removed = sys::detach_below(spec_.root.path);
     if (removed) removed = containers_->remove(options_.id);
     if (!removed) warn("left behind: " + removed.error().text());
   }

@@ -40,6 +40,8 @@ runtime::OwnFacts own_facts();
 runtime::SandboxFacts facts_of(const oci::Spec& spec);
 // A caller without privileges becomes root of the user namespace that the container asks for, which then is no new one.
 Result<void> leave_privilege_behind(oci::Spec& spec);
+// The specification asks to warn of them and to go on. Source: runtime-spec config.md "Linux Process".
+void drop_unknown_capabilities(oci::Process& process);
 // The program of a profile, kept beneath the root. Errors: with the field.
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
                                          const oci::Process& process, const runtime::OwnFacts& own);

@@ -2,13 +2,17 @@
 // See commands.h.
 #include <signal.h>
 
+#include <set>
+
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/hooks.h"
 #include "runtime/cli/log.h"
 #include "runtime/cli/terminal.h"
+#include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 
@@ -68,6 +72,15 @@ Result<void> leave_privilege_behind(oci::Spec& spec) {
   return {};
 }
 
+void drop_unknown_capabilities(oci::Process& process) {
+  if (!process.capabilities) return;
+  oci::Capabilities& sets = *process.capabilities;
+  std::set<std::string> unknown;
+  for (auto* set : {&sets.bounding, &sets.effective, &sets.inheritable, &sets.permitted, &sets.ambient})
+    std::erase_if(*set, [&](const std::string& name) { return !oci::capability_number(name) && (unknown.insert(name), true); });
+  for (const std::string& name : unknown) warn("process.capabilities: " + coracle::quoted(name) + " is unknown to this machine");
+}
+
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
                                          const oci::Process& process, const runtime::OwnFacts& own) {
   uint64_t holds = 0;
@@ -108,6 +121,7 @@ Result<void> destroy(const Containers& containers, Container& container) {
     TRY(cgroup->kill());
     TRY(cgroup->remove(kKillPatience));
   }
+  if (!container.saved().has_mount_namespace) TRY(sys::detach_below(container.saved().rootfs));
   TRY(containers.remove(container.saved().id));
   run_late_hooks(container.saved().hooks.poststop, "poststop", container.state(Status::stopped));
   return {};

@@ -106,6 +106,7 @@ Result<int> exec(const Options& options) {
   TRY(check_descriptors(options.preserve_fds));
   oci::Spec spec;
   spec.process = TRY(process_of(options, container));
+  drop_unknown_capabilities(spec.process);
   TRY(oci::validate(spec));
   if (spec.process.terminal && options.detach && options.console_socket.empty())
     return Error(Code::invalid, "process.terminal is set: --console-socket is missing");

@@ -63,6 +63,7 @@ Result<Saved> parse(const std::string& content) {
   out.seccomp_hash = text(in, "seccomp");
   out.has_user_namespace = get_bool(in, "userNamespace");
   out.has_pid_namespace = get_bool(in, "pidNamespace");
+  out.has_mount_namespace = get_bool(in, "mountNamespace");
   const json::value* config = find(in, "config");
   if (!config) return Error(Code::invalid, "config is missing");
   oci::Spec spec = TRY(oci::parse_spec(*config));
@@ -110,6 +111,7 @@ Result<void> Container::save() const {
   out["seccomp"] = in.seccomp_hash;
   out["userNamespace"] = in.has_user_namespace;
   out["pidNamespace"] = in.has_pid_namespace;
+  out["mountNamespace"] = in.has_mount_namespace;
   out["config"] = oci::to_json(spec_of(in));
   return sys::replace_file_at(directory_, kStateFile, to_text(out), 0600, sys::Durability::volatile_);
 }

@@ -37,7 +37,7 @@ struct Saved {
   oci::Process process;      // what an exec inherits
   std::string seccomp_hash;  // "" = unconfined
   oci::Hooks hooks;          // poststart, poststop
-  bool has_user_namespace = false, has_pid_namespace = true;  // of its own
+  bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // of its own
 };
 
 constexpr const char* kStartSocket = "start.sock";

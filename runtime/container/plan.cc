@@ -48,6 +48,8 @@ Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
     auto option = oci::mount_option(name);
     if (!option) {
       size_t equals = name.find('=');
+      // A file system's own settings say nothing at a bind, and the kernel does not look at them there; engines send them.
+      if (out.is_bind && equals != name.npos) continue;
       if (out.is_bind) return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination);
       out.data.push_back(
           {name.substr(0, equals), equals == name.npos ? "" : name.substr(equals + 1), equals != name.npos});
@@ -137,7 +139,9 @@ Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts&
       out.fresh |= flag->second;
     }
   }
-  if (!has_mount) return Error(Code::unsupported, "linux.namespaces: a container without a mount namespace would mount in the host's tree");
+  out.in_host_tree = !has_mount;
+  if (sandbox.is_pod && out.joined.count("mount"))
+    return Error(Code::unsupported, "linux.namespaces: a pod's container cannot join a mount namespace");
   return out;
 }
 

@@ -48,8 +48,9 @@ struct NamespacePlan {
   std::map<std::string, std::string> joined;  // type → path: net, ipc, uts, pid, mount, cgroup, time
   bool new_user = false, new_cgroup = false, new_time = false;
   std::string user_path;  // of the user namespace to join
+  bool in_host_tree = false;  // no mount namespace: what it mounts stands in the host's tree, and it is kept in its root by chroot
 };
-// Errors: unsupported, the container would mount in the host's tree.
+// Errors: unsupported, with the namespace.
 Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts& sandbox);
 
 // Options of one mount, sorted by what they mean.

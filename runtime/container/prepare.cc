@@ -206,6 +206,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   std::vector<launch::JoinStep> joins;
   out.clone_flags = namespaces.fresh;
   if (namespaces.joined.count("mount")) plan.flags |= launch::kPlanJoinedMounts;
+  if (namespaces.in_host_tree) plan.flags |= launch::kPlanInHostTree;
   if (input.user) {
     const sys::OwnedNamespaces& owned = input.user->owned;
     for (auto [fd, flag] : {std::pair(&owned.network, CLONE_NEWNET), std::pair(&owned.ipc, CLONE_NEWIPC), std::pair(&owned.uts, CLONE_NEWUTS)}) {
@@ -216,7 +217,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
     }
     Fd user = TRY(sys::duplicate(owned.user));
     plan.user_fd = keep(out, std::move(user));
-    plan.flags |= launch::kPlanUnshareMounts;
+    if (!namespaces.in_host_tree) plan.flags |= launch::kPlanUnshareMounts;
   }
   TRY(join_by_path(namespaces, joins, out, facts));
   plan.joins = writer.items(joins);
@@ -407,8 +408,9 @@ Result<UserNamespace> user_namespace_of(const Fd& pidfd) {
   return out;
 }
 
-Result<Fd> open_root(const std::string& path) {
+Result<Fd> open_root(const std::string& path, bool in_host_tree) {
   Fd dir = TRY(sys::open(path, O_PATH | O_DIRECTORY).wrap("root"));
+  if (in_host_tree) return dir;
   Fd mount = TRY(sys::clone_mount(dir, true).wrap("root"));
   TRY(sys::change_mount(mount, {.propagation = 1 << 18, .recursive = true}));
   return mount;

@@ -56,7 +56,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root);
 // user namespace of its own.
 Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& process);
 
-// A bundle's root directory as a detached mount. Errors: not_found.
-Result<Fd> open_root(const std::string& path);
+// A bundle's root directory as a detached mount; or as it is, for a container without a mount namespace. Errors: not_found.
+Result<Fd> open_root(const std::string& path, bool in_host_tree = false);
 
 }  // namespace coracle::runtime

@@ -80,6 +80,7 @@ void run_hooks(const Child& child, Range hooks, Stage stage) noexcept;
 void set_limits_and_labels(const Child& child) noexcept;  // with the launcher's privileges, still
 void join_user_namespace(const Child& child) noexcept;
 void confine(const Child& child) noexcept;
+void raise_effective(const Child& child) noexcept;  // capabilities that a change of user has switched off while they were kept
 void check_program(const Child& child) noexcept;  // that there is one, as far as can be told without executing it
 [[noreturn]] void execute(const Child& child) noexcept;
 // Pointers where the plan has offsets, for execve: in the child's own copy, once.

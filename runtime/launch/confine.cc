@@ -132,6 +132,14 @@ void close_descriptors(const Child& child) noexcept {
 
 }  // namespace
 
+void raise_effective(const Child& child) noexcept {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  must(child, Stage::capabilities, k_capget(&head, data));
+  for (__user_cap_data_struct& half : data) half.effective = half.permitted;
+  must(child, Stage::capabilities, k_capset(&head, data));
+}
+
 // The last slot stays 0.
 char* const* point_at_text(const Child& child, Range vector) noexcept {
   uint64_t* slots = child.items<uint64_t>(vector);
@@ -167,11 +175,14 @@ void confine(const Child& child) noexcept {
   close_descriptors(child);
   if (plan.flags & kPlanSetUmask) k_umask(plan.umask);
   if (has_privileges_to_drop) drop_bounding_set(child);
-  // The filter needs either no_new_privs or CAP_SYS_ADMIN, which is about to go.
-  if (!child.has(kPlanNoNewPrivileges)) load_seccomp(child);
   must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, has_privileges_to_drop));
   become_user(child);
   change_directory(child);
+  // The filter needs either no_new_privs or CAP_SYS_ADMIN, which is about to go.
+  if (plan.seccomp.count && !child.has(kPlanNoNewPrivileges)) {
+    raise_effective(child);
+    load_seccomp(child);
+  }
   if (has_privileges_to_drop) set_capabilities(child);
   must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, 0));
   if (plan.flags & kPlanDieWithPause) must(child, Stage::session, k_prctl(PR_SET_PDEATHSIG, kSigkill));

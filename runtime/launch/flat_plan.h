@@ -93,6 +93,7 @@ enum PlanFlags : uint32_t {
   kPlanKeepGroups = 1 << 16,      // setgroups is forbidden in this user namespace
   kPlanNoPivot = 1 << 17,         // the root lies on a file system that cannot be pivoted from (initramfs)
   kPlanUnshareMounts = 1 << 18,   // with user_fd: all that was mounted is locked together, and the user's
+  kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory, and stays where it is
 };
 
 struct Plan {

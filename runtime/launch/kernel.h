@@ -317,6 +317,9 @@ inline int k_setresgid(unsigned gid) { return int(syscall(__NR_setresgid, long(g
 inline int k_capset(__user_cap_header_struct* head, const __user_cap_data_struct* data) {
   return int(syscall(__NR_capset, word(head), word(data)));
 }
+inline int k_capget(__user_cap_header_struct* head, __user_cap_data_struct* data) {
+  return int(syscall(__NR_capget, word(head), word(data)));
+}
 inline int k_seccomp(unsigned flags, const sock_fprog* program) {
   return int(syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, long(flags), word(program)));
 }

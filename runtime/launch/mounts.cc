@@ -218,8 +218,9 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
 
 // Over the root of the tree we were born in. Absolute paths still lead there: a process's own root is not looked up.
 void attach_root(Child& child) noexcept {
-  if (child.has(kPlanHostTree)) must(child, Stage::propagation, k_mount_change("/", kMsSlave | kMsRec));
   child.root = request_fd(child, child.header().root_fd, Stage::root, 0);
+  if (child.has(kPlanInHostTree)) return;
+  if (child.has(kPlanHostTree)) must(child, Stage::propagation, k_mount_change("/", kMsSlave | kMsRec));
   must(child, Stage::root, k_move_mount(child.root, "", kCwd, "/", MOVE_MOUNT_F_EMPTY_PATH));
 }
 
@@ -320,8 +321,7 @@ void mask(const Child& child, Masks& masks, const char* path, int at) noexcept {
   bool is_directory = (about.stx_mode & kModeTypeMask) == kModeDirectory;
   int tree = is_directory ? empty_mask(child, masks, at) : null_mask(child, at);
   mount_attr attributes{};
-  attributes.attr_set =
-      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (is_directory ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV : 0);
+  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (is_directory ? MOUNT_ATTR_NODEV : 0);
   must(child, Stage::mask, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
   must(child, Stage::mask, move_to(tree, destination), at);
   if (tree != masks.empty) k_close(tree);
@@ -363,6 +363,7 @@ void act_as_container(const Child& child) noexcept {
   if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
   k_setfsgid(plan.fs_gid);
   k_setfsuid(plan.fs_uid);
+  raise_effective(child);  // images have roots that their owner may not write to
 }
 
 void act_as_host(const Child& child) noexcept {
@@ -420,7 +421,7 @@ void enter_root(Child& child) noexcept {
     must(child, Stage::root, k_mount_setattr(child.root, "", kAtEmptyPath, &attributes));
   }
   must(child, Stage::pivot, k_fchdir(child.root));
-  if (child.has(kPlanNoPivot)) {
+  if (child.has(kPlanNoPivot) || child.has(kPlanInHostTree)) {
     must(child, Stage::pivot, k_chroot("."));
   } else {
     must(child, Stage::pivot, k_pivot_root(".", "."));

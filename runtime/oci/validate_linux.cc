@@ -183,7 +183,6 @@ Result<void> check_namespaces(const Spec& spec) {
     if (!seen.insert(ns.type).second) return bad("linux.namespaces: " + ns.type + " stands twice");
     if (!ns.path.empty() && !is_absolute(ns.path))
       return bad("linux.namespaces: path " + quoted(ns.path) + " of " + ns.type + " is not absolute");
-    if (ns.type == "mount" && !ns.path.empty()) return unsupported("linux.namespaces: joining a mount namespace");
   }
   return {};
 }

@@ -7,6 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
 extern "C" int umount2(const char* path, int flags) noexcept;  // <sys/mount.h> clashes with <linux/mount.h>
 
 namespace coracle::sys {
@@ -82,6 +87,46 @@ Result<void> attach_mount(const Fd& mount, const Fd& place) {
 
 Result<void> detach_mount(const std::string& path) {
   if (::umount2(path.c_str(), kMntDetach) < 0) return Error::from_errno("detach mount " + path);
+  return {};
+}
+
+namespace {
+
+// A path as /proc/self/mountinfo writes it, where a blank is \040. See proc_pid_mountinfo(5).
+std::string without_octal(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool escape = text[i] == '\\' && i + 3 < text.size();
+    if (!escape) {
+      plain += text[i];
+      continue;
+    }
+    plain += char((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+    i += 3;
+  }
+  return plain;
+}
+
+}  // namespace
+
+Result<void> detach_below(const std::string& directory) {
+  auto real = absolute_path(directory);  // as the kernel names it
+  if (!real && real.error().code() == Code::not_found) return {};
+  std::string prefix = TRY(std::move(real));
+  prefix += "/";
+  std::string table = TRY(read_file("/proc/self/mountinfo"));
+  std::vector<std::string> below;
+  for (std::string_view line : split(table, '\n')) {
+    auto fields = split(line, ' ');
+    if (fields.size() < 5) continue;
+    std::string place = without_octal(fields[4]);
+    if (place.starts_with(prefix)) below.push_back(std::move(place));
+  }
+  for (auto place = below.rbegin(); place != below.rend(); ++place) {
+    auto done = detach_mount(*place);
+    bool is_gone = !done && (done.error().err() == EINVAL || done.error().err() == ENOENT);
+    if (!done && !is_gone) return done.take_error();
+  }
   return {};
 }
 

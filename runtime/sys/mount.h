@@ -35,5 +35,7 @@ Result<void> change_mount(const Fd& mount, const MountChange& change);
 // Attaches a detached mount over a directory or file of ours.
 Result<void> attach_mount(const Fd& mount, const Fd& place);
 Result<void> detach_mount(const std::string& path);  // lazily
+// Everything that is mounted below the directory, the innermost first, lazily. Not what is mounted on the directory itself.
+Result<void> detach_below(const std::string& directory);
 
 }  // namespace coracle::sys

@@ -242,11 +242,6 @@ TEST(OciValidate, refuses_what_linux_has_not) {
          s.linux_.namespaces = {{"pid", "x"}};
        },
        "path \"x\" of pid"},
-      {"mount namespace",
-       [](Spec& s) {
-         s.linux_.namespaces = {{"mount", "/x"}};
-       },
-       "joining a mount namespace"},
       {"mapping",
        [](Spec& s) {
          s.linux_.uid_mappings = {{0, 0xffffffff, 1}};
