@@ -18,7 +18,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr uint64_t kRec = 16384;  // MS_REC
+constexpr uint64_t kRec = 16384, kUnbindable = 1 << 17;  // MS_*
 constexpr size_t kPlanBytesMax = 16 << 20;
 
 // The flat plan while it grows: everything is appended, aligned, and named by its offset.
@@ -91,6 +91,7 @@ Result<Fd> make_bind(const MountDraft& draft) {
   Fd mount = TRY(std::move(cloned));
   // Private unless propagation was asked for: what the container mounts stays in it.
   uint64_t propagation = draft.options.propagation ? draft.options.propagation : uint64_t((1 << 18) | kRec);
+  if (propagation & kUnbindable) propagation = (1 << 18) | (propagation & kRec);  // the child's last touch: none could bind it then
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
   if (draft.options.is_idmapped) {
     auto maps = TRY(sys::make_user_namespace(ranges(draft.uid_mappings), ranges(draft.gid_mappings), 0));
@@ -115,6 +116,7 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
     if (!is_directory(mount)) step.flags |= launch::kMountOnFile;
     step.fd = int32_t(launch::kFdMore + out.fds.size());
     out.fds.push_back(std::move(mount));
+    if (draft.options.propagation & kUnbindable) step.propagation = draft.options.propagation;
     return step;
   }
   step.attributes = draft.options.set | draft.options.set_recursive;

@@ -189,6 +189,18 @@ Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexc
   return out;
 }
 
+// Since Linux 6.8 mounts are listed in the order in which they were made. A tree that came with the plan was made before all
+// others; it is made once more, in its turn, so that the list says in which order they were mounted.
+int make_anew(const Child& child, int tree, int destination, int at) noexcept {
+  int copy = must(child, Stage::mount,
+                  k_open_tree(tree, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
+  must(child, Stage::mount, k_fchdir(tree), at);
+  must(child, Stage::mount, k_umount2(".", kMntDetach), at);
+  must(child, Stage::mount, k_chdir("/"), at);
+  must(child, Stage::mount, move_to(copy, destination), at);
+  return copy;
+}
+
 void mount_one(Child& child, MountStep& step, int at) noexcept {
   int tree = make_tree(child, step, at);
   uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
@@ -201,6 +213,8 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
     act_as_container(child);
   }
   must(child, Stage::mount, move_to(tree, destination), at);
+  if (step.kind == MountKind::attach && child.has(kPlanHostTree) && !(step.flags & kMountOnFile))
+    tree = make_anew(child, tree, destination, at);
   k_close(destination);
   if (step.propagation) {
     mount_attr attributes{};

@@ -13,8 +13,8 @@ a line here. Printed for each program and runtime: "ok", or which lines failed. 
   - what nobody passes stands in FILE with its reason, and what stands there is passed by nobody. FILE has lines
       PLACES: PROGRAM: LINE :: why
     where PLACES are words like v1 (several with a comma), LINE is the failed line or its beginning with "…", and "?" before
-    PLACES marks what fails only now and then, with anybody, or on some machines only. Outside of the places that FILE knows
-    nothing is asked of it.
+    PLACES marks what fails only now and then, with anybody, or on some machines only. "!" before PLACES: a peer may pass it, and
+    it is not for us to. Outside of the places that FILE knows nothing is asked of it.
 """
 import argparse
 import concurrent.futures
@@ -110,7 +110,7 @@ class Explained:
             if not text or text.startswith("#"):
                 continue
             parts = text.split(": ", 2)
-            places = parts[0].lstrip("?").split(",")
+            places = parts[0].lstrip("?!").split(",")
             rest = parts[2] if len(parts) == 3 else ""
             line, found, why = rest.rpartition(" :: ")
             if len(parts) != 3 or not found or not why.strip():
@@ -118,11 +118,20 @@ class Explained:
                 continue
             self.places |= set(places)
             if place in places:
-                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": parts[0].startswith("?"), "used": False})
+                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": parts[0].startswith("?"),
+                                     "theirs": parts[0].startswith("!"), "used": False})
         self.known_place = place in self.places
 
-    def of(self, program, line):
+    def is_theirs(self, program, line):
+        entry = self.of(program, line, theirs=True)
+        if entry:
+            entry["used"] = True
+        return bool(entry)
+
+    def of(self, program, line, theirs=False):
         for entry in self.entries:
+            if entry["theirs"] != theirs:
+                continue
             wanted = entry["line"]
             if entry["program"] == program and (line == wanted or wanted.endswith("…") and line.startswith(wanted[:-1])):
                 return entry
@@ -200,13 +209,13 @@ def main():
             ours = results[OURS][0]
             missing = [f"{line} ({', '.join(peer for peer in peers if results[peer][0].get(line))} passes it)"
                        for line in {line: None for peer in peers for line, passed in results[peer][0].items() if passed}
-                       if not ours.get(line, False)]
+                       if not ours.get(line, False) and not explained.is_theirs(program, line)]
             more = [f"… and {len(missing) - 8} more"] if len(missing) > 8 else []
             more += [f"said here: {line}" for line in failed(ours)[:3] if line not in passing_at_peers(results)]
             report(not missing, f"{program}: what a peer passes, passes here", missing[:8] + more)
         passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
         for line in {line: None for name in runtimes for line in failed(results[name][0])}:
-            if line in passing:
+            if line in passing or explained.is_theirs(program, line):
                 continue
             entry = explained.of(program, line)
             if entry:
