@@ -96,7 +96,7 @@ class Maker {
       return Error(Code::invalid, "process.terminal is set: --console-socket is missing");
     if (!has_terminal && !options_.console_socket.empty())
       return Error(Code::invalid, "--console-socket: process.terminal is not set");
-    return check_descriptors(options_.preserve_fds);
+    return {};
   }
 
   Result<void> prepare_machine() {

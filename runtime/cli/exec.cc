@@ -103,7 +103,6 @@ Result<int> exec(const Options& options) {
   Containers containers = TRY(open_containers(options));
   Container container = TRY(containers.find(options.id));
   TRY(check_state(options, container));
-  TRY(check_descriptors(options.preserve_fds));
   oci::Spec spec;
   spec.process = TRY(process_of(options, container));
   drop_unknown_capabilities(spec.process);

@@ -40,10 +40,11 @@ class CommandLine {
 
   int run(int argc, char** argv) {
     CLI11_PARSE(app_, argc, argv);
+    auto preserved = check_descriptors(options_.preserve_fds);  // before any is opened: it could take such a place
     open_log(options_);
     options_.command = rest_ ? rest_->remaining() : std::vector<std::string>();
     if (!options_.command.empty() && options_.command[0] == "--") options_.command.erase(options_.command.begin());
-    auto result = chosen_(options_);
+    auto result = preserved ? chosen_(options_) : Result<int>(preserved.take_error());
     if (result) return *result;
     say_error(result.error().text());
     return 1;

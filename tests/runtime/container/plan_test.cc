@@ -4,6 +4,7 @@
 #include "runtime/container/plan.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <linux/mount.h>
 
 #include "runtime/oci/defaults.h"
@@ -96,6 +97,63 @@ TEST(Plan, gives_no_capability_that_it_has_not) {
   EXPECT_EQ(plan_oom_score(-997, own), -997);
 }
 
+TEST(Plan, translates_ids_by_the_container_s_maps) {
+  IdMaps none, maps;
+  EXPECT_EQ(none.uid(7), 7u);
+  maps.uids = {{0, 100000, 10}, {10, 5, 1}};
+  maps.gids = {{0, 200000, 10}};
+  EXPECT_EQ(maps.uid(0), 100000u);
+  EXPECT_EQ(maps.uid(10), 5u);
+  EXPECT_EQ(maps.gid(9), 200009u);
+  EXPECT_FALSE(IdMaps::host_id(maps.gids, 10));
+  oci::Spec spec;
+  oci::Mount tmp = mount("tmpfs", {"uid=3", "gid=4", "mode=755"});
+  tmp.destination = "data";
+  tmp.source.clear();
+  spec.mounts = {tmp};
+  auto mounts = *plan_mounts(spec, {}, maps);
+  EXPECT_EQ(mounts[0].destination, "/data");
+  EXPECT_EQ(mounts[0].options.data[0].value, "100003");
+  EXPECT_EQ(mounts[0].options.data[1].value, "200004");
+  EXPECT_EQ(mounts[0].options.data[2].value, "755");
+  for (const oci::Device& device : plan_devices(spec, maps)) EXPECT_EQ(device.uid, 100000u) << device.path;
+}
+
+TEST(Plan, says_which_namespaces_are_new_and_which_are_joined) {
+  oci::Spec spec;
+  spec.linux_.namespaces = {{"mount", ""}, {"pid", ""}, {"network", "/run/netns/x"}, {"user", ""}, {"cgroup", ""}};
+  SandboxFacts alone;
+  alone.is_pod = false;
+  NamespacePlan plan = *plan_namespaces(spec, alone);
+  EXPECT_EQ(plan.fresh, uint64_t(CLONE_NEWNS | CLONE_NEWPID));
+  EXPECT_EQ(plan.joined, (std::map<std::string, std::string>{{"network", "/run/netns/x"}}));
+  EXPECT_TRUE(plan.new_user && plan.new_cgroup);
+  EXPECT_FALSE(plan.in_host_tree || plan.new_time);
+  spec.linux_.namespaces = {{"user", "/proc/1/ns/user"}};
+  plan = *plan_namespaces(spec, alone);
+  EXPECT_EQ(plan.user_path, "/proc/1/ns/user");
+  EXPECT_TRUE(plan.in_host_tree);
+  SandboxFacts pod;
+  plan = *plan_namespaces({}, pod);
+  EXPECT_EQ(plan.fresh, uint64_t(CLONE_NEWPID));  // coracle-pause makes its mount namespace
+  EXPECT_TRUE(plan.new_cgroup);
+  EXPECT_FALSE(plan.in_host_tree);
+  spec.linux_.namespaces = {{"mount", "/proc/1/ns/mnt"}};
+  EXPECT_FALSE(plan_namespaces(spec, pod).ok());
+}
+
+TEST(Plan, turns_words_into_the_kernel_s_numbers) {
+  EXPECT_EQ(*plan_io_priority({"IOPRIO_CLASS_BE", 6}), 2 << 13 | 6);
+  EXPECT_EQ(plan_io_priority({"IOPRIO_CLASS_BEST", 6}).error().text(), "process.ioPriority.class: \"IOPRIO_CLASS_BEST\"");
+  EXPECT_EQ(*plan_bits("0-2,65", "x"), (std::vector<uint64_t>{7, 2}));
+  for (const char* wrong : {"", "3-1", "a", "1-2-3", "1,,2", "99999"}) EXPECT_FALSE(plan_bits(wrong, "x").ok()) << wrong;
+  EXPECT_EQ(plan_scheduler({.policy = "SCHED_BATCH", .nice = 3})->size(), 56u);
+  EXPECT_FALSE(plan_scheduler({.policy = "SCHED_GOOD"}).ok());
+  EXPECT_EQ(*plan_personality({"LINUX32", {}}), 8);
+  EXPECT_FALSE(plan_personality({"LINUX", {"X"}}).ok());
+  EXPECT_EQ(*plan_memory_mode({"MPOL_BIND", "0", {"MPOL_F_STATIC_NODES"}}), 2 | 1 << 15);
+}
+
 TEST(Plan, explains_failures_as_users_know_them) {
   oci::Spec spec;
   spec.process.args = {"nginx"};
@@ -105,6 +163,10 @@ TEST(Plan, explains_failures_as_users_know_them) {
   EXPECT_EQ(text(launch::Stage::exec, ENOENT), "exec: \"nginx\": executable file not found in $PATH");
   EXPECT_EQ(text(launch::Stage::mount, ENODEV, 1), "mounts: /b: mount: No such device");
   EXPECT_EQ(text(launch::Stage::slot, EEXIST), "the id is in use");
+  spec.hooks.create_container = {{"/bin/first", {}, {}, {}}, {"/bin/second", {}, {}, {}}};
+  EXPECT_EQ(text(launch::Stage::create_hook, -3, 1), "hooks.createContainer[1]: /bin/second ended with exit code 3");
+  EXPECT_EQ(text(launch::Stage::create_hook, -137, 0), "hooks.createContainer[0]: /bin/first was killed by signal 9");
+  EXPECT_EQ(text(launch::Stage::create_hook, ETIMEDOUT, 0), "hooks.createContainer[0]: /bin/first took longer than its timeout");
   EXPECT_EQ(text(launch::Stage(9999), EIO), "launch: Input/output error");
 }
 

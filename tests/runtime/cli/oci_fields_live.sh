@@ -1,0 +1,160 @@
+#!/bin/sh
+# Fields of config.json, each seen from inside the container or by who started it.
+#   oci_fields_live.sh CORACLE_OCI
+oci=$1
+if [ "$(id -u)" != 0 ]; then echo "skipped: needs root"; exit 77; fi
+busybox=$(command -v busybox) || { echo "skipped: needs busybox-static"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: needs python3"; exit 77; }
+grep -q ' - cgroup2 ' /proc/self/mountinfo || { echo "skipped: needs cgroup v2"; exit 77; }
+
+work=$(mktemp -d /var/tmp/coracle-oci-XXXXXX)
+chmod 755 "$work"
+failed=0
+run() { "$oci" --root "$work/root" "$@"; }
+expect() { # NAME WANT GOT
+  if [ "$2" = "$3" ]; then echo "ok - $1"; else echo "not ok - $1: want '$2', got '$3'"; failed=1; fi
+}
+clean() {
+  for id in $(run list -q); do run delete --force "$id"; done
+  rm -rf "$work"
+}
+trap clean EXIT
+
+mkdir -p "$work/b/rootfs/bin" "$work/b/rootfs/data/d"
+cp "$busybox" "$work/b/rootfs/bin/busybox"
+for name in sh sleep cat echo id touch stat mount umount tty uname cut ls readlink seq head; do ln -s busybox "$work/b/rootfs/bin/$name"; done
+echo below > "$work/b/rootfs/data/d/f"
+chmod 750 "$work/b/rootfs/data"
+run spec --bundle "$work/b"
+mv "$work/b/config.json" "$work/base.json"
+# config SHELL-COMMAND [PYTHON]: the bundle runs the command; PYTHON changes the configuration `c`.
+config() {
+  COMMAND=$1 CHANGE=${2:-} python3 - "$work/base.json" "$work/b/config.json" <<'P'
+import json, os, sys
+c = json.load(open(sys.argv[1]))
+c["process"]["terminal"] = False
+c["process"]["args"] = ["sh", "-c", os.environ["COMMAND"]]
+maps = [{"containerID": 0, "hostID": 100000, "size": 65536}]
+def mount(destination, type, source, *options): c["mounts"].append({"destination": destination, "type": type, "source": source, "options": list(options)})
+def namespace(type, path=""): c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != type] + [{"type": type, **({"path": path} if path else {})}]
+def user_namespace():
+    namespace("user")
+    c["linux"]["uidMappings"] = c["linux"]["gidMappings"] = maps
+def hook(kind, command, **more): c.setdefault("hooks", {}).setdefault(kind, []).append({"path": "/bin/sh", "args": ["sh", "-c", command], "env": ["PATH=/bin:/usr/bin"], **more})
+exec(os.environ["CHANGE"])
+json.dump(c, open(sys.argv[2], "w"))
+P
+}
+see() { # NAME WANT COMMAND [PYTHON]
+  config "$3" "${4:-}"
+  expect "$1" "$2" "$(run run --bundle "$work/b" x 2>&1)"
+  run delete --force x
+}
+
+# ---- namespaces ----
+see "a user namespace maps ids" "0 0 100000 65536" 'echo $(id -u) $(cat /proc/self/uid_map)' 'user_namespace()'
+see "what is made for it is its root's" "0 0 0 0" 'echo $(stat -c %u /dev /dev/null /dev/shm /data)' 'user_namespace(); mount("/data", "tmpfs", "tmpfs")'
+see "mounts of the runtime's stay, whatever privileges are held inside" "no no mounted" \
+  'umount /proc/acpi 2>/dev/null || echo -n "no "; mount -o remount,rw,bind /proc/sys 2>/dev/null || echo -n "no "; mount -t tmpfs x /dev/shm && echo mounted' \
+  'user_namespace(); c["process"]["capabilities"] = {k: ["CAP_SYS_ADMIN", "CAP_CHOWN"] for k in ("bounding", "effective", "permitted")}'
+see "clocks are moved" "yes" '[ "$(cut -d. -f1 /proc/uptime)" -gt 1000000000 ] && echo yes' 'namespace("time"); c["linux"]["timeOffsets"] = {"boottime": {"secs": 1000000000}}'
+config 'sleep 1000'
+run run -d --bundle "$work/b" first
+pid=$(run state first | sed -n 's/.*"pid": \(.*\),/\1/p')
+see "namespaces are joined by path" "same same same" \
+  'for n in pid net ipc; do [ "$(readlink /proc/self/ns/$n)" = "$(readlink /proc/1/ns/$n)" ] && echo -n "same "; done | head -c 14' \
+  "[namespace(t, '/proc/$pid/ns/' + f) for t, f in (('pid', 'pid'), ('network', 'net'), ('ipc', 'ipc'))]; c['linux']['maskedPaths'] = []"
+run delete --force first
+
+# ---- mounts ----
+see "tmpcopyup begins with what is below" "below 750" 'echo $(cat /data/d/f) $(stat -c %a /data)' 'mount("/data", "tmpfs", "tmpfs", "tmpcopyup")'
+mkdir -m 777 "$work/volume"
+touch "$work/volume/f"
+chown 3:4 "$work/volume/f"
+see "an id-mapped volume shows its files by its map" "3 4" 'stat -c "%u %g" /data/f' "user_namespace(); mount('/data', 'bind', '$work/volume', 'bind', 'idmap')"
+see "data of a bind says nothing" "f" 'ls /data' "mount('/data', 'bind', '$work/volume', 'bind', 'mode=755')"
+
+# ---- the process ----
+see "scheduler, priority and personality" "3 i686" 'echo $(cut -d" " -f41 /proc/self/stat) $(uname -m)' \
+  'c["process"]["scheduler"] = {"policy": "SCHED_BATCH"}; c["process"]["ioPriority"] = {"class": "IOPRIO_CLASS_BE", "priority": 6}; c["linux"]["personality"] = {"domain": "LINUX32"}'
+see "HOME is that of the container's passwd" "/there" 'echo $HOME' "import os; os.makedirs('$work/b/rootfs/etc', exist_ok=True); open('$work/b/rootfs/etc/passwd', 'w').write('me:x:0:0::/there:/bin/sh\n')"
+see "an unknown capability is told and left out" 'coracle-oci: process.capabilities: "CAP_WISH" is unknown to this machine
+ran' 'echo ran' 'c["process"]["capabilities"]["bounding"].append("CAP_WISH")'
+config 'cat <&3; echo $(ls /proc/self/fd)'
+expect "descriptors are handed on" "kept
+0 1 2 3 4" "$(echo kept > "$work/kept"; run run --preserve-fds 1 --bundle "$work/b" x 3< "$work/kept")"
+config 'ls /proc/self/fd'
+expect "and no other" "0 1 2 3" "$(run run --bundle "$work/b" x 7< "$work/kept" | tr '\n' ' ' | sed 's/ $//')"
+run run --preserve-fds 2 --bundle "$work/b" x 3< "$work/kept" 4<&- 2> "$work/said"
+expect "one that is not open is named" "coracle-oci: --preserve-fds: descriptor 4 is not open" "$(cat "$work/said")"
+
+# ---- hooks ----
+config 'echo main >> /log' "
+for kind in ('prestart', 'createRuntime', 'createContainer', 'poststart', 'poststop'):
+    hook(kind, f'echo {kind} \$(sed \"s/.*status...\\\\([a-z]*\\\\).*/\\\\1/\") >> $work/log')
+hook('startContainer', 'echo startContainer >> /log')
+mount('/log', 'bind', '$work/log', 'bind')
+c['root']['readonly'] = False
+"
+touch "$work/log"
+run create --bundle "$work/b" x && run start x
+for _ in 1 2 3 4 5 6 7 8 9 10; do run state x | grep -q stopped && break; sleep 0.1; done
+run delete x
+expect "hooks run in their order, and know the state" "prestart created,createRuntime creating,createContainer creating,startContainer,poststop stopped" \
+  "$(grep -v 'poststart\|main' "$work/log" | tr '\n' ',' | sed 's/,$//')"
+expect "poststart is after the start" "main
+poststart running" "$(grep 'poststart\|main' "$work/log" | sort)"
+config 'echo never' 'hook("createContainer", "exit 3")'
+expect "a hook that fails ends it" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
+config 'echo never' 'hook("createRuntime", "sleep 60", timeout=1)'
+expect "a hook that takes too long does, too" "coracle-oci: hooks.createRuntime[0]: /bin/sh took longer than its timeout" "$(run create --bundle "$work/b" x 2>&1)"
+expect "and nothing is left" "" "$(run list -q)"
+
+# ---- terminals ----
+config 'tty; [ -c /dev/console ] && echo console' 'c["process"]["terminal"] = True'
+run create --bundle "$work/b" x 2> "$work/said"
+expect "a terminal needs somebody who holds it" "coracle-oci: process.terminal is set: --console-socket is missing" "$(cat "$work/said")"
+cat > "$work/console.py" <<'P'
+import array, os, socket, subprocess, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+listener.bind(sys.argv[1])
+listener.listen(1)
+started = subprocess.Popen(sys.argv[2:])
+connection, _ = listener.accept()
+_, control, _, _ = connection.recvmsg(100, socket.CMSG_SPACE(4))
+terminal = array.array("i", control[0][2])[0]
+said = b""
+try:
+    while True:
+        read = os.read(terminal, 1000)
+        if not read: break
+        said += read
+except OSError:
+    pass
+started.wait()
+print(said.decode().replace("\r\n", " ").strip())
+P
+expect "it is sent to the console socket" "/dev/pts/0 console" "$(python3 "$work/console.py" "$work/s" "$oci" --root "$work/root" run -d --bundle "$work/b" --console-socket "$work/s" x)"
+run delete --force x
+
+# ---- beside it ----
+config 'sleep 1000'
+run run -d --bundle "$work/b" x
+expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"
+run exec -u 7x x id 2> "$work/said"
+expect "a user is a number, whole" 'coracle-oci: --user "7x" is not uid[:gid]' "$(cat "$work/said")"
+run exec -d --pid-file "$work/pid" x sleep 1000
+expect "exec goes to the background" "sleep 1000" "$(tr '\0' ' ' < "/proc/$(cat "$work/pid")/cmdline" | sed 's/ $//')"
+expect "ps knows both" 2 "$(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
+run pause x
+expect "paused" paused "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
+run exec x true 2>/dev/null
+expect "exec refuses a paused one" 1 $?
+run resume x
+expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
+run checkpoint x 2>/dev/null
+expect "checkpoint is refused" 1 $?
+run --log "$work/log.json" --log-format json delete x 2>/dev/null
+expect "the log says why, as JSON" error "$(python3 -c 'import json,sys; print(json.loads(open(sys.argv[1]).read().splitlines()[-1])["level"])' "$work/log.json")"
+run delete --force x
+exit $failed
