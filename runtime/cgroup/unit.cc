@@ -3,6 +3,7 @@
 #include "runtime/cgroup/unit.h"
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/base/text.h"
 
@@ -181,10 +182,16 @@ Result<std::vector<Property>> scope_properties(const Place& place, int pid, cons
       {"TasksAccounting", true},
       {"CollectMode", std::string("inactive-or-failed")},  // one that ended by a kill does not stay behind
   };
-  for (Property& each : limit_properties(settings)) out.push_back(std::move(each));
+  // Whoever may set annotations may not thereby leave its slice or its limits, or take other processes in (CVE-2024-3154).
+  std::set<std::string> settled = {"Slice", "Delegate", "PIDs"};
+  for (Property& each : limit_properties(settings)) {
+    settled.insert(each.name);
+    out.push_back(std::move(each));
+  }
   for (const auto& [key, text] : annotations) {
     if (!key.starts_with(kPropertyPrefix)) continue;
     Property given = TRY(parse_property(key.substr(std::string_view(kPropertyPrefix).size()), text));
+    if (settled.count(given.name)) return Error(Code::forbidden, "annotations." + key + ": it is settled by the rest of the configuration");
     std::erase_if(out, [&](const Property& each) { return each.name == given.name; });
     out.push_back(std::move(given));
   }

@@ -173,6 +173,14 @@ TEST(Unit, is_a_scope_of_its_slice_around_the_process) {
   annotations["org.systemd.property.A"] = "?";
   EXPECT_EQ(scope_properties(place, 42, "", {}, annotations).error().text(),
             "annotations.org.systemd.property.A: \"?\" is no value: true, 'text', ['a', 'b'], 5, uint64 5");
+  // CVE-2024-3154: neither its place nor its limits are an annotation's to change.
+  const std::vector<Setting> limit = {{"memory.max", "1000", "linux.resources.memory.limit"}};
+  for (const char* name : {"Slice", "PIDs", "Delegate", "MemoryMax"}) {
+    annotations = {{std::string("org.systemd.property.") + name, "uint64 5"}};
+    auto refused = scope_properties(place, 42, "", limit, annotations);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_EQ(refused.error().text(), std::string("annotations.org.systemd.property.") + name + ": it is settled by the rest of the configuration");
+  }
 }
 
 }  // namespace
