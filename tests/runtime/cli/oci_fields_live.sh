@@ -106,7 +106,7 @@ expect "poststart is after the start" "main
 poststart running" "$(grep 'poststart\|main' "$work/log" | sort)"
 config 'echo never' 'hook("createContainer", "exit 3")'
 expect "a hook that fails ends it" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
-config 'echo never' 'hook("createRuntime", "sleep 60", timeout=1)'
+config 'echo never' 'hook("createRuntime", "exec sleep 60", timeout=1)'
 expect "a hook that takes too long does, too" "coracle-oci: hooks.createRuntime[0]: /bin/sh took longer than its timeout" "$(run create --bundle "$work/b" x 2>&1)"
 expect "and nothing is left" "" "$(run list -q)"
 
