@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"

@@ -102,7 +102,7 @@ class Maker {
   Result<void> prepare_machine() {
     TRY(leave_privilege_behind(spec_));
     find_home(spec_);
-    pass_listen_fds();
+    pass_sockets();
     own_ = own_facts();
     facts_ = facts_of(spec_);
     namespaces_ = TRY(runtime::plan_namespaces(spec_, facts_));
@@ -113,12 +113,9 @@ class Maker {
   }
 
   // Sockets that were activated for us are the container's. Source: sd_listen_fds(3).
-  void pass_listen_fds() {
-    kept_fds_ = options_.preserve_fds;
-    auto count = parse_number<uint32_t>(sys::environment("LISTEN_FDS"));
-    if (!count || *count == 0) return;
-    kept_fds_ = std::max(kept_fds_, *count);
-    spec_.process.env.push_back("LISTEN_FDS=" + std::to_string(*count));
+  void pass_sockets() {
+    if (options_.listen_fds == 0) return;
+    spec_.process.env.push_back("LISTEN_FDS=" + std::to_string(options_.listen_fds));
     spec_.process.env.push_back("LISTEN_PID=1");
     if (std::string names = sys::environment("LISTEN_FDNAMES"); !names.empty()) spec_.process.env.push_back("LISTEN_FDNAMES=" + names);
   }
@@ -148,12 +145,10 @@ class Maker {
     input.hold = holds_;
     input.user = user_ ? &*user_ : nullptr;
     if (!options_.no_new_keyring) input.keyring = "_ses." + options_.id;
-    input.kept_fds = kept_fds_;
+    input.kept_fds = std::max(options_.preserve_fds, options_.listen_fds);
     input.pivots = !options_.no_pivot;
     input.waits = waits();
-    Saved named;
-    fill(named);
-    container_->saved() = std::move(named);
+    fill(container_->saved());
     input.create_state = state_before_pid(Status::creating);
     input.start_state = state_before_pid(Status::created);
     input.state_tail = "}";
@@ -307,16 +302,10 @@ class Maker {
   std::optional<runtime::UserNamespace> user_;
   runtime::SeccompPtr seccomp_;
   cgroup::Container cgroup_;
-  uint32_t kept_fds_ = 0;
   std::vector<std::string> mounts_;
   std::optional<Birth> birth_;
   Fd terminal_;
 };
-
-Result<int> wait_in_front(Maker& maker, const Fd& signals) {
-  const Fd& pidfd = maker.birth().pidfd();
-  return stay_in_front(pidfd, signals, maker.take_terminal());
-}
 
 }  // namespace
 
@@ -335,7 +324,7 @@ Result<int> run(const Options& options) {
   run_late_hooks(maker.spec().hooks.poststart, "poststart", container.state(Status::running));
   if (options.detach) return 0;
   container.unlock();
-  int code = TRY(wait_in_front(maker, signals));
+  int code = TRY(stay_in_front(maker.birth().pidfd(), signals, maker.take_terminal()));
   if (!options.keep) TRY(destroy(maker.containers(), container));
   return code;
 }

@@ -46,7 +46,9 @@ void drop_unknown_capabilities(oci::Process& process);
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
                                          const oci::Process& process, const runtime::OwnFacts& own);
 Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& hash);
-Result<void> check_descriptors(uint32_t preserved);  // 3 and on are open
+// Sockets that were activated for this process. Source: sd_listen_fds(3).
+uint32_t activated_sockets();
+Result<void> check_descriptors(const Options& options);  // that 3 and on, which are handed on, are open
 Result<void> write_pid_file(const std::string& path, int pid);
 // Kills what is left, removes cgroup and state, runs the poststop hooks.
 Result<void> destroy(const Containers& containers, Container& container);

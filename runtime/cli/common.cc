@@ -10,11 +10,13 @@
 #include "runtime/cli/hooks.h"
 #include "runtime/cli/log.h"
 #include "runtime/cli/terminal.h"
+#include "runtime/container/prepare.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/mount.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/terminal.h"
 
 namespace coracle::cli {
 namespace {
@@ -23,12 +25,6 @@ bool has_namespace(const oci::Spec& spec, const std::string& type) {
   for (const oci::Namespace& ns : spec.linux_.namespaces)
     if (ns.type == type) return true;
   return false;
-}
-
-std::vector<sys::IdRange> ranges(const std::vector<oci::IdMapping>& maps) {
-  std::vector<sys::IdRange> out;
-  for (const oci::IdMapping& map : maps) out.push_back({map.container_id, map.host_id, map.size});
-  return out;
 }
 
 runtime::SeccompCache cache_of(const Containers& containers) { return runtime::SeccompCache(containers.path() + "/.seccomp"); }
@@ -66,7 +62,7 @@ Result<void> leave_privilege_behind(oci::Spec& spec) {
   std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& ns) { return ns.type == "user" && ns.path.empty(); });
   if (spec.linux_.uid_mappings.empty() || spec.linux_.gid_mappings.empty())
     return Error(Code::forbidden, "linux.uidMappings: an unprivileged user's container needs a user namespace and maps (see spec --rootless)");
-  TRY(sys::enter_user_namespace(ranges(spec.linux_.uid_mappings), ranges(spec.linux_.gid_mappings)));
+  TRY(sys::enter_user_namespace(runtime::id_ranges(spec.linux_.uid_mappings), runtime::id_ranges(spec.linux_.gid_mappings)));
   spec.linux_.uid_mappings.clear();
   spec.linux_.gid_mappings.clear();
   return {};
@@ -98,9 +94,15 @@ Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std
   return cache.find(hash);
 }
 
-Result<void> check_descriptors(uint32_t preserved) {
-  for (uint32_t i = 0; i < preserved; ++i)
-    if (!sys::is_open(int(3 + i))) return Error(Code::invalid, "--preserve-fds: descriptor " + std::to_string(3 + i) + " is not open");
+uint32_t activated_sockets() {
+  if (parse_number<int>(sys::environment("LISTEN_PID")) != sys::own_pid()) return 0;
+  return parse_number<uint32_t>(sys::environment("LISTEN_FDS")).value_or(0);
+}
+
+Result<void> check_descriptors(const Options& options) {
+  for (auto [count, name] : {std::pair(options.preserve_fds, "--preserve-fds"), std::pair(options.listen_fds, "LISTEN_FDS")})
+    for (uint32_t i = 0; i < count; ++i)
+      if (!sys::is_open(int(3 + i))) return Error(Code::invalid, std::string(name) + ": descriptor " + std::to_string(3 + i) + " is not open");
   return {};
 }
 
@@ -142,18 +144,12 @@ Result<int> stay_in_front(const Fd& pidfd, const Fd& signals, Fd terminal) {
     TerminalBridge joined = TRY(TerminalBridge::join(std::move(terminal)));
     bridge.emplace(std::move(joined));
   }
-  Fd epoll = TRY(sys::make_epoll());
-  TRY(sys::epoll_add(epoll, pidfd, 1 /* EPOLLIN */, 0));
-  TRY(sys::epoll_add(epoll, signals, 1, 1));
+  bool is_joined = bridge.has_value();
   while (true) {
+    if (is_joined) is_joined = TRY(bridge->copy(pidfd, signals));
+    else TRY(sys::wait_any({pidfd.get(), signals.get(), -1, -1}));
     bool has_ended = TRY(sys::wait_readable(pidfd, std::chrono::milliseconds(0)));
     if (has_ended) return sys::wait_for_exit(pidfd);
-    if (bridge) {
-      bool has_signal = TRY(bridge->copy(pidfd, signals));
-      if (!has_signal) TRY(sys::wait_readable(pidfd, std::nullopt));
-    } else {
-      TRY(sys::epoll_wait(epoll, std::nullopt));
-    }
     while (auto signal = sys::read_signal(signals)) {
       if (*signal == SIGWINCH && bridge) bridge->resize();
       else (void)sys::send_signal(pidfd, *signal);  // it may just have ended

@@ -40,7 +40,9 @@ class CommandLine {
 
   int run(int argc, char** argv) {
     CLI11_PARSE(app_, argc, argv);
-    auto preserved = check_descriptors(options_.preserve_fds);  // before any is opened: it could take such a place
+    if (chosen_ == &create || chosen_ == &cli::run || chosen_ == &exec) coracle::sys::become_unwritable(argv);
+    options_.listen_fds = activated_sockets();
+    auto preserved = check_descriptors(options_);  // before any is opened: it could take such a place
     open_log(options_);
     options_.command = rest_ ? rest_->remaining() : std::vector<std::string>();
     if (!options_.command.empty() && options_.command[0] == "--") options_.command.erase(options_.command.begin());
@@ -173,7 +175,4 @@ class CommandLine {
 }  // namespace
 }  // namespace coracle::cli
 
-int main(int argc, char** argv) {
-  coracle::sys::become_unwritable(argv);
-  return coracle::cli::CommandLine().run(argc, argv);
-}
+int main(int argc, char** argv) { return coracle::cli::CommandLine().run(argc, argv); }

@@ -18,7 +18,7 @@ struct Options {
 
   std::string id, bundle = ".", pid_file, console_socket;
   bool no_pivot = false, no_new_keyring = false, detach = false, keep = false;
-  uint32_t preserve_fds = 0;
+  uint32_t preserve_fds = 0, listen_fds = 0;  // listen_fds: of LISTEN_FDS, when LISTEN_PID is this process
 
   std::string signal = "SIGTERM";
   bool all = false, force = false, quiet = false, rootless = false;

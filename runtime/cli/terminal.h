@@ -22,7 +22,8 @@ class TerminalBridge {
   TerminalBridge& operator=(TerminalBridge&&) = delete;
   ~TerminalBridge();
   void resize() const;  // to the size of ours
-  // Copies both ways until `ended` is readable or the terminal is closed, then what is left. `signals` wakes it up too: true.
+  // Copies both ways until `signals` is readable (true), or `ended` is, and all that was written was read, or the terminal is
+  // closed (false: there is nothing to copy any more).
   Result<bool> copy(const Fd& ended, const Fd& signals);
 
  private:

@@ -64,11 +64,6 @@ class PlanWriter {
   std::string bytes_;
 };
 
-std::vector<sys::IdRange> ranges(const std::vector<oci::IdMapping>& maps) {
-  std::vector<sys::IdRange> out;
-  for (const oci::IdMapping& map : maps) out.push_back({map.container_id, map.host_id, map.size});
-  return out;
-}
 std::vector<oci::IdMapping> mappings(const std::vector<sys::IdRange>& ranges) {
   std::vector<oci::IdMapping> out;
   for (const sys::IdRange& range : ranges) out.push_back({range.inside, range.outside, range.size});
@@ -94,7 +89,7 @@ Result<Fd> make_bind(const MountDraft& draft) {
   if (propagation & kUnbindable) propagation = (1 << 18) | (propagation & kRec);  // the child's last touch: none could bind it then
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
   if (draft.options.is_idmapped) {
-    auto maps = TRY(sys::make_user_namespace(ranges(draft.uid_mappings), ranges(draft.gid_mappings), 0));
+    auto maps = TRY(sys::make_user_namespace(id_ranges(draft.uid_mappings), id_ranges(draft.gid_mappings), 0));
     TRY(sys::change_mount(mount, {.id_map = &maps.user, .recursive = draft.options.is_recursively_idmapped}).wrap("idmap"));
   }
   if (draft.options.set || draft.options.clear)
@@ -375,6 +370,12 @@ Result<void> write_personality(PlanWriter& writer, const oci::Linux& linux_, lau
 
 }  // namespace
 
+std::vector<sys::IdRange> id_ranges(const std::vector<oci::IdMapping>& maps) {
+  std::vector<sys::IdRange> out;
+  for (const oci::IdMapping& map : maps) out.push_back({map.container_id, map.host_id, map.size});
+  return out;
+}
+
 std::vector<int> Prepared::in_order(const Fd* cgroup, const Fd* const streams[3], const Fd* log_directory) const {
   // A place that is not needed holds the plan.
   std::vector<int> out(launch::kFdMore, plan.get());
@@ -391,7 +392,7 @@ Result<std::optional<UserNamespace>> prepare_user_namespace(const oci::Spec& spe
   std::optional<UserNamespace> out;
   if (namespaces.new_user) {
     out.emplace();
-    out->owned = TRY(sys::make_user_namespace(ranges(spec.linux_.uid_mappings), ranges(spec.linux_.gid_mappings), others)
+    out->owned = TRY(sys::make_user_namespace(id_ranges(spec.linux_.uid_mappings), id_ranges(spec.linux_.gid_mappings), others)
                          .wrap("linux.uidMappings"));
   } else if (!namespaces.user_path.empty()) {
     Fd user = TRY(sys::open(namespaces.user_path, O_RDONLY).wrap("linux.namespaces: user"));

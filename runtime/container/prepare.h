@@ -33,6 +33,7 @@ struct UserNamespace {
 // What linux.namespaces says of one; nothing when the container is to be in the launcher's own. Errors: with the field.
 Result<std::optional<UserNamespace>> prepare_user_namespace(const oci::Spec& spec, const NamespacePlan& namespaces);
 
+std::vector<sys::IdRange> id_ranges(const std::vector<oci::IdMapping>& maps);
 // That of a process that runs. Errors: not_found.
 Result<UserNamespace> user_namespace_of(const Fd& pidfd);
 

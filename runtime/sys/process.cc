@@ -139,6 +139,7 @@ Result<int> wait_for_exit(const Fd& pidfd) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
+int own_pid() { return ::getpid(); }
 uint32_t own_gid() { return uint32_t(::getgid()); }
 
 std::string environment(const char* name) {

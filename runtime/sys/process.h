@@ -63,6 +63,7 @@ void raise_open_files();  // our soft limit to the hard one
 uint64_t own_capabilities();  // permitted, a bit each
 uint32_t own_uid();
 uint32_t own_gid();
+int own_pid();
 std::string environment(const char* name);  // "" when absent
 bool is_open(int fd);
 Result<void> set_own_affinity(const std::vector<uint64_t>& processors);  // a bit each
@@ -81,8 +82,8 @@ std::string boot_id();        // changes with every boot
 std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"
 std::optional<uint64_t> namespace_flag(const std::string& oci_name);  // "network" → CLONE_NEWNET
 
-// Goes on as a copy of our own program that nobody can write to, from main and before anything else; returns where we are
-// one already, or cannot be. A container can get hold of the program that it was made by, through /proc/PID/exe, and
+// Goes on as a copy of our own program that nobody can write to: main begins once more, so nothing is to be opened before.
+// Returns where we are one already, or cannot be. For those who make processes in containers: a container can get hold of the program that it was made by, through /proc/PID/exe, and
 // overwrite it once it rests. Source: CVE-2019-5736.
 void become_unwritable(char** argv);
 

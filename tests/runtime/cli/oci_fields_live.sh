@@ -88,6 +88,14 @@ expect "and no other" "0 1 2 3" "$(run run --bundle "$work/b" x 7< "$work/kept" 
 run run --preserve-fds 2 --bundle "$work/b" x 3< "$work/kept" 4<&- 2> "$work/said"
 expect "one that is not open is named" "coracle-oci: --preserve-fds: descriptor 4 is not open" "$(cat "$work/said")"
 
+# Descriptors of an activated socket are those of the process that LISTEN_PID names; others' count would keep ours open.
+config 'echo ${LISTEN_FDS:-none} ${LISTEN_PID:-none} $(ls /proc/self/fd)'
+expect "activated sockets are handed on" "1 1 0 1 2 3 4" \
+  "$(sh -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 3< "$work/kept")"
+expect "those of another process are not" "none none 0 1 2 3" "$(LISTEN_FDS=20 LISTEN_PID=1 run run --bundle "$work/b" x)"
+expect "one that is not there is told" "coracle-oci: LISTEN_FDS: descriptor 3 is not open" \
+  "$(sh -c 'LISTEN_FDS=20 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
+
 # ---- hooks ----
 config 'echo main >> /log' "
 for kind in ('prestart', 'createRuntime', 'createContainer', 'poststart', 'poststop'):
