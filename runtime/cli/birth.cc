@@ -183,7 +183,7 @@ class Maker {
     saved.cgroup = cgroup_.record();
     saved.resources = spec_.linux_.resources;
     saved.process = spec_.process;
-    if (seccomp_) saved.seccomp_hash = seccomp_->hash;
+    if (seccomp_) saved.seccomp_name = seccomp_->name;
     saved.hooks = spec_.hooks;
     saved.has_user_namespace = user_.has_value();
     saved.has_pid_namespace = namespaces_.fresh & CLONE_NEWPID;
@@ -198,14 +198,16 @@ class Maker {
       start = TRY(sys::bind_unix(container_->directory(), kStartSocket, 0600));
       TRY(sys::listen_unix(start));
     }
-    if (namespaces_.new_time) TRY(sys::leave_time_namespace(offsets()).wrap("linux.timeOffsets"));
+    Fd time;
+    if (namespaces_.new_time) time = TRY(sys::make_time_namespace(offsets()).wrap("linux.timeOffsets"));
     runtime::BirthSpec birth;
+    if (time) birth.time_namespace = &time;
     birth.prepared = &prepared;
     if (cgroup_.exists()) birth.cgroup = &cgroup_.directory();
     if (holds_) birth.start = &start;
     birth.has_terminal = spec_.process.terminal;
-    debug("clone");
-    birth_ = TRY(Birth::clone_child(birth));
+    debug("launch");
+    birth_ = TRY(Birth::begin(birth));
     Saved& saved = container_->saved();
     saved.pid = birth_->pid();
     ProcessFacts facts = TRY(facts_of_process(saved.pid));

@@ -45,7 +45,7 @@ void drop_unknown_capabilities(oci::Process& process);
 // The program of a profile, kept beneath the root. Errors: with the field.
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
                                          const oci::Process& process, const runtime::OwnFacts& own);
-Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& hash);
+Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& name);
 // Sockets that were activated for this process. Source: sd_listen_fds(3).
 uint32_t activated_sockets();
 Result<void> check_descriptors(const Options& options);  // that 3 and on, which are handed on, are open

@@ -88,10 +88,10 @@ Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const jso
   return cache.get(profile, holds);
 }
 
-Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& hash) {
-  if (hash.empty()) return runtime::SeccompPtr();
+Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& name) {
+  if (name.empty()) return runtime::SeccompPtr();
   runtime::SeccompCache cache = cache_of(containers);
-  return cache.find(hash);
+  return cache.find(name);
 }
 
 uint32_t activated_sockets() {

@@ -114,7 +114,7 @@ Result<int> exec(const Options& options) {
   input.spec = &spec;
   input.sandbox = facts_of(spec);
   input.own = own_facts();
-  input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_hash));
+  input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_name));
   input.kept_fds = options.preserve_fds;
   std::optional<runtime::UserNamespace> user;
   if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target));
@@ -131,7 +131,7 @@ Result<int> exec(const Options& options) {
   if (cgroup) start.cgroup = &cgroup;
   start.target = &target;
   start.has_terminal = spec.process.terminal;
-  Birth birth = TRY(Birth::clone_child(start));
+  Birth birth = TRY(Birth::begin(start));
   auto terminal = attend(birth, options, spec);
   auto written = terminal ? write_pid_file(options.pid_file, birth.pid()) : Result<void>(terminal.take_error());
   if (!written) {

@@ -40,7 +40,6 @@ class CommandLine {
 
   int run(int argc, char** argv) {
     CLI11_PARSE(app_, argc, argv);
-    if (chosen_ == &create || chosen_ == &cli::run || chosen_ == &exec) coracle::sys::become_unwritable(argv);
     options_.listen_fds = activated_sockets();
     auto preserved = check_descriptors(options_);  // before any is opened: it could take such a place
     open_log(options_);

@@ -60,7 +60,7 @@ Result<Saved> parse(const std::string& content) {
   out.created = WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(get_int(in, "created"))));
   out.owner = uint32_t(get_int(in, "owner"));
   out.cgroup = TRY(read_cgroup(in));
-  out.seccomp_hash = text(in, "seccomp");
+  out.seccomp_name = text(in, "seccomp");
   out.has_user_namespace = get_bool(in, "userNamespace");
   out.has_pid_namespace = get_bool(in, "pidNamespace");
   out.has_mount_namespace = get_bool(in, "mountNamespace");
@@ -108,7 +108,7 @@ Result<void> Container::save() const {
                    {"bootId", in.boot_id},     {"bundle", in.bundle}, {"owner", in.owner}};
   out["created"] = std::chrono::duration_cast<std::chrono::nanoseconds>(in.created.time_since_epoch()).count();
   out["cgroup"] = write_cgroup(in.cgroup);
-  out["seccomp"] = in.seccomp_hash;
+  out["seccomp"] = in.seccomp_name;
   out["userNamespace"] = in.has_user_namespace;
   out["pidNamespace"] = in.has_pid_namespace;
   out["mountNamespace"] = in.has_mount_namespace;

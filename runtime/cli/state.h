@@ -35,7 +35,7 @@ struct Saved {
   cgroup::Record cgroup;
   oci::Resources resources;  // as they are in force
   oci::Process process;      // what an exec inherits
-  std::string seccomp_hash;  // "" = unconfined
+  std::string seccomp_name;  // "" = unconfined
   oci::Hooks hooks;          // poststart, poststop
   bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // of its own
 };

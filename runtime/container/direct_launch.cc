@@ -4,28 +4,23 @@
 
 #include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <span>
+#include <string_view>
 
-#include "runtime/launch/child.h"
+#include "runtime/launch/launcher.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 
 namespace coracle::runtime {
 namespace {
 
-struct ChildStart {
-  launch::Launch launch;
-  int near;  // ours; as long as the child holds it, it would not notice that we are gone
+// The child's program, as it was built. Source: launch/launcher.cc.
+constexpr unsigned char kLauncher[] = {
+#include "runtime/launch/launcher_bytes.inc"
 };
-
-void begin(void* argument) noexcept {
-  auto start = static_cast<ChildStart*>(argument);
-  ::close(start->near);
-  launch::run_child(start->launch);
-}
+std::string_view launcher() { return {reinterpret_cast<const char*>(kLauncher), sizeof kLauncher}; }
 
 // One Report off a report socket, with the descriptor beside it. Nothing at its end.
 Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socket) {
@@ -38,23 +33,45 @@ Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socke
 
 }  // namespace
 
-Result<Birth> Birth::clone_child(const BirthSpec& spec) {
+Result<Birth> Birth::begin(const BirthSpec& spec) {
   const Prepared& prepared = *spec.prepared;
   if (prepared.pid_namespace)
     TRY(sys::join_namespace(prepared.pid_namespace, CLONE_NEWPID).wrap("linux.namespaces: pid"));
+  Fd program = TRY(sys::make_program("coracle-oci", launcher()));
   auto [near, far] = TRY(sys::make_socketpair(SOCK_SEQPACKET));
-  const std::vector<int> fds = prepared.in_order(spec.cgroup, nullptr, nullptr);
-  ChildStart start{{fds.data(), int(fds.size()), far.get(), {0, 1, 2}, -1, -1}, near.get()};
-  if (spec.has_terminal)
-    for (int& fd : start.launch.stdio) fd = -1;
-  if (spec.target) start.launch.target = spec.target->get();
-  if (spec.start) start.launch.start = spec.start->get();
-  sys::Spawned cloned = TRY(sys::clone_process({prepared.clone_flags, spec.cgroup, begin, &start}));
+  sys::SpawnSpec start;
+  start.program = &program;
+  start.name = "coracle-oci";
+  start.cgroup = spec.cgroup;
+  start.namespaces = prepared.clone_flags;
+  start.beside = &far;
+  sys::Spawned spawned = TRY(sys::spawn(start));
   Birth out;
-  out.pid_ = cloned.pid;
-  out.pidfd_ = std::move(cloned.pidfd);
+  out.pid_ = spawned.pid;
+  out.pidfd_ = std::move(spawned.pidfd);
   out.report_ = std::move(near);
+  far.reset();
+  auto told = out.tell(spec);
+  if (!told) {
+    out.end();
+    return told.take_error();
+  }
   return out;
+}
+
+Result<void> Birth::tell(const BirthSpec& spec) {
+  std::vector<int> fds = spec.prepared->in_order(spec.cgroup, nullptr, nullptr);
+  if (fds.size() > launch::kFdsMax) return Error(Code::too_large, "mounts: too many");
+  auto add = [&](const Fd* fd) {
+    if (!fd) return -1;
+    fds.push_back(fd->get());
+    return int(fds.size() - 1);
+  };
+  launch::Begin begin{uint32_t(fds.size()), spec.has_terminal, -1, -1, -1};
+  begin.target = add(spec.target);
+  begin.start = add(spec.start);
+  begin.time_namespace = add(spec.time_namespace);
+  return sys::send_message(report_, std::as_bytes(std::span(&begin, 1)), fds).wrap("the container's process is gone");
 }
 
 Result<void> Birth::say_go() {

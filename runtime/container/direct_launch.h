@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching without coracle-pause: a clone of this process walks the plan and becomes the container's program, so that
-// whoever started us (an engine's monitor) is its parent when we are gone. What coracle-pause does for pods, for one process.
+// Launching without coracle-pause: a small program that we carry along walks the plan and becomes the container's program, so
+// that whoever started us (an engine's monitor) is its parent when we are gone. What coracle-pause does for pods, for one
+// process.
 //
-//   clone_child ─▶ Birth ──say_go──▶ waits ─▶ next(): gate · terminal · listener · held · failure · executed
+//   begin ─▶ Birth ──say_go──▶ waits ─▶ next(): gate · terminal · listener · held · failure · executed
 //
-// This process must have one thread, and run nothing in between that the clone should not inherit.
-// Source: clone3(2), pid_namespaces(7); launch/child.h for the other side.
+// Source: clone3(2), pid_namespaces(7); launch/launcher.h and launch/child.h for the other side.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,15 @@ struct BirthSpec {
   const Fd* cgroup = nullptr;           // born in it; null = ours
   const Fd* start = nullptr;            // a listening socket: held until somebody connects to it
   const Fd* target = nullptr;           // exec: pidfd of the container's first process
+  const Fd* time_namespace = nullptr;   // to be in; null = ours
   bool has_terminal = false;            // else it inherits our 0, 1 and 2
 };
 
 class Birth {
  public:
-  // Errors: what clone3 and setns said. A process namespace that was joined stays joined for children of ours.
-  static Result<Birth> clone_child(const BirthSpec& spec);
+  // Errors: what clone3 and setns said, and nothing of it is left; forbidden, vm.memfd_noexec. A process namespace that was
+  // joined stays joined for children of ours. Blocks until the program has begun.
+  static Result<Birth> begin(const BirthSpec& spec);
 
   int pid() const { return pid_; }
   const Fd& pidfd() const { return pidfd_; }
@@ -43,6 +45,7 @@ class Birth {
   void end();
 
  private:
+  Result<void> tell(const BirthSpec& spec);
   int pid_ = 0;
   bool is_executing_ = false;
   Fd pidfd_, report_;

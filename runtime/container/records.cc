@@ -22,7 +22,7 @@ Result<ContainerRecord> parse_container(const std::string& content) {
   out.id = text(in, "id");
   out.metadata = text(in, "metadata");
   out.snapshot = text(in, "snapshot");
-  out.seccomp_hash = text(in, "seccomp");
+  out.seccomp_name = text(in, "seccomp");
   const json::value* process = find(in, "process");
   if (out.id.empty() || !process) return Error(Code::invalid, "container record is damaged");
   out.process = TRY(oci::parse_process(*process));
@@ -85,7 +85,7 @@ Result<void> Records::write(const std::string& sandbox_id, const ContainerRecord
   Fd dir = TRY(sys::open_at(root_, sandbox_id, O_RDONLY | O_DIRECTORY));
   json::object out{{"id", record.id}, {"metadata", record.metadata}, {"process", oci::to_json(record.process)}};
   if (!record.snapshot.empty()) out["snapshot"] = record.snapshot;
-  if (!record.seccomp_hash.empty()) out["seccomp"] = record.seccomp_hash;
+  if (!record.seccomp_name.empty()) out["seccomp"] = record.seccomp_name;
   return sys::replace_file_at(dir, container_file(record.id), to_text(out), 0600, sys::Durability::volatile_);
 }
 

@@ -24,7 +24,7 @@ struct SandboxRecord {
 struct ContainerRecord {
   std::string id, metadata;
   std::string snapshot;      // "" = none
-  std::string seccomp_hash;  // "" = unconfined
+  std::string seccomp_name;  // "" = unconfined
   oci::Process process;      // what an exec inherits
 };
 

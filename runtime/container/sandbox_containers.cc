@@ -150,7 +150,7 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec, bool hold) {
       holds = sets.bounding;
     }
     seccomp = TRY(house_.seccomp->get(*spec.spec.linux_.seccomp, holds));
-    record.seccomp_hash = seccomp->hash;
+    record.seccomp_name = seccomp->name;
   }
   record.id = spec.id;
   record.metadata = spec.metadata;
@@ -375,7 +375,7 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   input.spec = &plain;
   input.sandbox = facts();
   input.own = house_.own;
-  if (!record.seccomp_hash.empty()) input.seccomp = TRY(house_.seccomp->find(record.seccomp_hash).wrap("seccomp"));
+  if (!record.seccomp_name.empty()) input.seccomp = TRY(house_.seccomp->find(record.seccomp_name).wrap("seccomp"));
   Prepared prepared = TRY(prepare_exec(input, process));
   Fd cgroup = TRY(house_.cgroups.find(container_cgroup(id)));
 

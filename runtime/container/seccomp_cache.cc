@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled seccomp programs, in memory and on the disk. A file is a line that says what belongs to the program beside
-// its instructions, then these. See seccomp_program.h.
-#include <openssl/evp.h>
+// its instructions, then what it was made from, then these. See seccomp_program.h.
 #include <seccomp.h>
 
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -15,19 +15,23 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr int kFormat = 4;  // part of the hash: programs of another making are not found
+constexpr int kFormat = 4;  // part of the key: programs of another making are not found
 
-Result<std::string> hash_of(const json::value& profile, uint64_t capabilities) {
+// All that a program is made from.
+std::string key_of(const json::value& profile, uint64_t capabilities) {
   const scmp_version* version = ::seccomp_version();
-  std::string text = std::to_string(kFormat) + " " + std::to_string(version->major) + "." +
-                     std::to_string(version->minor) + "." + std::to_string(version->micro) + " " +
-                     std::to_string(::seccomp_arch_native()) + " " + std::to_string(capabilities) + "\n" +
-                     to_text(profile);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (::EVP_Digest(text.data(), text.size(), digest, &size, ::EVP_sha256(), nullptr) != 1)
-    return Error(Code::internal, "sha256");
-  return hex(std::string_view(reinterpret_cast<char*>(digest), size));
+  return std::to_string(kFormat) + " " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->micro) + " " + std::to_string(::seccomp_arch_native()) + " " +
+         std::to_string(capabilities) + "\n" + to_text(profile);
+}
+
+// FNV-1a. Somebody can write profiles that share it: what is found by it is compared, whole.
+std::string hash_of(std::string_view key) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : key) hash = (hash ^ c) * 0x100000001b3;
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
 }
 
 // Only the capabilities that the profile speaks of matter: containers with different ones share a program.
@@ -39,69 +43,96 @@ uint64_t relevant(const json::value& profile, uint64_t capabilities) {
 }
 
 std::string write_head(const SeccompProgram& program) {
-  json::value out = program.flags;
-  if (program.listener)
-    out = json::object{
-        {"flags", program.flags}, {"listener", program.listener->path}, {"metadata", program.listener->metadata}};
+  json::object out{{"flags", program.flags}, {"key", program.key.size()}};
+  if (program.listener) {
+    out["listener"] = program.listener->path;
+    out["metadata"] = program.listener->metadata;
+  }
   return to_text(out) + "\n";
 }
 
-bool read_head(std::string_view line, SeccompProgram& out) {
-  auto head = parse_json(line);
-  if (!head) return false;
-  const json::value* flags = head->is_object() ? find(*head, "flags") : &*head;
+// Reads the line and the key, and takes them off `file`.
+bool read_head(std::string_view& file, SeccompProgram& out) {
+  const size_t line = file.find('\n');
+  if (line == file.npos) return false;
+  auto head = parse_json(file.substr(0, line));
+  if (!head || !head->is_object()) return false;
+  const json::value* flags = find(*head, "flags");
+  const json::value* key = find(*head, "key");
+  file.remove_prefix(line + 1);
   if (!flags || !flags->is_int64() || !std::in_range<uint32_t>(flags->get_int64())) return false;
+  if (!key || !key->is_int64() || !std::in_range<uint32_t>(key->get_int64()) || size_t(key->get_int64()) > file.size())
+    return false;
   out.flags = uint32_t(flags->get_int64());
-  if (head->is_object())
+  out.key = file.substr(0, size_t(key->get_int64()));
+  file.remove_prefix(out.key.size());
+  if (find(*head, "listener"))
     out.listener =
         oci::SeccompListener{std::string(get_string(*head, "listener")), std::string(get_string(*head, "metadata"))};
   return true;
+}
+
+bool is_name(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("0123456789abcdef-") == name.npos;
 }
 
 }  // namespace
 
 Result<SeccompPtr> SeccompCache::get(const json::value& profile, uint64_t capabilities) {
   capabilities = relevant(profile, capabilities);
-  std::string hash = TRY(hash_of(profile, capabilities));
-  if (auto found = find(hash)) return found;
+  const std::string key = key_of(profile, capabilities);
+  if (Place place = look_up(key); place.found) return place.found;
   auto made = std::make_shared<SeccompProgram>();
   *made = TRY(compile_seccomp(profile, capabilities));
-  made->hash = hash;
+  made->key = key;
+  TRY(sys::make_directories(directory_, 0700));
+  // One writer: what stands under a name that somebody remembers is never another program.
+  Fd directory = TRY(sys::open_directory(directory_));
+  TRY(sys::lock(directory, sys::Lock::exclusive));
+  Place place = look_up(key);
+  if (place.found) return place.found;
+  made->name = place.name;
   std::string bytes(made->instructions.size() * sizeof(uint64_t), '\0');
   std::memcpy(bytes.data(), made->instructions.data(), bytes.size());
-  std::string file = write_head(*made) + bytes;
-  TRY(sys::make_directories(directory_, 0700));
-  TRY(sys::replace_file(directory_ + "/" + hash, file, 0600));
+  TRY(sys::replace_file_at(directory, made->name, write_head(*made) + key + bytes, 0600));
   SeccompPtr program = std::move(made);
-  programs_.with([&](auto& programs) { programs[hash] = program; });
+  programs_.with([&](auto& programs) { programs[program->name] = program; });
   return program;
 }
 
-Result<SeccompPtr> SeccompCache::find(const std::string& hash) {
+SeccompCache::Place SeccompCache::look_up(const std::string& key) {
+  const std::string hash = hash_of(key);
+  for (int i = 0;; ++i) {
+    std::string name = hash + "-" + std::to_string(i);
+    auto there = find(name);
+    if (!there) return {std::move(name), nullptr};
+    if ((*there)->key == key) return {std::move(name), *there};
+  }
+}
+
+Result<SeccompPtr> SeccompCache::find(const std::string& name) {
   SeccompPtr found = programs_.with([&](auto& programs) {
-    auto at = programs.find(hash);
+    auto at = programs.find(name);
     return at == programs.end() ? nullptr : at->second;
   });
   if (found) return found;
-  return load(hash);
+  return load(name);
 }
 
-Result<SeccompPtr> SeccompCache::load(const std::string& hash) {
-  if (hash.size() != 64 || hash.find_first_not_of("0123456789abcdef") != hash.npos)
-    return Error(Code::not_found, "no such seccomp program");
-  std::string file = TRY(sys::read_file(directory_ + "/" + hash));
-  size_t line = file.find('\n');
-  size_t size = line == file.npos ? 0 : file.size() - line - 1;
+Result<SeccompPtr> SeccompCache::load(const std::string& name) {
+  if (!is_name(name)) return Error(Code::not_found, "no such seccomp program");
+  const std::string file = TRY(sys::read_file(directory_ + "/" + name));
+  std::string_view rest = file;
   auto program = std::make_shared<SeccompProgram>();
   // A power cut may have left it short: then it is made again.
-  if (size == 0 || size % sizeof(uint64_t) != 0 || size / sizeof(uint64_t) > kSeccompInstructionsMax ||
-      !read_head(std::string_view(file).substr(0, line), *program))
+  if (!read_head(rest, *program) || rest.empty() || rest.size() % sizeof(uint64_t) != 0 ||
+      rest.size() / sizeof(uint64_t) > kSeccompInstructionsMax)
     return Error(Code::not_found, "seccomp program on the disk is damaged");
-  program->hash = hash;
-  program->instructions.resize(size / sizeof(uint64_t));
-  std::memcpy(program->instructions.data(), file.data() + line + 1, size);
+  program->name = name;
+  program->instructions.resize(rest.size() / sizeof(uint64_t));
+  std::memcpy(program->instructions.data(), rest.data(), rest.size());
   SeccompPtr out = std::move(program);
-  programs_.with([&](auto& programs) { programs[hash] = out; });
+  programs_.with([&](auto& programs) { programs[name] = out; });
   return out;
 }
 

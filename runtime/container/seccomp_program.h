@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seccomp profiles as programs: compiled once by libseccomp, then kept in memory and on the disk under the hash of what
-// they were made from. Compiling the default profile takes 16 ms, more than everything else in a container's start
+// Seccomp profiles as programs: compiled once by libseccomp, then kept in memory and on the disk, with what they were
+// made from. Compiling the default profile takes 16 ms, more than everything else in a container's start
 // together.
-//   profile (the specification's object) + capabilities ─▶ hash ─▶ memory ─▶ disk ─▶ libseccomp
+//   profile (the specification's object) + capabilities ─▶ key ─▶ memory ─▶ disk ─▶ libseccomp
 // Source: runtime-spec config-linux.md "Seccomp"; seccomp(2); libseccomp's binary tree optimisation.
 #pragma once
 
@@ -23,7 +23,8 @@ namespace coracle::runtime {
 constexpr size_t kSeccompInstructionsMax = 4096;  // BPF_MAXINSNS
 
 struct SeccompProgram {
-  std::string hash;                              // finds it again
+  std::string name;                              // finds it again
+  std::string key;                               // all that it was made from
   uint32_t flags = 0;                            // SECCOMP_FILTER_FLAG_*; NEW_LISTENER where there is a listener
   std::vector<uint64_t> instructions;            // sock_filter
   std::optional<oci::SeccompListener> listener;  // gets the descriptor that loading the program returns
@@ -35,11 +36,16 @@ class SeccompCache {
   explicit SeccompCache(std::string directory) : directory_(std::move(directory)) {}
   // `capabilities`: bits of the bounding set, for the profile's "capabilities" member. Errors: invalid, with the field.
   Result<SeccompPtr> get(const json::value& profile, uint64_t capabilities);
-  // A program that get() made, by its hash, also before a restart. Errors: not_found.
-  Result<SeccompPtr> find(const std::string& hash);
+  // A program that get() made, by its name, also before a restart. Errors: not_found.
+  Result<SeccompPtr> find(const std::string& name);
 
  private:
-  Result<SeccompPtr> load(const std::string& hash);
+  struct Place {  // where the program of a key is, or may be put
+    std::string name;
+    SeccompPtr found;
+  };
+  Place look_up(const std::string& key);
+  Result<SeccompPtr> load(const std::string& name);
   std::string directory_;
   Guarded<std::map<std::string, SeccompPtr>> programs_;
 };

@@ -29,6 +29,8 @@ void wait_for_go(Child& child) noexcept {
 
 void enter_namespaces(Child& child) noexcept {
   const Plan& plan = child.header();
+  if (child.launch->time_namespace >= 0)
+    must(child, Stage::join, k_setns(child.launch->time_namespace, CLONE_NEWTIME), int(plan.joins.count));
   const JoinStep* joins = child.items<JoinStep>(plan.joins);
   for (uint32_t i = 0; i < plan.joins.count; ++i) {
     int fd = request_fd(child, joins[i].fd, Stage::join, int(i));
@@ -59,6 +61,13 @@ void write_sysctls(const Child& child) noexcept {
     k_close(fd);
     k_close(dir);
   }
+}
+
+// What our launcher blocks or ignores is its own affair.
+void hear_signals() noexcept {
+  const SignalAction standard{};
+  for (int signal = 1; signal <= kSignals; ++signal) (void)k_sigaction(signal, &standard);  // SIGKILL and SIGSTOP refuse
+  k_sigprocmask_set(0);
 }
 
 [[noreturn]] void end_by_signal(int signal) { k_exit(128 + signal); }
@@ -154,7 +163,7 @@ void tell(const Child& child, Note note, int fd, Stage stage) noexcept {
 
 void run_child(const Launch& launch) noexcept {
   Child child{&launch, nullptr, launch.report, 0, -1, -1, -1};
-  k_sigprocmask_set(0);
+  hear_signals();
   map_plan(child);
   if (child.has(kPlanWait)) wait_for_go(child);
   must(child, Stage::session, k_setsid());

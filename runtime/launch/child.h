@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child between clone3 and exec: a clone of its launcher (coracle-pause for a pod, coracle-oci for itself) that walks
-// the launch plan, or dies saying which step did not work. It never returns, allocates nothing, and touches no state of
+// The child between clone3 and exec: a clone of coracle-pause for a pod, a program of its own for coracle-oci (launcher.h).
+// It walks the launch plan, or dies saying which step did not work. It never returns, allocates nothing, and touches no state of
 // its launcher's beside what Launch names. The launcher has one thread.
 //
 //   [wait for Go] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks ─▶ [gate: hooks of the launcher]
@@ -19,6 +19,7 @@ struct Launch {
   int stdio[3];  // -1: with a terminal
   int target;    // exec: pidfd of the container's first process; -1
   int start;     // held: a listening socket; who connects lets us go and hears what exec says. -1: the launcher does
+  int time_namespace = -1;  // to be entered first
 };
 
 [[noreturn]] void run_child(const Launch& launch) noexcept;

@@ -72,7 +72,7 @@ void handle(const epoll_event& event) {
 }  // namespace
 }  // namespace coracle::pause
 
-extern "C" [[noreturn]] void coracle_pause_main() {
+extern "C" [[noreturn]] void coracle_main(const long*) {
   using namespace coracle::pause;
   using namespace coracle::launch;
   prepare();

@@ -33,14 +33,32 @@ int milliseconds(std::optional<std::chrono::milliseconds> timeout) {
 
 }  // namespace
 
-Result<Fd> make_memfd(const std::string& name, std::string_view content, bool seal) {
-  Fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+namespace {
+
+// Older kernels do not know the flag, and do not ask for it.
+constexpr unsigned kMfdExec = 0x10;
+
+Result<Fd> fill_memfd(Fd fd, std::string_view content, bool seal) {
   if (!fd) return Error::from_errno("memfd_create");
   TRY(write_all(fd, content).wrap("memfd"));
   if (::lseek(fd.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind memfd");
   constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   if (seal && ::fcntl(fd.get(), F_ADD_SEALS, kSeals) < 0) return Error::from_errno("seal memfd");
   return fd;
+}
+
+}  // namespace
+
+Result<Fd> make_memfd(const std::string& name, std::string_view content, bool seal) {
+  return fill_memfd(Fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING)), content, seal);
+}
+
+Result<Fd> make_program(const std::string& name, std::string_view content) {
+  Fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdExec));
+  if (!fd && errno == EINVAL) fd = Fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd && errno == EACCES)
+    return Error(Code::forbidden, "vm.memfd_noexec is 2: nothing may be executed from memory, and containers are started from it");
+  return fill_memfd(std::move(fd), content, true);
 }
 
 Result<Pipe> make_pipe(bool nonblocking) {

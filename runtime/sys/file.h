@@ -114,6 +114,8 @@ Result<void> lock(const Fd& fd, Lock kind);
 
 Result<Fd> make_memfd(const std::string& name, std::string_view content,
                       bool seal);  // at its start; sealed: nobody can change it
+// A sealed one to be executed. Errors: forbidden where the machine executes nothing from memory (vm.memfd_noexec).
+Result<Fd> make_program(const std::string& name, std::string_view content);
 struct Pipe {
   Fd read, write;
 };

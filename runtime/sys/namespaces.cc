@@ -192,13 +192,13 @@ bool may_set_groups() {
   return !text || trim(*text) != "deny";
 }
 
-Result<void> leave_time_namespace(const std::vector<ClockOffset>& offsets) {
+Result<Fd> make_time_namespace(const std::vector<ClockOffset>& offsets) {
   if (::unshare(CLONE_NEWTIME) < 0) return Error::from_errno("unshare time namespace");
   Fd file = TRY(open("/proc/self/timens_offsets", O_WRONLY));
   for (const ClockOffset& offset : offsets)
     TRY(write_all(file, offset.clock + " " + std::to_string(offset.seconds) + " " + std::to_string(offset.nanoseconds) + "\n")
             .wrap("timens_offsets"));
-  return {};
+  return open("/proc/self/ns/time_for_children", O_RDONLY);
 }
 
 Result<void> join_namespace(const Fd& ns, uint64_t flag) {

@@ -36,13 +36,13 @@ Result<void> enter_user_namespace(const std::vector<IdRange>& uids, const std::v
 bool in_initial_user_namespace();  // as /proc/self/uid_map has it
 bool may_set_groups();             // /proc/self/setgroups
 
-// A new time namespace for the children of this process, which has one thread.
+// A new time namespace, for children to enter. This process has one thread, and its children by fork are born there.
 struct ClockOffset {
   std::string clock;  // "monotonic", "boottime"
   int64_t seconds = 0;
   uint32_t nanoseconds = 0;
 };
-Result<void> leave_time_namespace(const std::vector<ClockOffset>& offsets);
+Result<Fd> make_time_namespace(const std::vector<ClockOffset>& offsets);
 // setns for this process (pid: for its children). Errors: what the kernel said.
 Result<void> join_namespace(const Fd& ns, uint64_t flag);
 

@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
-#include <linux/mount.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -15,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +24,6 @@
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/mount.h"
 #include "runtime/sys/spawn_child.h"
 
 namespace coracle::sys {
@@ -55,12 +52,15 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
       ::mmap(nullptr, kSpawnStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return Error::from_errno("stack for spawn");
   Scope unmap([&] { ::munmap(stack, kSpawnStackBytes); });
-  Fd null = TRY(open("/dev/null", O_RDWR));
-  const char* argv[] = {spec.name.c_str(), nullptr};
+  Fd null;
+  if (!spec.beside) null = TRY(open("/dev/null", O_RDWR));
+  const std::string beside = spec.beside ? std::to_string(spec.beside->get()) : "";
+  const char* argv[] = {spec.name.c_str(), spec.beside ? beside.c_str() : nullptr, nullptr};
   SpawnChild child{};
   child.program = spec.program->get();
   child.null = null.get();
   child.fd3 = spec.fd3 ? spec.fd3->get() : -1;
+  child.beside = spec.beside ? spec.beside->get() : -1;
   child.argv = argv;
   const char* const nothing[] = {nullptr};
   child.environment = spec.environment ? spec.environment : nothing;
@@ -90,26 +90,6 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
     return Error::from_errno(child.err, std::string(child.step) + " " + spec.name);
   }
   return out;
-}
-
-Result<Spawned> clone_process(const CloneSpec& spec) {
-  int pidfd = -1;
-  clone_args arguments{};
-  arguments.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spec.namespaces;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
-  arguments.exit_signal = SIGCHLD;
-  if (spec.cgroup) {
-    arguments.flags |= CLONE_INTO_CGROUP;
-    arguments.cgroup = uint64_t(spec.cgroup->get());
-  }
-  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
-  if (pid == 0) {
-    for (int signal = 1; signal < NSIG; ++signal) (void)::signal(signal, SIG_DFL);  // ignored ones stay so otherwise
-    spec.child(spec.argument);
-    ::_exit(127);
-  }
-  if (pid < 0) return Error::from_errno("clone3");
-  return Spawned{int(pid), Fd(pidfd)};
 }
 
 Result<Fd> open_pidfd(int pid) {
@@ -297,26 +277,6 @@ std::optional<uint64_t> namespace_flag(const std::string& oci_name) {
   auto found = flags.find(oci_name);
   if (found == flags.end()) return std::nullopt;
   return found->second;
-}
-
-// A read-only mount of the file costs nothing; who may not mount makes a copy in memory, and seals it.
-void become_unwritable(char** argv) {
-  constexpr const char* kSelf = "/proc/self/exe";
-  struct statvfs about;
-  char link[64] = {};
-  bool is_copy = ::readlink(kSelf, link, sizeof link - 1) > 0 && std::string_view(link).starts_with("/memfd:");
-  if (is_copy || ::statvfs(kSelf, &about) != 0 || about.f_flag & ST_RDONLY) {
-    ::prctl(PR_SET_NAME, "coracle-oci");  // not the descriptor's number
-    return;
-  }
-  auto copy = clone_mount(kSelf, false);
-  if (!copy || !change_mount(*copy, {.set = MOUNT_ATTR_RDONLY})) {
-    auto program = read_file(kSelf, size_t(1) << 30);
-    if (!program) return;
-    copy = make_memfd("coracle-oci", *program, true);
-    if (!copy) return;
-  }
-  ::syscall(SYS_execveat, copy->get(), "", argv, environ, AT_EMPTY_PATH);
 }
 
 }  // namespace coracle::sys

@@ -22,24 +22,17 @@ struct SpawnSpec {
   const Fd* cgroup = nullptr;   // born in it; null = ours
   uint64_t namespaces = 0;      // CLONE_NEW*
   const Fd* fd3 = nullptr;      // becomes descriptor 3; 0, 1 and 2 are /dev/null, nothing else is open
+  // Instead: it has what we have, in our session and directory, and this descriptor, whose number is its argument.
+  const Fd* beside = nullptr;
   const char* const* environment = nullptr;  // null = empty
 };
 struct Spawned {
   int pid = 0;
   Fd pidfd;
 };
-// Starts a program in a session of its own, with no signal handled, ignored or blocked. The calling thread sleeps until
+// Starts a program in a session of its own, with no signal handled or blocked. The calling thread sleeps until
 // exec has happened; the address space is shared until then and not copied. Errors: with the step that failed.
 Result<Spawned> spawn(const SpawnSpec& spec);
-
-// A copy of this process, which has one thread, that runs `child` and never comes back; no signal handled or ignored.
-struct CloneSpec {
-  uint64_t namespaces = 0;      // CLONE_NEW*
-  const Fd* cgroup = nullptr;   // born in it; null = ours
-  void (*child)(void* argument) noexcept = nullptr;
-  void* argument = nullptr;
-};
-Result<Spawned> clone_process(const CloneSpec& spec);
 
 Result<Fd> open_pidfd(int pid);
 // The process's pid as this process sees it. Errors: not_found when it has ended.
@@ -81,10 +74,5 @@ std::string boot_id();        // changes with every boot
 // Numbers of system calls, namespaces and signals by name.
 std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"
 std::optional<uint64_t> namespace_flag(const std::string& oci_name);  // "network" → CLONE_NEWNET
-
-// Goes on as a copy of our own program that nobody can write to: main begins once more, so nothing is to be opened before.
-// Returns where we are one already, or cannot be. For those who make processes in containers: a container can get hold of the program that it was made by, through /proc/PID/exe, and
-// overwrite it once it rests. Source: CVE-2019-5736.
-void become_unwritable(char** argv);
 
 }  // namespace coracle::sys

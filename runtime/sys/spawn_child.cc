@@ -20,11 +20,8 @@ constexpr int kReserve = 10;  // descriptors are moved above this first, so that
   ::_exit(127);
 }
 
-}  // namespace
-
-void run_spawned(SpawnChild* child) noexcept {
-  sigset_t none;
-  ::sigemptyset(&none);
+// A session, streams and descriptors of its own. Returns where the program is.
+int stand_alone(SpawnChild* child) noexcept {
   if (::setsid() < 0) give_up(child, "start session of");
   const int null = ::fcntl(child->null, F_DUPFD_CLOEXEC, kReserve);
   const int program = ::fcntl(child->program, F_DUPFD_CLOEXEC, kReserve);
@@ -36,6 +33,16 @@ void run_spawned(SpawnChild* child) noexcept {
   if (::syscall(SYS_close_range, fd3 >= 0 ? 4 : 3, ~0u, 1u << 2 /* CLOSE_RANGE_CLOEXEC */) < 0)
     give_up(child, "close descriptors of");
   if (::chdir("/") < 0) give_up(child, "change directory of");
+  return program;
+}
+
+}  // namespace
+
+void run_spawned(SpawnChild* child) noexcept {
+  sigset_t none;
+  ::sigemptyset(&none);
+  const int program = child->beside < 0 ? stand_alone(child) : child->program;
+  if (child->beside >= 0 && ::fcntl(child->beside, F_SETFD, 0) < 0) give_up(child, "pass descriptor to");
   if (::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, 8) < 0) give_up(child, "unblock signals of");
   ::syscall(SYS_execveat, program, "", child->argv, child->environment, AT_EMPTY_PATH);
   give_up(child, "execute");

@@ -11,6 +11,7 @@ namespace coracle::sys {
 
 struct SpawnChild {
   int program, null, fd3;
+  int beside;  // what is given to it beside all that we have; -1: it gets nothing but null and fd3
   const char* const* argv;
   const char* const* environment;
   const char* step;  // set by the child when something fails, with

@@ -482,22 +482,45 @@ TEST(Seccomp, cache_finds_what_it_made) {
     auto made = cache.get(*profile, 0);
     ASSERT_OK(made);
     EXPECT_EQ(*made, *cache.get(*profile, 5));  // the very same
-    auto found = SeccompCache(directory).find((*made)->hash);
+    auto found = SeccompCache(directory).find((*made)->name);
     ASSERT_OK(found);
     EXPECT_EQ((*found)->flags, (*made)->flags);
     EXPECT_EQ((*found)->instructions, (*made)->instructions);
     EXPECT_EQ((*found)->listener, (*made)->listener);
     // Cut short, it is nobody's.
-    std::string path = std::string(directory) + "/" + (*made)->hash;
-    for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678", "-1\n12345678", "2\n1234567"}) {
+    std::string path = std::string(directory) + "/" + (*made)->name;
+    for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678", R"({"flags":-1,"key":0})" "\n12345678",
+                               R"({"flags":2})" "\n12345678", R"({"flags":2,"key":9})" "\n12345678",
+                               R"({"flags":2,"key":0})" "\n1234567"}) {
       std::ofstream(path, std::ios::trunc) << damage;
-      EXPECT_CODE(SeccompCache(directory).find((*made)->hash), Code::not_found);
+      EXPECT_CODE(SeccompCache(directory).find((*made)->name), Code::not_found);
     }
-    std::ofstream(path, std::ios::trunc) << "2\n12345678";
-    EXPECT_TRUE(SeccompCache(directory).find((*made)->hash).ok());
-    EXPECT_CODE(SeccompCache(directory).find("../" + (*made)->hash), Code::not_found);
+    std::ofstream(path, std::ios::trunc) << R"({"flags":2,"key":3})" "\nkey12345678";
+    EXPECT_TRUE(SeccompCache(directory).find((*made)->name).ok());
+    EXPECT_CODE(SeccompCache(directory).find("../" + (*made)->name), Code::not_found);
     EXPECT_EQ(::unlink(path.c_str()), 0);
   }
+  EXPECT_EQ(::rmdir(directory), 0);
+}
+
+// Whoever writes profiles can make two whose hashes are the same: neither gets the other's program.
+TEST(Seccomp, cache_tells_apart_what_shares_a_name) {
+  char directory[] = "/tmp/coracle-seccomp-test-XXXXXX";
+  ASSERT_TRUE(::mkdtemp(directory));
+  auto path = [&](const std::string& name) { return std::string(directory) + "/" + name; };
+  json::value one = *parse_json(R"({"defaultAction":"SCMP_ACT_ERRNO"})");
+  json::value other = *parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW"})");
+  SeccompPtr first = *SeccompCache(directory).get(one, 0);
+  SeccompPtr second = *SeccompCache(directory).get(other, 0);
+  ASSERT_NE(first->name, second->name);
+  ASSERT_EQ(::rename(path(first->name).c_str(), path(second->name).c_str()), 0);
+  auto again = SeccompCache(directory).get(other, 0);
+  ASSERT_OK(again);
+  EXPECT_NE((*again)->name, second->name);
+  EXPECT_EQ((*again)->instructions, second->instructions);
+  EXPECT_EQ((*SeccompCache(directory).find(second->name))->instructions, first->instructions);
+  EXPECT_EQ((*SeccompCache(directory).get(other, 0))->name, (*again)->name);  // found, from now on
+  for (const std::string& name : {second->name, (*again)->name}) EXPECT_EQ(::unlink(path(name).c_str()), 0);
   EXPECT_EQ(::rmdir(directory), 0);
 }
 

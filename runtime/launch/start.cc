@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where coracle-pause begins without a C library: the entry point, and the four functions that a compiler may call for
-// plain assignments.
+// Where a program without a C library begins (coracle-pause, launcher): the entry point, and the four functions that a
+// compiler may call for plain assignments. `stack`: how many arguments, and where they stand.
 #include <stddef.h>
 
 extern "C" {
@@ -33,15 +33,16 @@ int memcmp(const void* a, const void* b, size_t size) {
   return 0;
 }
 
-[[noreturn]] void coracle_pause_main();
+[[noreturn]] void coracle_main(const long* stack);
 
 #if defined(__x86_64__)
 asm(".globl _start\n"
     ".type _start, @function\n"
     "_start:\n"
     "  xor %ebp, %ebp\n"
+    "  mov %rsp, %rdi\n"
     "  and $-16, %rsp\n"
-    "  call coracle_pause_main\n"
+    "  call coracle_main\n"
     "  hlt\n");
 #elif defined(__aarch64__)
 asm(".globl _start\n"
@@ -49,6 +50,7 @@ asm(".globl _start\n"
     "_start:\n"
     "  mov x29, #0\n"
     "  mov x30, #0\n"
-    "  b coracle_pause_main\n");
+    "  mov x0, sp\n"
+    "  b coracle_main\n");
 #endif
 }
