@@ -83,6 +83,9 @@ struct SandboxSpec {
   std::string metadata;  // the caller's own, returned as it is
   std::string hostname;
   bool host_network = false, host_ipc = false, host_pid = false, share_process_namespace = false;
+  // Of a user namespace of its own, to which its network, ipc and names then belong. Empty: the host's. The container's
+  // root has to be among them, and nothing else of the pod's may be the host's.
+  std::vector<oci::IdMapping> uid_mappings, gid_mappings;
   std::map<std::string, std::string> sysctl;
   oci::Resources resources;  // of the whole pod
   std::string cgroup_class;  // "guaranteed", "burstable", "besteffort": the cgroup the pod's stands in

@@ -186,6 +186,20 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
   return out;
 }
 
+namespace {
+
+// The harmless ones, that every container has.
+bool is_everybody_s(const oci::Device& device) {
+  const auto& defaults = oci::default_devices();
+  return std::any_of(defaults.begin(), defaults.end(), [&](const oci::Device& each) {
+    return each.type == device.type && each.major == device.major && each.minor == device.minor;
+  });
+}
+
+}  // namespace
+
+// A container whose root is not the host's is not the owner of the host's disks either: a device that was asked for keeps
+// its owner, as if the host's own node were bound, which is what others do, who cannot make one in a user namespace.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids) {
   std::vector<oci::Device> out = spec.linux_.devices;
   auto is_given = [&](const std::string& path) {
@@ -200,6 +214,7 @@ std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids) 
   for (const oci::Device& device : oci::default_devices())
     if (!is_given(device.path)) out.push_back(device);
   for (oci::Device& device : out) {
+    if (!ids.uids.empty() && !is_everybody_s(device)) continue;
     device.uid = ids.uid(device.uid.value_or(0));
     device.gid = ids.gid(device.gid.value_or(0));
   }

@@ -77,7 +77,8 @@ struct MountDraft {
 };
 Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox, const IdMaps& ids);
 
-// Every container's devices, then those of the spec; owners as the host has them.
+// Every container's devices, then those of the spec; owners as the host has them. In a user namespace those of the spec stay
+// whose they are for the host: its root is not the owner of the host's disks.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids);
 std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec);
 // {target, path}

@@ -75,8 +75,19 @@ bool is_directory(const Fd& fd) {
   return about && S_ISDIR(about->st_mode);
 }
 
+// The container's own maps, which most mounts take, are those of the user namespace that is there.
+Result<void> map_ids(const Fd& mount, const MountDraft& draft, const UserNamespace* user) {
+  sys::OwnedNamespaces made;
+  const bool is_own = user && draft.uid_mappings == user->ids.uids && draft.gid_mappings == user->ids.gids;
+  if (!is_own) made = TRY(sys::make_user_namespace(id_ranges(draft.uid_mappings), id_ranges(draft.gid_mappings), 0));
+  auto mapped = sys::change_mount(
+      mount, {.id_map = is_own ? &user->owned.user : &made.user, .recursive = draft.options.is_recursively_idmapped});
+  if (!mapped && mapped.error().err() == EINVAL) return mapped.take_error().wrap("idmap: its file system cannot be id-mapped");
+  return std::move(mapped).wrap("idmap");
+}
+
 // A copy of the host's mount at the source, shaped, in nobody's tree.
-Result<Fd> make_bind(const MountDraft& draft) {
+Result<Fd> make_bind(const MountDraft& draft, const UserNamespace* user) {
   Fd opened;
   if (!draft.source_fd) opened = TRY(sys::open(draft.source, O_PATH));
   const Fd& source = draft.source_fd ? *draft.source_fd : opened;
@@ -88,10 +99,7 @@ Result<Fd> make_bind(const MountDraft& draft) {
   uint64_t propagation = draft.options.propagation ? draft.options.propagation : uint64_t((1 << 18) | kRec);
   if (propagation & kUnbindable) propagation = (1 << 18) | (propagation & kRec);  // the child's last touch: none could bind it then
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
-  if (draft.options.is_idmapped) {
-    auto maps = TRY(sys::make_user_namespace(id_ranges(draft.uid_mappings), id_ranges(draft.gid_mappings), 0));
-    TRY(sys::change_mount(mount, {.id_map = &maps.user, .recursive = draft.options.is_recursively_idmapped}).wrap("idmap"));
-  }
+  if (draft.options.is_idmapped) TRY(map_ids(mount, draft, user));
   if (draft.options.set || draft.options.clear)
     TRY(sys::change_mount(mount, {.set = draft.options.set, .clear = draft.options.clear}));
   if (draft.options.set_recursive || draft.options.clear_recursive)
@@ -100,14 +108,15 @@ Result<Fd> make_bind(const MountDraft& draft) {
   return mount;
 }
 
-Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, Prepared& out) {
+Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, const UserNamespace* user, Prepared& out) {
   launch::MountStep step{};
   step.kind = draft.kind;
   step.flags = draft.flags;
   step.destination = writer.text(draft.destination);
   step.fd = -1;
   if (draft.kind == launch::MountKind::attach) {
-    Fd mount = TRY(make_bind(draft).wrap("mount " + draft.destination));
+    const std::string name = draft.source_fd && !draft.source.empty() ? " (" + draft.source + ")" : "";
+    Fd mount = TRY(make_bind(draft, user).wrap("mount " + draft.destination + name));
     if (!is_directory(mount)) step.flags |= launch::kMountOnFile;
     step.fd = int32_t(launch::kFdMore + out.fds.size());
     out.fds.push_back(std::move(mount));
@@ -131,7 +140,7 @@ Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, launch:
   std::vector<launch::MountStep> steps;
   auto drafts = TRY(plan_mounts(*input.spec, input.sandbox, input.user ? input.user->ids : IdMaps{}));
   for (const MountDraft& draft : drafts) {
-    launch::MountStep step = TRY(write_mount(writer, draft, out));
+    launch::MountStep step = TRY(write_mount(writer, draft, input.user, out));
     steps.push_back(step);
     out.mounts.push_back(draft.destination);
   }

@@ -2,6 +2,8 @@
 // See records.h.
 #include "runtime/container/records.h"
 
+#include <utility>
+
 #include "runtime/base/json.h"
 #include "runtime/oci/parse.h"
 #include "runtime/sys/file.h"
@@ -15,6 +17,28 @@ constexpr std::string_view kContainerPrefix = "c-", kSuffix = ".json";
 std::string text(const json::value& in, std::string_view name) { return std::string(get_string(in, name)); }
 
 std::string container_file(const std::string& id) { return std::string(kContainerPrefix) + id + std::string(kSuffix); }
+
+json::array write_mappings(const std::vector<oci::IdMapping>& mappings) {
+  json::array out;
+  for (const oci::IdMapping& map : mappings)
+    out.push_back(json::object{{"containerID", map.container_id}, {"hostID", map.host_id}, {"size", map.size}});
+  return out;
+}
+
+// Strict: what is executed in a pod that has a user namespace of its own must not end up in the host's.
+Result<std::vector<oci::IdMapping>> parse_mappings(const json::value& in, std::string_view name) {
+  std::vector<oci::IdMapping> out;
+  const json::value* list = find(in, name);
+  if (!list) return out;
+  for (const json::value& item : get_array(in, name)) {
+    const int64_t inside = get_int(item, "containerID", -1), outside = get_int(item, "hostID", -1), size = get_int(item, "size");
+    if (!std::in_range<uint32_t>(inside) || !std::in_range<uint32_t>(outside) || size < 1 || !std::in_range<uint32_t>(size))
+      return Error(Code::invalid, "sandbox record is damaged: " + std::string(name));
+    out.push_back({uint32_t(inside), uint32_t(outside), uint32_t(size)});
+  }
+  if (out.empty()) return Error(Code::invalid, "sandbox record is damaged: " + std::string(name));
+  return out;
+}
 
 Result<ContainerRecord> parse_container(const std::string& content) {
   json::value in = TRY(parse_json(content));
@@ -59,6 +83,8 @@ Result<void> Records::write(const SandboxRecord& record) const {
                    {"hostIPC", record.host_ipc},
                    {"hostPID", record.host_pid},
                    {"shareProcessNamespace", record.shared_pid}};
+  if (!record.uid_mappings.empty()) out["uidMappings"] = write_mappings(record.uid_mappings);
+  if (!record.gid_mappings.empty()) out["gidMappings"] = write_mappings(record.gid_mappings);
   return sys::replace_file_at(dir, kSandboxFile, to_text(out), 0600, sys::Durability::volatile_);
 }
 
@@ -75,6 +101,9 @@ Result<SandboxRecord> Records::read(const std::string& id) const {
   out.host_ipc = get_bool(in, "hostIPC");
   out.host_pid = get_bool(in, "hostPID");
   out.shared_pid = get_bool(in, "shareProcessNamespace");
+  out.uid_mappings = TRY(parse_mappings(in, "uidMappings"));
+  out.gid_mappings = TRY(parse_mappings(in, "gidMappings"));
+  if (out.uid_mappings.empty() != out.gid_mappings.empty()) return Error(Code::invalid, "sandbox record is damaged: uidMappings");
   if (out.id != id || out.cgroup.empty()) return Error(Code::invalid, "sandbox record is damaged");
   return out;
 }

@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/container/explain.h"
 #include "runtime/cgroup/control.h"
+#include "runtime/oci/checks.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -54,12 +55,33 @@ Result<std::string> sysctl_list(const SandboxSpec& spec) {
   return out;
 }
 
+// Those that belong to the pod's user namespace, where it has one.
+constexpr uint64_t kOwnedNamespaces = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+
 uint64_t namespaces_of(const SandboxSpec& spec) {
   uint64_t out = CLONE_NEWNS;
   if (!spec.host_network) out |= CLONE_NEWNET | CLONE_NEWUTS;  // a pod on the host's network bears the host's name
   if (!spec.host_ipc) out |= CLONE_NEWIPC;
+  if (!spec.uid_mappings.empty()) out &= ~kOwnedNamespaces;  // pause joins them
   if (!spec.host_pid) out |= CLONE_NEWPID;  // pause is its first process: when it goes, everything goes
   return out;
+}
+
+Result<void> check_user_namespace(const SandboxSpec& spec) {
+  if (spec.uid_mappings.empty() != spec.gid_mappings.empty())
+    return Error(Code::invalid, "a user namespace needs uidMappings and gidMappings");
+  if (spec.uid_mappings.empty()) return {};
+  // What of the pod's is the host's would belong to nobody in it, and its root has power over none of that.
+  if (spec.host_network || spec.host_ipc || spec.host_pid)
+    return Error(Code::invalid, "a pod with a user namespace of its own cannot have the host's network, ipc or processes");
+  oci::Spec mapped;
+  mapped.linux_.uid_mappings = spec.uid_mappings;
+  mapped.linux_.gid_mappings = spec.gid_mappings;
+  TRY(oci::check_mappings(mapped));
+  for (const auto* list : {&spec.uid_mappings, &spec.gid_mappings})
+    if (auto root = IdMaps::host_id(*list, 0); !root || *root == 0)
+      return Error(Code::invalid, "the root of a user namespace has to be somebody, and not the host's root");
+  return {};
 }
 
 Result<void> check(const SandboxSpec& spec) {
@@ -71,7 +93,7 @@ Result<void> check(const SandboxSpec& spec) {
     return Error(Code::invalid, "hostname " + coracle::quoted(spec.hostname) + " is too long");
   if (spec.host_pid && spec.share_process_namespace)
     return Error(Code::invalid, "a pod cannot share its own process namespace and have the host's");
-  return {};
+  return check_user_namespace(spec);
 }
 
 }  // namespace
@@ -104,13 +126,18 @@ Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec
   record.host_ipc = spec.host_ipc;
   record.host_pid = spec.host_pid;
   record.shared_pid = spec.share_process_namespace;
+  record.uid_mappings = spec.uid_mappings;
+  record.gid_mappings = spec.gid_mappings;
   Scope undo([&] { (void)out->remove(); });  // what of it there is
   // The record comes first: whatever is made after it can be found again and cleared away.
   TRY(house.records.write(record).wrap("write sandbox record"));
   out->cgroup_ = TRY(house.cgroups.make(record.cgroup, true));
   TRY(house.cgroups.apply(out->cgroup_, spec.resources, false));
+  std::optional<sys::OwnedNamespaces> owned;
+  if (out->has_user_namespace())
+    owned = TRY(sys::make_user_namespace(id_ranges(spec.uid_mappings), id_ranges(spec.gid_mappings), kOwnedNamespaces));
   TRY(out->start_pause(spec));
-  TRY(out->set_up_pause(spec));
+  TRY(out->set_up_pause(spec, owned ? &*owned : nullptr));
   TRY(out->events_.subscribe());
   out->known_.with([](Known& known) { known.is_alive = true; });
   undo.dismiss();
@@ -149,10 +176,13 @@ Result<void> Sandbox::connect() {
   return {};
 }
 
-Result<void> Sandbox::set_up_pause(const SandboxSpec& spec) {
+Result<void> Sandbox::set_up_pause(const SandboxSpec& spec, const sys::OwnedNamespaces* owned) {
   std::string sysctls = TRY(sysctl_list(spec));
   Fd root = TRY(make_pause_root().wrap("pause root"));
-  Fd shm = TRY(sys::new_file_system("tmpfs", {{"mode", "1777", true}, {"size", "64m", true}},
+  const IdMaps ids{spec.uid_mappings, spec.gid_mappings};
+  Fd shm = TRY(sys::new_file_system("tmpfs",
+                                    {{"mode", "1777", true}, {"size", "64m", true},
+                                     {"uid", std::to_string(ids.uid(0)), true}, {"gid", std::to_string(ids.gid(0)), true}},
                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   Fd null = TRY(sys::clone_mount("/dev/null", false));
   TRY(sys::change_mount(null, {.propagation = 1 << 18 /* MS_PRIVATE */}));
@@ -163,7 +193,11 @@ Result<void> Sandbox::set_up_pause(const SandboxSpec& spec) {
   if (spec.host_network) request.flags |= pause::kHostNetwork | pause::kHostUts;
   if (spec.share_process_namespace) request.flags |= pause::kSharedPidNamespace;
   std::memcpy(request.log_name, spec.hostname.data(), spec.hostname.size());
-  const int fds[] = {root.get(), shm.get(), null.get(), proc_sys.get(), list.get()};
+  std::vector<int> fds = {root.get(), shm.get(), null.get(), proc_sys.get(), list.get()};
+  if (owned) {
+    request.flags |= pause::kJoinNamespaces;
+    fds.insert(fds.end(), {owned->network.get(), owned->ipc.get(), owned->uts.get()});
+  }
   Answer answer = TRY(link_.ask(request, fds));
   if (answer.reply.err == 0) return {};
   oci::Spec named;
@@ -326,6 +360,18 @@ SandboxFacts Sandbox::facts() const {
           .has_uts = !record_.host_network,
           .host_pid = record_.host_pid,
           .shared_pid = record_.shared_pid};
+}
+
+// Its network namespace belongs to it, and pause keeps that: nothing else has to be kept, and a daemon that comes later
+// finds it the same way.
+Result<std::optional<UserNamespace>> Sandbox::user_namespace() const {
+  std::optional<UserNamespace> out;
+  if (!has_user_namespace()) return out;
+  Fd network = TRY(network_namespace());
+  out.emplace();
+  out->owned.user = TRY(sys::owner_of_namespace(network).wrap("user namespace of the pod"));
+  out->ids = {record_.uid_mappings, record_.gid_mappings};
+  return out;
 }
 
 bool Sandbox::read_events() {

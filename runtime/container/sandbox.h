@@ -99,13 +99,14 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
   explicit Sandbox(House& house) : house_(house) {}
   Result<void> start_pause(const SandboxSpec& spec);
-  Result<void> set_up_pause(const SandboxSpec& spec);
+  Result<void> set_up_pause(const SandboxSpec& spec, const sys::OwnedNamespaces* owned);
   Result<void> connect();
   bool adopt();
-  Result<void> launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold);
+  Result<void> launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold,
+                      const UserNamespace* user);
   Result<Fd> make_container_cgroup(const ContainerSpec& spec);
   Result<void> filter_devices(const Fd& cgroup, const oci::Spec& spec);
-  Result<Fd> make_root(const ContainerSpec& spec, const ContainerRecord& record);
+  Result<Fd> make_root(const ContainerSpec& spec, const ContainerRecord& record, const UserNamespace* user);
   void clean_container(const ContainerRecord& record);
   void apply(const pause::State& state, Fd pidfd);
   bool was_oom_killed(const std::string& id) const;
@@ -115,6 +116,9 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   std::string container_cgroup(const std::string& id) const { return record_.cgroup + "/c-" + id; }
   std::string socket_name() const { return record_.id + ".sock"; }
   SandboxFacts facts() const;
+  bool has_user_namespace() const { return !record_.uid_mappings.empty(); }
+  // The pod's own, where it has one.
+  Result<std::optional<UserNamespace>> user_namespace() const;
 
   House& house_;
   SandboxRecord record_;

@@ -141,12 +141,15 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec, bool hold) {
   if (!is_alive()) return Error(Code::conflict, "sandbox " + record_.id + " is dead");
   bool is_free = known_.with([&](Known& known) { return known.containers.count(spec.id) == 0; });
   if (!is_free) return Error(Code::conflict, "container id " + spec.id + " is in use");
+  const auto user = TRY(user_namespace());
   SeccompPtr seccomp;
   ContainerRecord record;
   if (spec.spec.linux_.seccomp) {
     uint64_t holds = 0;
     if (spec.spec.process.capabilities) {
-      CapabilitySets sets = TRY(plan_capabilities(*spec.spec.process.capabilities, house_.own));
+      OwnFacts own = house_.own;
+      if (user) own.capabilities = ~uint64_t(0);  // its own root has them all
+      CapabilitySets sets = TRY(plan_capabilities(*spec.spec.process.capabilities, own));
       holds = sets.bounding;
     }
     seccomp = TRY(house_.seccomp->get(*spec.spec.linux_.seccomp, holds));
@@ -162,13 +165,15 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec, bool hold) {
   });
   TRY(house_.records.write(record_.id, record).wrap("write container record"));
   known_.with([&](Known& known) { known.containers[spec.id].record = record; });
-  TRY(launch(spec, record, std::move(seccomp), hold));
+  TRY(launch(spec, record, std::move(seccomp), hold, user ? &*user : nullptr));
   undo.dismiss();
   return {};
 }
 
-Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold) {
+Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold,
+                             const UserNamespace* user) {
   PrepareInput input;
+  input.user = user;
   input.spec = &spec.spec;
   input.sandbox = facts();
   input.own = house_.own;
@@ -176,7 +181,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   input.hold = hold;
   input.keyring = spec.id;
   Fd cgroup = TRY(make_container_cgroup(spec));
-  Fd root = TRY(make_root(spec, record));
+  Fd root = TRY(make_root(spec, record, user));
   Prepared prepared = TRY(prepare_container(input, std::move(root)));
   pause::Request request = PauseLink::request(pause::Kind::launch, spec.id);
   request.flags = prepared.request_flags;
@@ -259,11 +264,16 @@ Result<void> Sandbox::filter_devices(const Fd& cgroup, const oci::Spec& spec) {
   return sys::attach_device_program(cgroup, *loaded);
 }
 
-Result<Fd> Sandbox::make_root(const ContainerSpec& spec, const ContainerRecord& record) {
-  if (record.snapshot.empty()) return open_root(spec.spec.root.path);
+Result<Fd> Sandbox::make_root(const ContainerSpec& spec, const ContainerRecord& record, const UserNamespace* user) {
+  const Fd* id_map = user ? &user->owned.user : nullptr;
+  if (record.snapshot.empty()) {
+    Fd root = TRY(open_root(spec.spec.root.path));
+    if (id_map) TRY(sys::change_mount(root, {.id_map = id_map}).wrap("root: " + spec.spec.root.path + " cannot be id-mapped"));
+    return root;
+  }
   if (!house_.snapshots) return Error(Code::unsupported, "this runtime has no images");
-  TRY(house_.snapshots->create(record.snapshot, spec.image_id));
-  return house_.snapshots->mount(record.snapshot);
+  TRY(house_.snapshots->create(record.snapshot, spec.image_id, id_map));
+  return house_.snapshots->mount(record.snapshot, id_map);
 }
 
 // Takes away what a container that does not run leaves: cgroup, writable layer, record.
@@ -369,7 +379,9 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   std::lock_guard lock(operations_);
   ContainerRecord record;
   oci::Process process = TRY(exec_process(id, spec, record));
+  const auto user = TRY(user_namespace());
   PrepareInput input;
+  input.user = user ? &*user : nullptr;
   oci::Spec plain;
   plain.process = process;
   input.spec = &plain;

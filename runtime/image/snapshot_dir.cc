@@ -34,14 +34,17 @@ Result<std::map<std::string, std::string>> SnapshotDir::load() {
   return out;
 }
 
-Result<void> SnapshotDir::create(const std::string& name, const std::string& image_id, const std::string& root_like) {
+Result<void> SnapshotDir::create(const std::string& name, const std::string& image_id, const std::string& root_like,
+                                 const Fd* id_map) {
   TRY(sys::make_directory_at(dir_, name, 0700).wrap("make snapshot"));
   Scope undo([&] { (void)sys::remove_tree(dir_, name); });  // the error that led here is the one to report
   Fd snapshot = TRY(sys::open_at(dir_, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   TRY(sys::make_directory_at(snapshot, "upper", 0755));
   TRY(sys::make_directory_at(snapshot, "work", 0700));
   Fd upper = TRY(sys::open_at(snapshot, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  Fd like = TRY(sys::open(root_like, O_PATH | O_DIRECTORY));
+  Fd like;
+  if (id_map) like = TRY(sys::clone_id_mapped(root_like, *id_map));
+  else like = TRY(sys::open(root_like, O_PATH | O_DIRECTORY));
   struct stat info = TRY(sys::stat(like));
   TRY(sys::change_owner(upper, info.st_uid, info.st_gid));
   TRY(sys::change_mode(upper, info.st_mode & 07777));
@@ -50,14 +53,14 @@ Result<void> SnapshotDir::create(const std::string& name, const std::string& ima
   return {};
 }
 
-Result<Fd> SnapshotDir::mount(const std::string& name, const std::vector<std::string>& lower) const {
+Result<Fd> SnapshotDir::mount(const std::string& name, const std::vector<std::string>& lower, const Fd* id_map) const {
   std::string base = path_ + "/" + name;
-  return sys::mount_overlay({lower, base + "/upper", base + "/work", trash_path_}).wrap("mount snapshot " + name);
+  return sys::mount_overlay({lower, base + "/upper", base + "/work", trash_path_, id_map}).wrap("mount snapshot " + name);
 }
 
 Result<Fd> SnapshotDir::mount_read_only(const std::vector<std::string>& lower) const {
   if (lower.size() == 1) return sys::mount_read_only(lower[0]);
-  return sys::mount_overlay({lower, "", "", trash_path_}).wrap("mount image");
+  return sys::mount_overlay({lower, "", "", trash_path_, nullptr}).wrap("mount image");
 }
 
 Result<void> SnapshotDir::remove(const std::string& name) {

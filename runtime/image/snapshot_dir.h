@@ -21,10 +21,10 @@ class SnapshotDir {
 
   // Names and the image ids they stand on. Deletes what a crash left half-made.
   Result<std::map<std::string, std::string>> load();
-  // `root_like`: the directory whose owner and mode the new root gets.
-  Result<void> create(const std::string& name, const std::string& image_id, const std::string& root_like);
+  // `root_like`: the directory whose owner and mode the new root gets. `id_map`: see snapshot.h.
+  Result<void> create(const std::string& name, const std::string& image_id, const std::string& root_like, const Fd* id_map);
   // `lower`: layer directories, topmost first.
-  Result<Fd> mount(const std::string& name, const std::vector<std::string>& lower) const;
+  Result<Fd> mount(const std::string& name, const std::vector<std::string>& lower, const Fd* id_map) const;
   Result<Fd> mount_read_only(const std::vector<std::string>& lower) const;
   Result<void> remove(const std::string& name);
 

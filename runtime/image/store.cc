@@ -94,8 +94,8 @@ class DirStore final : public Store {
   struct Held final : Snapshots {  // the other interface of the same store
     DirStore& store;
     explicit Held(DirStore& store) : store(store) {}
-    Result<void> create(const std::string& name, const std::string& image_id) override;
-    Result<Fd> mount(const std::string& name) override;
+    Result<void> create(const std::string& name, const std::string& image_id, const Fd* id_map) override;
+    Result<Fd> mount(const std::string& name, const Fd* id_map) override;
     Result<void> remove(const std::string& name) override;
     Result<std::vector<std::string>> list() override;
     Result<Fd> mount_image(const std::string& image_id) override;
@@ -357,7 +357,7 @@ Result<oci::User> DirStore::resolve_user(const runtime::Image& image, std::strin
 
 // ---- snapshots ----
 
-Result<void> DirStore::Held::create(const std::string& name, const std::string& image_id) {
+Result<void> DirStore::Held::create(const std::string& name, const std::string& image_id, const Fd* id_map) {
   if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + coracle::quoted(name));
   std::vector<std::string> lower;
   bool mine = TRY(store.state_.with([&](State& state) -> Result<bool> {
@@ -367,19 +367,19 @@ Result<void> DirStore::Held::create(const std::string& name, const std::string& 
     return state.snapshots.emplace(name, image_id).second;
   }));
   if (!mine) return Error(Code::already_exists, "the snapshot " + name + " exists");
-  auto made = store.snapshot_dir_.create(name, image_id, lower.front());
+  auto made = store.snapshot_dir_.create(name, image_id, lower.front(), id_map);
   if (!made) store.state_.with([&](State& state) { state.snapshots.erase(name); });
   return made;
 }
 
-Result<Fd> DirStore::Held::mount(const std::string& name) {
+Result<Fd> DirStore::Held::mount(const std::string& name, const Fd* id_map) {
   std::string image = store.state_.with([&](const State& state) {
     auto found = state.snapshots.find(name);
     return found == state.snapshots.end() ? std::string() : found->second;
   });
   if (image.empty()) return Error(Code::not_found, "no snapshot " + name);
   std::vector<std::string> lower = TRY(store.lower_of(image));
-  return store.snapshot_dir_.mount(name, lower);
+  return store.snapshot_dir_.mount(name, lower, id_map);
 }
 
 Result<void> DirStore::Held::remove(const std::string& name) {

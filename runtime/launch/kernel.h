@@ -69,7 +69,7 @@ constexpr int kEtimedout = 110, kEnosys = 38, kErange = 34, kEconnreset = 104, k
 constexpr int kSigkill = 9, kSigterm = 15, kSigchld = 17;
 constexpr unsigned kModeTypeMask = 0170000, kModeDirectory = 0040000, kModeRegular = 0100000, kModeCharacter = 0020000;
 constexpr int kSignals = 64, kSigstop = 19;
-constexpr unsigned kModeLink = 0120000;
+constexpr unsigned kModeLink = 0120000, kModeFifo = 0010000;
 constexpr long kProtRead = 1, kProtWrite = 2, kMapPrivate = 2;
 constexpr int kAfUnix = 1, kAfInet = 2, kSockStream = 1, kSockDatagram = 2, kSockSeqpacket = 5;
 constexpr int kSolSocket = 1, kSoPeercred = 17, kScmRights = 1;
@@ -312,6 +312,7 @@ inline int k_prlimit(unsigned resource, const Limit* limit) {
 inline int k_setgroups(size_t count, const uint32_t* groups) {
   return int(syscall(__NR_setgroups, long(count), word(groups)));
 }
+inline int k_seteuid(unsigned id) { return int(syscall(__NR_setresuid, -1L, long(id), -1L)); }
 inline int k_setresuid(unsigned uid) { return int(syscall(__NR_setresuid, long(uid), long(uid), long(uid))); }
 inline int k_setresgid(unsigned gid) { return int(syscall(__NR_setresgid, long(gid), long(gid), long(gid))); }
 inline int k_capset(__user_cap_header_struct* head, const __user_cap_data_struct* data) {

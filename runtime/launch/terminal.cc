@@ -44,6 +44,19 @@ void open_terminal(Child& child) noexcept {
   if (plan.flags & kPlanConsole) bind_console(child);
 }
 
+namespace {
+
+// A process may open its own output once more, by /dev/stdout say, as programs do that only know log files: then it is
+// asked whose the pipe is. Not of files and devices: those are somebody's already.
+void own_pipe(const Child& child, int fd) noexcept {
+  struct statx about;
+  must(child, Stage::stdio, k_statx(fd, "", kAtEmptyPath, &about), fd);
+  if ((about.stx_mode & kModeTypeMask) != kModeFifo || about.stx_uid == child.header().terminal_uid) return;
+  (void)k_fchown(fd, child.header().terminal_uid, unsigned(-1));  // without it the process still has the descriptor
+}
+
+}  // namespace
+
 void take_streams(const Child& child) noexcept {
   for (int i = 0; i < 3; ++i) {
     int from = child.terminal >= 0 ? child.terminal : child.launch->stdio[i];
@@ -54,6 +67,7 @@ void take_streams(const Child& child) noexcept {
     }
   }
   if (child.terminal >= 0) must(child, Stage::terminal, k_ioctl_value(0, TIOCSCTTY, 0));
+  else for (int i = 0; i < 3; ++i) own_pipe(child, i);
 }
 
 }  // namespace coracle::launch

@@ -18,12 +18,13 @@ namespace coracle::oci {
 
 struct IdMapping {
   uint32_t container_id = 0, host_id = 0, size = 0;
+  bool operator==(const IdMapping&) const = default;
 };
 
 struct Mount {
   std::string destination;           // absolute, inside the container
   std::string type;                  // "bind", "tmpfs", "proc", ...; empty with source_fd
-  std::string source;                // host path, or the file system's source
+  std::string source;                // host path, or the file system's source; with source_fd what messages call it
   std::vector<std::string> options;  // "ro", "rbind", "nosuid", "mode=755", "rslave", ...
   // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
   std::shared_ptr<const Fd> source_fd;

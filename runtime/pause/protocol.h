@@ -10,6 +10,7 @@
 //      daemon                                   pause                                 child (a clone of pause)
 //        │ clone3(NEWNET NEWIPC NEWUTS NEWPID NEWNS, into cgroup) + execveat ─▶│
 //        │── setup  [root, shm, null, /proc/sys, sysctls] ──▶│ own mounts, lo up, hostname
+//        │          [net, ipc, uts]: of the pod's own user namespace, which pause itself never enters
 //        │◀──────────────────────────── reply ───────────────│
 //        │── launch [plan, cgroup, log dir, mounts …] ──────▶│── clone3(NEWNS NEWPID, into cgroup) ─▶│ walks the plan,
 //        │                                                   │◀─ Failure, or end of file ───────────│ execs
@@ -63,6 +64,7 @@ enum RequestFlags : uint32_t {
   kHostNetwork = 1 << 8,  // setup: leave the network and its sysctls alone
   kHostUts = 1 << 9,
   kInheritStdio = 1 << 10,  // launch: the three descriptors after the cgroup are the process's own
+  kJoinNamespaces = 1 << 11,  // setup: live in the namespaces that come with it
 };
 
 struct Request {
@@ -78,6 +80,8 @@ struct Request {
 
 // Where the descriptors of a request for a setup stand; those of launch and exec: LaunchFds.
 enum SetupFds { kSetupRoot, kSetupShm, kSetupNull, kSetupProcSys, kSetupSysctls, kSetupFds };
+// With kJoinNamespaces these follow.
+enum SetupJoins { kSetupNetwork = kSetupFds, kSetupIpc, kSetupUts, kSetupFdsWithJoins };
 
 struct Reply {
   Kind kind;

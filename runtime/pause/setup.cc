@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod's own namespaces, made ready once: pause was cloned into new ones; here it leaves the host's file system
-// behind for an empty one, brings loopback up, takes the pod's name and writes its sysctls.
+// The pod's own namespaces, made ready once: pause was cloned into new ones, or joins those that belong to the pod's user
+// namespace; here it leaves the host's file system behind for an empty one, brings loopback up, takes the pod's name and
+// writes its sysctls.
 //
 //   /       an empty tmpfs of the pod's, small
 //   /r      where a child attaches its container's root, in its own copy of this tree
@@ -44,6 +45,17 @@ int leave_host_files(const int* fds) {
   return rc;
 }
 
+// They belong to a user namespace whose root is nobody here. Pause stays outside: whatever a container's root may do in
+// its user namespace, he has no power over us.
+Failure join_namespaces(const int* fds) {
+  constexpr struct {
+    int place, type;
+  } kJoins[] = {{kSetupNetwork, CLONE_NEWNET}, {kSetupIpc, CLONE_NEWIPC}, {kSetupUts, CLONE_NEWUTS}};
+  for (const auto& join : kJoins)
+    if (int rc = k_setns(fds[join.place], join.type); rc < 0) return failure(Stage::join, rc);
+  return {0, Stage::none, -1};
+}
+
 int bring_loopback_up() {
   int fd = k_socket(kAfInet, kSockDatagram | kSockCloexec);
   if (fd < 0) return fd;
@@ -58,7 +70,25 @@ int bring_loopback_up() {
 
 // The descriptor holds "net/ipv4/ip_forward\0001\0" pairs. What procfs shows beneath sys/net and sys/kernel is that of
 // the namespaces of whoever opens it: ours.
-Failure write_sysctls(int proc_sys, int list) {
+//
+// Some settings are for the root of the user namespace alone that theirs belongs to, and take no power over it for that:
+// the writer has to be he. Source: ipc/ipc_sysctl.c, where net/sysctl_net.c asks for a capability.
+long write_sysctl(int proc_sys, const char* path, const char* value) {
+  int fd = k_openat2(proc_sys, path, O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+  long rc = fd < 0 ? fd : k_write(fd, value, length(value));
+  if (fd >= 0) k_close(fd);
+  return rc;
+}
+
+long write_sysctl_as(unsigned owner, int proc_sys, const char* path, const char* value) {
+  if (int rc = k_seteuid(owner); rc < 0) return rc;
+  long rc = write_sysctl(proc_sys, path, value);
+  if (k_seteuid(0) < 0) k_exit(10);  // nothing else would be done as it should be
+  return rc;
+}
+
+// `owner`: the host's id of the pod's root.
+Failure write_sysctls(int proc_sys, int list, unsigned owner) {
   char text[kSysctlsMax];
   long size = k_read(list, text, sizeof text);
   if (size < 0) return failure(Stage::sysctl, int(size));
@@ -69,9 +99,8 @@ Failure write_sysctls(int proc_sys, int list) {
     const char* value = path + length(path) + 1;
     if (value >= end) return failure(Stage::sysctl, -kEproto, index);
     at = value + length(value) + 1;
-    int fd = k_openat2(proc_sys, path, O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-    long rc = fd < 0 ? fd : k_write(fd, value, length(value));
-    if (fd >= 0) k_close(fd);
+    long rc = write_sysctl(proc_sys, path, value);
+    if ((rc == -kEaccess || rc == -kEperm) && owner) rc = write_sysctl_as(owner, proc_sys, path, value);
     if (rc < 0) return failure(Stage::sysctl, int(rc), index);
   }
   return {0, Stage::none, -1};
@@ -114,13 +143,18 @@ int make_shared_init() {
 Failure set_up(Incoming& incoming) {
   const Request& request = incoming.request;
   if (pod.is_set_up) return {kEexist, Stage::request, -1};
-  if (incoming.fds_count != kSetupFds) return {kEproto, Stage::request, -1};
+  const bool joins = request.flags & kJoinNamespaces;
+  if (incoming.fds_count != (joins ? int(kSetupFdsWithJoins) : int(kSetupFds))) return {kEproto, Stage::request, -1};
+  if (joins)
+    if (Failure failed = join_namespaces(incoming.fds); failed.err) return failed;
   if (int rc = leave_host_files(incoming.fds); rc < 0) return failure(Stage::root, rc);
   if (!(request.flags & kHostNetwork))
     if (int rc = bring_loopback_up(); rc < 0) return failure(Stage::network, rc);
   if (!(request.flags & kHostUts) && request.log_name[0])
     if (int rc = k_sethostname(request.log_name, length(request.log_name)); rc < 0) return failure(Stage::hostname, rc);
-  if (Failure failed = write_sysctls(incoming.fds[kSetupProcSys], incoming.fds[kSetupSysctls]); failed.err)
+  struct statx shm;  // whose this is, the pod is
+  if (int rc = k_statx(incoming.fds[kSetupShm], "", kAtEmptyPath, &shm); rc < 0) return failure(Stage::root, rc);
+  if (Failure failed = write_sysctls(incoming.fds[kSetupProcSys], incoming.fds[kSetupSysctls], shm.stx_uid); failed.err)
     return failed;
   if (request.flags & kSharedPidNamespace)
     if (int rc = make_shared_init(); rc < 0) return failure(Stage::clone, rc);

@@ -3,10 +3,13 @@
 #include "runtime/sys/namespaces.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,10 +70,13 @@ Result<Holder> start_holder(uint64_t clone_flags, const Fd* user, uint64_t unsha
     int err = 0;
     if (user_fd >= 0 && ::syscall(SYS_setns, user_fd, CLONE_NEWUSER) < 0) err = errno;
     if (err == 0 && unshare_flags && ::syscall(SYS_unshare, unshare_flags) < 0) err = errno;
+    // Where we are killed it does not stay behind. After the above, which takes this back.
+    if (err == 0 && ::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) err = errno;
     ::syscall(SYS_write, say, &err, sizeof err);
     while (err == 0) ::syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 8);
     ::syscall(SYS_exit_group, 1);
   }
+  if (pid < 0 && errno == ENOSPC) return Error::from_errno("make user namespace: user.max_user_namespaces is reached");
   if (pid < 0) return Error::from_errno("make user namespace");
   Holder out{int(pid), Fd(pidfd)};
   ready.write.reset();
@@ -165,6 +171,12 @@ Result<OwnedNamespaces> join_user_namespace(const Fd& user, uint64_t others) {
   Holder holder = TRY(start_holder(0, &user, others));
   Scope done([&] { end(holder); });
   return collect(holder, others);
+}
+
+Result<Fd> owner_of_namespace(const Fd& ns) {
+  Fd user(::ioctl(ns.get(), NS_GET_USERNS));
+  if (!user) return Error::from_errno("owner of a namespace");
+  return user;
 }
 
 Result<void> enter_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids) {

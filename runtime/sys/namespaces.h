@@ -24,11 +24,15 @@ struct OwnedNamespaces {
   std::vector<IdRange> uids, gids;  // of the user namespace, `outside` as we see them
 };
 // A new user namespace with these maps, and new namespaces (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) that belong to it.
-// Errors: forbidden, the maps name ids that are not ours to give.
+// Errors: forbidden, the maps name ids that are not ours to give; unavailable,
+// user.max_user_namespaces are there already.
 Result<OwnedNamespaces> make_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids,
                                             uint64_t others);
 // The same of a user namespace that is there already.
 Result<OwnedNamespaces> join_user_namespace(const Fd& user, uint64_t others);
+
+// The user namespace that a namespace belongs to. Errors: forbidden, it is not beneath ours.
+Result<Fd> owner_of_namespace(const Fd& ns);
 
 // This process moves into a new user namespace and is its root. It must have one thread. Maps of more than its own ids are
 // written by newuidmap(1) and newgidmap(1). Errors: not_found when those are missing, forbidden by /etc/subuid.

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
+#include <thread>
 
 #include "runtime/base/scope.h"
 #include "runtime/sys/file.h"
@@ -113,7 +115,9 @@ Result<Fd> mount_classic(const Overlay& overlay) {
 
 }  // namespace
 
-Result<Fd> mount_overlay(const Overlay& overlay, OverlayWay way) {
+namespace {
+
+Result<Fd> mount_one_way(const Overlay& overlay, OverlayWay way) {
   switch (way) {
     case OverlayWay::one_by_one: return mount_one_by_one(overlay);
     case OverlayWay::by_descriptor: return mount_by_descriptor(overlay);
@@ -125,6 +129,53 @@ Result<Fd> mount_overlay(const Overlay& overlay, OverlayWay way) {
   mounted = mount_by_descriptor(overlay);
   if (mounted || mounted.error().code() != Code::too_large) return mounted;
   return mount_classic(overlay);
+}
+
+// Before Linux 6.15 a layer must be mounted where we can see it, so the id-mapped copies are attached for a moment: each
+// over the other, in a mount namespace that nobody else is in and that ends with this thread.
+Result<Fd> mount_id_mapped(const Overlay& overlay, OverlayWay way) {
+  if (::unshare(CLONE_NEWNS) < 0) return Error::from_errno("unshare mount namespace");
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return Error::from_errno("make mounts private");
+  // Of its own, so that nothing is ever made in a layer.
+  if (::mount("layers", overlay.staging.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=700") < 0)
+    return Error::from_errno("mount staging");
+  const std::string beneath = overlay.staging + "/layers";
+  if (::mkdir(beneath.c_str(), 0700) < 0) return Error::from_errno("make " + beneath);
+  Fd place = TRY(open(beneath, O_PATH | O_DIRECTORY));
+  Overlay mapped = overlay;
+  std::vector<Fd> layers;
+  for (std::string& path : mapped.lower) {
+    Fd layer = TRY(clone_id_mapped(path, *overlay.id_map));
+    constexpr unsigned kByDescriptor = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
+    if (::syscall(SYS_move_mount, layer.get(), "", place.get(), "", kByDescriptor) < 0) return Error::from_errno("attach layer");
+    path = fd_path(layer);
+    layers.push_back(std::move(layer));
+  }
+  auto mounted = mount_one_way(mapped, way);
+  if (!mounted && mounted.error().err() == EINVAL)
+    return Error(Code::unsupported, "overlay over id-mapped layers: this kernel may not know it (Linux 5.19 and later do): " +
+                                        mounted.error().text());
+  return mounted;
+}
+
+}  // namespace
+
+Result<Fd> mount_overlay(const Overlay& overlay, OverlayWay way) {
+  if (!overlay.id_map) return mount_one_way(overlay, way);
+  std::optional<Result<Fd>> mounted;
+  std::thread([&] { mounted = mount_id_mapped(overlay, way); }).join();
+  return std::move(*mounted);
+}
+
+Result<Fd> clone_id_mapped(const std::string& path, const Fd& id_map) {
+  Fd mount(int(::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!mount) return Error::from_errno("open tree " + path);
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_IDMAP;
+  attributes.userns_fd = uint64_t(id_map.get());
+  if (::syscall(SYS_mount_setattr, mount.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0) return mount;
+  if (errno != EINVAL) return Error::from_errno("id-map " + path);
+  return Error(Code::unsupported, "the file system of " + path + " cannot be id-mapped, or not by this kernel");
 }
 
 Result<Fd> mount_read_only(const std::string& path) {

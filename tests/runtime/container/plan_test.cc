@@ -119,6 +119,22 @@ TEST(Plan, translates_ids_by_the_container_s_maps) {
   for (const oci::Device& device : plan_devices(spec, maps)) EXPECT_EQ(device.uid, 100000u) << device.path;
 }
 
+// A container's root in a user namespace would else own the host's disks, where an engine hands on all its devices.
+TEST(Plan, devices_of_the_host_stay_the_host_s_in_a_user_namespace) {
+  IdMaps maps;
+  maps.uids = maps.gids = {{0, 100000, 65536}};
+  oci::Spec spec;
+  oci::Device disk, null;
+  disk.path = "/dev/sda", disk.type = "b", disk.major = 8, disk.uid = 0, disk.gid = 6;
+  null.path = "/dev/empty", null.type = "c", null.major = 1, null.minor = 3, null.uid = 5;
+  spec.linux_.devices = {disk, null};
+  auto planned = plan_devices(spec, maps);
+  EXPECT_EQ(planned[0].uid.value_or(0), 0u);
+  EXPECT_EQ(planned[0].gid.value_or(0), 6u);
+  EXPECT_EQ(planned[1].uid, 100005u) << "what every container has is its own";
+  EXPECT_EQ(plan_devices(spec, {})[0].gid, 6u);
+}
+
 TEST(Plan, says_which_namespaces_are_new_and_which_are_joined) {
   oci::Spec spec;
   spec.linux_.namespaces = {{"mount", ""}, {"pid", ""}, {"network", "/run/netns/x"}, {"user", ""}, {"cgroup", ""}};
