@@ -88,6 +88,7 @@ void Agent::stop() {
 // What the runtime still has is looked at, whether or not the API knows it.
 Result<void> Agent::adopt() {
   auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));
+  worker_.find_ids(sandboxes);
   for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](DesiredPod&) {});
   return {};
 }

@@ -60,13 +60,24 @@ bool shows(const std::string& directory, const Payload& payload) {
   return count_files(data) == payload.size();
 }
 
-Result<void> write_files(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid) {
+// The directories on the way to a file, outermost first, `directory` left out.
+Result<void> make_way(const std::string& directory, const std::string& path, uint32_t first_id) {
+  for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
+    std::string full = directory + "/" + path.substr(0, slash);
+    TRY(sys::make_directories(full, 0755));
+    if (first_id) TRY(files::set_owner(full, first_id, first_id));
+  }
+  return {};
+}
+
+Result<void> write_files(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, uint32_t first_id) {
   for (const auto& [path, file] : payload) {
     std::string full = directory + "/" + path;
-    if (size_t slash = path.rfind('/'); slash != path.npos) TRY(sys::make_directories(directory + "/" + path.substr(0, slash), 0755));
+    TRY(make_way(directory, path, first_id));
     TRY(sys::replace_file(full, file.content, file.mode, sys::Durability::volatile_));
-    if (gid || file.uid) TRY(files::set_owner(full, file.uid, gid));
-    if (gid || file.uid) TRY(files::set_mode(full, file.mode));  // a new owner clears bits
+    if (first_id) TRY(files::set_owner(full, first_id + file.uid.value_or(0), first_id + gid.value_or(0)));
+    else if (gid || file.uid) TRY(files::set_owner(full, file.uid, gid));
+    if (first_id || gid || file.uid) TRY(files::set_mode(full, file.mode));  // a new owner clears bits
   }
   return {};
 }
@@ -82,7 +93,8 @@ Result<void> replace_link(const std::string& target, const std::string& path) {
 
 }  // namespace
 
-Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now) {
+Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now,
+                           uint32_t first_id) {
   for (const auto& [path, file] : payload) TRY(check_path(path));
   Payload wanted = payload;
   if (gid)
@@ -96,7 +108,9 @@ Result<bool> write_payload(const std::string& directory, const Payload& payload,
   std::string fresh = directory + "/" + stamp;
   TRY(sys::make_directories(fresh, 0755));
   TRY(files::set_mode(fresh, 0755));
-  TRY(write_files(fresh, wanted, gid));
+  for (const auto& path : {directory, fresh})
+    if (first_id) TRY(files::set_owner(path, first_id, first_id));
+  TRY(write_files(fresh, wanted, gid, first_id));
   TRY(replace_link(stamp, directory + "/" + kData));
   std::set<std::string> visible;
   for (const auto& [path, file] : wanted) visible.insert(first_part(path));

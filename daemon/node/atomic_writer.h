@@ -22,9 +22,11 @@ struct PayloadFile {
 };
 using Payload = std::map<std::string, PayloadFile>;  // by path below the volume
 
-// Makes `directory` show exactly `payload`, whose group is `gid`. Returns whether anything had to change.
+// Makes `directory` show exactly `payload`, whose group is `gid`. Returns whether anything had to change. `first_id`: what
+// the host has for the readers' id 0; their ids count from there.
 // Errors: invalid for a path that would leave the directory or touch our own names.
-Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now);
+Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now,
+                           uint32_t first_id = 0);
 
 // What the directory shows at `path` now. Errors: not_found.
 Result<std::string> shown_file(const std::string& directory, const std::string& path);

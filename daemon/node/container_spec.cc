@@ -8,6 +8,7 @@
 #include <array>
 
 #include "daemon/node/environment.h"
+#include "daemon/node/id_ranges.h"
 #include "daemon/node/resources.h"
 #include "runtime/base/text.h"
 
@@ -57,7 +58,7 @@ class SpecMaker {
     TRY(set_seccomp());
     set_paths();
     set_resources();
-    set_mounts();
+    TRY(set_mounts());
     runtime::ContainerSpec made;
     made.image_id = inputs_.image.id;
     made.log.path = inputs_.log_path;
@@ -120,8 +121,17 @@ class SpecMaker {
     if (non_root && non_root->is_bool() && non_root->get_bool() && user.uid == 0)
       return Error(Code::invalid, "container has runAsNonRoot and image will run as root (container: " +
                                       std::string(get_string(container_, "name")) + ")");
+    if (has_own_users(pod_)) TRY(check_own_users(user));
     spec_.process.user = std::move(user);
     return {};
+  }
+
+  Result<void> check_own_users(const oci::User& user) {
+    uint32_t highest = std::max(user.uid, user.gid);
+    for (uint32_t gid : user.additional_gids) highest = std::max(highest, gid);
+    if (highest < kPodIds) return {};
+    return Error(Code::invalid, "id " + std::to_string(highest) + " of container " + std::string(get_string(container_, "name")) +
+                                    " is outside of its pod's user namespace: with hostUsers false ids are 0 to " + std::to_string(kPodIds - 1));
   }
 
   void set_capabilities() {
@@ -192,13 +202,19 @@ class SpecMaker {
     spec_.process.oom_score_adj = oom_score_adj(pod_, container_, inputs_.machine_memory);
   }
 
-  void set_mounts() {
+  Result<void> set_mounts() {
     std::vector<oci::Mount> mounts;
     auto mounted = [&](const std::string& destination) {
       return std::any_of(mounts.begin(), mounts.end(), [&](const auto& m) { return m.destination == destination; });
     };
     for (const auto& volume : inputs_.volumes) {
-      oci::Mount mount{.destination = volume.destination, .type = "bind", .options = {"rbind"}, .source_fd = volume.source};
+      oci::Mount mount{.destination = volume.destination, .type = "bind", .source = "volume " + coracle::quoted(volume.name),
+                       .options = {"rbind"}, .source_fd = volume.source};
+      if (volume.id_mapped) mount.options.push_back("idmap");
+      // The kernel makes mounts of a user namespace that is not the host's followers of the host's, never the reverse.
+      if (volume.propagation == "Bidirectional" && has_own_users(pod_))
+        return Error(Code::invalid, "mountPropagation Bidirectional of volume " + coracle::quoted(volume.name) +
+                                        " needs the host's users: with hostUsers false nothing is mounted for the host");
       mount.options.push_back(volume.propagation == "Bidirectional"      ? "rshared"
                               : volume.propagation == "HostToContainer" ? "rslave"
                                                                           : "rprivate");
@@ -210,6 +226,7 @@ class SpecMaker {
       bool fixed = spec_.root.readonly && file.destination.starts_with("/etc/");
       mounts.push_back({.destination = file.destination, .type = "bind", .source = file.source,
                         .options = {"bind", "rprivate", fixed ? "ro" : "rw"}});
+      if (has_own_users(pod_)) mounts.back().options.push_back("idmap");
     }
     if (!inputs_.shared_memory_dir.empty() && !mounted("/dev/shm"))
       mounts.push_back({.destination = "/dev/shm", .type = "bind", .source = inputs_.shared_memory_dir,
@@ -219,6 +236,7 @@ class SpecMaker {
     auto depth = [](const oci::Mount& m) { return std::count(m.destination.begin(), m.destination.end(), '/'); };
     std::stable_sort(mounts.begin(), mounts.end(), [&](const auto& a, const auto& b) { return depth(a) < depth(b); });
     spec_.mounts.insert(spec_.mounts.end(), std::make_move_iterator(mounts.begin()), std::make_move_iterator(mounts.end()));
+    return {};
   }
 
   const json::value& pod_;

@@ -21,6 +21,8 @@ struct VolumeMount {
   std::shared_ptr<const Fd> source;  // what is bound, subPath included
   bool read_only = false, recursive_read_only = false;
   std::string propagation;           // "", "None", "HostToContainer", "Bidirectional"
+  std::string name;                  // the volume's
+  bool id_mapped = false;            // shown with its owners as the pod's own users
 };
 
 struct ManagedFile {  // a file of ours shown in the container unless one of its own mounts is there

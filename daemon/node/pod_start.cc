@@ -182,6 +182,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
 Result<std::string> PodSync::shared_memory() {
   if (get_bool(pod(), "spec.hostIPC")) return std::string("/dev/shm");
   if (containers_of(pod()).size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
+  if (has_own_users(pod())) return std::string();  // the sandbox has one that is theirs
   std::string path = paths_.state + "/shm";
   TRY(sys::make_directories(path, 0755));
   TRY(seams_.config.mounts.tmpfs(path, kSharedMemory, 01777).wrap("mount the pod's shared memory"));

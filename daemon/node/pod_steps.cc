@@ -44,8 +44,11 @@ Result<void> PodSync::apply(const Step& step) {
 Result<void> PodSync::create_sandbox() {
   tell_unenforceable();
   TRY(prepare_volumes());
-  SandboxMark mark{record_.key, uid_, format_time(seams_.clock.now()), grace_seconds(pod()), get_bool(pod(), "spec.hostNetwork"), desired_.is_static};
+  auto first = TRY(first_id());
+  SandboxMark mark{record_.key, uid_, format_time(seams_.clock.now()), grace_seconds(pod()), get_bool(pod(), "spec.hostNetwork"), desired_.is_static,
+                   first.value_or(0)};
   auto spec = make_sandbox_spec(pod(), uid_, mark.to_text(), seams_.network.cluster_domain, seams_.config.pod_pids_max);
+  if (first) spec.uid_mappings = spec.gid_mappings = {{0, *first, kPodIds}};
   auto created = seams_.runtime.create_sandbox(spec);
   if (!created) {
     event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + created.error().text());
@@ -79,7 +82,8 @@ Result<void> PodSync::prepare_volumes() {
   TRY(sys::make_directories(paths_.state, 0750));
   auto set_stale = [&](bool stale) { seams_.table.change_existing(uid_, [&](DesiredPod& pod) { pod.stale_volumes = stale; }); };
   set_stale(false);  // before its sources are read: what changes meanwhile makes it stale again
-  auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity());
+  auto first = TRY(first_id());
+  auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), first.value_or(0));
   if (!result) set_stale(true);
   if (!result) event(true, "FailedMount", result.error().text());
   if (!result) return result.take_error();
@@ -87,6 +91,15 @@ Result<void> PodSync::prepare_volumes() {
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
   return {};
+}
+
+// Of the pod's range of the host's ids, where it has users of its own.
+Result<std::optional<uint32_t>> PodSync::first_id() {
+  if (!has_own_users(pod())) return std::optional<uint32_t>();
+  auto first = worker_.ids_.take(uid_);
+  if (!first) event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + first.error().text());
+  if (!first) return first.take_error();
+  return std::optional(*first);
 }
 
 // Brings what running containers see level with its sources. What is missing now stays as it was shown.
@@ -181,6 +194,7 @@ Result<void> PodSync::release() {
   seams_.probes.forget_pod(uid_);
   if (record_.sandbox != SandboxFact::absent) TRY(remove_sandbox());
   TRY(worker_.volumes_.remove(paths_));
+  worker_.ids_.give_back(uid_);
   record_.released = true;
   record_.network_known = false;
   return {};
@@ -195,6 +209,7 @@ Result<void> PodSync::forget() {
     bool gone = !removed && (removed.error().code() == Code::not_found || removed.error().code() == Code::conflict);
     if (!removed && !gone) return std::move(removed).wrap("remove the pod from the API");
   }
+  worker_.ids_.give_back(uid_);
   TRY(sys::remove_tree(paths_.state).wrap("remove the pod's directory"));
   TRY(sys::remove_tree(paths_.logs).wrap("remove the pod's logs"));
   seams_.table.erase(uid_);

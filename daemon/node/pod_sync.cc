@@ -89,7 +89,7 @@ Result<bool> PodSync::prepare() {
       return false;
     }
     SandboxMark mark = SandboxMark::from_text(sandbox->metadata);
-    if (mark.uid.empty()) mark = {Key{"unknown", uid_}, uid_, "", 0, false, false};
+    if (mark.uid.empty()) mark = {Key{"unknown", uid_}, uid_, "", 0, false, false, 0};
     desired_.object = TRY(object_of(mark, *sandbox));
   }
   if (desired_.gone && !desired_.is_static && own) desired_.object = TRY(deleted_by_force(*desired_.object));

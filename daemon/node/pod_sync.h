@@ -55,6 +55,7 @@ class PodSync {
   Result<void> attach_network();
   Result<void> prepare_volumes();
   void refresh_volumes();
+  Result<std::optional<uint32_t>> first_id();
   Result<std::string> shared_memory();
   Result<void> start(const std::string& name);
   std::optional<runtime::Image> image_for(const ContainerRef& container, ContainerRecord& record);

@@ -67,12 +67,14 @@ SandboxMark SandboxMark::from_text(std::string_view text) {
   json::value value = parsed(text);
   return {Key{std::string(get_string(value, "namespace")), std::string(get_string(value, "name"))},
           std::string(get_string(value, "uid")), std::string(get_string(value, "created")),
-          get_int(value, "graceSeconds", 30), get_bool(value, "hostNetwork"), get_bool(value, "static")};
+          get_int(value, "graceSeconds", 30), get_bool(value, "hostNetwork"), get_bool(value, "static"),
+          uint32_t(std::clamp<int64_t>(get_int(value, "firstID"), 0, UINT32_MAX))};
 }
 
 std::string SandboxMark::to_text() const {
   return coracle::to_text(json::object{{"namespace", pod.ns}, {"name", pod.name}, {"uid", uid}, {"created", created},
-                                       {"graceSeconds", grace_seconds}, {"hostNetwork", host_network}, {"static", is_static}});
+                                       {"graceSeconds", grace_seconds}, {"hostNetwork", host_network}, {"static", is_static},
+                                       {"firstID", first_id}});
 }
 
 int ContainerRecord::exit_code() const {

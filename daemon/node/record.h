@@ -41,6 +41,7 @@ struct SandboxMark {
   std::string uid, created;
   int64_t grace_seconds = 30;
   bool host_network = false, is_static = false;
+  uint32_t first_id = 0;  // of its range of the host's ids; 0: it has the host's users
   static SandboxMark from_text(std::string_view text);
   std::string to_text() const;
 };

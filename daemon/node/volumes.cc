@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "daemon/node/files.h"
+#include "daemon/node/id_ranges.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/object/quantity.h"
@@ -145,6 +146,8 @@ const json::value* find_volume(const json::value& pod, std::string_view name) {
   return nullptr;
 }
 
+bool is_in_memory(const json::value& volume) { return get_string(volume, "emptyDir.medium") == "Memory"; }
+
 std::optional<mode_t> type_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
@@ -194,12 +197,12 @@ std::optional<WallTime> token_refresh_time(std::string_view token) {
 }
 
 Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup,
-                                      const PodIdentity& identity) const {
+                                      const PodIdentity& identity, uint32_t first_id) const {
   VolumeResult result;
   for (const auto& volume : get_array(pod, "spec.volumes")) {
     std::string name(get_string(volume, "name"));
     if (find(volume, "emptyDir")) {
-      TRY(prepare_empty_dir(pod, volume, paths.volume(name)).wrap(setup_failed(name)));
+      TRY(prepare_empty_dir(pod, volume, paths.volume(name), first_id).wrap(setup_failed(name)));
     } else if (find(volume, "hostPath")) {
       TRY(check_host_path(volume).wrap(setup_failed(name)));
     } else if (is_payload_volume(volume)) {
@@ -218,7 +221,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
       Payload payload = TRY(volume_payload(pod, volume, {lookup, identity, token}).wrap(setup_failed(name)));
       TRY(sys::make_directories(directory, 0755).wrap(setup_failed(name)));
       TRY(files::set_mode(directory, 0755).wrap(setup_failed(name)));
-      TRY(write_payload(directory, payload, fs_group(pod), clock_.now()).wrap(setup_failed(name)));
+      TRY(write_payload(directory, payload, fs_group(pod), clock_.now(), first_id).wrap(setup_failed(name)));
     } else {
       return Error(Code::unsupported, setup_failed(name) + ": this node does not know volumes of its kind");
     }
@@ -226,10 +229,10 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
   return result;
 }
 
-Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path) const {
+Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path, uint32_t first_id) const {
   bool fresh = !sys::exists(path);
   TRY(sys::make_directories(path, 0755));
-  if (get_string(volume, "emptyDir.medium") == "Memory") {
+  if (is_in_memory(volume)) {
     if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
     Bytes size{0};
     if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
@@ -240,7 +243,8 @@ Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::valu
   }
   if (!fresh) return {};
   auto group = fs_group(pod);
-  if (group) TRY(files::set_owner(path, std::nullopt, group));
+  if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
+  else if (group) TRY(files::set_owner(path, std::nullopt, group));
   return files::set_mode(path, group ? 02777 : 0777);
 }
 
@@ -299,8 +303,10 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
       source = *std::move(inside);
     }
     bool read_only = get_bool(mount, "readOnly") || payload;  // what the node writes is not for the container to write
+    const bool id_mapped = has_own_users(pod) && !payload && !is_in_memory(*volume);  // those belong to its users already
     mounts.push_back({std::string(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
-                      get_string(mount, "recursiveReadOnly") == "Enabled", std::string(get_string(mount, "mountPropagation"))});
+                      get_string(mount, "recursiveReadOnly") == "Enabled", std::string(get_string(mount, "mountPropagation")),
+                      std::string(name), id_mapped});
   }
   return mounts;
 }

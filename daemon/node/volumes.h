@@ -46,7 +46,10 @@ class Volumes {
       : config_(config), clock_(clock), tokens_(std::move(tokens)) {}
 
   // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
-  Result<VolumeResult> prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity) const;
+  // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
+  // them, because not every kernel can id-map a tmpfs (Linux 6.3 can), and what is on a disk is id-mapped.
+  Result<VolumeResult> prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
+                               uint32_t first_id = 0) const;
 
   // What a container mounts; descriptors stay valid beyond any renaming in the volumes. Errors: invalid, not_found.
   Result<std::vector<VolumeMount>> mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
@@ -56,7 +59,7 @@ class Volumes {
   Result<void> remove(const PodPaths& paths) const;
 
  private:
-  Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path) const;
+  Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path, uint32_t first_id) const;
   Result<void> check_host_path(const json::value& volume) const;
   Result<Fd> open_volume(const json::value& pod, std::string_view name, const PodPaths& paths) const;
 

@@ -41,6 +41,7 @@ PodWorker::PodWorker(WorkerSeams seams)
                [this](const json::value& pod, std::string_view audience, int64_t seconds) {
                  return request_token(seams_.client, pod, audience, seconds);
                }),
+      ids_(seams_.config),
       machine_memory_(read_machine_memory()) {}
 
 PodWorker::~PodWorker() = default;

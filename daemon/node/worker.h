@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/event/recorder.h"
 #include "daemon/informer/informer.h"
 #include "daemon/node/action.h"
 #include "daemon/node/config.h"
+#include "daemon/node/id_ranges.h"
 #include "daemon/node/pod_table.h"
 #include "daemon/node/probes.h"
 #include "daemon/node/record.h"
@@ -71,6 +73,8 @@ class PodWorker {
   explicit PodWorker(WorkerSeams seams);
   ~PodWorker();
 
+  // Learns what pods have already that a daemon before this one began. Before the first look.
+  void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
   // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
   Result<Outcome> reconcile(const Key& key);
 
@@ -96,6 +100,7 @@ class PodWorker {
 
   WorkerSeams seams_;
   Volumes volumes_;
+  IdRanges ids_;
   Bytes machine_memory_;
   Guarded<std::map<std::string, std::shared_ptr<Entry>>> entries_;
   Guarded<std::map<std::string, Reports>> reports_;

@@ -119,6 +119,22 @@ void check_pod_security(view::PodSpec spec, const std::string& path, Findings& o
   }
 }
 
+// A user namespace of the pod's own goes with nothing else of the host's, and raw block devices have no id maps. Only where
+// root is not the host's may all of /proc be seen. The capital letters are Kubernetes' own.
+void check_host_users(view::PodSpec spec, const std::string& path, Findings& out) {
+  constexpr std::string_view kWhen = "when `hostUsers` is false";
+  const bool own_users = spec.has_host_users() && !spec.host_users();
+  each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
+    std::string_view proc = container.security_context().proc_mount();
+    if (!own_users && proc == "Unmasked") out.invalid(sub(at, "securityContext.procMount"), proc, "`hostUsers` must be false to use `Unmasked`");
+    if (own_users && !container.volume_devices().empty()) out.forbidden(sub(at, "volumeDevices"), kWhen);
+  });
+  if (!own_users) return;
+  if (spec.host_network()) out.forbidden(sub(path, "hostNetwork"), kWhen);
+  if (spec.host_pid()) out.forbidden(sub(path, "HostPID"), kWhen);
+  if (spec.host_ipc()) out.forbidden(sub(path, "HostIPC"), kWhen);
+}
+
 void check_pod_spec(const json::value& value, const std::string& path, Findings& out) {
   view::PodSpec spec(value);
   check_names(spec, path, out);
@@ -127,6 +143,7 @@ void check_pod_spec(const json::value& value, const std::string& path, Findings&
   check_init_containers(spec, path, out);
   check_dns(spec, path, out);
   check_pod_security(spec, path, out);
+  check_host_users(spec, path, out);
   if (spec.has_active_deadline_seconds()) out.between(sub(path, "activeDeadlineSeconds"), spec.active_deadline_seconds(), 1, kIdMax);
   out.not_negative(sub(path, "terminationGracePeriodSeconds"), spec.termination_grace_period_seconds());
   check_labels(out, sub(path, "nodeSelector"), spec.node_selector());

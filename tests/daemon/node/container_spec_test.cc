@@ -161,6 +161,40 @@ TEST(ContainerSpec, mounts_of_the_pod_stand_for_the_defaults) {
   EXPECT_EQ(mounts[3].options, (Strings{"rbind", "rprivate", "ro"}));
 }
 
+TEST(ContainerSpec, with_users_of_its_own_what_is_on_disks_is_id_mapped) {
+  ContainerInputs inputs;
+  auto fd = std::make_shared<const Fd>();
+  inputs.volumes = {{"/disk", fd, false, false, "", "d", true}, {"/memory", fd, false, false, "", "m", false}};
+  inputs.files = {{"/etc/hosts", "/state/hosts"}};
+  auto options = [&](const char* pod, const std::string& destination) {
+    for (auto& mount : spec_of(R"({"name":"a","command":["x"]})", pod, inputs).spec.spec.mounts)
+      if (mount.destination == destination) return mount.options;
+    return Strings{"absent"};
+  };
+  const char* own = R"({"hostUsers":false})";
+  EXPECT_EQ(options(own, "/disk"), (Strings{"rbind", "idmap", "rprivate", "rw"}));
+  EXPECT_EQ(options(own, "/memory"), (Strings{"rbind", "rprivate", "rw"}));
+  EXPECT_EQ(options(own, "/etc/hosts"), (Strings{"bind", "rprivate", "rw", "idmap"}));
+  EXPECT_EQ(options(R"({"hostUsers":true})", "/etc/hosts"), (Strings{"bind", "rprivate", "rw"}));
+}
+
+TEST(ContainerSpec, with_users_of_its_own_some_things_cannot_be) {
+  ContainerInputs inputs;
+  inputs.user.uid = 65535;
+  const char *own = R"({"hostUsers":false})", *container = R"({"name":"a","command":["x"]})";
+  EXPECT_EQ(spec_of(container, own, inputs).error, "");
+  inputs.user.uid = 65536;
+  EXPECT_EQ(spec_of(container, own, inputs).error,
+            "id 65536 of container a is outside of its pod's user namespace: with hostUsers false ids are 0 to 65535");
+  EXPECT_EQ(spec_of(container, "{}", inputs).error, "");
+  inputs.user.uid = 0;
+  EXPECT_NE(spec_of(container, R"({"hostUsers":false,"securityContext":{"fsGroup":70000}})", inputs).error, "");
+  inputs.volumes = {{"/x", std::make_shared<const Fd>(), false, false, "Bidirectional", "v", true}};
+  EXPECT_EQ(spec_of(container, own, inputs).error, "mountPropagation Bidirectional of volume \"v\" needs the host's users: with "
+                                                   "hostUsers false nothing is mounted for the host");
+  EXPECT_EQ(spec_of(container, "{}", inputs).error, "");
+}
+
 TEST(StopSignal, is_the_containers_or_the_images) {
   runtime::ImageConfig image;
   EXPECT_EQ(stop_signal_of(parsed("{}"), image), "SIGTERM");
