@@ -125,7 +125,6 @@ struct ContainerState {
   int pid = 0;  // 0 unless running
   WallTime started;
   std::optional<ExitStatus> exit;
-  bool held = false;  // complete, but its program was not executed yet (coracle-oci's create)
 };
 
 struct SandboxState {

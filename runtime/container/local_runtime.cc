@@ -29,7 +29,7 @@ OwnFacts own_facts() {
 // (CVE-2019-5736), and an upgrade does not pull it from under living pods.
 Result<Fd> load_pause_program(const std::string& path) {
   std::string program = TRY(sys::read_file(path));
-  return sys::make_memfd("coracle-pause", program, true);
+  return sys::make_program("coracle-pause", program);
 }
 
 Error no_sandbox(const std::string& id) { return Error(Code::not_found, "no sandbox " + id); }
@@ -37,12 +37,11 @@ Error no_sandbox(const std::string& id) { return Error(Code::not_found, "no sand
 }  // namespace
 
 Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, std::unique_ptr<ImageStore> images,
-                                                         image::Snapshots* snapshots, bool alone) {
+                                                         image::Snapshots* snapshots) {
   sys::raise_open_files();  // two connections and a pidfd per sandbox
   TRY(sys::make_directories(config.state_dir, 0700).wrap("runtime state"));
   TRY(sys::make_directories(config.run_dir, 0700).wrap("run directory"));
-  Fd lock;
-  if (alone) lock = TRY(sys::lock_file(config.state_dir + "/lock").wrap("runtime state"));
+  Fd lock = TRY(sys::lock_file(config.state_dir + "/lock").wrap("runtime state"));
   Fd pause_program = TRY(load_pause_program(config.pause_program).wrap("coracle-pause"));
   cgroup::Cgroups cgroups = TRY(cgroup::Cgroups::open(config.cgroup_root, config.cgroup_unit).wrap("cgroups"));
   Records records = TRY(Records::open(config.state_dir));
@@ -199,18 +198,8 @@ Result<void> LocalRuntime::remove_sandbox(const std::string& id) {
 
 Result<void> LocalRuntime::start_container(const std::string& sandbox_id, const ContainerSpec& spec) {
   auto found = TRY(get(sandbox_id));
-  TRY(found->start_container(spec, false).wrap("start container " + spec.id));
+  TRY(found->start_container(spec).wrap("start container " + spec.id));
   return {};
-}
-
-Result<void> LocalRuntime::create_container(const std::string& sandbox_id, const ContainerSpec& spec) {
-  auto found = TRY(get(sandbox_id));
-  return found->start_container(spec, true).wrap("create container " + spec.id);
-}
-
-Result<void> LocalRuntime::release_container(const std::string& sandbox_id, const std::string& id) {
-  auto found = TRY(get(sandbox_id));
-  return found->release_container(id).wrap("start container " + id);
 }
 
 Result<void> LocalRuntime::signal_container(const std::string& sandbox_id, const std::string& id, int signal) {

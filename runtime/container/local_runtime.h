@@ -17,11 +17,10 @@ namespace coracle::runtime {
 
 class LocalRuntime : public Runtime {
  public:
-  // `images` and `snapshots` may be null: then only containers with a root path run. Several may have the same state
-  // open when none is `alone`: each sees what the others do as pause tells it. Errors: conflict; else with the step
-  // named.
+  // `images` and `snapshots` may be null: then only containers with a root path run. Errors: conflict when another
+  // process has the same state open; else with the step named.
   static Result<std::unique_ptr<LocalRuntime>> open(const Config& config, std::unique_ptr<ImageStore> images,
-                                                    image::Snapshots* snapshots, bool alone = true);
+                                                    image::Snapshots* snapshots);
   ~LocalRuntime() override;
 
   ImageStore& images() override { return *images_; }
@@ -42,9 +41,6 @@ class LocalRuntime : public Runtime {
   Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) override;
   Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) override;
 
-  // OCI's two steps, for coracle-oci: complete but for exec, then let go.
-  Result<void> create_container(const std::string& sandbox_id, const ContainerSpec& spec);
-  Result<void> release_container(const std::string& sandbox_id, const std::string& id);
   // Writable layers that no container knows: the daemon was killed between making one and writing it down, or reverse.
   void drop_stray_snapshots();
 

@@ -468,10 +468,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   if (!input.pivots) plan.flags |= launch::kPlanNoPivot;
   if (input.waits) plan.flags |= launch::kPlanWait;
   if (!spec.hooks.prestart.empty() || !spec.hooks.create_runtime.empty()) plan.flags |= launch::kPlanGate;
-  if (input.hold) {
-    plan.flags |= launch::kPlanHold;
-    out.request_flags |= pause::kHold;
-  }
+  if (input.hold) plan.flags |= launch::kPlanHold;
   if (out.fds.size() + launch::kFdMore > launch::kFdsMax)
     return Error(Code::too_large, "mounts: too many for one container");
   out.plan = TRY(writer.finish(plan));

@@ -42,7 +42,7 @@ struct PrepareInput {
   SandboxFacts sandbox;
   OwnFacts own;
   SeccompPtr seccomp;                   // null = unconfined
-  bool hold = false;                    // stop before exec
+  bool hold = false;                    // before exec, until somebody comes to the start socket
   const UserNamespace* user = nullptr;  // null = the launcher's
   std::string keyring;                  // a new session keyring of this name; "" = the launcher's
   uint32_t kept_fds = 0;                // so many from 3 on stay open

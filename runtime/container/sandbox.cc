@@ -331,7 +331,6 @@ SandboxState Sandbox::state() const {
       if (container.is_running) each.pid = container.pid;
       each.started = container.started;
       each.exit = container.exit;
-      each.held = container.is_running && container.is_held;
       out.containers.push_back(std::move(each));
     }
   });
@@ -414,7 +413,6 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
     Container& container = found->second;
     container.started = wall(state.started_ns);
     container.is_running = !has_ended;
-    container.is_held = state.status == pause::Status::held;
     if (!has_ended && pidfd) container.pidfd = std::move(pidfd), container.pid = pid;
     if (!has_ended) return;
     container.pidfd.reset();

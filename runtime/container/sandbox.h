@@ -58,8 +58,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void name_snapshots(std::set<std::string>& out) const;
   Result<Fd> network_namespace() const;
 
-  Result<void> start_container(const ContainerSpec& spec, bool hold);
-  Result<void> release_container(const std::string& id);
+  Result<void> start_container(const ContainerSpec& spec);
   Result<void> signal_container(const std::string& id, int signal);
   Result<void> kill_container(const std::string& id);
   Result<void> remove_container(const std::string& id);
@@ -83,7 +82,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
     ContainerRecord record;
     bool is_started = false;  // else a launch is under way, and nobody sees it
     bool is_running = false;
-    bool is_held = false;
     Fd pidfd;
     int pid = 0;
     WallTime started;
@@ -102,8 +100,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Result<void> set_up_pause(const SandboxSpec& spec, const sys::OwnedNamespaces* owned);
   Result<void> connect();
   bool adopt();
-  Result<void> launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold,
-                      const UserNamespace* user);
+  Result<void> launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, const UserNamespace* user);
   Result<Fd> make_container_cgroup(const ContainerSpec& spec);
   Result<void> filter_devices(const Fd& cgroup, const oci::Spec& spec);
   Result<Fd> make_root(const ContainerSpec& spec, const ContainerRecord& record, const UserNamespace* user);

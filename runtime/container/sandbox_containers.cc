@@ -134,7 +134,7 @@ Result<Answer> Sandbox::ask(const pause::Request& request, std::span<const int> 
 
 // ---- start ----
 
-Result<void> Sandbox::start_container(const ContainerSpec& spec, bool hold) {
+Result<void> Sandbox::start_container(const ContainerSpec& spec) {
   if (!is_container_id(spec.id)) return Error(Code::invalid, "container id " + coracle::quoted(spec.id) + " is malformed");
   TRY(oci::validate(spec.spec));
   std::lock_guard lock(operations_);
@@ -165,12 +165,12 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec, bool hold) {
   });
   TRY(house_.records.write(record_.id, record).wrap("write container record"));
   known_.with([&](Known& known) { known.containers[spec.id].record = record; });
-  TRY(launch(spec, record, std::move(seccomp), hold, user ? &*user : nullptr));
+  TRY(launch(spec, record, std::move(seccomp), user ? &*user : nullptr));
   undo.dismiss();
   return {};
 }
 
-Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp, bool hold,
+Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& record, SeccompPtr seccomp,
                              const UserNamespace* user) {
   PrepareInput input;
   input.user = user;
@@ -178,7 +178,6 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   input.sandbox = facts();
   input.own = house_.own;
   input.seccomp = std::move(seccomp);
-  input.hold = hold;
   input.keyring = spec.id;
   Fd cgroup = TRY(make_container_cgroup(spec));
   Fd root = TRY(make_root(spec, record, user));
@@ -209,32 +208,12 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
     container.is_started = true;
     if (container.exit) return;  // it has ended meanwhile
     container.is_running = true;
-    container.is_held = hold;
     container.started =
         WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(answer.reply.started_ns)));
     container.pidfd = std::move(pidfd);
     container.pid = pid;
   });
   return {};
-}
-
-Result<void> Sandbox::release_container(const std::string& id) {
-  std::lock_guard lock(operations_);
-  pause::Request request = PauseLink::request(pause::Kind::release, id);
-  Answer answer = TRY(ask(request, {}));
-  if (answer.reply.err == 0) {
-    known_.with([&](Known& known) {
-      auto found = known.containers.find(id);
-      if (found != known.containers.end()) found->second.is_held = false;
-    });
-    return {};
-  }
-  oci::Spec spec;
-  known_.with([&](Known& known) {
-    auto found = known.containers.find(id);
-    if (found != known.containers.end()) spec.process = found->second.record.process;
-  });
-  return explain_failure(answer.reply, spec, {});
 }
 
 Result<Fd> Sandbox::make_container_cgroup(const ContainerSpec& spec) {

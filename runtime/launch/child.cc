@@ -84,17 +84,12 @@ void end_like_others() noexcept {
     if (!(kHarmless >> (signal - 1) & 1)) (void)k_sigaction(signal, &action);  // SIGKILL and SIGSTOP refuse
 }
 
-// Lets the one who launched us, or who comes to the start socket, decide when to go on.
+// Whoever comes to the start socket decides when to go on.
 void wait_if_held(Child& child) noexcept {
   if (!child.has(kPlanHold)) return;
   check_program(child);
   end_like_others();
   tell(child, Note::held, -1, Stage::request);
-  if (child.launch->start < 0) {  // the launcher lets go; closing its end means never
-    char go;
-    if (k_read(child.report, &go, 1) != 1) k_exit(1);
-    return;
-  }
   k_close(child.report);  // the launcher's work is done
   child.report = must(child, Stage::start, k_accept_blocking(child.launch->start));
 }

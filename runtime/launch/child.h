@@ -5,7 +5,7 @@
 //
 //   [wait for Go] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks ─▶ [gate: hooks of the launcher]
 //     ─▶ createContainer hooks ─▶ pivot ─▶ limits and labels ─▶ [user namespace] ─▶ user, capabilities
-//     ─▶ [held: until released or started] ─▶ startContainer hooks ─▶ seccomp, exec
+//     ─▶ [held: until started] ─▶ startContainer hooks ─▶ seccomp, exec
 #pragma once
 
 #include "runtime/launch/flat_plan.h"
@@ -18,7 +18,7 @@ struct Launch {
   int report;    // our end of the report socket: Report, or closed by exec
   int stdio[3];  // -1: with a terminal
   int target;    // exec: pidfd of the container's first process; -1
-  int start;     // held: a listening socket; who connects lets us go and hears what exec says. -1: the launcher does
+  int start;     // held: a listening socket; who connects lets us go and hears what exec says. -1: not held
   int time_namespace = -1;  // to be entered first
 };
 

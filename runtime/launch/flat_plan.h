@@ -77,7 +77,7 @@ enum PlanFlags : uint32_t {
   kPlanTerminal = 1 << 0,
   kPlanNoNewPrivileges = 1 << 1,
   kPlanReadonlyRoot = 1 << 2,
-  kPlanHold = 1 << 3,
+  kPlanHold = 1 << 3,  // wait at the start socket before exec
   kPlanMakeDirectory = 1 << 4,  // make the working directory where there is none
   kPlanSetUmask = 1 << 5,
   kPlanSetOomScore = 1 << 6,

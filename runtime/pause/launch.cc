@@ -140,8 +140,8 @@ Failure check(const Incoming& incoming) {
   return kNone;
 }
 
-// The outcome of a launch is known: it runs, it is held, or it failed.
-void answer(int index, bool is_held) {
+// The outcome of a launch is known: it runs, or it failed.
+void answer(int index) {
   Slot& slot = pod.slots[index];
   if (slot.has_failure) {
     reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0},
@@ -149,7 +149,7 @@ void answer(int index, bool is_held) {
     slot.requester = -1;
     return;
   }
-  slot.status = is_held ? Status::held : Status::running;
+  slot.status = Status::running;
   slot.started_ns = k_now();
   int fds[2] = {slot.pidfd, slot.terminal};
   reply(slot.requester, Reply{Kind::reply, 0, 0, -1, slot.started_ns}, fds, slot.is_exec && slot.terminal >= 0 ? 2 : 1);
@@ -204,26 +204,13 @@ Failure exec(int connection, Incoming& incoming) {
   if (Failure bad = check(incoming); bad.err) return bad;
   int target = find_slot(incoming.request.target);
   if (target < 0) return {kEnoent, Stage::target, -1};
-  if (pod.slots[target].status != Status::running && pod.slots[target].status != Status::held)
-    return {kEsrch, Stage::target, -1};
+  if (pod.slots[target].status != Status::running) return {kEsrch, Stage::target, -1};
   int index = new_slot(incoming.request);
   if (index < 0) return {kEnfile, Stage::slot, -1};
   pod.slots[index].is_exec = true;
   pod.slots[index].owner = connection;
   const int pidfd = pod.slots[target].pidfd;
   return start(index, connection, incoming, 0, pidfd, pidfd);
-}
-
-Failure release(int connection, const Request& request) {
-  int index = find_slot(request.id);
-  if (index < 0) return {kEnoent, Stage::target, -1};
-  Slot& slot = pod.slots[index];
-  if (slot.status != Status::held) return {kEbusy, Stage::target, -1};
-  slot.status = Status::starting;
-  slot.requester = connection;
-  char go = 1;
-  (void)k_write(slot.report, &go, 1);  // a child that is gone is reaped, which answers
-  return kNone;
 }
 
 void read_report(int index) {
@@ -247,12 +234,11 @@ void read_report(int index) {
     if (n != sizeof report) break;
     if (report.note == Note::terminal && message.control_length >= sizeof rights.head) take_terminal(index, rights.fd);
     if (report.note == Note::failure) slot.has_failure = true, slot.failure = report.failure;
-    if (report.note == Note::held) answer(index, true);
   }
   // End of file: exec has closed the far end, or the child is gone.
   unwatch(slot.report);
   if (slot.has_failure) return;  // answered when it is reaped, so that nothing of it is left by then
-  answer(index, false);
+  answer(index);
 }
 
 void end_everything() {

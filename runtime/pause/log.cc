@@ -312,7 +312,7 @@ Failure attach(int connection, Incoming& incoming) {
   int index = find_slot(request.id);
   if (index < 0) return {kEnoent, Stage::target, -1};
   Slot& slot = pod.slots[index];
-  if (slot.status != Status::running && slot.status != Status::held) return {kEsrch, Stage::target, -1};
+  if (slot.status != Status::running) return {kEsrch, Stage::target, -1};
   if (incoming.fds_count != 2) return {kEproto, Stage::request, -1};
   for (Attach& attach : slot.attaches) {
     if (attach.ends[0] >= 0 || attach.ends[1] >= 0) continue;

@@ -86,7 +86,6 @@ struct Incoming {
 };
 launch::Failure launch(int connection, Incoming& incoming);
 launch::Failure exec(int connection, Incoming& incoming);
-launch::Failure release(int connection, const Request& request);
 void read_report(int slot);
 int find_slot(const char* id);
 void free_slot(int slot);

@@ -42,8 +42,7 @@ enum class Kind : uint32_t {
   setup = 1,
   launch,
   exec,
-  release,  // lets a process go that was launched with kHold
-  subscribe,
+  subscribe = 5,
   forget,
   attach,
   end,  // kill and reap everything, then exit
@@ -57,7 +56,6 @@ enum RequestFlags : uint32_t {
   kOpenStdin = 1 << 1,
   kStdinOnce = 1 << 2,  // launch: the container's input ends with its first client's
   kTerminal = 1 << 3,
-  kHold = 1 << 4,  // stop before exec until released
   kNewPidNamespace = 1 << 5,
   kSharedPidNamespace = 1 << 6,  // setup: make one; launch: live in it
   kWantStdin = 1 << 7,
@@ -91,7 +89,7 @@ struct Reply {
   uint64_t started_ns;
 };
 
-enum class Status : uint32_t { free, starting, held, running, ended };
+enum class Status : uint32_t { free, starting, running = 3, ended };
 
 struct State {
   Kind kind;

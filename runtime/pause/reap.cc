@@ -18,11 +18,7 @@ int slot_of(int pid) {
 
 void finish(int index, int wait_status) {
   Slot& slot = pod.slots[index];
-  if (slot.status == Status::held) {  // killed before it was let go
-    slot.has_failure = false;
-  } else if (slot.status == Status::starting) {
-    read_report(index);  // its report may still be unread
-  }
+  if (slot.status == Status::starting) read_report(index);  // its report may still be unread
   if (slot.has_failure) {
     reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0},
           nullptr, 0);

@@ -103,9 +103,6 @@ Failure dispatch(int connection, bool& is_answered_later) {
     case Kind::exec:
       is_answered_later = true;
       return exec(connection, incoming);
-    case Kind::release:
-      is_answered_later = true;
-      return release(connection, request);
     case Kind::attach:
       is_answered_later = true;
       return attach(connection, incoming);
