@@ -21,12 +21,16 @@ trap clean EXIT
 mkdir -p "$work/b/rootfs/bin"
 cp "$busybox" "$work/b/rootfs/bin/busybox"
 ln -s busybox "$work/b/rootfs/bin/sh"
-for name in sleep cat echo hostname id; do ln -s busybox "$work/b/rootfs/bin/$name"; done
+for name in sleep cat echo hostname id ls grep; do ln -s busybox "$work/b/rootfs/bin/$name"; done
 
 run spec --bundle "$work/b"
 expect "spec writes a configuration" 0 $?
 run spec --bundle "$work/b" 2>/dev/null
 expect "spec does not overwrite" 1 $?
+wait_stopped() { # ID: at most ten seconds
+  for _ in $(seq 200); do run state "$1" | grep -q '"stopped"' && return; sleep 0.05; done
+  echo "not ok - $1 does not stop"; failed=1
+}
 set_args() { # JSON: in place of the list of arguments
   awk -v args="$1" '/"args": \[/ { print "        \"args\": " args ","; skip = 1; next }
                     skip && /\]/ { skip = 0; next } !skip { print }' "$work/b/config.json.base" > "$work/b/config.json"
@@ -52,7 +56,7 @@ run delete two 2>/dev/null
 expect "delete refuses what runs" 1 $?
 run kill two KILL
 expect "kill" 0 $?
-for _ in 1 2 3 4 5 6 7 8 9 10; do run state two | grep -q stopped && break; done
+wait_stopped two
 run delete two
 expect "delete" 0 $?
 
@@ -61,13 +65,18 @@ run create --bundle "$work/b" three > "$work/out"
 expect "create" 0 $?
 expect "create does not start" "" "$(cat "$work/out")"
 expect "state says created" '"created"' "$(run state three | sed -n 's/.*"status": \(.*\),/\1/p')"
+expect "what waits to be started is closed to its container" "" "$(run exec three sh -c 'cat /proc/1/environ /proc/1/maps; ls /proc/1/root/; ls -l /proc/1/exe /proc/1/fd/ | grep -e "->"' 2> /dev/null)"
 run start three
 expect "start" 0 $?
-for _ in 1 2 3 4 5 6 7 8 9 10; do run state three | grep -q stopped && break; done
+wait_stopped three
 expect "it ran then" "started" "$(cat "$work/out")"
 run start three 2>/dev/null
 expect "start works once" 1 $?
 run delete three
+
+set_args '["cat", "/proc/self/status"]'
+out=$(trap '' PIPE HUP; run run --bundle "$work/b" deaf)
+expect "signals that the caller ignores are heard" "SigIgn: 0000000000000000" "$(echo "$out" | grep SigIgn | tr '\t' ' ')"
 
 set_args '["no-such-program"]'
 out=$(run run --bundle "$work/b" four 2>&1)
