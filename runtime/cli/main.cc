@@ -39,7 +39,11 @@ class CommandLine {
   }
 
   int run(int argc, char** argv) {
-    CLI11_PARSE(app_, argc, argv);
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return error.get_exit_code() == 0 ? app_.exit(error) : refuse(error);  // 0: --help, --version
+    }
     options_.listen_fds = activated_sockets();
     auto preserved = check_descriptors(options_);  // before any is opened: it could take such a place
     open_log(options_);
@@ -52,6 +56,13 @@ class CommandLine {
   }
 
  private:
+  int refuse(const CLI::ParseError& error) {
+    std::string what = error.what();
+    if (auto rest = app_.remaining(); !rest.empty() && app_.get_subcommands().empty()) what = "unknown command " + coracle::quoted(rest[0]);
+    std::fprintf(stderr, "coracle-oci: %s (see coracle-oci --help)\n", what.c_str());
+    return 1;
+  }
+
   CLI::App* add(const char* name, const char* what, Command action, bool takes_id = true) {
     CLI::App* command = app_.add_subcommand(name, what);
     command->callback([this, action] { chosen_ = action; });

@@ -83,5 +83,9 @@ out=$(run run --bundle "$work/b" four 2>&1)
 expect "a missing program fails" 1 $?
 echo "$out" | grep -q 'exec: "no-such-program": executable file not found in $PATH' || { echo "not ok - message: $out"; failed=1; }
 expect "and leaves nothing" "[]" "$(run list -f json)"
+expect "an unknown command is named" 'coracle-oci: unknown command "creat" (see coracle-oci --help)' "$(run creat x 2>&1)"
+expect "what is missing is named" 'coracle-oci: container-id is required (see coracle-oci --help)' "$(run create 2>&1)"
+run create 2> /dev/null
+expect "usage errors are errors" 1 $?
 run features | grep -q ociVersionMax || { echo "not ok - features"; failed=1; }
 exit $failed
