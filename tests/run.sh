@@ -151,13 +151,13 @@ fi
 
 if wants vm; then
   say "virtual machine: systemd, cgroup v2, power cuts"
-  run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BUILD_DIR="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
+  run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
 fi
 
 if also ocivm; then
   say "virtual machine: the OCI runtimes with systemd and cgroup v2; the attacks"
   run ocivm 36000 env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/oci/vm.sh"
-  run ocivm/attacks 14400 env CORACLE_BUILD_DIR="$build" "$root/tests/attacks/vm.sh"
+  run ocivm/attacks 14400 env CORACLE_BIN="$build" "$root/tests/attacks/vm.sh"
 fi
 
 if also tsan; then

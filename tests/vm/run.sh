@@ -4,36 +4,14 @@
 # It boots, runs the hello manifest, holds limits, outlives its daemon, stops in good order, comes back after a reboot, and after
 # power cuts with everything it had acknowledged. TAP; skipped as a whole, with the reason, where there is no qemu.
 # Some minutes on 2 cores of its own, twenty where others keep them busy; the first time, a few more for the machine's Debian.
-#   CORACLE_BUILD_DIR   the build (default: build)      CORACLE_VM_FILES   or a tree of installed files
-#   CORACLE_LONG=1      hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many)
+#   CORACLE_LONG=1   hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many); machine.sh says what else can be set
 set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-build=${CORACLE_BUILD_DIR:-$root/build}
-cache=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
+title="virtual machine"
+. "$(dirname "$0")/machine.sh"
 cuts=${CORACLE_VM_CUTS:-$([ "${CORACLE_LONG:-0}" = 1 ] && echo 200 || echo 3)}
-n=0 failures=0
 
-skip_all() { echo "ok 1 - virtual machine # SKIP $*"; exit 77; }
-[ "$(id -u)" = 0 ] || skip_all "needs root (to make a Debian)"
-[ "$(uname -m)" = x86_64 ] || skip_all "the machine is made for x86_64"
-for program in qemu-system-x86_64 qemu-img mmdebstrap mke2fs python3; do
-  command -v "$program" >/dev/null || skip_all "$program is missing"
-done
-
-T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-vm.XXXXXX")
-finish() {
-  for machine in "$T" "$T"/cut-*; do [ ! -e "$machine/pid" ] || "$here/vm.py" cut "$machine" 2>/dev/null; done
-  if [ "$failures" -gt 0 ]; then echo "# the console's end:"; tail -n 20 "$T/console.log" 2>/dev/null | sed 's/^/# /'; fi
-  rm -rf "$T"
-}
-trap finish EXIT
-
-ok() { n=$((n + 1)); echo "ok $n - $*"; }
-not_ok() { n=$((n + 1)); failures=$((failures + 1)); echo "not ok $n - $*"; }
-bail() { not_ok "$1"; shift; printf '%s\n' "$@" | sed 's/^/  | /' | tail -n 60; exit 1; }
 # Times are those of a machine at rest; where others use its processors as well, it takes longer: see patience in guest/lib.sh.
-on() { local seconds=$(($1 * 3)); shift; "$here/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; $*"; }  # on SECONDS SCRIPT
+on() { local seconds=$(($1 * 3)); shift; "$vm/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; $*"; }  # on SECONDS SCRIPT
 check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
   local name=$1 seconds=$2 out status
   shift 2
@@ -43,9 +21,6 @@ check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
   return 1
 }
 diagnose() { on 60 'systemctl status coracled --no-pager -l | head -n 30; journalctl -u coracled --no-pager -n 40; coraclectl get pods -A -o wide; coraclectl get events' | sed 's/^/  | /'; }
-boot() {
-  "$here/vm.py" start "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"
-}
 
 # ---- what is installed ----
 
@@ -59,18 +34,17 @@ fi
 if [ -d "$T/payload/usr/local/bin" ]; then  # a build for another prefix; the units know /usr
   cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"
 fi
+libraries "$T"/payload/usr/bin/*
 strip "$T"/payload/usr/bin/* 2>/dev/null
-cp "$here/guest/lib.sh" "$here/guest/writer.sh" "$T/payload/root/"
+cp "$vm/guest/lib.sh" "$vm/guest/writer.sh" "$T/payload/root/"
 chmod +x "$T/payload/root/writer.sh"
-tar -C "$T/payload" --owner=0 --group=0 -cf "$T/payload.tar" usr root || bail "payload"
-
-image=$("$here/image.sh" "$cache") || bail "a Debian for the machine can be made"
+pack
 boot
 
 # ---- install, hello ----
 
 check "the machine boots" 300 'state=$(timeout 800 systemctl is-system-running --wait); [ "$state" = running ] || { echo "$state"; systemctl --failed; exit 1; }; mountpoint -q /sys/fs/cgroup && grep -qw memory /sys/fs/cgroup/cgroup.controllers' || exit 1
-check "files are installed" 60 'tar -C / -xf /dev/vdb usr root && . /root/lib.sh && coracled --version && ! ldd /usr/bin/coracled | grep "not found"' || exit 1
+check "files are installed" 60 "$unpack"'. /root/lib.sh && coracled --version && ! ldd /usr/bin/coracled | grep "not found"' || exit 1
 check "systemd-analyze verify is clean" 60 'systemd-analyze verify --man=no /usr/lib/systemd/system/coracled.service /usr/lib/systemd/system/coracle-pods.service >/tmp/v 2>&1; [ ! -s /tmp/v ] || { cat /tmp/v; false; }'
 check "the service starts and says that it is ready" 120 'systemctl daemon-reload; systemd-tmpfiles --create coracle.conf; echo "podPidsLimit: 64" >/etc/coracle/config.yaml; systemctl enable --quiet --now coracled && is "$(systemctl is-active coracled)" active && systemctl show -p StatusText coracled | grep -q https' || { diagnose; exit 1; }
 check "the node becomes ready, and can hold every limit" 60 'until_true 50 ready && is "$(coraclectl get nodes -o "jsonpath={.items[0].status.conditions[?(@.type==\"LimitsUnenforced\")].status}")" False && ! journalctl -b -u coracled --no-pager | grep "not enforced"' || { diagnose; exit 1; }
@@ -146,7 +120,7 @@ until_true 60 test -s /root/data/opened" || diagnose
 check "systemctl stop coracle-pods ends all in good order" 120 'systemctl stop coracle-pods && is "$(systemctl is-active coracled)" inactive && is "$(wc -l </root/data/closed)" 1 && ! pgrep -x coracle-pause && ! [ -e $pods_cgroup ]'
 check "… and systemctl start coracled brings all back" 180 'systemctl start coracled && until_true 60 ready && until_true 100 hello_runs && until_true 60 hello_answers && until_true 60 eval "[ \$(wc -l </root/data/opened) = 2 ]"' || diagnose
 on 30 'systemctl --no-block reboot' >/dev/null 2>&1
-"$here/vm.py" wait-off "$T" 300 || not_ok "the machine goes down"
+"$vm/vm.py" wait-off "$T" 300 || not_ok "the machine goes down"
 boot
 check "after a reboot the pods come back" 400 'until_true 120 ready && until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 check "… and the shutdown had ended them in good order" 60 'is "$(wc -l </root/data/closed)" 2'
@@ -189,9 +163,9 @@ judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what
 }
 judge_copy() {  # judge_copy DIRECTORY: in a machine of its own
   local there
-  CORACLE_VM_APPEND=test.light "$here/vm.py" start "$1" "$image" || bail "qemu starts" "$(cat "$1/qemu.log")"
-  there=$("$here/vm.py" run "$1" 900 '. /root/lib.sh; setsid coracled --config /etc/coracle/config.yaml >/run/log 2>&1 </dev/null & until_true 240 coraclectl get namespace default >/dev/null || cat /run/log;'" $what_is_there; grep -i damaged /run/log")
-  "$here/vm.py" cut "$1"
+  CORACLE_VM_APPEND=test.light "$vm/vm.py" start "$1" "$image" || bail "qemu starts" "$(cat "$1/qemu.log")"
+  there=$("$vm/vm.py" run "$1" 900 '. /root/lib.sh; setsid coracled --config /etc/coracle/config.yaml >/run/log 2>&1 </dev/null & until_true 240 coraclectl get namespace default >/dev/null || cat /run/log;'" $what_is_there; grep -i damaged /run/log")
+  "$vm/vm.py" cut "$1"
   judge "$1/acks" "$there" || tail -n 5 "$1/console.log" | sed 's/^/  | /'
   rm -rf "$1"
 }
@@ -216,10 +190,10 @@ for ((round = 1; judged < cuts; round++)); do
   copies=()
   for ((copy = 1; copy <= copies_per_round && judged + copy < cuts; copy++)); do
     sleep "$((RANDOM % 3)).$((RANDOM % 10))"
-    "$here/vm.py" copy "$T" "$T/cut-$copy" && copies+=("$T/cut-$copy")
+    "$vm/vm.py" copy "$T" "$T/cut-$copy" && copies+=("$T/cut-$copy")
   done
   sleep "$((RANDOM % 3)).$((RANDOM % 10))"
-  "$here/vm.py" cut "$T"
+  "$vm/vm.py" cut "$T"
   for copy in "${copies[@]}"; do judge_copy "$copy"; done
   boot
   # Its address comes after the daemon, which then starts anew: what is asked in between is refused.

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the tests in a virtual machine stand on (run.sh here, tests/oci/vm.sh, tests/attacks/vm.sh): what this machine has to have, a
+# directory that goes away together with the virtual one, what is put into that one, and how commands run there.
+#   title="what is skipped where something is missing"; . tests/vm/machine.sh
+#   CORACLE_BIN          the build (default: build)             CORACLE_VM_FILES   or a tree of installed files
+#   CORACLE_VM_SUITE     the machine's Debian (default: this one's)
+#   CORACLE_TEST_CACHE   where such a Debian is kept, once made
+vm=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$vm/../.." && pwd)
+build=$(realpath -m "${CORACLE_BIN:-$root/build}")
+cache=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
+n=0 failures=0
+
+skip_all() { echo "ok 1 - $title # SKIP $*"; exit 77; }
+ok() { n=$((n + 1)); echo "ok $n - $*"; }
+not_ok() { n=$((n + 1)); failures=$((failures + 1)); echo "not ok $n - $*"; }
+bail() { not_ok "$1"; shift; printf '%s\n' "$@" | sed 's/^/  | /' | tail -n 60; exit 1; }
+
+[ "$(id -u)" = 0 ] || skip_all "needs root (to make a Debian)"
+[ "$(uname -m)" = x86_64 ] || skip_all "the machine is made for x86_64"
+for program in qemu-system-x86_64 qemu-img mmdebstrap mke2fs python3; do
+  command -v "$program" >/dev/null || skip_all "$program is missing"
+done
+
+T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-vm.XXXXXX")
+finish() {
+  local machine
+  for machine in "$T" "$T"/cut-*; do [ ! -e "$machine/pid" ] || "$vm/vm.py" cut "$machine" 2>/dev/null; done
+  if [ "$failures" -gt 0 ]; then echo "# the console's end:"; tail -n 20 "$T/console.log" 2>/dev/null | sed 's/^/# /'; fi
+  rm -rf "$T"
+}
+trap finish EXIT
+trap 'exit 143' TERM INT
+
+# ---- what goes into the machine ----
+
+# What stands in $T/payload is there as from / on, once $unpack has run. Where the machine's Debian is not the one that built the
+# programs, the libraries it lacks go with them.
+mkdir -p "$T/payload"
+libraries() {  # libraries PROGRAM...: what they are linked with goes in
+  local program
+  mkdir -p "$T/payload/payload/lib"
+  for program in "$@"; do ldd "$program" 2>/dev/null | awk '$3 ~ /^\// {print $3}'; done | sort -u | xargs -r cp -L -t "$T/payload/payload/lib"
+}
+pack() { tar -C "$T/payload" --owner=0 --group=0 -cf "$T/payload.tar" $(ls -A "$T/payload") && rm -rf "$T/payload" || bail "payload"; }
+unpack='tar -C / --no-overwrite-dir -xf /dev/vdb || exit 1
+  for library in /payload/lib/*; do [ ! -e $library ] || ldconfig -p | grep -q "^\s$(basename $library) " || cp $library /usr/local/lib/; done; ldconfig;'
+
+# ---- the machine ----
+
+boot() {  # boot [OPTION...]: those of image.sh
+  image=$("$vm/image.sh" "$cache" "$@") || bail "a Debian for the machine can be made"
+  "$vm/vm.py" start "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"
+}
+# Runs a script in it. What that says comes out as it is said, over the machine's third serial line.
+follow() {  # follow SECONDS SCRIPT
+  local status=0 running
+  : >"$T/acks"
+  "$vm/vm.py" run "$T" "$1" "stty -F /dev/ttyS2 raw -echo; (
+    $2
+    ) >/dev/ttyS2 2>&1; s=\$?; sleep 1; exit \$s" >"$T/out" 2>&1 &
+  running=$!
+  tail -n +1 -f --pid=$running "$T/acks" &
+  wait $! || true
+  wait $running || status=$?
+  cat "$T/out"
+  return $status
+}
