@@ -3,14 +3,15 @@
 // running container, and what a container of one static program costs in memory. It stands where an engine stands: it
 // spawns the commands, is the subreaper to whom the containers' processes come, and waits for them by pidfd, so that
 // nothing but the runtimes is measured. Also the long walk: thousands of containers, one after the other.
-//   bench_oci bundle DIRECTORY                          writes DIRECTORY/config.json, as an engine would, for
-//   DIRECTORY/rootfs bench_oci time BUNDLE ROUNDS NAME=COMMAND…          in turns, so that what disturbs one disturbs
-//   all bench_oci peak BUNDLE NAME=COMMAND…                 memory.peak of the container's cgroup (cgroup v2) bench_oci
-//   cycles BUNDLE ROUNDS COMMAND              create, start, kill, delete
+//   bench_oci bundle DIRECTORY                   writes DIRECTORY/config.json, as an engine would, for DIRECTORY/rootfs
+//   bench_oci time BUNDLE ROUNDS NAME=COMMAND…   in turns, so that what disturbs one disturbs all
+//   bench_oci peak BUNDLE NAME=COMMAND…          memory.peak of the container's cgroup (cgroup v2)
+//   bench_oci cycles BUNDLE ROUNDS COMMAND       create, start, kill, delete
 // COMMAND is a program and its global options, by blanks. What "time" measured comes as lines "bench: …" for people
 // and, for those who judge, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN" of each against each (milliseconds).
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -230,7 +231,15 @@ std::string group_of(pid_t pid) {
   return "";
 }
 
+// On one processor: the kernel charges 64 pages in advance for each that a group's processes come by (mm/memcontrol.c,
+// MEMCG_CHARGE_BATCH), so that on several the peak says where they ran, not what they took.
 int peak(Bench& bench, const std::vector<Runtime>& runtimes) {
+  cpu_set_t mine, one;
+  if (::sched_getaffinity(0, sizeof mine, &mine) < 0) die("sched_getaffinity");
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &mine)) CPU_SET(cpu, &one);
+  if (::sched_setaffinity(0, sizeof one, &one) < 0) die("sched_setaffinity");
   for (size_t each = 0; each < runtimes.size(); ++each) {
     std::vector<double> peaks;
     for (int round = 0; round < 5; ++round) {  // the first one's includes what is read from the disk for the first time
