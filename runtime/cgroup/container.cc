@@ -279,9 +279,9 @@ Result<Fd> Container::directory_for(const std::string& inside, int init) const {
   TRY(check_exists());
   if (!inside.empty()) return sys::open_no_links(directory_, inside, O_RDONLY | O_DIRECTORY).wrap("cgroup " + inside);
   if (read_words(directory_, "cgroup.subtree_control").empty())
-    return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY);
+    return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY).wrap("cgroup " + record_.path);
   std::string path = TRY(path_of(init));
-  if (path == record_.path) return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY);
+  if (path == record_.path) return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY).wrap("cgroup " + record_.path);
   if (!path.starts_with(record_.path + "/"))
     return Error(Code::conflict, "cgroup " + record_.path +
                                      " holds no process of its own, and the container's first stands in " + path);

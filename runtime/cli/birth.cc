@@ -103,7 +103,7 @@ class Maker {
     TRY(leave_privilege_behind(spec_));
     find_home(spec_);
     pass_sockets();
-    own_ = own_facts();
+    own_ = TRY(own_facts());
     facts_ = facts_of(spec_);
     namespaces_ = TRY(runtime::plan_namespaces(spec_, facts_));
     user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));
@@ -148,7 +148,7 @@ class Maker {
     input.kept_fds = std::max(options_.preserve_fds, options_.listen_fds);
     input.pivots = !options_.no_pivot;
     input.waits = waits();
-    fill(container_->saved());
+    TRY(fill(container_->saved()));
     input.create_state = state_before_pid(Status::creating);
     input.start_state = state_before_pid(Status::created);
     input.state_tail = "}";
@@ -171,12 +171,12 @@ class Maker {
     return text + ",\"pid\":";
   }
 
-  void fill(Saved& saved) {
+  Result<void> fill(Saved& saved) {
     saved.id = options_.id;
     saved.bundle = bundle_;
     saved.rootfs = spec_.root.path;
     saved.version = spec_.version;
-    saved.boot_id = sys::boot_id();
+    saved.boot_id = TRY(sys::boot_id());
     saved.created = system_clock().now();
     saved.owner = sys::own_uid();
     saved.annotations = spec_.annotations;
@@ -188,6 +188,7 @@ class Maker {
     saved.has_user_namespace = user_.has_value();
     saved.has_pid_namespace = namespaces_.fresh & CLONE_NEWPID;
     saved.has_mount_namespace = !namespaces_.in_host_tree;
+    return {};
   }
 
   Result<void> give_birth() {
@@ -195,8 +196,8 @@ class Maker {
     mounts_ = prepared.mounts;
     Fd start;
     if (holds_) {
-      start = TRY(sys::bind_unix(container_->directory(), kStartSocket, 0600));
-      TRY(sys::listen_unix(start));
+      start = TRY(sys::bind_unix(container_->directory(), kStartSocket, 0600).wrap(kStartSocket));
+      TRY(sys::listen_unix(start).wrap(kStartSocket));
     }
     Fd time;
     if (namespaces_.new_time) time = TRY(sys::make_time_namespace(offsets()).wrap("linux.timeOffsets"));
@@ -207,7 +208,7 @@ class Maker {
     if (holds_) birth.start = &start;
     birth.has_terminal = spec_.process.terminal;
     debug("launch");
-    birth_ = TRY(Birth::begin(birth));
+    birth_ = TRY(Birth::begin(birth).wrap("launch"));
     Saved& saved = container_->saved();
     saved.pid = birth_->pid();
     ProcessFacts facts = TRY(facts_of_process(saved.pid));
@@ -237,7 +238,7 @@ class Maker {
   // What the newborn says until it is held, or runs.
   Result<void> attend() {
     while (true) {
-      Birth::News news = TRY(birth_->next());
+      Birth::News news = TRY(birth_->next().wrap("launch"));
       switch (news.kind) {
         case Kind::failure: return runtime::explain_failure(news.failure, spec_, mounts_);
         case Kind::terminal:

@@ -36,7 +36,7 @@ Result<int> checkpoint(const Options& options);  // refuses
 // common.cc
 Result<Containers> open_containers(const Options& options);
 Result<cgroup::Manager> manager_of(const Options& options);
-runtime::OwnFacts own_facts();
+Result<runtime::OwnFacts> own_facts();
 runtime::SandboxFacts facts_of(const oci::Spec& spec);
 // A caller without privileges becomes root of the user namespace that the container asks for, which then is no new one.
 Result<void> leave_privilege_behind(oci::Spec& spec);
@@ -50,6 +50,7 @@ Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std
 uint32_t activated_sockets();
 Result<void> check_descriptors(const Options& options);  // that 3 and on, which are handed on, are open
 Result<void> write_pid_file(const std::string& path, int pid);
+Result<void> print(const std::string& text);  // to standard output, at once
 // Kills what is left, removes cgroup and state, runs the poststop hooks.
 Result<void> destroy(const Containers& containers, Container& container);
 Result<Fd> block_signals();  // all that are handed on; before anything else is started

@@ -2,6 +2,7 @@
 // See commands.h.
 #include <signal.h>
 
+#include <cstdio>
 #include <set>
 
 #include "runtime/base/scope.h"
@@ -38,12 +39,13 @@ Result<cgroup::Manager> manager_of(const Options& options) {
   return options.systemd_cgroup ? cgroup::Manager::systemd : cgroup::Manager::cgroupfs;
 }
 
-runtime::OwnFacts own_facts() {
+// All of it decides how a container is confined: none may be guessed.
+Result<runtime::OwnFacts> own_facts() {
   runtime::OwnFacts out;
-  out.capabilities = sys::own_capabilities();
-  out.oom_score_adj = sys::own_oom_score().value_or(0);
-  out.is_host_root = sys::in_initial_user_namespace();
-  out.may_set_groups = sys::may_set_groups();
+  out.capabilities = TRY(sys::own_capabilities());
+  out.oom_score_adj = TRY(sys::own_oom_score());
+  out.is_host_root = TRY(sys::in_initial_user_namespace());
+  out.may_set_groups = TRY(sys::may_set_groups());
   return out;
 }
 
@@ -58,7 +60,8 @@ runtime::SandboxFacts facts_of(const oci::Spec& spec) {
 }
 
 Result<void> leave_privilege_behind(oci::Spec& spec) {
-  if (sys::own_capabilities() != 0 || sys::own_uid() == 0) return {};
+  uint64_t capabilities = TRY(sys::own_capabilities());
+  if (capabilities != 0 || sys::own_uid() == 0) return {};
   std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& ns) { return ns.type == "user" && ns.path.empty(); });
   if (spec.linux_.uid_mappings.empty() || spec.linux_.gid_mappings.empty())
     return Error(Code::forbidden, "linux.uidMappings: an unprivileged user's container needs a user namespace and maps (see spec --rootless)");
@@ -111,8 +114,15 @@ Result<void> write_pid_file(const std::string& path, int pid) {
   return sys::replace_file(path, std::to_string(pid), 0644, sys::Durability::volatile_).wrap("--pid-file");
 }
 
+Result<void> print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF) return Error::from_errno("write to standard output");
+  return {};
+}
+
 Result<void> destroy(const Containers& containers, Container& container) {
-  if (auto pidfd = container.pidfd()) {
+  auto pidfd = container.pidfd();
+  if (!pidfd && pidfd.error().code() != Code::not_found) return pidfd.take_error();
+  if (pidfd) {
     (void)sys::send_signal(*pidfd, SIGKILL);  // it may just have ended
     TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillPatience)));
     sys::reap(*pidfd);

@@ -69,7 +69,7 @@ Result<Fd> cgroup_of(const Options& options, const Container& container) {
 }
 
 Result<void> check_state(const Options& options, const Container& container) {
-  const Status status = container.status();
+  const Status status = TRY(container.status());
   if (status == Status::paused && !options.ignore_paused)
     return Error(Code::conflict, "container " + coracle::quoted(options.id) + " is paused; exec --ignore-paused waits in it");
   if (status != Status::running && status != Status::created && status != Status::paused)
@@ -81,7 +81,7 @@ Result<void> check_state(const Options& options, const Container& container) {
 Result<Fd> attend(Birth& birth, const Options& options, const oci::Spec& spec) {
   Fd terminal;
   while (true) {
-    Birth::News news = TRY(birth.next());
+    Birth::News news = TRY(birth.next().wrap("launch"));
     switch (news.kind) {
       case Kind::failure: return runtime::explain_failure(news.failure, spec, {});
       case Kind::terminal:
@@ -113,11 +113,11 @@ Result<int> exec(const Options& options) {
   runtime::PrepareInput input;
   input.spec = &spec;
   input.sandbox = facts_of(spec);
-  input.own = own_facts();
+  input.own = TRY(own_facts());
   input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_name));
   input.kept_fds = options.preserve_fds;
   std::optional<runtime::UserNamespace> user;
-  if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target));
+  if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target).wrap("linux.namespaces: user"));
   input.user = user ? &*user : nullptr;
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));
   prepared.pid_namespace = TRY(sys::namespace_of(target, "pid"));
@@ -131,7 +131,7 @@ Result<int> exec(const Options& options) {
   if (cgroup) start.cgroup = &cgroup;
   start.target = &target;
   start.has_terminal = spec.process.terminal;
-  Birth birth = TRY(Birth::begin(start));
+  Birth birth = TRY(Birth::begin(start).wrap("launch"));
   auto terminal = attend(birth, options, spec);
   auto written = terminal ? write_pid_file(options.pid_file, birth.pid()) : Result<void>(terminal.take_error());
   if (!written) {
@@ -139,7 +139,7 @@ Result<int> exec(const Options& options) {
     return written.take_error();
   }
   if (options.detach) return 0;
-  return stay_in_front(birth.pidfd(), signals, std::move(*terminal));
+  return stay_in_front(birth.pidfd(), signals, std::move(*terminal)).wrap("wait for the process");
 }
 
 }  // namespace coracle::cli

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // features: what this runtime can do, as engines ask for it.
-#include <cstdio>
-
 #include "runtime/cli/commands.h"
 #include "runtime/oci/features_document.h"
 
@@ -15,7 +13,7 @@ Result<int> features(const Options&) {
   facts.seccomp_architectures = seccomp.architectures;
   facts.seccomp_flags = seccomp.flags;
   facts.has_systemd = facts.has_systemd_user = true;
-  std::fputs((to_pretty(oci::features(facts), 2) + "\n").c_str(), stdout);
+  TRY(print(to_pretty(oci::features(facts), 2) + "\n"));
   return 0;
 }
 

@@ -15,8 +15,6 @@
 namespace coracle::cli {
 namespace {
 
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
 // By this machine's passwd; "#1000" when it knows none.
 std::string user_name(uint32_t uid) {
   auto passwd = sys::read_file("/etc/passwd");
@@ -28,8 +26,9 @@ std::string user_name(uint32_t uid) {
 }
 
 // A row of `list`, as runc and crun print it.
-json::object row_of(const Container& container) {
-  json::object out = container.state(container.status());
+Result<json::object> row_of(const Container& container) {
+  Status status = TRY(container.status());
+  json::object out = container.state(status);
   out["rootfs"] = container.saved().rootfs;
   out["created"] = format_nano_time(container.saved().created);
   out["owner"] = user_name(container.saved().owner);
@@ -42,7 +41,7 @@ std::string cell(const json::object& row, const char* name) {
   return value->is_string() ? std::string(value->get_string()) : to_text(*value);
 }
 
-void print_table(const std::vector<json::object>& rows) {
+Result<void> print_table(const std::vector<json::object>& rows) {
   constexpr const char* kNames[] = {"id", "pid", "status", "bundle", "created", "owner"};
   constexpr const char* kTitles[] = {"ID", "PID", "STATUS", "BUNDLE", "CREATED", "OWNER"};
   size_t widths[6];
@@ -50,6 +49,7 @@ void print_table(const std::vector<json::object>& rows) {
     widths[i] = std::string_view(kTitles[i]).size();
     for (const json::object& row : rows) widths[i] = std::max(widths[i], cell(row, kNames[i]).size());
   }
+  std::string table;
   auto line = [&](auto&& text_of) {
     std::string out;
     for (size_t i = 0; i < 6; ++i) {
@@ -57,10 +57,11 @@ void print_table(const std::vector<json::object>& rows) {
       out += text;
       if (i < 5) out += std::string(widths[i] - text.size() + 2, ' ');
     }
-    print(out + "\n");
+    table += out + "\n";
   };
   line([&](size_t i) { return std::string(kTitles[i]); });
   for (const json::object& row : rows) line([&](size_t i) { return cell(row, kNames[i]); });
+  return print(table);
 }
 
 json::object event(const char* type, const std::string& id, json::value data) {
@@ -69,15 +70,11 @@ json::object event(const char* type, const std::string& id, json::value data) {
   return out;
 }
 
-void print_now(const json::object& line) {
-  print(to_text(line) + "\n");
-  std::fflush(stdout);
-}
+Result<void> print_line(const json::object& line) { return print(to_text(line) + "\n"); }
 
 Result<void> print_stats(const cgroup::Container& cgroup, const std::string& id) {
   cgroup::Stats stats = TRY(cgroup.stats());
-  print_now(event("stats", id, cgroup::to_json(stats)));
-  return {};
+  return print_line(event("stats", id, cgroup::to_json(stats)));
 }
 
 }  // namespace
@@ -85,8 +82,8 @@ Result<void> print_stats(const cgroup::Container& cgroup, const std::string& id)
 Result<int> state(const Options& options) {
   Containers containers = TRY(open_containers(options));
   Container container = TRY(containers.find(options.id));
-  json::object out = row_of(container);
-  print(to_pretty(out, 2) + "\n");
+  json::object out = TRY(row_of(container));
+  TRY(print(to_pretty(out, 2) + "\n"));
   return 0;
 }
 
@@ -99,15 +96,16 @@ Result<int> list(const Options& options) {
     auto container = containers.find(id);
     if (!container && container.error().code() == Code::not_found) continue;  // deleted this moment
     if (!container) return container.take_error();
-    rows.push_back(row_of(*container));
+    json::object row = TRY(row_of(*container));
+    rows.push_back(std::move(row));
   }
   if (options.quiet) {
-    for (const std::string& id : ids) print(id + "\n");
+    TRY(print(ids.empty() ? "" : join(ids, "\n") + "\n"));
   } else if (options.format == "json") {
     json::array all(rows.begin(), rows.end());
-    print(to_text(all) + "\n");
+    TRY(print(to_text(all) + "\n"));
   } else {
-    print_table(rows);
+    TRY(print_table(rows));
   }
   return 0;
 }
@@ -118,7 +116,7 @@ Result<int> ps(const Options& options) {
   cgroup::Container cgroup = TRY(container.find_cgroup());
   auto pids = TRY(cgroup.pids());
   if (options.format == "json") {
-    print(to_text(json::array(pids.begin(), pids.end())) + "\n");
+    TRY(print(to_text(json::array(pids.begin(), pids.end())) + "\n"));
     return 0;
   }
   if (options.format != "table") return Error(Code::invalid, "--format " + coracle::quoted(options.format) + " is neither table nor json");
@@ -136,13 +134,14 @@ Result<int> ps(const Options& options) {
   auto titles = words_of(lines[0]);
   const size_t column = size_t(std::find(titles.begin(), titles.end(), "PID") - titles.begin());
   if (column == titles.size()) return Error(Code::invalid, "ps prints no column PID");
-  print(std::string(lines[0]) + "\n");
+  std::string out = std::string(lines[0]) + "\n";
   std::set<int> wanted(pids.begin(), pids.end());
   for (size_t i = 1; i < lines.size(); ++i) {
     auto words = words_of(lines[i]);
     auto pid = column < words.size() ? parse_number<int>(words[column]) : std::nullopt;
-    if (pid && wanted.count(*pid)) print(std::string(lines[i]) + "\n");
+    if (pid && wanted.count(*pid)) out += std::string(lines[i]) + "\n";
   }
+  TRY(print(out));
   return 0;
 }
 
@@ -163,7 +162,7 @@ Result<int> events(const Options& options) {
       TRY(print_stats(cgroup, options.id));
       continue;
     }
-    for (uint64_t i = seen.ooms; i < changed->ooms; ++i) print_now(event("oom", options.id, nullptr));
+    for (uint64_t i = seen.ooms; i < changed->ooms; ++i) TRY(print_line(event("oom", options.id, nullptr)));
     seen = *changed;
   }
   return 0;

@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::chrono::seconds kFreezePatience{10};
 constexpr size_t kResourcesBytesMax = 1 << 20;
+constexpr const char* kUsedSocket = "started.sock";  // goes with the container's directory
 
-Error not_in(const Container& container, const char* wanted) {
-  return Error(Code::conflict, "container " + coracle::quoted(container.saved().id) + " is " + name_of(container.status()) + ", not " + wanted);
+Error not_in(const Container& container, Status status, const char* wanted) {
+  return Error(Code::conflict, "container " + coracle::quoted(container.saved().id) + " is " + name_of(status) + ", not " + wanted);
 }
 
 Result<Container> find_to_change(const Options& options) {
@@ -82,9 +83,13 @@ Result<oci::Resources> changed_resources(const Options& options, const oci::Reso
 
 Result<int> start(const Options& options) {
   Container container = TRY(find_to_change(options));
-  if (container.status() != Status::created) return not_in(container, "created");
-  runtime::Started started = TRY(runtime::start_held(container.directory(), kStartSocket));
-  (void)sys::unlink_at(container.directory(), kStartSocket);  // created no longer, whatever came of it
+  Status status = TRY(container.status());
+  if (status != Status::created) return not_in(container, status, "created");
+  // Created no longer, whatever comes of it; but when nobody could be reached, it can be tried again.
+  TRY(sys::rename_at(container.directory(), kStartSocket, container.directory(), kUsedSocket));
+  auto reached = runtime::start_held(container.directory(), kUsedSocket);
+  if (!reached && reached.error().code() == Code::conflict) (void)sys::rename_at(container.directory(), kUsedSocket, container.directory(), kStartSocket);
+  runtime::Started started = TRY(std::move(reached).wrap("start"));
   if (!started.has_executed) {
     oci::Spec spec;
     spec.process = container.saved().process;
@@ -104,10 +109,11 @@ Result<int> kill(const Options& options) {
     return 0;
   }
   auto pidfd = container.pidfd();
-  if (!pidfd) return not_in(container, "running");
+  if (!pidfd && pidfd.error().code() == Code::not_found) return not_in(container, Status::stopped, "running");
+  Fd process = TRY(std::move(pidfd));
   // Without a process namespace of its own, the others would live on.
   if (*number == SIGKILL && !container.saved().has_pid_namespace) TRY(signal_all(container, SIGKILL));
-  TRY(sys::send_signal(*pidfd, *number));
+  TRY(sys::send_signal(process, *number));
   return 0;
 }
 
@@ -116,31 +122,34 @@ Result<int> remove(const Options& options) {
   auto container = containers.find_to_change(options.id);
   if (!container && options.force && container.error().code() == Code::not_found) return 0;
   if (!container) return container.take_error();
-  const Status status = container->status();
-  if (!options.force && (status == Status::running || status == Status::paused)) return not_in(*container, "stopped; delete --force ends it");
+  Status status = TRY(container->status());
+  if (!options.force && (status == Status::running || status == Status::paused)) return not_in(*container, status, "stopped; delete --force ends it");
   TRY(destroy(containers, *container));
   return 0;
 }
 
 Result<int> pause(const Options& options) {
   Container container = TRY(find_to_change(options));
-  if (Status status = container.status(); status != Status::running && status != Status::created) return not_in(container, "running");
+  Status status = TRY(container.status());
+  if (status != Status::running && status != Status::created) return not_in(container, status, "running");
   cgroup::Container cgroup = TRY(container.find_cgroup());
-  TRY(cgroup.freeze(kFreezePatience));
+  TRY(cgroup.freeze(kFreezePatience).wrap("freeze the cgroup"));
   return 0;
 }
 
 Result<int> resume(const Options& options) {
   Container container = TRY(find_to_change(options));
-  if (container.status() != Status::paused) return not_in(container, "paused");
+  Status status = TRY(container.status());
+  if (status != Status::paused) return not_in(container, status, "paused");
   cgroup::Container cgroup = TRY(container.find_cgroup());
-  TRY(cgroup.thaw(kFreezePatience));
+  TRY(cgroup.thaw(kFreezePatience).wrap("thaw the cgroup"));
   return 0;
 }
 
 Result<int> update(const Options& options) {
   Container container = TRY(find_to_change(options));
-  if (container.status() == Status::stopped) return not_in(container, "running");
+  Status status = TRY(container.status());
+  if (status == Status::stopped) return not_in(container, status, "running");
   oci::Resources resources = TRY(changed_resources(options, container.saved().resources));
   cgroup::Container cgroup = TRY(container.find_cgroup());
   TRY(cgroup.update(resources, cgroup::Unenforceable::warn_on_v1));

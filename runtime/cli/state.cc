@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/oci/parse.h"
 #include "runtime/sys/file.h"
@@ -19,7 +20,8 @@ constexpr const char* kLockFile = "lock";
 std::string text(const json::value& in, std::string_view name) { return std::string(get_string(in, name)); }
 
 std::string default_root() {
-  if (sys::own_uid() == 0 && sys::in_initial_user_namespace()) return "/run/coracle-oci";
+  auto is_initial = sys::in_initial_user_namespace();
+  if (sys::own_uid() == 0 && is_initial && *is_initial) return "/run/coracle-oci";
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   return (runtime && *runtime ? std::string(runtime) : "/run/user/" + std::to_string(sys::own_uid())) + "/coracle-oci";
 }
@@ -117,20 +119,35 @@ Result<void> Container::save() const {
 }
 
 Result<Fd> Container::pidfd() const {
-  if (saved_.pid <= 0 || saved_.boot_id != sys::boot_id()) return Error(Code::not_found, "the container's process has ended");
-  auto fd = sys::open_pidfd(saved_.pid);
+  const Error ended(Code::not_found, "the container's process has ended");
+  std::string boot_id = TRY(sys::boot_id());
+  if (saved_.pid <= 0 || saved_.boot_id != boot_id) return ended;
+  auto found = sys::open_pidfd(saved_.pid);
+  if (!found && found.error().code() == Code::not_found) return ended;
+  Fd fd = TRY(std::move(found));
   auto facts = facts_of_process(saved_.pid);  // of the process that the descriptor is of, if it is still there afterwards
-  if (!fd || !facts || facts->has_ended || facts->started != saved_.pid_started) return Error(Code::not_found, "the container's process has ended");
-  return std::move(*fd);
+  if (!facts && facts.error().code() == Code::not_found) return ended;
+  ProcessFacts now = TRY(std::move(facts));
+  if (now.has_ended || now.started != saved_.pid_started) return ended;
+  return fd;
 }
 
-Status Container::status() const {
+// What cannot be found out is an error: who is told "stopped" takes away what runs.
+Result<Status> Container::status() const {
   if (saved_.pid == 0) return Status::creating;
-  if (!pidfd()) return Status::stopped;
-  if (sys::stat_at(directory_, kStartSocket)) return Status::created;
-  auto cgroup = find_cgroup();
-  if (cgroup && cgroup->exists() && cgroup->is_frozen().value_or(false)) return Status::paused;
-  return Status::running;
+  auto process = pidfd();
+  if (!process && process.error().code() == Code::not_found) return Status::stopped;
+  TRY(std::move(process));
+  auto held = sys::stat_at(directory_, kStartSocket);
+  if (held) return Status::created;
+  if (held.error().code() != Code::not_found) return held.take_error();
+  if (saved_.cgroup.path.empty()) return Status::running;
+  cgroup::Container cgroup = TRY(find_cgroup());
+  if (!cgroup.exists()) return Status::running;
+  auto frozen = cgroup.is_frozen();
+  if (!frozen && frozen.error().code() == Code::not_found) return Status::running;  // removed this moment
+  bool is_frozen = TRY(std::move(frozen));
+  return is_frozen ? Status::paused : Status::running;
 }
 
 json::object Container::state(Status status) const {
@@ -163,11 +180,13 @@ Result<Container> Containers::create(const std::string& id) const {
   if (!made && made.error().code() == Code::already_exists)
     return Error(Code::already_exists, "container " + coracle::quoted(id) + " exists already");
   TRY(std::move(made));
+  Scope undo([&] { (void)sys::remove_tree(root_, id); });  // why it failed is what counts
   Container out;
   out.directory_ = TRY(sys::open_at(root_, id, O_RDONLY | O_DIRECTORY));
   out.lock_ = TRY(sys::open_at(out.directory_, kLockFile, O_RDWR | O_CREAT, 0600));
   TRY(sys::lock(out.lock_, sys::Lock::exclusive));
   out.saved_.id = id;
+  undo.dismiss();
   return out;
 }
 

@@ -50,8 +50,8 @@ class Container {
   const Fd& directory() const { return directory_; }
   Result<void> save() const;
   // Its first process, when that is still there.
-  Result<Fd> pidfd() const;  // Errors: not_found
-  Status status() const;
+  Result<Fd> pidfd() const;  // Errors: not_found, when it has ended
+  Result<Status> status() const;
   // The state as the specification has it. Status as given: hooks are told what will be.
   json::object state(Status status) const;
   Result<cgroup::Container> find_cgroup() const;

@@ -18,10 +18,10 @@ namespace {
 
 constexpr uint64_t kStopKey = 0;
 
-OwnFacts own_facts() {
+Result<OwnFacts> own_facts() {
   OwnFacts out;
-  out.capabilities = sys::own_capabilities();
-  out.oom_score_adj = sys::own_oom_score().value_or(0);
+  out.capabilities = TRY(sys::own_capabilities());
+  out.oom_score_adj = TRY(sys::own_oom_score());
   return out;
 }
 
@@ -46,9 +46,11 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   cgroup::Cgroups cgroups = TRY(cgroup::Cgroups::open(config.cgroup_root, config.cgroup_unit).wrap("cgroups"));
   Records records = TRY(Records::open(config.state_dir));
   Fd run_dir = TRY(sys::open_directory(config.run_dir));
+  std::string boot_id = TRY(sys::boot_id());
+  OwnFacts own = TRY(own_facts());
   House house{std::move(cgroups), std::move(records), std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
               snapshots,          std::move(run_dir), std::move(pause_program),
-              sys::boot_id(),     own_facts(),        std::make_unique<DevicePrograms>()};
+              std::move(boot_id), own,                std::make_unique<DevicePrograms>()};
   std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(house)));
   out->images_ = std::move(images);
   out->lock_ = std::move(lock);

@@ -70,9 +70,9 @@ std::vector<oci::IdMapping> mappings(const std::vector<sys::IdRange>& ranges) {
   return out;
 }
 
-bool is_directory(const Fd& fd) {
-  auto about = sys::stat(fd);
-  return about && S_ISDIR(about->st_mode);
+Result<bool> is_directory(const Fd& fd) {
+  struct stat about = TRY(sys::stat(fd));
+  return bool(S_ISDIR(about.st_mode));
 }
 
 // The container's own maps, which most mounts take, are those of the user namespace that is there.
@@ -117,7 +117,8 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
   if (draft.kind == launch::MountKind::attach) {
     const std::string name = draft.source_fd && !draft.source.empty() ? " (" + draft.source + ")" : "";
     Fd mount = TRY(make_bind(draft, user).wrap("mount " + draft.destination + name));
-    if (!is_directory(mount)) step.flags |= launch::kMountOnFile;
+    bool on_directory = TRY(is_directory(mount).wrap("mount " + draft.destination));
+    if (!on_directory) step.flags |= launch::kMountOnFile;
     step.fd = int32_t(launch::kFdMore + out.fds.size());
     out.fds.push_back(std::move(mount));
     if (draft.options.propagation & kUnbindable) step.propagation = draft.options.propagation;
@@ -256,7 +257,7 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
   for (const oci::Rlimit& limit : process.rlimits) {
     auto number = sys::rlimit_number(limit.type);
     if (!number) return Error(Code::invalid, "process.rlimits: unknown type " + coracle::quoted(limit.type));
-    sys::Limits mine = TRY(sys::own_limit(*number));
+    sys::Limits mine = TRY(sys::own_limit(*number).wrap("process.rlimits: " + limit.type));
     bool may_raise = own.is_host_root && own.capabilities >> kCapSysResource & 1;
     if (limit.hard > mine.hard && !may_raise)
       return Error(Code::forbidden, "process.rlimits: " + limit.type + ": " + std::to_string(limit.hard) +
@@ -471,7 +472,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   if (input.hold) plan.flags |= launch::kPlanHold;
   if (out.fds.size() + launch::kFdMore > launch::kFdsMax)
     return Error(Code::too_large, "mounts: too many for one container");
-  out.plan = TRY(writer.finish(plan));
+  out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }
 
@@ -484,7 +485,7 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   if (input.user) plan.flags |= launch::kPlanJoinTargetUser;
   if (!input.sandbox.is_pod) plan.flags |= launch::kPlanHostTree;
   TRY(write_process(writer, input, process, plan, out));
-  out.plan = TRY(writer.finish(plan));
+  out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }
 

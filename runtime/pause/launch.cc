@@ -89,11 +89,14 @@ int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_na
   return 0;
 }
 
-void watch_streams(int index) {
+// A stream that nobody reads would stop the container when its pipe is full.
+int watch_streams(int index) {
   Slot& slot = pod.slots[index];
-  for (int i = 0; i < 2; ++i)
-    if (slot.streams[i].fd >= 0)
-      (void)watch(slot.streams[i].fd, EPOLLIN, key_of(i ? Source::err : Source::out, index));  // drained at exit anyway
+  for (int i = 0; i < 2; ++i) {
+    if (slot.streams[i].fd < 0) continue;
+    if (int rc = watch(slot.streams[i].fd, EPOLLIN, key_of(i ? Source::err : Source::out, index)); rc < 0) return rc;
+  }
+  return 0;
 }
 
 Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int pid_namespace, int target) {
@@ -122,6 +125,7 @@ Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int
   if (rc >= 0) {
     (void)k_fcntl(slot.report, 4 /* F_SETFL */, kNonblock);
     rc = watch(slot.report, EPOLLIN, key_of(Source::report, index));
+    if (rc >= 0) rc = watch_streams(index);
   }
   if (rc < 0) {
     if (slot.pidfd >= 0) (void)k_pidfd_send_signal(slot.pidfd, kSigkill);
@@ -129,7 +133,6 @@ Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int
     return failure(stage, rc);
   }
   slot.requester = connection;
-  watch_streams(index);
   return kNone;
 }
 

@@ -72,7 +72,7 @@ Result<Holder> start_holder(uint64_t clone_flags, const Fd* user, uint64_t unsha
     if (err == 0 && unshare_flags && ::syscall(SYS_unshare, unshare_flags) < 0) err = errno;
     // Where we are killed it does not stay behind. After the above, which takes this back.
     if (err == 0 && ::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) err = errno;
-    ::syscall(SYS_write, say, &err, sizeof err);
+    if (::syscall(SYS_write, say, &err, sizeof err) < 0) err = errno;  // the other side sees the pipe's end
     while (err == 0) ::syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 8);
     ::syscall(SYS_exit_group, 1);
   }
@@ -100,8 +100,9 @@ Result<OwnedNamespaces> collect(const Holder& holder, uint64_t others) {
 }
 
 void end(const Holder& holder) {
-  (void)send_signal(holder.pidfd, SIGKILL);  // it cannot have ended
-  (void)::waitpid(holder.pid, nullptr, 0);   // nor can this fail
+  // It cannot have ended, and its number is nobody else's before we have waited for it.
+  if (!send_signal(holder.pidfd, SIGKILL)) (void)::kill(holder.pid, SIGKILL);
+  (void)::waitpid(holder.pid, nullptr, 0);  // nor can this fail
 }
 
 // newuidmap PID 0 1000 1 1 100000 65536 …
@@ -194,14 +195,16 @@ Result<void> enter_user_namespace(const std::vector<IdRange>& uids, const std::v
   return {};
 }
 
-bool in_initial_user_namespace() {
-  auto map = read_map(::getpid(), "uid_map");
-  return map && map->size() == 1 && (*map)[0].inside == 0 && (*map)[0].outside == 0 && (*map)[0].size == UINT_MAX;
+Result<bool> in_initial_user_namespace() {
+  auto map = TRY(read_map(::getpid(), "uid_map"));
+  return map.size() == 1 && map[0].inside == 0 && map[0].outside == 0 && map[0].size == UINT_MAX;
 }
 
-bool may_set_groups() {
+Result<bool> may_set_groups() {
   auto text = read_file("/proc/self/setgroups");
-  return !text || trim(*text) != "deny";
+  if (!text && text.error().code() == Code::not_found) return true;  // a kernel without user namespaces
+  std::string word = TRY(std::move(text));
+  return trim(word) != "deny";
 }
 
 Result<Fd> make_time_namespace(const std::vector<ClockOffset>& offsets) {

@@ -37,8 +37,8 @@ Result<Fd> owner_of_namespace(const Fd& ns);
 // This process moves into a new user namespace and is its root. It must have one thread. Maps of more than its own ids are
 // written by newuidmap(1) and newgidmap(1). Errors: not_found when those are missing, forbidden by /etc/subuid.
 Result<void> enter_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids);
-bool in_initial_user_namespace();  // as /proc/self/uid_map has it
-bool may_set_groups();             // /proc/self/setgroups
+Result<bool> in_initial_user_namespace();  // as /proc/self/uid_map has it
+Result<bool> may_set_groups();             // /proc/self/setgroups
 
 // A new time namespace, for children to enter. This process has one thread, and its children by fork are born there.
 struct ClockOffset {

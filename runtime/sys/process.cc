@@ -193,10 +193,10 @@ void raise_open_files() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);  // raising the soft limit to the hard one is always allowed
 }
 
-uint64_t own_capabilities() {
+Result<uint64_t> own_capabilities() {
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
-  if (::syscall(SYS_capget, &head, data) < 0) return 0;
+  if (::syscall(SYS_capget, &head, data) < 0) return Error::from_errno("capget");
   return uint64_t(data[1].permitted) << 32 | data[0].permitted;
 }
 
@@ -209,7 +209,8 @@ Result<void> die_with_parent(int parent) {
 }
 
 Result<void> keep_capabilities(uint64_t wanted) {
-  const uint64_t keep = wanted & own_capabilities();
+  uint64_t own = TRY(own_capabilities());
+  const uint64_t keep = wanted & own;
   for (int number = 0; ::prctl(PR_CAPBSET_READ, number) >= 0; ++number)
     if (!(keep >> number & 1) && ::prctl(PR_CAPBSET_DROP, number) < 0) return Error::from_errno("drop capability");
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return Error::from_errno("clear ambient capabilities");
@@ -245,9 +246,9 @@ Result<void> set_own_oom_score(int score) {
   return write_all(file, std::to_string(score)).wrap("set oom_score_adj");
 }
 
-std::string boot_id() {
-  auto text = read_file("/proc/sys/kernel/random/boot_id");
-  return text ? std::string(trim(*text)) : "";
+Result<std::string> boot_id() {
+  std::string text = TRY(read_file("/proc/sys/kernel/random/boot_id"));
+  return std::string(trim(text));
 }
 
 std::optional<int> signal_number(const std::string& name) {

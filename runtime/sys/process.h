@@ -53,7 +53,7 @@ std::optional<int> rlimit_number(const std::string& name);  // "RLIMIT_NOFILE"
 Result<Limits> own_limit(int resource);
 void raise_open_files();  // our soft limit to the hard one
 
-uint64_t own_capabilities();  // permitted, a bit each
+Result<uint64_t> own_capabilities();  // permitted, a bit each
 uint32_t own_uid();
 uint32_t own_gid();
 int own_pid();
@@ -69,7 +69,7 @@ Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t fla
 bool takes_seccomp_flags(uint32_t flags);  // whether this kernel knows them, SECCOMP_FILTER_FLAG_*; changes nothing
 Result<int> own_oom_score();  // /proc/self/oom_score_adj
 Result<void> set_own_oom_score(int score);
-std::string boot_id();        // changes with every boot
+Result<std::string> boot_id();        // changes with every boot
 
 // Numbers of system calls, namespaces and signals by name.
 std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"

@@ -22,6 +22,18 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+Result<bool> ends_within(pid_t pid, std::chrono::seconds time) {
+  Fd pidfd = TRY(open_pidfd(pid));
+  return wait_readable(pidfd, std::chrono::milliseconds(time));
+}
+
+Result<int> wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return Error::from_errno("waitpid");
+  return status;
+}
+
 }  // namespace
 
 Result<int> run(const RunSpec& spec) {
@@ -45,14 +57,12 @@ Result<int> run(const RunSpec& spec) {
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (err != 0) return Error::from_errno(err, "execute " + spec.path);
-  Fd pidfd = TRY(open_pidfd(pid));
-  bool in_time = true;
-  if (spec.timeout) in_time = TRY(wait_readable(pidfd, std::chrono::milliseconds(*spec.timeout)));
-  if (!in_time) (void)send_signal(pidfd, SIGKILL);  // it may just have ended
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!in_time) return Error(Code::timeout, spec.path + " took longer than its timeout");
+  Result<bool> in_time = true;
+  if (spec.timeout) in_time = ends_within(pid, *spec.timeout);
+  if (!in_time || !*in_time) (void)::kill(pid, SIGKILL);  // its number is nobody else's before we have waited for it
+  int status = TRY(wait_for(pid).wrap("wait for " + spec.path));
+  if (!in_time) return std::move(in_time).wrap("wait for " + spec.path).take_error();
+  if (!*in_time) return Error(Code::timeout, spec.path + " took longer than its timeout");
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -67,9 +77,7 @@ Result<std::string> output_of(const std::vector<std::string>& argv) {
   const int err = ::posix_spawnp(&pid, argv[0].c_str(), &actions, nullptr, pointers_of_texts.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (err != 0) return Error::from_errno(err, "execute " + argv[0]);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  int status = TRY(wait_for(pid).wrap("wait for " + argv[0]));
   if (status != 0) return Error(Code::internal, argv[0] + " failed with " + std::to_string(WEXITSTATUS(status)));
   Fd written = TRY(open(fd_path(output), O_RDONLY));
   return read_all(written);

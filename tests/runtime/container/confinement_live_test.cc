@@ -233,7 +233,7 @@ TEST_F(ConfinementLive, keeps_resource_limits_and_names_those_it_cannot) {
   ContainerSpec spec = house_->shell("app-0", "ulimit -n; ulimit -Hn; ulimit -c");
   spec.spec.process.rlimits = {{"RLIMIT_NOFILE", 100, 200}, {"RLIMIT_CORE", 0, 0}};
   EXPECT_EQ(run(spec), "100\n200\n0\n");
-  if (!(sys::own_capabilities() >> kCapSysResource & 1)) {
+  if (!(MUST(sys::own_capabilities()) >> kCapSysResource & 1)) {
     spec.spec.process.rlimits = {{"RLIMIT_NOFILE", 100, uint64_t(1) << 40}};
     EXPECT_NE(run(spec).find("RLIMIT_NOFILE"), std::string::npos);
   }
@@ -268,7 +268,7 @@ TEST_F(ConfinementLive, gives_every_process_its_own_oom_score) {
   EXPECT_EQ(run(spec), "500\n");
   spec.spec.process.oom_score_adj = -997;  // what a guaranteed pod asks for must not fail where it cannot be held
   auto own = sys::own_oom_score();
-  std::string want = sys::own_capabilities() >> kCapSysResource & 1 ? "-997\n" : std::to_string(*own) + "\n";
+  std::string want = MUST(sys::own_capabilities()) >> kCapSysResource & 1 ? "-997\n" : std::to_string(*own) + "\n";
   EXPECT_EQ(run(spec), want);
 }
 
