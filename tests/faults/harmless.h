@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that may fail without the command failing, and why that is right. Whatever is not here and fails without
+// being told is a bug. The container is looked at all the same: a row is no leave to start another one than was asked
+// for.
+#pragma once
+
+#include <vector>
+
+#include "tests/faults/verdict.h"
+
+namespace coracle::faults {
+
+inline const std::vector<Harmless> kHarmlessOfOci = {
+    {"*", "close", "*", "a descriptor is gone, whatever close says"},
+    {"*", "brk", "*", "the C library maps memory instead"},
+    {"*", "munmap", "*", "memory goes with the process"},
+
+    {"*", "newfstatat", "/proc/*", "how long a file is, is a guess at how much to read"},
+    {"*", "newfstatat", "*/state.json", "the same"},
+    {"*", "newfstatat", "*/config.json", "the same"},
+    {"*", "newfstatat", "/memfd:seccomp*", "the same"},
+    {"*", "newfstatat", "*/.seccomp/*", "the same"},
+    {"*", "newfstatat", "*/cgroup.freeze", "the same"},
+    {"*", "newfstatat", "/etc/passwd", "the same"},
+    {"*", "newfstatat", "*.out", "the C library asks how to buffer its output"},
+
+    {"*", "openat", "/sys/fs/cgroup", "where cgroup2 is mounted, the table of mounts tells as well"},
+    {"*", "fstatfs", "/sys/fs/cgroup", "the same"},
+    {"*", "openat", "*/cgroup.controllers", "a controller that is not switched on is missed when its limit is written"},
+    {"*", "pread64", "*/cgroup.controllers", "the same"},
+    {"*", "openat", "*/cgroup.subtree_control",
+     "the same; exec goes into the container's cgroup itself, or says that it cannot"},
+    {"*", "pread64", "*/cgroup.subtree_control", "the same"},
+    {"create", "openat", "*/cgroup.type", "a process cannot be made in a cgroup that is no domain: clone3 refuses"},
+    {"create", "pread64", "*/cgroup.type", "the same"},
+
+    {"create", "openat", "*/bundle/rootfs",
+     "no passwd can be read: HOME is /, as without one. The root is opened again for its mount"},
+    {"create", "openat2", "/etc/passwd", "no passwd can be read: HOME is /, as without one"},
+    {"create", "openat", "*/.seccomp/*", "a program that cannot be read is made anew"},
+    {"create", "read", "*/.seccomp/*", "the same"},
+    {"create", "seccomp", "*", "libseccomp asks what this kernel can; the filter is loaded by the container's process"},
+    {"*", "openat", "/sys/module/apparmor/parameters/enabled", "no profile is asked for"},
+    {"*", "read", "/sys/module/apparmor/parameters/enabled", "the same"},
+    {"*", "prlimit64", "7", "posix_spawn asks which numbers descriptors can have; ours are small"},
+    {"*.*", "faccessat2", "/inmate", "exec says by itself what cannot be executed"},
+
+    {"*.*", "openat2", "/*", "a working directory is made where it is missing; chdir says what is wrong with it"},
+
+    {"create", "wait4", "*", "who held the namespaces has been killed, and is reaped with us at the latest"},
+    {"exec", "wait4", "*", "the same"},
+    {"create", "pidfd_send_signal", "*", "who holds the namespaces is killed by its number, which is ours"},
+    {"exec", "pidfd_send_signal", "*", "the same"},
+    {"*.*", "ppoll", "*", "wait4 waits for a hook as well; a holder of namespaces waits again"},
+    {"delete", "unlinkat", "*/box", "a cgroup is removed when its processes have ended, at the second try"},
+
+    // Source: runtime-spec runtime.md "Lifecycle": what poststart and poststop hooks do wrong is warned of.
+    {"start", "memfd_create", "input", "a late hook's failure is warned of"},
+    {"start", "write", "/memfd:input*", "the same"},
+    {"start", "lseek", "/memfd:input*", "the same"},
+    {"start", "mmap", "*", "the same: the stack for it"},
+    {"start", "clone3", "*", "the same"},
+    {"start", "pidfd_open", "*", "the same"},
+    {"start", "poll", "*", "the same"},
+    {"start", "wait4", "*", "the same"},
+    {"start.*", "*", "*", "the same"},
+    {"delete", "memfd_create", "input", "the same"},
+    {"delete", "write", "/memfd:input*", "the same"},
+    {"delete", "lseek", "/memfd:input*", "the same"},
+    {"delete", "mmap", "*", "the same: the stack for it"},
+    {"delete", "clone3", "*", "the same"},
+    {"delete", "pidfd_open", "*", "the same"},
+    {"delete", "poll", "*", "the same"},
+    {"delete", "wait4", "*", "the same"},
+    {"delete.*", "*", "*", "the same"},
+
+    {"state", "openat", "/etc/passwd", "an owner without a name is shown by number"},
+    {"state", "read", "/etc/passwd", "the same"},
+    {"state", "*", "/usr/share/zoneinfo/*", "times are shown in UTC"},
+    {"state", "*", "/etc/localtime", "the same"},
+};
+
+// Of coracle-pause and what it starts, when the daemon asks.
+inline const std::vector<Harmless> kHarmlessOfPods = {
+    {"*", "close", "*", "a descriptor is gone, whatever close says"},
+    {"daemon.1", "accept4", "*", "who has connected waits, and epoll says so again"},
+    {"daemon.1", "epoll_pwait", "*", "it is asked again"},
+    {"daemon.1", "epoll_ctl", "* 2 *", "what is closed is taken out by the kernel"},
+    {"daemon.1", "recvmsg", "*", "the message waits, and epoll says so again"},
+    {"daemon.*", "openat2", "/*", "a working directory is made where it is missing; chdir says what is wrong with it"},
+    {"daemon.1", "read", "anon_inode:?signalfd?", "the signal stays pending, and epoll says so again"},
+    {"daemon.1.*", "fchown", "pipe:*",
+     "the process has the pipe, whoever owns it; it cannot open it once more by its path"},
+    {"daemon.1", "madvise", "*", "memory is given back later"},
+    {"daemon.1", "prctl", "PR_SET_NAME", "a name for people"},
+    {"daemon.1", "statx", "*.log", "how much the log holds already: it is rotated later"},
+    {"daemon.1", "writev", "*.log", "what the disk does not take is lost, counted, and the next line begins a new one"},
+    {"daemon.1", "write", "*.log", "the same"},
+};
+
+}  // namespace coracle::faults

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each system call of coracle-oci's commands and of the containers' first processes fails once: the command then fails
+// with a line that names the step, or succeeds because the call did not matter (harmless.h says why), and the container
+// is as it was asked for; nothing stays behind. In a default run a part of the calls, the same each time; all with
+// CORACLE_LONG=1.
+//   oci_faults CORACLE_OCI INMATE [SCENARIO…]
+//   CORACLE_FAULTS_LOG   a file for every trial     CORACLE_FAULTS_ONLY   "PROCESS CALL", patterns: only these
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <sstream>
+
+#include "runtime/oci/defaults.h"
+#include "runtime/oci/parse.h"
+#include "tests/faults/calls.h"
+#include "tests/faults/harmless.h"
+#include "tests/faults/machine.h"
+#include "tests/faults/tracer.h"
+#include "tests/faults/verdict.h"
+
+namespace coracle::faults {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSaidByExec = 7;  // inmate's exit code
+constexpr auto kSoon = std::chrono::seconds(5);
+constexpr int kOfAKind = 2;  // in a default run
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Scenario {
+  std::string name;
+  std::function<void(oci::Spec&)> shape;
+};
+
+struct Step {
+  std::string name;
+  std::vector<std::string> arguments;
+  int want = 0;
+};
+
+class House {
+ public:
+  House(std::string oci, const std::string& inmate) : oci_(std::move(oci)) {
+    char name[] = "/var/tmp/coracle-faults-XXXXXX";
+    if (!::mkdtemp(name)) std::abort();
+    top_ = name;
+    ::chmod(name, 0755);
+    token_ = top_.substr(top_.rfind('/') + 1);
+    for (const char* each : {"/own", "/state", "/bundle/rootfs", "/data"}) fs::create_directories(top_ + each);
+    for (const char* each : {"dev", "proc", "sys", "tmp", "data", "masked", "readonly", "scratch"})
+      fs::create_directories(rootfs() + "/" + each);
+    std::ofstream(top_ + "/data/file") << "data\n";
+    std::ofstream(rootfs() + "/masked/file") << "hidden\n";
+    for (const char* each : {"inmate", "hook"}) fs::copy_file(inmate, rootfs() + "/" + each);
+    fs::copy_file(inmate, top_ + "/hook");
+    ::mknod((rootfs() + "/node").c_str(), S_IFCHR | 0666, makedev(1, 11));  // no rule allows it
+    ::chmod((rootfs() + "/node").c_str(), 0666);
+    cgroup_ = cgroup2_mount() + "/" + token_;
+    fs::create_directory(cgroup_);
+    places_ = {top_, top_ + "/own", token_};
+  }
+  ~House() {
+    remove_cgroups(cgroup_);
+    std::error_code wrong;
+    fs::remove_all(top_, wrong);
+  }
+
+  void write_config(const Scenario& scenario) {
+    oci::Spec spec = oci::default_spec();
+    spec.root.path = "rootfs";
+    spec.process.args = {"/inmate", "stay"};
+    spec.process.env = {"PATH=/bin", "COLOR=green"};
+    spec.process.cwd = "/tmp";
+    spec.hostname = "faults";
+    spec.linux_.namespaces.clear();
+    for (const char* each : {"mount", "pid", "network", "ipc", "uts", "cgroup"})
+      spec.linux_.namespaces.push_back({each, ""});
+    spec.linux_.cgroups_path = "/" + token_ + "/box";
+    spec.linux_.seccomp = oci::default_seccomp();
+    spec.linux_.masked_paths.push_back("/masked");
+    spec.linux_.readonly_paths.push_back("/readonly");
+    scenario.shape(spec);
+    std::ofstream(top_ + "/bundle/config.json") << to_text(oci::to_json(spec));
+  }
+
+  std::vector<Step> steps() const {
+    return {{"create", {"create", "--bundle", top_ + "/bundle", "--pid-file", pid_file(), "box"}},
+            {"state", {"state", "box"}},
+            {"start", {"start", "box"}},
+            {"exec", {"exec", "--env", "WHO=there", "box", "/inmate", "say"}, kSaidByExec},
+            {"pause", {"pause", "box"}},
+            {"resume", {"resume", "box"}},
+            {"kill", {"kill", "box", "KILL"}},
+            {"delete", {"delete", "box"}}};
+  }
+  Step force() const { return {"force", {"delete", "--force", "box"}}; }
+
+  Outcome run(Tracer& tracer, const Step& step, bool is_traced) const {
+    Command command;
+    command.name = step.name;
+    command.argv = {oci_, "--root", top_ + "/state"};
+    command.argv.insert(command.argv.end(), step.arguments.begin(), step.arguments.end());
+    command.out = out_of(step.name);
+    command.err = err_of(step.name);
+    command.is_traced = is_traced;
+    return tracer.run(command);
+  }
+  // Output of the container goes on into the file of who created it.
+  std::string out_of(const std::string& step) const { return top_ + "/own/" + step + ".out"; }
+  std::string err_of(const std::string& step) const { return top_ + "/own/" + step + ".err"; }
+  std::string pid_file() const { return top_ + "/bundle/pid"; }
+  std::string rootfs() const { return top_ + "/bundle/rootfs"; }
+  const std::string& top() const { return top_; }
+  const std::string& token() const { return token_; }
+  Machine look() const { return faults::look(places_); }
+
+  // As before a first run: what is made once and kept is made in each.
+  void freshen() const {
+    std::error_code wrong;
+    fs::remove_all(top_ + "/state/.seccomp", wrong);
+    fs::remove_all(top_ + "/own", wrong);
+    fs::remove(pid_file(), wrong);
+    fs::create_directory(top_ + "/own");
+  }
+  // After a trial that left something.
+  void clear(Tracer& tracer) const {
+    (void)run(tracer, force(), false);
+    ::kill(-1, SIGKILL);  // we are the first process of a process id namespace
+    (void)tracer.wait_until([] { return false; }, std::chrono::milliseconds(50));
+    remove_cgroups(cgroup_);
+    std::error_code wrong;
+    fs::create_directory(cgroup_, wrong);
+    fs::remove_all(top_ + "/state", wrong);
+    fs::create_directory(top_ + "/state");
+  }
+
+ private:
+  std::string oci_, top_, token_, cgroup_;
+  Places places_;
+};
+
+class Examination {
+ public:
+  Examination(House& house, Tracer& tracer, const Scenario& scenario, Verdict& verdict)
+      : house_(house), tracer_(tracer), scenario_(scenario), verdict_(verdict) {}
+
+  // A good run, whose calls are recorded, and that says how the container looks.
+  bool learn() {
+    house_.write_config(scenario_);
+    for (bool is_recorded : {false, true}) {  // in the first one, what is made once is made
+      house_.freshen();
+      tracer_.forget();
+      tracer_.record();
+      if (!is_recorded) before_.clear();
+      if (is_recorded) before_ = look_without_what_is_kept();
+      for (const Step& step : house_.steps()) {
+        Outcome outcome = house_.run(tracer_, step, true);
+        if (outcome.exit_code == step.want && !outcome.hung)
+          wait_after(step);
+        else
+          return told(step, outcome);
+      }
+      want_create_ = facts_of("create");
+      want_exec_ = facts_of("exec");
+      if (want_create_.find("that is all") == std::string::npos ||
+          want_exec_.find("that is all") == std::string::npos) {
+        verdict_.say(false, scenario_.name + ": the container says how it looks: " + slurp(house_.err_of("create")));
+        return false;
+      }
+    }
+    std::string left = left_behind();
+    verdict_.say(left.empty(), scenario_.name + ": a good run leaves nothing " + left);
+    calls_ = tracer_.calls();
+    return left.empty();
+  }
+
+  void try_all(int at_most_of_a_kind, const std::string& only) {
+    for (const Fault& fault : choose(calls_, at_most_of_a_kind)) {
+      if (!only.empty() &&
+          ::fnmatch(only.c_str(), (fault.call.process + " " + name_of_call(fault.call.number)).c_str(), 0) != 0)
+        continue;
+      if (is_to_end()) break;
+      Trial trial = try_one(fault);
+      bool is_dirty = !trial.problem.empty();
+      verdict_.add(std::move(trial));
+      if (is_dirty) house_.clear(tracer_);
+    }
+  }
+
+ private:
+  Trial try_one(const Fault& fault) {
+    Trial out;
+    out.fault = fault;
+    house_.freshen();
+    tracer_.forget();
+    tracer_.arm(fault);
+    for (const Step& step : house_.steps()) {
+      Outcome outcome = house_.run(tracer_, step, true);
+      const bool good = outcome.exit_code == step.want && !outcome.hung;
+      const bool struck = tracer_.has_struck();
+      if (struck) out.fault.call.detail = tracer_.struck().detail;
+      // The container's process was created, waited, and could no longer: "stopped" is true, and start says why it
+      // fails.
+      const bool is_of_container =
+          fault.call.process.starts_with("create.") && (step.name == "create" || step.name == "state");
+      if (good && struck && is_of_container && status_now() == "stopped") continue;
+      if (good && struck) out.problem = check(step);
+      if (!out.problem.empty()) return out;
+      if (good) {
+        wait_after(step);
+        continue;
+      }
+      out.said = slurp(house_.err_of(step.name));
+      if (!struck) {
+        out.problem = step.name + " fails before the call is made: " + out.said;
+        return out;
+      }
+      out.has_failed = true;
+      if (outcome.hung)
+        out.problem = step.name + " hangs; " + out.said;
+      else if (fault.call.is_startup)
+        out.problem = "";  // whatever the loader says, or dies of
+      else if (outcome.signal)
+        out.problem = step.name + " is killed by signal " + std::to_string(outcome.signal) + "; " + out.said;
+      else
+        out.problem = wrong_with_line(out.said, fault.error);
+      if (out.problem.empty()) out.problem = after_failure(step);
+      return out;
+    }
+    out.is_reached = tracer_.has_struck();
+    std::string left = left_behind();
+    if (!left.empty()) out.problem = "all commands succeed, and something stays: " + left;
+    return out;
+  }
+
+  // A command has failed: what there is then, and that it can be taken away.
+  std::string after_failure(const Step& step) {
+    if (step.name == "create") {
+      if (std::string left = left_behind(); !left.empty())
+        return "create fails and something stays: " + left + "; " + slurp(house_.err_of("create"));
+      Outcome again = house_.run(tracer_, house_.steps()[0], false);
+      if (again.exit_code != 0) return "create cannot be done again: " + slurp(house_.err_of("create"));
+    } else if (step.name == "state" || step.name == "exec" || step.name == "pause" || step.name == "resume") {
+      std::string status = status_now();
+      const bool is_right = step.name == "state" ? status == "created"
+                                                 : status == "running" || (step.name == "resume" && status == "paused");
+      if (!is_right) return step.name + " fails, and the container is " + status;
+    }
+    Outcome removed = house_.run(tracer_, house_.force(), false);
+    if (removed.exit_code != 0)
+      return "after " + step.name + " has failed, so does delete --force: " + slurp(house_.err_of("force"));
+    std::string left = left_behind();
+    return left.empty() ? "" : step.name + " has failed, and after delete --force something stays: " + left;
+  }
+
+  // A command has succeeded although a call failed: is it true?
+  std::string check(const Step& step) {
+    auto status_is = [&](const char* wanted) {
+      std::string now = status_now();
+      return now == wanted ? "" : step.name + " succeeds, and the container is " + now;
+    };
+    // A hook that fails afterwards is told, and changes nothing. Source: runtime-spec runtime.md "Lifecycle".
+    std::string told = slurp(house_.err_of(step.name));
+    if (!told.empty() && told.find("hooks.poststart") == told.npos && told.find("hooks.poststop") == told.npos)
+      return step.name + " succeeds and complains: " + told;
+    if (step.name == "create") {
+      if (pid() <= 0) return "create succeeds, and the pid file holds no pid";
+      return status_is("created");
+    }
+    if (step.name == "state")
+      return slurp(house_.out_of("state")).find("\"status\": \"created\"") == std::string::npos
+                 ? "state says something else: " + slurp(house_.out_of("state"))
+                 : "";
+    if (step.name == "start") {
+      wait_for_facts("create");
+      std::string differs = first_difference(want_create_, facts_of("create"));
+      return differs.empty() ? status_is("running") : "start succeeds, and the container is another: " + differs;
+    }
+    if (step.name == "exec") {
+      std::string differs = first_difference(want_exec_, facts_of("exec"));
+      return differs.empty() ? "" : "exec succeeds, and the process is another: " + differs;
+    }
+    if (step.name == "pause") return status_is("paused");
+    if (step.name == "resume") return status_is("running");
+    if (step.name == "kill") return has_ended() ? status_is("stopped") : "kill succeeds, and the container lives";
+    return status_is("none");
+  }
+
+  bool told(const Step& step, const Outcome& outcome) {
+    verdict_.say(false, scenario_.name + ": a good run: " + step.name + (outcome.hung ? " hangs" : "") + ": " +
+                            slurp(house_.err_of(step.name)));
+    house_.clear(tracer_);
+    return false;
+  }
+
+  void wait_after(const Step& step) {
+    if (step.name == "start") wait_for_facts("create");
+    if (step.name == "kill") (void)has_ended();
+  }
+  bool has_ended() {
+    const int process = pid();
+    return tracer_.wait_until([&] { return process <= 0 || ::kill(process, 0) != 0; }, kSoon);
+  }
+  void wait_for_facts(const std::string& step) {
+    (void)tracer_.wait_until([&] { return slurp(house_.out_of(step)).find("that is all") != std::string::npos; },
+                             kSoon);
+  }
+  int pid() const { return std::atoi(slurp(house_.pid_file()).c_str()); }
+
+  std::string status_now() {
+    Outcome outcome = house_.run(tracer_, {"now", {"state", "box"}}, false);
+    if (outcome.exit_code != 0) return "none";
+    std::string text = slurp(house_.out_of("now"));
+    for (const char* each : {"creating", "created", "running", "paused", "stopped"})
+      if (text.find("\"status\": \"" + std::string(each) + "\"") != text.npos) return each;
+    return "unknown: " + text;
+  }
+
+  // What a container says, namespaces by whose they are.
+  std::string facts_of(const std::string& step) const {
+    std::string text = slurp(house_.out_of(step)), container = step == "create" ? "" : slurp(house_.out_of("create")),
+                out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.rfind("namespace ", 0) == 0) {
+        std::string link = line.substr(10), type = link.substr(0, link.find(':')), whose = "own";
+        std::error_code wrong;
+        if (fs::read_symlink("/proc/self/ns/" + type, wrong) == link)
+          whose = "host";
+        else if (container.find(link) != container.npos)
+          whose = "container";
+        line = "namespace " + type + " " + whose;
+      }
+      out += line + "\n";
+    }
+    return out;
+  }
+
+  static std::string first_difference(const std::string& want, const std::string& got) {
+    std::istringstream wants(want), gots(got);
+    std::string one, other;
+    while (true) {
+      bool more = bool(std::getline(wants, one)), also = bool(std::getline(gots, other));
+      if (!more && !also) return "";
+      if (!more) one.clear();
+      if (!also) other.clear();
+      if (one != other) return "'" + other + "' in place of '" + one + "'";
+    }
+  }
+
+  Machine look_without_what_is_kept() const {
+    Machine out = house_.look();
+    std::multiset<std::string> files;
+    for (const std::string& each : out["files"]) {
+      // Seccomp programs that are complete are kept for the next container.
+      fs::path path = each;
+      const bool is_kept = path.parent_path().filename() == ".seccomp" &&
+                           path.filename().native().find_first_not_of("0123456789abcdef-") == std::string::npos;
+      if (is_kept || path.filename() == ".seccomp") continue;
+      if (each == house_.pid_file()) continue;
+      files.insert(each);
+    }
+    out["files"] = files;
+    return out;
+  }
+  std::string left_behind() {
+    std::string out;
+    (void)tracer_.wait_until([&] { return (out = difference(before_, look_without_what_is_kept())).empty(); },
+                             std::chrono::seconds(2));
+    return out;
+  }
+
+  House& house_;
+  Tracer& tracer_;
+  const Scenario& scenario_;
+  Verdict& verdict_;
+  Machine before_;
+  std::vector<Call> calls_;
+  std::string want_create_, want_exec_;
+};
+
+std::vector<Scenario> scenarios(const House& house) {
+  return {
+      {"plain",
+       [&](oci::Spec& spec) {
+         spec.process.user.uid = 1000;
+         spec.process.user.gid = 1001;
+         spec.process.user.additional_gids = {5, 6};
+         spec.process.rlimits = {{"RLIMIT_NOFILE", 512, 512}};
+         spec.process.oom_score_adj = 300;
+         spec.process.no_new_privileges = true;
+         spec.linux_.sysctl = {{"net.ipv4.ip_forward", "1"}, {"kernel.msgmax", "9000"}};
+         spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "ro", "nosuid"}, {}, {}, {}});
+         spec.mounts.push_back({"/scratch", "tmpfs", "tmpfs", {"nosuid", "size=64k"}, {}, {}, {}});
+         spec.linux_.devices.push_back({"/dev/more", "c", 1, 3, 0640, 5, 6});
+         const std::string outside = house.top() + "/hook";
+         for (const auto& kind : oci::kHookKinds) {
+           const bool is_inside = kind.list == &oci::Hooks::start_container;
+           (spec.hooks.*kind.list)
+               .push_back({is_inside ? "/hook" : outside, {"hook", "hook"}, {"KIND=" + std::string(kind.name)}, 10});
+         }
+       }},
+      {"users", [&](oci::Spec& spec) {
+         spec.linux_.namespaces.push_back({"user", ""});
+         spec.linux_.namespaces.push_back({"time", ""});
+         spec.linux_.time_offsets = {{"boottime", {1000, 0}}};
+         spec.linux_.uid_mappings = spec.linux_.gid_mappings = {{0, 100000, 65536}};
+         spec.root.readonly = true;
+         spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
+       }}};
+}
+
+int examine(int argc, char** argv) {
+  if (cgroup2_mount().empty()) {
+    std::printf("ok 1 - faults # SKIP needs cgroup v2\n");
+    return 77;
+  }
+  enter_own_machine();
+  const char *is_long = std::getenv("CORACLE_LONG"), *log = std::getenv("CORACLE_FAULTS_LOG"),
+             *only = std::getenv("CORACLE_FAULTS_ONLY");
+  int status = 0;
+  House house(argv[1], argv[2]);
+  Tracer tracer({"inmate", "hook"});
+  for (const Scenario& scenario : scenarios(house)) {
+    bool is_wanted = argc <= 3;
+    for (int i = 3; i < argc; ++i) is_wanted |= scenario.name == argv[i];
+    if (!is_wanted) continue;
+    Verdict verdict("coracle-oci, " + scenario.name, kHarmlessOfOci, log ? std::string(log) + "." + scenario.name : "");
+    Examination examination(house, tracer, scenario, verdict);
+    if (examination.learn()) examination.try_all(is_long && *is_long == '1' ? 0 : kOfAKind, only ? only : "");
+    status |= verdict.finish();
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace coracle::faults
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: %s CORACLE_OCI INMATE [SCENARIO…]\n", argv[0]);
+    return 2;
+  }
+  return coracle::faults::examine(argc, argv);
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each system call of coracle-pause and of what it starts fails once, while the daemon's own library drives a pod's
+// life: the step then fails with a line that names the stage, or succeeds because the call did not matter (harmless.h);
+// the sandbox can be removed, made again, and nothing stays behind. The driver is a process of its own, this program
+// once more.
+//   pod_faults INMATE          in a default run a part of the calls, the same each time; all with CORACLE_LONG=1
+//   pod_faults drive PATH      what is examined: prints "STEP<tab>ok" or "STEP<tab>error<tab>TEXT"
+//   CORACLE_FAULTS_LOG, CORACLE_FAULTS_ONLY: as of oci_faults
+#include <fnmatch.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "tests/faults/calls.h"
+#include "tests/faults/harmless.h"
+#include "tests/faults/machine.h"
+#include "tests/faults/tracer.h"
+#include "tests/faults/verdict.h"
+#include "tests/runtime/container/live_runtime.h"
+
+namespace coracle::faults {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::LiveHouse;
+
+constexpr int kSaidByExec = 7;  // inmate's exit code
+constexpr int kOfAKind = 2;     // in a default run
+constexpr const char* kLast = "that is all";
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// ---- what is driven ----
+
+class Driver {
+ public:
+  explicit Driver(const std::string& path) : house_(path) {}
+
+  int drive() {
+    if (auto opened = house_.open(); !opened) return say("open", opened), 1;
+    runtime::SandboxSpec pod;
+    pod.id = "pod";
+    pod.hostname = "faults";
+    pod.sysctl = {{"net.ipv4.ip_forward", "1"}};
+    const bool good = say("create_sandbox", runtime().create_sandbox(pod)) && say("start", start()) &&
+                      say("exec", exec(false)) && say("terminal", exec(true)) && say("job", job()) &&
+                      say("kill", kill()) && say("remove_container", runtime().remove_container("pod", "app-0"));
+    say("remove", runtime().remove_sandbox("pod"));
+    if (!good) {
+      say("again", runtime().create_sandbox(pod));
+      say("remove again", runtime().remove_sandbox("pod"));
+    }
+    std::printf("done\n");
+    return 0;
+  }
+
+ private:
+  runtime::Runtime& runtime() { return *house_.runtime; }
+
+  static bool say(const char* step, const Result<void>& result) {
+    if (result)
+      std::printf("%s\tok\n", step);
+    else
+      std::printf("%s\terror\t%s\n", step, result.error().text().c_str());
+    std::fflush(stdout);
+    return result.ok();
+  }
+
+  Result<void> start() {
+    runtime::ContainerSpec app = house_.program("app-0", {"/inmate", "stay"});
+    app.spec.process.user.uid = 1000;
+    app.spec.process.user.gid = 1001;
+    app.spec.process.user.additional_gids = {5, 6};
+    app.spec.mounts.push_back({"/data", "bind", house_.path() + "/data", {"rbind", "ro"}, {}, {}, {}});
+    TRY(runtime().start_container("pod", app));
+    for (int i = 0; i < 5000 && house_.output("app-0").find(kLast) == std::string::npos; ++i) ::usleep(1000);
+    std::ofstream(house_.path() + "/own/app") << house_.output("app-0");
+    return {};
+  }
+
+  Result<void> exec(bool has_terminal) {
+    runtime::ExecSpec spec;
+    spec.args = {"/inmate", "say"};
+    spec.terminal = has_terminal;
+    auto exec = TRY(runtime().exec("pod", "app-0", spec));
+    Fd out = exec->take_stdout();
+    std::string said;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(out.get(), buffer, sizeof buffer)) > 0;) said.append(buffer, size_t(n));
+    std::ofstream(house_.path() + (has_terminal ? "/own/terminal" : "/own/exec")) << said;
+    int code = TRY(exec->wait({}));
+    if (code != kSaidByExec) return Error(Code::internal, "the process ended with exit code " + std::to_string(code));
+    return {};
+  }
+
+  Result<void> job() {
+    TRY(runtime().start_container("pod", house_.program("job-0", {"/inmate", "say"})));
+    int code = TRY(wait_end("job-0"));
+    if (code != kSaidByExec) return Error(Code::internal, "the job ended with exit code " + std::to_string(code));
+    if (house_.output("job-0").find(kLast) == std::string::npos)
+      return Error(Code::internal, "the job's log is not whole");
+    return {};
+  }
+
+  Result<void> kill() {
+    TRY(runtime().kill_container("pod", "app-0"));
+    TRY(wait_end("app-0"));
+    return {};
+  }
+
+  Result<int> wait_end(const std::string& id) {
+    for (int i = 0; i < 10000; ++i, ::usleep(1000)) {
+      auto state = TRY(runtime().sandbox("pod"));
+      if (!state.alive) return Error(Code::conflict, "the sandbox has ended");
+      for (const auto& each : state.containers)
+        if (each.id == id && each.exit) return each.exit->exit_code;
+    }
+    return Error(Code::timeout, id + " has not ended");
+  }
+
+  LiveHouse house_;
+};
+
+// ---- how it is examined ----
+
+class Examination {
+ public:
+  Examination(const std::string& self, Tracer& tracer, Verdict& verdict, const std::string& inmate)
+      : self_(self), tracer_(tracer), verdict_(verdict) {
+    fs::copy_file(inmate, house_.rootfs() + "/inmate");
+    fs::create_directory(house_.rootfs() + "/data");
+    fs::create_directory(house_.path() + "/data");
+    const std::string& root = house_.config.cgroup_root;
+    places_ = {house_.path(), house_.path() + "/own", root.substr(root.rfind('/') + 1)};
+  }
+
+  bool learn() {
+    for (bool is_recorded : {false, true}) {
+      freshen();
+      if (is_recorded) before_ = look();
+      tracer_.forget();
+      tracer_.record();
+      Outcome outcome = run();
+      std::string said = slurp(out());
+      if (outcome.exit_code != 0 || said.find("\terror\t") != said.npos) {
+        verdict_.say(false, "a good run: " + said + slurp(err()));
+        return false;
+      }
+      for (const char* each : {"app", "exec", "terminal"}) want_[each] = facts_of(each);
+    }
+    std::string left = left_behind();
+    verdict_.say(left.empty(), "a good run leaves nothing " + left);
+    calls_ = tracer_.calls();
+    return left.empty();
+  }
+
+  void try_all(int at_most_of_a_kind, const std::string& only) {
+    for (const Fault& fault : choose(calls_, at_most_of_a_kind)) {
+      if (!only.empty() &&
+          ::fnmatch(only.c_str(), (fault.call.process + " " + name_of_call(fault.call.number)).c_str(), 0) != 0)
+        continue;
+      if (is_to_end()) break;
+      Trial trial = try_one(fault);
+      bool is_dirty = !trial.problem.empty();
+      verdict_.add(std::move(trial));
+      if (is_dirty) clear();
+    }
+  }
+
+ private:
+  Trial try_one(const Fault& fault) {
+    Trial out;
+    out.fault = fault;
+    freshen();
+    tracer_.forget();
+    tracer_.arm(fault);
+    Outcome outcome = run();
+    out.is_reached = tracer_.has_struck();
+    if (out.is_reached) out.fault.call.detail = tracer_.struck().detail;
+    out.problem = judge(outcome, out);
+    if (out.problem.empty())
+      if (std::string left = left_behind(); !left.empty()) out.problem = "something stays: " + left;
+    return out;
+  }
+
+  std::string judge(const Outcome& outcome, Trial& out) {
+    const std::string said = slurp(this->out());
+    if (outcome.hung) return "it hangs after: " + said;
+    if (outcome.signal)
+      return "the daemon's part is killed by signal " + std::to_string(outcome.signal) + " after: " + said;
+    if (said.find("done\n") == said.npos) return "the driver ends early: " + said + slurp(err());
+    std::istringstream lines(said);
+    for (std::string line; std::getline(lines, line);) {
+      size_t tab = line.find("\terror\t");
+      if (tab == line.npos) continue;
+      std::string step = line.substr(0, tab), text = line.substr(tab + 7);
+      if (!out.is_reached) return step + " fails, and the call was not made: " + text;
+      if (step.starts_with("remove") && step != "remove_container") return "the sandbox cannot be removed: " + text;
+      if (step == "again") return "the sandbox cannot be made again: " + text;
+      out.has_failed = true;
+      out.said = step + ": " + text;
+      if (std::string wrong = wrong_with_line(text + "\n", out.fault.error); !wrong.empty()) return wrong;
+    }
+    if (out.has_failed || !out.is_reached) return "";
+    if (fault_is_of_log(out.fault.call)) return "";  // lines are missing, and everything else is there
+    for (const auto& [name, want] : want_)
+      if (facts_of(name) != want)
+        return "all succeeds, and " + name + " is another: " + difference_of(want, facts_of(name));
+    return "";
+  }
+
+  static bool fault_is_of_log(const Call& call) {
+    return call.detail.find(".log") != std::string::npos && name_of_call(call.number).starts_with("write");
+  }
+
+  Outcome run() {
+    Command command;
+    command.name = "daemon";
+    command.argv = {self_, "drive", house_.path()};
+    command.out = out();
+    command.err = err();
+    command.counts_itself = false;
+    command.patience = std::chrono::seconds(40);
+    return tracer_.run(command);
+  }
+
+  std::string facts_of(const std::string& name) const {
+    std::istringstream lines(slurp(house_.path() + "/own/" + name));
+    const std::string app = slurp(house_.path() + "/own/app");
+    std::string out;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      if (line.rfind("namespace ", 0) == 0) {
+        std::string link = line.substr(10), type = link.substr(0, link.find(':')), whose = "own";
+        std::error_code wrong;
+        if (fs::read_symlink("/proc/self/ns/" + type, wrong) == link)
+          whose = "host";
+        else if (name != "app" && app.find(link) != app.npos)
+          whose = "container";
+        line = "namespace " + type + " " + whose;
+      }
+      out += line + "\n";
+    }
+    return out;
+  }
+  static std::string difference_of(const std::string& want, const std::string& got) {
+    std::istringstream wants(want), gots(got);
+    for (std::string one, other; true;) {
+      bool more = bool(std::getline(wants, one)), also = bool(std::getline(gots, other));
+      if (!more && !also) return "";
+      if (!more) one.clear();
+      if (!also) other.clear();
+      if (one != other) return "'" + other + "' in place of '" + one + "'";
+    }
+  }
+
+  Machine look() const {
+    Machine out = faults::look(places_);
+    std::multiset<std::string> files;
+    for (const std::string& each : out["files"]) {
+      fs::path path = each;
+      const bool is_kept = path.parent_path().filename() == "seccomp" &&
+                           path.filename().native().find_first_not_of("0123456789abcdef-") == std::string::npos;
+      if (is_kept || path.filename() == "seccomp" || path.native().find(".log") != std::string::npos) continue;
+      files.insert(each);
+    }
+    out["files"] = files;
+    return out;
+  }
+  std::string left_behind() {
+    std::string out;
+    (void)tracer_.wait_until([&] { return (out = difference(before_, look())).empty(); }, std::chrono::seconds(2));
+    return out;
+  }
+  void freshen() const {
+    std::error_code wrong;
+    fs::remove_all(house_.path() + "/own", wrong);
+    fs::create_directory(house_.path() + "/own");
+    for (const char* each : {"app-0", "job-0"}) fs::remove(house_.path() + "/" + each + ".log", wrong);
+  }
+  void clear() {
+    ::kill(-1, SIGKILL);  // we are the first process of a process id namespace
+    (void)tracer_.wait_until([] { return false; }, std::chrono::milliseconds(100));
+    remove_cgroups(house_.config.cgroup_root);
+    std::error_code wrong;
+    fs::remove_all(house_.path() + "/state", wrong);
+    fs::remove_all(house_.path() + "/run", wrong);
+    freshen();
+    (void)tracer_.run({"clean", {self_, "drive", house_.path()}, out(), err(), std::chrono::seconds(40), false, false});
+  }
+  std::string out() const { return house_.path() + "/own/driver.out"; }
+  std::string err() const { return house_.path() + "/own/driver.err"; }
+
+  LiveHouse house_;
+  std::string self_;
+  Tracer& tracer_;
+  Verdict& verdict_;
+  Places places_;
+  Machine before_;
+  std::vector<Call> calls_;
+  std::map<std::string, std::string> want_;
+};
+
+int examine(char** argv) {
+  if (std::string why = LiveHouse::missing(); !why.empty()) {
+    std::printf("ok 1 - faults # SKIP %s\n", why.c_str());
+    return 77;
+  }
+  const std::string self = fs::canonical("/proc/self/exe");
+  enter_own_machine();
+  const char *is_long = std::getenv("CORACLE_LONG"), *log = std::getenv("CORACLE_FAULTS_LOG"),
+             *only = std::getenv("CORACLE_FAULTS_ONLY");
+  Tracer tracer({"inmate"});
+  Verdict verdict("coracle-pause", kHarmlessOfPods, log ? std::string(log) + ".pods" : "");
+  Examination examination(self, tracer, verdict, argv[1]);
+  if (examination.learn()) examination.try_all(is_long && *is_long == '1' ? 0 : kOfAKind, only ? only : "");
+  return verdict.finish();
+}
+
+}  // namespace
+}  // namespace coracle::faults
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "drive") return coracle::faults::Driver(argv[2]).drive();
+  if (argc == 2) return coracle::faults::examine(argv);
+  std::fprintf(stderr, "usage: %s INMATE\n", argv[0]);
+  return 2;
+}
