@@ -132,7 +132,7 @@ also() { [ "$only" = "$1" ] || { [ "$long" = 1 ] && wants "$1"; }; }  # parts of
 
 if wants unit; then say "unit"; run_suite unit "$build" unit $patience; fi
 if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live $patience; fi
-if wants oci; then say "oci: coracle-oci beside crun and runc"; run_suite oci "$build" oci $patience; fi
+if wants oci; then say "oci: coracle-oci beside crun and runc; each system call of a launch fails once"; run_suite oci "$build" oci $patience; fi
 if wants fuzz; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
 if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e $patience; fi
 if also soak; then say "soak: the same day over and over"; CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800} run_suite soak "$build" soak; fi

@@ -5,6 +5,9 @@
 //   inmate stay | say | hook
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -92,6 +95,11 @@ void say_all(char** env) {
   std::cout << "in " << (::getcwd(directory, sizeof directory) ? directory : "nowhere") << "\n";
   std::cout << "session " << (::getsid(0) == ::getpid()) << " group " << (::getpgrp() == ::getpid()) << "\n";
   for (; *env; ++env) std::cout << "env " << *env << "\n";
+  std::cout << "schedule " << ::sched_getscheduler(0) << " " << ::getpriority(PRIO_PROCESS, 0) << "\n";
+  winsize size{};
+  if (::ioctl(0, TIOCGWINSZ, &size) == 0) std::cout << "terminal " << size.ws_col << " " << size.ws_row << "\n";
+  say_file("/copied/more/file");
+  say_directory("/copied/more", false);
   const int node = ::open("/node", O_RDONLY | O_NONBLOCK);
   std::cout << "node " << (node < 0 ? std::strerror(errno) : "opened") << "\n";
   if (node >= 0) ::close(node);

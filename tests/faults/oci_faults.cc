@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,6 +22,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "runtime/base/fd.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/oci/parse.h"
 #include "tests/faults/calls.h"
@@ -49,6 +52,52 @@ struct Scenario {
   std::function<void(oci::Spec&)> shape;
 };
 
+// Who gets the containers' terminals, as an engine does: a socket, and what came over it.
+class Console {
+ public:
+  void open(const std::string& path) {
+    ::unlink(path.c_str());
+    sockaddr_un address{AF_UNIX, {}};
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) std::abort();
+    if (::listen(listener_.get(), 4) != 0) std::abort();
+    terminal_.reset();
+  }
+  // What the terminals have said since.
+  std::string take() {
+    if (!listener_) return "";
+    Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (connection) receive(connection);
+    std::string out;
+    char buffer[4096];
+    for (ssize_t n; terminal_ && (n = ::read(terminal_.get(), buffer, sizeof buffer)) > 0;)
+      out.append(buffer, size_t(n));
+    std::erase(out, '\r');
+    return out;
+  }
+
+ private:
+  void receive(const Fd& connection) {
+    char name[256];
+    iovec part{name, sizeof name};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (::recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC) <= 0) return;  // it has failed on the way
+    if (cmsghdr* head = CMSG_FIRSTHDR(&message)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
+      ::fcntl(fd, F_SETFL, O_NONBLOCK);
+      terminal_ = Fd(fd);
+    }
+  }
+  Fd listener_, terminal_;
+};
+
 struct Step {
   std::string name;
   std::vector<std::string> arguments;
@@ -64,10 +113,12 @@ class House {
     ::chmod(name, 0755);
     token_ = top_.substr(top_.rfind('/') + 1);
     for (const char* each : {"/own", "/state", "/bundle/rootfs", "/data"}) fs::create_directories(top_ + each);
-    for (const char* each : {"dev", "proc", "sys", "tmp", "data", "masked", "readonly", "scratch"})
+    for (const char* each : {"dev", "proc", "sys", "tmp", "data", "masked", "readonly", "scratch", "copied/more"})
       fs::create_directories(rootfs() + "/" + each);
     std::ofstream(top_ + "/data/file") << "data\n";
     std::ofstream(rootfs() + "/masked/file") << "hidden\n";
+    std::ofstream(rootfs() + "/copied/more/file") << "copied\n";
+    fs::create_symlink("file", rootfs() + "/copied/more/link");
     for (const char* each : {"inmate", "hook"}) fs::copy_file(inmate, rootfs() + "/" + each);
     fs::copy_file(inmate, top_ + "/hook");
     ::mknod((rootfs() + "/node").c_str(), S_IFCHR | 0666, makedev(1, 11));  // no rule allows it
@@ -97,11 +148,14 @@ class House {
     spec.linux_.masked_paths.push_back("/masked");
     spec.linux_.readonly_paths.push_back("/readonly");
     scenario.shape(spec);
+    has_terminal_ = spec.process.terminal;
     std::ofstream(top_ + "/bundle/config.json") << to_text(oci::to_json(spec));
   }
 
   std::vector<Step> steps() const {
-    return {{"create", {"create", "--bundle", top_ + "/bundle", "--pid-file", pid_file(), "box"}},
+    Step create{"create", {"create", "--bundle", top_ + "/bundle", "--pid-file", pid_file(), "box"}};
+    if (has_terminal_) create.arguments.insert(create.arguments.end() - 1, {"--console-socket", console_path()});
+    return {create,
             {"state", {"state", "box"}},
             {"start", {"start", "box"}},
             {"exec", {"exec", "--env", "WHO=there", "box", "/inmate", "say"}, kSaidByExec},
@@ -130,14 +184,20 @@ class House {
   const std::string& top() const { return top_; }
   const std::string& token() const { return token_; }
   Machine look() const { return faults::look(places_); }
+  std::string console_path() const { return top_ + "/own/console.sock"; }
+  // What a container with a terminal has said goes where that of the others does.
+  void read_terminal() {
+    if (std::string said = console_.take(); !said.empty()) std::ofstream(out_of("create"), std::ios::app) << said;
+  }
 
   // As before a first run: what is made once and kept is made in each.
-  void freshen() const {
+  void freshen() {
     std::error_code wrong;
     fs::remove_all(top_ + "/state/.seccomp", wrong);
     fs::remove_all(top_ + "/own", wrong);
     fs::remove(pid_file(), wrong);
     fs::create_directory(top_ + "/own");
+    if (has_terminal_) console_.open(console_path());
   }
   // After a trial that left something.
   void clear(Tracer& tracer) const {
@@ -154,6 +214,8 @@ class House {
  private:
   std::string oci_, top_, token_, cgroup_;
   Places places_;
+  Console console_;
+  bool has_terminal_ = false;
 };
 
 class Examination {
@@ -319,8 +381,11 @@ class Examination {
     return tracer_.wait_until([&] { return process <= 0 || ::kill(process, 0) != 0; }, kSoon);
   }
   void wait_for_facts(const std::string& step) {
-    (void)tracer_.wait_until([&] { return slurp(house_.out_of(step)).find("that is all") != std::string::npos; },
-                             kSoon);
+    auto has_said = [&] {
+      house_.read_terminal();
+      return slurp(house_.out_of(step)).find("that is all") != std::string::npos;
+    };
+    (void)tracer_.wait_until(has_said, kSoon);
   }
   int pid() const { return std::atoi(slurp(house_.pid_file()).c_str()); }
 
@@ -417,13 +482,23 @@ std::vector<Scenario> scenarios(const House& house) {
                .push_back({is_inside ? "/hook" : outside, {"hook", "hook"}, {"KIND=" + std::string(kind.name)}, 10});
          }
        }},
-      {"users", [&](oci::Spec& spec) {
+      {"users",
+       [&](oci::Spec& spec) {
          spec.linux_.namespaces.push_back({"user", ""});
          spec.linux_.namespaces.push_back({"time", ""});
          spec.linux_.time_offsets = {{"boottime", {1000, 0}}};
          spec.linux_.uid_mappings = spec.linux_.gid_mappings = {{0, 100000, 65536}};
          spec.root.readonly = true;
          spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
+       }},
+      {"terminal", [](oci::Spec& spec) {
+         spec.process.terminal = true;
+         spec.process.console_width = 90;
+         spec.process.console_height = 30;
+         spec.process.scheduler = oci::Scheduler{"SCHED_BATCH", 3, {}, {}, {}, {}, {}};
+         spec.process.io_priority = oci::IoPriority{"IOPRIO_CLASS_BE", 5};
+         spec.linux_.personality = oci::Personality{"LINUX", {}};
+         spec.mounts.push_back({"/copied", "tmpfs", "tmpfs", {"tmpcopyup"}, {}, {}, {}});
        }}};
 }
 
