@@ -103,7 +103,7 @@ class Maker {
     TRY(leave_privilege_behind(spec_));
     find_home(spec_);
     pass_sockets();
-    own_ = TRY(own_facts());
+    own_ = TRY(runtime::own_facts());
     facts_ = facts_of(spec_);
     namespaces_ = TRY(runtime::plan_namespaces(spec_, facts_));
     user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));

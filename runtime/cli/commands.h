@@ -36,7 +36,6 @@ Result<int> checkpoint(const Options& options);  // refuses
 // common.cc
 Result<Containers> open_containers(const Options& options);
 Result<cgroup::Manager> manager_of(const Options& options);
-Result<runtime::OwnFacts> own_facts();
 runtime::SandboxFacts facts_of(const oci::Spec& spec);
 // A caller without privileges becomes root of the user namespace that the container asks for, which then is no new one.
 Result<void> leave_privilege_behind(oci::Spec& spec);

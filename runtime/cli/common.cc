@@ -39,16 +39,6 @@ Result<cgroup::Manager> manager_of(const Options& options) {
   return options.systemd_cgroup ? cgroup::Manager::systemd : cgroup::Manager::cgroupfs;
 }
 
-// All of it decides how a container is confined: none may be guessed.
-Result<runtime::OwnFacts> own_facts() {
-  runtime::OwnFacts out;
-  out.capabilities = TRY(sys::own_capabilities());
-  out.oom_score_adj = TRY(sys::own_oom_score());
-  out.is_host_root = TRY(sys::in_initial_user_namespace());
-  out.may_set_groups = TRY(sys::may_set_groups());
-  return out;
-}
-
 runtime::SandboxFacts facts_of(const oci::Spec& spec) {
   runtime::SandboxFacts out;
   out.is_pod = false;

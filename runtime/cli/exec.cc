@@ -113,7 +113,7 @@ Result<int> exec(const Options& options) {
   runtime::PrepareInput input;
   input.spec = &spec;
   input.sandbox = facts_of(spec);
-  input.own = TRY(own_facts());
+  input.own = TRY(runtime::own_facts());
   input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_name));
   input.kept_fds = options.preserve_fds;
   std::optional<runtime::UserNamespace> user;

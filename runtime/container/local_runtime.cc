@@ -18,13 +18,6 @@ namespace {
 
 constexpr uint64_t kStopKey = 0;
 
-Result<OwnFacts> own_facts() {
-  OwnFacts out;
-  out.capabilities = TRY(sys::own_capabilities());
-  out.oom_score_adj = TRY(sys::own_oom_score());
-  return out;
-}
-
 // A sealed copy: a container that gets hold of a process between clone and exec cannot write to the program it runs
 // (CVE-2019-5736), and an upgrade does not pull it from under living pods.
 Result<Fd> load_pause_program(const std::string& path) {

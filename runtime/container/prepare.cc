@@ -386,6 +386,16 @@ std::vector<sys::IdRange> id_ranges(const std::vector<oci::IdMapping>& maps) {
   return out;
 }
 
+// All of it decides how a container is confined: none may be guessed.
+Result<OwnFacts> own_facts() {
+  OwnFacts out;
+  out.capabilities = TRY(sys::own_capabilities());
+  out.oom_score_adj = TRY(sys::own_oom_score());
+  out.is_host_root = TRY(sys::in_initial_user_namespace());
+  out.may_set_groups = TRY(sys::may_set_groups());
+  return out;
+}
+
 std::vector<int> Prepared::in_order(const Fd* cgroup, const Fd* const streams[3], const Fd* log_directory) const {
   // A place that is not needed holds the plan.
   std::vector<int> out(launch::kFdMore, plan.get());

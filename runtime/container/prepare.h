@@ -14,6 +14,8 @@
 
 namespace coracle::runtime {
 
+Result<OwnFacts> own_facts();  // of this process. Errors: what /proc and the kernel said
+
 // A launch's plan and descriptors, complete but for those that stand in front: see in_order().
 struct Prepared {
   Fd plan;
