@@ -107,6 +107,12 @@ int move_to(int tree, int destination) noexcept {
   return k_move_mount(tree, "", destination, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
+// A tmpfs that is to be read-only can be written to until all that stands on it is made: mount points, devices, links. An engine
+// that gives a container nothing to write to mounts /dev that way.
+bool becomes_readonly(const Child& child, const MountStep& step) noexcept {
+  return step.kind == MountKind::file_system && step.attributes & MOUNT_ATTR_RDONLY && same(child.text(step.type), "tmpfs");
+}
+
 int new_file_system(const Child& child, const MountStep& step, int at) noexcept {
   int context = must(child, Stage::mount, k_fsopen(child.text(step.type)), at);
   const uint32_t* options = child.items<uint32_t>(step.options);
@@ -116,7 +122,8 @@ int new_file_system(const Child& child, const MountStep& step, int at) noexcept 
          k_fsconfig(context, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, child.text(options[i]), value), at);
   }
   must(child, Stage::mount, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr), at);
-  int tree = must(child, Stage::mount, k_fsmount(context, unsigned(step.attributes)), at);
+  unsigned later = becomes_readonly(child, step) ? unsigned(MOUNT_ATTR_RDONLY) : 0;
+  int tree = must(child, Stage::mount, k_fsmount(context, unsigned(step.attributes) & ~later), at);
   k_close(context);
   return tree;
 }
@@ -223,8 +230,8 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
     must(child, Stage::mount, k_mount_setattr(tree, "", flags, &attributes), at);
   }
   if (step.flags & kMountProc) child.proc = tree;
-  if (is_the_kernel_s(child, step)) {
-    step.fd = tree;  // in our own copy of the plan, for place_of
+  if (is_the_kernel_s(child, step) || becomes_readonly(child, step)) {
+    step.fd = tree;  // in our own copy of the plan, for place_of and make_file_systems_readonly
   } else if (step.kind != MountKind::attach) {
     k_close(tree);
   }
@@ -427,8 +434,19 @@ void make_working_directory(const Child& child) noexcept {
   if (fd >= 0) k_close(fd);  // what cannot be made is told by the chdir that follows, as the container's user sees it
 }
 
+void make_file_systems_readonly(const Child& child) noexcept {
+  if (child.has(kPlanJoinedMounts)) return;  // none was made
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_RDONLY;
+  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
+  for (uint32_t i = 0; i < child.header().mounts.count; ++i)
+    if (becomes_readonly(child, mounts[i]))
+      must(child, Stage::mount, k_mount_setattr(mounts[i].fd, "", kAtEmptyPath, &attributes), int(i));
+}
+
 void enter_root(Child& child) noexcept {
   const Plan& plan = child.header();
+  make_file_systems_readonly(child);
   mount_attr attributes{};
   if (plan.flags & kPlanReadonlyRoot) {
     attributes.attr_set = MOUNT_ATTR_RDONLY;

@@ -22,7 +22,7 @@ trap clean EXIT
 
 mkdir -p "$work/b/rootfs/bin" "$work/b/rootfs/data/d"
 cp "$busybox" "$work/b/rootfs/bin/busybox"
-for name in sh sleep cat echo id touch stat mount umount tty uname cut ls readlink seq head ip grep mkdir; do ln -s busybox "$work/b/rootfs/bin/$name"; done
+for name in sh sleep cat echo id touch stat mount umount tty uname cut ls readlink seq head ip grep mkdir sed; do ln -s busybox "$work/b/rootfs/bin/$name"; done
 echo below > "$work/b/rootfs/data/d/f"
 chmod 750 "$work/b/rootfs/data"
 run spec --bundle "$work/b"
@@ -68,6 +68,9 @@ run delete --force first
 
 # ---- mounts ----
 see "tmpcopyup begins with what is below" "below 750" 'echo $(cat /data/d/f) $(stat -c %a /data)' 'mount("/data", "tmpfs", "tmpfs", "tmpcopyup")'
+see "a read-only /dev has what belongs there, and nothing more" "0 devpts no" \
+  'echo x >/dev/null; echo "$? $(grep -o " /dev/pts .* devpts" /proc/self/mountinfo | sed "s/.* //") $(touch /dev/x 2>/dev/null || echo no)"' \
+  'next(m for m in c["mounts"] if m["destination"] == "/dev")["options"].append("ro")'
 mkdir -m 777 "$work/volume"
 touch "$work/volume/f"
 chown 3:4 "$work/volume/f"
