@@ -3,6 +3,7 @@
 #include "runtime/launch/child.h"
 
 #include "runtime/launch/kernel.h"
+#include "runtime/launch/sysctl.h"
 
 namespace coracle::launch {
 namespace {
@@ -52,13 +53,7 @@ void write_sysctls(const Child& child) noexcept {
   for (uint32_t i = 0; i < plan.sysctls.count; ++i) {
     int dir =
         must(child, Stage::sysctl, k_openat2(child.proc, "sys", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_XDEV), int(i));
-    int fd = must(
-        child, Stage::sysctl,
-        k_openat2(dir, child.text(steps[i].path), O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV),
-        int(i));
-    const char* value = child.text(steps[i].value);
-    must(child, Stage::sysctl, int(k_write(fd, value, length(value))), int(i));
-    k_close(fd);
+    must(child, Stage::sysctl, write_sysctl(dir, child.text(steps[i].path), child.text(steps[i].value), plan.fs_uid), int(i));
     k_close(dir);
   }
 }

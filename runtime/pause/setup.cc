@@ -8,6 +8,7 @@
 //   /shm    the tmpfs that the pod's containers share as /dev/shm
 //   /null   the host's /dev/null, and
 //   /empty  an empty directory: what masked paths are covered with
+#include "runtime/launch/sysctl.h"
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
@@ -70,23 +71,6 @@ int bring_loopback_up() {
 
 // The descriptor holds "net/ipv4/ip_forward\0001\0" pairs. What procfs shows beneath sys/net and sys/kernel is that of
 // the namespaces of whoever opens it: ours.
-//
-// Some settings are for the root of the user namespace alone that theirs belongs to, and take no power over it for that:
-// the writer has to be he. Source: ipc/ipc_sysctl.c, where net/sysctl_net.c asks for a capability.
-long write_sysctl(int proc_sys, const char* path, const char* value) {
-  int fd = k_openat2(proc_sys, path, O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-  long rc = fd < 0 ? fd : k_write(fd, value, length(value));
-  if (fd >= 0) k_close(fd);
-  return rc;
-}
-
-long write_sysctl_as(unsigned owner, int proc_sys, const char* path, const char* value) {
-  if (int rc = k_seteuid(owner); rc < 0) return rc;
-  long rc = write_sysctl(proc_sys, path, value);
-  if (k_seteuid(0) < 0) k_exit(10);  // nothing else would be done as it should be
-  return rc;
-}
-
 // `owner`: the host's id of the pod's root.
 Failure write_sysctls(int proc_sys, int list, unsigned owner) {
   char text[kSysctlsMax];
@@ -99,9 +83,7 @@ Failure write_sysctls(int proc_sys, int list, unsigned owner) {
     const char* value = path + length(path) + 1;
     if (value >= end) return failure(Stage::sysctl, -kEproto, index);
     at = value + length(value) + 1;
-    long rc = write_sysctl(proc_sys, path, value);
-    if ((rc == -kEaccess || rc == -kEperm) && owner) rc = write_sysctl_as(owner, proc_sys, path, value);
-    if (rc < 0) return failure(Stage::sysctl, int(rc), index);
+    if (int rc = write_sysctl(proc_sys, path, value, owner); rc < 0) return failure(Stage::sysctl, rc, index);
   }
   return {0, Stage::none, -1};
 }

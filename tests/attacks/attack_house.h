@@ -39,10 +39,12 @@ struct Outcome {
   int code = -1;
 };
 
-enum class Caller { daemon, command_line };
+// own_users: the daemon, for a pod that has a user namespace of its own.
+enum class Caller { daemon, command_line, own_users };
+constexpr uint32_t kOwnUsers = 1 << 20;  // what such a pod's root is for the host
 
 inline std::string name_of(const testing::TestParamInfo<Caller>& info) {
-  return info.param == Caller::daemon ? "daemon" : "command_line";
+  return info.param == Caller::daemon ? "daemon" : info.param == Caller::own_users ? "own_users" : "command_line";
 }
 
 inline std::string read_text(const std::string& path) {
@@ -105,9 +107,10 @@ class Attack : public testing::TestWithParam<Caller> {
     if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
     house_ = std::make_unique<LiveHouse>();
     ASSERT_OK(house_->open());
-    if (GetParam() == Caller::daemon) {
+    if (is_pod()) {
       SandboxSpec spec;
       spec.id = "pod";
+      if (GetParam() == Caller::own_users) spec.uid_mappings = spec.gid_mappings = {{0, kOwnUsers, 65536}};
       ASSERT_OK(house_->runtime->create_sandbox(spec));
     }
     MUST(sys::make_directories(host() + "/etc"));
@@ -123,6 +126,7 @@ class Attack : public testing::TestWithParam<Caller> {
       EXPECT_EQ(line.find(house_->path()), line.npos) << "mounted on the host: " << line;
   }
 
+  static bool is_pod() { return GetParam() != Caller::command_line; }
   runtime::Runtime& runtime() { return *house_->runtime; }
   std::string host() const { return house_->path() + "/host"; }  // what no attack may touch
   std::string rootfs() const { return house_->rootfs(); }        // what the attacker has shaped
@@ -130,7 +134,7 @@ class Attack : public testing::TestWithParam<Caller> {
   std::string climb() const { return "../../../../../../../.." + host(); }
 
   // How often a race is run; the command line is slower.
-  static int tries(int count) { return GetParam() == Caller::daemon ? count : count / 4; }
+  static int tries(int count) { return is_pod() ? count : count / 4; }
 
   ContainerSpec shell(const std::string& command) { return house_->shell("app-0", command); }
   static void bind(ContainerSpec& spec, const std::string& source, const std::string& destination,
@@ -155,11 +159,11 @@ class Attack : public testing::TestWithParam<Caller> {
 
   // Runs to its end, through whichever caller this test has.
   Outcome run(const ContainerSpec& spec) {
-    return GetParam() == Caller::daemon ? run_by_daemon(spec) : run_by_command_line(spec);
+    return is_pod() ? run_by_daemon(spec) : run_by_command_line(spec);
   }
   // Starts and leaves it running, under the name "app-0" for both callers.
   Outcome start(const ContainerSpec& spec) {
-    if (GetParam() == Caller::daemon) {
+    if (is_pod()) {
       auto started = runtime().start_container("pod", spec);
       return {started ? "" : started.error().text(), "", 0};
     }
@@ -168,7 +172,7 @@ class Attack : public testing::TestWithParam<Caller> {
     return out;
   }
   void stop() {
-    if (GetParam() == Caller::daemon) {
+    if (is_pod()) {
       (void)runtime().kill_container("pod", "app-0");
       wait("app-0");
       EXPECT_TRUE(runtime().remove_container("pod", "app-0").ok());
@@ -200,7 +204,7 @@ class Attack : public testing::TestWithParam<Caller> {
   }
   // The process of "app-0" as the host numbers it.
   int pid() {
-    if (GetParam() == Caller::daemon) {
+    if (is_pod()) {
       auto state = runtime().sandbox("pod");
       if (state)
         for (auto& container : state->containers)

@@ -19,7 +19,7 @@ class MountAttack : public Attack {
     return out;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Of, MountAttack, testing::Values(Caller::daemon, Caller::command_line), name_of);
+INSTANTIATE_TEST_SUITE_P(Of, MountAttack, testing::Values(Caller::daemon, Caller::command_line, Caller::own_users), name_of);
 
 // CVE-2019-16884: a volume where /proc should be receives what is meant for the kernel.
 TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
