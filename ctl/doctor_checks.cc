@@ -158,6 +158,11 @@ void check_disk(const Facts& facts, Findings& findings) {
         "put stateDir on ext4, xfs, f2fs or btrfs; sudo modprobe overlay");
   else if (disk.overlay.outcome == Tried::not_tried) say(findings, Level::skip, "overlay", "not tried: " + disk.overlay.why);
   else say(findings, Level::ok, "overlay", "containers' roots can be made in " + disk.path);
+  if (disk.own_users.outcome == Tried::fails)
+    say(findings, Level::warn, "own users", "pods with hostUsers false cannot run: " + disk.own_users.why,
+        "Linux 5.19 or later, stateDir on ext4, xfs, f2fs or btrfs, and user.max_user_namespaces above 0");
+  else if (disk.own_users.outcome == Tried::not_tried) say(findings, Level::skip, "own users", "not tried: " + disk.own_users.why);
+  else say(findings, Level::ok, "own users", "pods with hostUsers false can run");
 
   if (disk.sync_ms.empty()) return say(findings, Level::skip, "disk speed", "not measured: " + disk.measured.why);
   std::vector<double> sorted = disk.sync_ms;

@@ -134,7 +134,7 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   facts.path = nearest_directory(settings.state_dir);
   auto directory = sys::open_directory(facts.path);
   if (!directory) {
-    facts.measured = facts.overlay = tried(directory, root);
+    facts.measured = facts.overlay = facts.own_users = tried(directory, root);
     return facts;
   }
   if (auto usage = sys::disk_usage(*directory)) {
@@ -143,13 +143,15 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   }
   std::tie(facts.device, facts.file_system) = device_of(read_text("/proc/self/mountinfo"), facts.path);
   if (!root) {
-    facts.measured = facts.overlay = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+    facts.measured = facts.overlay = facts.own_users = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
     return facts;
   }
   auto spans = measure_syncs(facts.path);
   facts.measured = tried(spans, root);
   if (spans) facts.sync_ms = std::move(*spans);
   facts.overlay = tried(sys::try_overlay(facts.path), root);
+  facts.own_users = facts.overlay.outcome == Tried::works ? tried(sys::try_own_users(facts.path), root)
+                                                          : Tried{Tried::not_tried, "containers' roots cannot be made at all"};
   return facts;
 }
 

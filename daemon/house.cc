@@ -9,6 +9,7 @@
 #include "daemon/machine.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/probe.h"
 #include "runtime/sys/mount.h"
 
 namespace coracle {
@@ -72,6 +73,7 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.seccomp_dir = config.state_dir + "/seccomp";
   to.pods_max = config.max_pods;
   to.pod_pids_max = config.pod_pids_limit;
+  to.has_own_users = sys::try_own_users(config.state_dir).ok();
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
   to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
   return to;

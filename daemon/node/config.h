@@ -60,6 +60,7 @@ struct AgentConfig {
   Bytes system_reserved_memory{0};                   // kept out of allocatable
   Millicores system_reserved_cpu{0};
   bool seccomp_default = true;                       // RuntimeDefault for pods that name no profile
+  bool has_own_users = false;                        // kernel and disk can give pods user namespaces of their own; only told
   int64_t pod_pids_max = 4096;                       // processes and threads of one pod; 0 = no limit
   MountHooks mounts;
 };

@@ -155,6 +155,15 @@ json::value make_node(const AgentConfig& config, const MachineFacts& machine) {
   return json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", std::move(metadata)}, {"spec", json::object{}}};
 }
 
+namespace {
+
+// The one there is, which has no name.
+json::object runtime_handler(const AgentConfig& config) {
+  return {{"name", ""}, {"features", json::object{{"recursiveReadOnlyMounts", true}, {"userNamespaces", config.has_own_users}}}};
+}
+
+}  // namespace
+
 json::object make_node_status(const AgentConfig& config, const MachineFacts& machine, const runtime::Enforcement& enforcement,
                               const std::vector<runtime::Image>& images, const json::value& before, WallTime now) {
   json::array addresses;
@@ -166,7 +175,7 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
                     {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", machine.arch}};
   return {{"capacity", node_capacity(config, machine)}, {"allocatable", node_allocatable(config, machine)},
           {"conditions", conditions(machine, enforcement, before, now)}, {"addresses", std::move(addresses)},
-          {"nodeInfo", std::move(info)}, {"images", images_shown(images)}};
+          {"nodeInfo", std::move(info)}, {"images", images_shown(images)}, {"runtimeHandlers", json::array{runtime_handler(config)}}};
 }
 
 NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock)

@@ -23,6 +23,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/mount.h"
+#include "runtime/sys/namespaces.h"
 #include "runtime/sys/netns.h"
 #include "runtime/sys/overlay.h"
 
@@ -106,13 +107,26 @@ Result<void> try_mount_api() {
   return change_mount(mount, {.set = MOUNT_ATTR_RDONLY});
 }
 
-Result<void> try_overlay(const std::string& directory) {
+namespace {
+
+Result<void> try_overlay_with(const std::string& directory, const Fd* id_map) {
   std::string place = directory + "/.coracle-probe-XXXXXX";
   if (!::mkdtemp(place.data())) return Error::from_errno("make a directory in " + directory);
   Scope remove([&] { (void)remove_tree(place); });
   for (const char* name : {"/lower", "/upper", "/work", "/staging"}) TRY(make_directories(place + name, 0700));
-  Fd mount = TRY(mount_overlay({.lower = {place + "/lower"}, .upper = place + "/upper", .work = place + "/work", .staging = place + "/staging"}));
+  Fd mount = TRY(mount_overlay(
+      {.lower = {place + "/lower"}, .upper = place + "/upper", .work = place + "/work", .staging = place + "/staging", .id_map = id_map}));
   return {};
+}
+
+}  // namespace
+
+Result<void> try_overlay(const std::string& directory) { return try_overlay_with(directory, nullptr); }
+
+Result<void> try_own_users(const std::string& directory) {
+  const std::vector<IdRange> somebody = {{0, 1 << 19, 1}};
+  OwnedNamespaces made = TRY(make_user_namespace(somebody, somebody, CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS));
+  return try_overlay_with(directory, &made.user);
 }
 
 Result<void> try_link(const std::string& kind) {

@@ -19,6 +19,8 @@ Result<void> try_clone(uint64_t namespaces, const Fd* cgroup = nullptr);
 Result<void> try_mount_api();
 // An overlay whose upper directory is a new one in `directory`; the directory is removed again.
 Result<void> try_overlay(const std::string& directory);
+// A user namespace, and the same over an id-mapped lower directory: what a pod with users of its own needs.
+Result<void> try_own_users(const std::string& directory);
 // A link of this kind ("veth", "bridge") in a network namespace of its own.
 Result<void> try_link(const std::string& kind);
 // A filter that may refuse calls with an errno.

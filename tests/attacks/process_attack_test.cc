@@ -259,6 +259,9 @@ TEST_P(ProcessAttack, every_process_is_in_the_container_s_cgroup) {
   const std::string wanted = cgroup_of(pid());
   EXPECT_GT(wanted.size(), 1u);
   EXPECT_NE(wanted, cgroup_of(::getpid()));
+  if (is_pod()) {
+    EXPECT_TRUE(wanted.ends_with("/pod/c-app-0")) << wanted << ": beneath its pod's, whose limits hold for all";
+  }
   // Everything in the container's process namespace, an exec's children too.
   std::thread other([&] { (void)exec({"/bin/sh", "-c", "sleep 0.3 & sleep 0.3"}); });
   auto namespace_of = [](int pid) {

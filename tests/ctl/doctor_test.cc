@@ -18,7 +18,7 @@ Facts healthy_machine() {
   facts.disk = {.path = "/var/lib/coracle", .file_system = "ext4", .device = "/dev/sda1", .total = Bytes(int64_t(100) << 30), .available = Bytes(int64_t(50) << 30)};
   facts.disk.inodes = 1000, facts.disk.inodes_free = 900;
   facts.disk.sync_ms = {1, 2, 3};
-  facts.disk.measured = facts.disk.overlay = {Tried::works, ""};
+  facts.disk.measured = facts.disk.overlay = facts.disk.own_users = {Tried::works, ""};
   facts.clock = {.now = *parse_time("2026-05-01T10:00:00Z"), .built = *parse_time("2026-01-01T00:00:00Z"), .synchronised = true, .has_battery_clock = true};
   facts.memory = {.total = Bytes(int64_t(4) << 30), .available = Bytes(int64_t(2) << 30), .swaps = {}};
   facts.firewall.rules_read = {Tried::works, ""};
@@ -91,6 +91,7 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"a card that stalls", [](Facts& f) { f.disk.sync_ms = {3, 3, 900}; }, "disk speed", Level::warn, "stalls", "iotop"},
            Row{"data in memory", [](Facts& f) { f.disk.file_system = "tmpfs"; }, "file system", Level::warn, "gone after a reboot", "stateDir"},
            Row{"data on a stick", [](Facts& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners", "ext4"},
+           Row{"no id maps", [](Facts& f) { f.disk.own_users = {Tried::fails, "cannot be id-mapped"}; }, "own users", Level::warn, "cannot be id-mapped", "Linux 5.19"},
            Row{"no overlay", [](Facts& f) { f.disk.overlay = {Tried::fails, "Invalid argument"}; }, "overlay", Level::fail, "Invalid argument", "modprobe overlay"},
            Row{"the year 1970", [](Facts& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; }, "clock", Level::fail,
                "no clock battery", "set-ntp true"},
@@ -138,12 +139,12 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
 TEST(Doctor, says_what_it_could_not_look_at) {
   Facts facts = healthy_machine();
   facts.features[0].tried = {Tried::not_tried, "needs root"};
-  facts.disk.overlay = facts.disk.measured = {Tried::not_tried, "needs root"};
+  facts.disk.overlay = facts.disk.own_users = facts.disk.measured = {Tried::not_tried, "needs root"};
   facts.disk.sync_ms.clear();
   facts.firewall.rules_read = {Tried::not_tried, "needs root"};
   facts.daemon.ready = {Tried::not_tried, "no kubeconfig"};
   auto findings = examine(facts);
-  for (const char* check : {"features", "overlay", "disk speed", "firewall", "coracled"}) EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
+  for (const char* check : {"features", "overlay", "own users", "disk speed", "firewall", "coracled"}) EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
   EXPECT_TRUE(healthy(findings));
 }
 

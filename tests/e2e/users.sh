@@ -12,6 +12,7 @@ is_ready() { [ "$(k get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="Rea
 image="image: localhost/busybox:latest, imagePullPolicy: Never"
 range_of() { k exec "$1" -c main -- cat /proc/self/uid_map | awk '$1 == 0 && $3 == 65536 { print $2 }'; }
 uid_of() { k get pod "$1" -o 'jsonpath={.metadata.uid}'; }
+expect "the node says that it can" "true" k get node edge -o 'jsonpath={.status.runtimeHandlers[0].features.userNamespaces}'
 mkdir -p "$T/host" && echo given > "$T/host/given" && chown 33:44 "$T/host/given" && chmod 640 "$T/host/given"
 
 pod "
@@ -142,6 +143,21 @@ spec:
 check "a privileged one ends" until_true 20 phase_is privileged Succeeded
 expect_match "it has every capability" 'CapEff:.*1ffffffffff' k logs privileged
 expect "over nothing but its own" "mounted null" eval "k logs privileged | grep -vE 'CapEff|sh:' | xargs echo"
+
+# Capabilities of an image's file are for the pod's root to give.
+mkdir "$T/rootfs/capable" && cp "$(command -v busybox)" "$T/rootfs/capable/busybox" && setcap cap_net_raw+ep "$T/rootfs/capable/busybox" 2>/dev/null && cap=1 || cap=
+c image pack "$T/rootfs" localhost/capable:latest --cmd sh >/dev/null
+pod "
+apiVersion: v1
+kind: Pod
+metadata: {name: capable}
+spec:
+  hostUsers: false
+  restartPolicy: Never
+  containers:
+  - {name: main, image: localhost/capable:latest, imagePullPolicy: Never, command: [/capable/busybox, grep, CapEff, /proc/self/status], securityContext: {runAsUser: 1000}}"
+check "a pod of another image ends" until_true 20 phase_is capable Succeeded
+[ -z "$cap" ] || expect_match "a file's capabilities count inside" 'CapEff:.*0000000000002000' k logs capable
 
 # ---- networks and streams ----
 two_ip=$(k get pod two -o 'jsonpath={.status.podIP}')

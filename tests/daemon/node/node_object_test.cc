@@ -81,6 +81,14 @@ TEST_F(NodeObjectTest, pressure_is_a_condition) {
   EXPECT_EQ(get_string(condition(shown, "PIDPressure"), "status"), "False");
 }
 
+TEST_F(NodeObjectTest, says_whether_pods_can_have_users_of_their_own) {
+  for (bool can : {true, false}) {
+    config_.has_own_users = can;
+    json::value status = make_node_status(config_, {}, {}, {}, json::object(), clock_.now());
+    EXPECT_EQ(get_bool(get_array(status, "runtimeHandlers")[0], "features.userNamespaces"), can);
+  }
+}
+
 TEST_F(NodeObjectTest, the_lease_is_made_and_renewed) {
   NodeObject object(config_, client_, runtime_, clock_);
   ASSERT_TRUE(object.renew_lease());
