@@ -45,6 +45,7 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"*", "prlimit64", "7", "posix_spawn asks which numbers descriptors can have; ours are small"},
     {"*.*", "faccessat2", "/inmate", "exec says by itself what cannot be executed"},
 
+    {"*.*", "prctl", "PR_SET_NAME", "a name for people"},
     {"*.*", "openat2", "/*", "a working directory is made where it is missing; chdir says what is wrong with it"},
 
     {"create", "wait4", "*", "who held the namespaces has been killed, and is reaped with us at the latest"},

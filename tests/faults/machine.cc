@@ -128,7 +128,12 @@ std::string difference(const Machine& before, const Machine& after) {
                  const std::multiset<std::string>& what) {
     std::multiset<std::string> only;
     std::set_difference(what.begin(), what.end(), from.begin(), from.end(), std::inserter(only, only.end()));
-    for (const std::string& each : only) out += (out.empty() ? "" : "; ") + std::string(sign) + kind + ": " + each;
+    for (const std::string& each : only) {
+      // A place that is not there any more was somebody else's: whoever removes a directory takes away what is mounted
+      // on it, in our view too.
+      if (*sign == '-' && kind == "mounts" && !fs::exists(each.substr(0, each.find(' ')))) continue;
+      out += (out.empty() ? "" : "; ") + std::string(sign) + kind + ": " + each;
+    }
   };
   for (const auto& [kind, lines] : before) {
     add("+", kind, lines, after.at(kind));
