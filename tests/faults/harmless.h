@@ -53,6 +53,7 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"create", "pidfd_send_signal", "*", "who holds the namespaces is killed by its number, which is ours"},
     {"exec", "pidfd_send_signal", "*", "the same"},
     {"*.*", "ppoll", "*", "wait4 waits for a hook as well; a holder of namespaces waits again"},
+    {"delete", "openat", "/sys/fs/cgroup/*", "the same at the second try, when its processes have ended"},
     {"delete", "unlinkat", "*/box", "a cgroup is removed when its processes have ended, at the second try"},
 
     // Source: runtime-spec runtime.md "Lifecycle": what poststart and poststop hooks do wrong is warned of.
