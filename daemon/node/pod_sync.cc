@@ -46,6 +46,13 @@ Result<ObjectPtr> deleted_by_force(const Object& pod) {
   return Object::make(kPod, std::move(left));
 }
 
+// Begun by a daemon that knew no pods with users of their own: it stays as it is until it gets another sandbox.
+Result<ObjectPtr> with_host_users(const Object& pod) {
+  json::value left = pod.json();
+  make(left, "spec.hostUsers") = true;
+  return Object::make(kPod, std::move(left));
+}
+
 }  // namespace
 
 std::string hook_name(const ContainerRecord& record, const char* hook) { return record.id() + " " + hook; }
@@ -130,6 +137,8 @@ Result<void> PodSync::look() {
   runtime::SandboxState sandbox;
   if (found) sandbox = *std::move(found);
   record_.sandbox = !found ? SandboxFact::absent : sandbox.alive ? SandboxFact::alive : SandboxFact::dead;
+  const bool has_host_users = SandboxMark::from_text(sandbox.metadata).first_id == 0;
+  if (record_.sandbox == SandboxFact::alive && has_own_users(pod()) && has_host_users) desired_.object = TRY(with_host_users(*desired_.object));
   for (auto& container : record_.containers) look_at(container, sandbox);
   if (record_.sandbox == SandboxFact::alive && !record_.network_known) TRY(attach_network());
   return {};

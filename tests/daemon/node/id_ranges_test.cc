@@ -105,6 +105,25 @@ TEST_F(IdRangesTest, a_new_sandbox_of_the_pod_has_the_same) {
   EXPECT_EQ(range_of("one"), kFirst + kStep);
 }
 
+// What a daemon began that read over hostUsers goes on as it is: its sandbox has the host's users.
+TEST_F(IdRangesTest, a_sandbox_without_users_of_its_own_stays_so) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "old");
+  agent_.reset();
+  put_pod(kOwn, "old");
+  boot();
+  runtime_.exit(uid("old"), "a-0", 1);
+  advance(std::chrono::seconds(40));
+  auto started = spec_of("a-1", "old");
+  ASSERT_TRUE(started);
+  for (const auto& mount : started->spec.mounts)
+    EXPECT_EQ(std::count(mount.options.begin(), mount.options.end(), "idmap"), 0) << mount.destination;
+  runtime_.kill_pause(uid("old"));
+  settle();
+  advance(std::chrono::seconds(40));
+  EXPECT_EQ(range_of("old"), kFirst) << "and gets them with the next one";
+}
+
 TEST_F(IdRangesTest, a_pod_that_has_ended_gives_its_own_back) {
   boot();
   runtime_.script("a", {.exits_at_once = 0});

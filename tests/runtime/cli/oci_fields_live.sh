@@ -57,6 +57,13 @@ see "what is made for it is its root's" "0 0 0 0" 'echo $(stat -c %u /dev /dev/n
 see "mounts of the runtime's stay, whatever privileges are held inside" "no no mounted" \
   'umount /proc/acpi 2>/dev/null || echo -n "no "; mount -o remount,rw,bind /proc/sys 2>/dev/null || echo -n "no "; mount -t tmpfs x /dev/shm && echo mounted' \
   'user_namespace(); c["process"]["capabilities"] = {k: ["CAP_SYS_ADMIN", "CAP_CHOWN"] for k in ("bounding", "effective", "permitted")}'
+see "settings of what belongs to a user namespace are set" "1 1234 63" \
+  'cd /proc/sys; echo $(cat kernel/shm_rmid_forced kernel/msgmax net/ipv4/ip_default_ttl)' \
+  'user_namespace(); c["linux"]["sysctl"] = {"kernel.shm_rmid_forced": "1", "kernel.msgmax": "1234", "net.ipv4.ip_default_ttl": "63"}'
+see "a device that is asked for stays the host's in a user namespace" "65534 660 no 0" \
+  'echo $(stat -c "%u %a" /dev/memory; head -c 1 /dev/memory >/dev/null 2>&1 || echo no; stat -c %u /dev/null)' \
+  'user_namespace(); c["linux"]["devices"] = [{"path": "/dev/memory", "type": "c", "major": 1, "minor": 1, "fileMode": 0o660, "uid": 0, "gid": 0}]
+c["linux"]["resources"] = {"devices": [{"allow": True, "access": "rwm"}]}'
 see "clocks are moved" "yes" '[ "$(cut -d. -f1 /proc/uptime)" -gt 1000000000 ] && echo yes' 'namespace("time"); c["linux"]["timeOffsets"] = {"boottime": {"secs": 1000000000}}'
 config 'sleep 1000'
 run run -d --bundle "$work/b" first
