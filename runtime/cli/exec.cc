@@ -119,8 +119,8 @@ Result<int> exec(const Options& options) {
   std::optional<runtime::UserNamespace> user;
   if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target).wrap("linux.namespaces: user"));
   input.user = user ? &*user : nullptr;
+  input.target = &target;
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));
-  prepared.pid_namespace = TRY(sys::namespace_of(target, "pid"));
   Fd cgroup = TRY(cgroup_of(options, container));
   if (spec.process.exec_cpu_affinity && !spec.process.exec_cpu_affinity->initial.empty()) {
     auto bits = TRY(runtime::plan_bits(spec.process.exec_cpu_affinity->initial, "process.execCPUAffinity.initial"));

@@ -167,10 +167,8 @@ void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids,
 Result<void> note_host_s(const Fd& joined, const std::string& type, SandboxFacts& facts) {
   bool* has = type == "network" ? &facts.has_network : type == "ipc" ? &facts.has_ipc : &facts.has_uts;
   if (type != "network" && type != "ipc" && type != "uts") return {};
-  Fd own = TRY(sys::open(std::string("/proc/self/ns/") + (type == "network" ? "net" : type), O_RDONLY));
-  struct stat theirs = TRY(sys::stat(joined));
-  struct stat ours = TRY(sys::stat(own));
-  if (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino) *has = false;
+  const bool is_ours = TRY(sys::is_own_namespace(joined, type == "network" ? "net" : type.c_str()));
+  if (is_ours) *has = false;
   return {};
 }
 
@@ -486,6 +484,29 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   return out;
 }
 
+namespace {
+
+// Which namespaces of the target's an exec joins. What it shares with us it may share with the whole machine, and then only the
+// machine's root may join that (the time namespace of a container that has none): for us there is nothing to join.
+Result<void> join_target(const Fd& target, launch::Plan& plan, Prepared& out) {
+  const std::pair<const char*, uint32_t> kinds[] = {{"uts", CLONE_NEWUTS},       {"ipc", CLONE_NEWIPC},   {"net", CLONE_NEWNET},
+                                                    {"cgroup", CLONE_NEWCGROUP}, {"time", CLONE_NEWTIME}};
+  plan.target_namespaces = CLONE_NEWNS;  // always, for the root of the file system comes with it
+  for (const auto& [type, flag] : kinds) {
+    auto found = sys::namespace_of(target, type);
+    if (!found && found.error().code() == Code::not_found && flag == CLONE_NEWTIME) continue;  // a kernel without them
+    Fd theirs = TRY(std::move(found).wrap(std::string("linux.namespaces: ") + type));
+    const bool is_ours = TRY(sys::is_own_namespace(theirs, type));
+    if (!is_ours) plan.target_namespaces |= flag;
+  }
+  Fd pid = TRY(sys::namespace_of(target, "pid").wrap("linux.namespaces: pid"));
+  const bool is_ours = TRY(sys::is_own_namespace(pid, "pid"));
+  if (!is_ours) out.pid_namespace = std::move(pid);
+  return {};
+}
+
+}  // namespace
+
 Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& process) {
   Prepared out;
   PlanWriter writer;
@@ -494,6 +515,7 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   plan.root_fd = plan.user_fd = -1;
   if (input.user) plan.flags |= launch::kPlanJoinTargetUser;
   if (!input.sandbox.is_pod) plan.flags |= launch::kPlanHostTree;
+  if (input.target) TRY(join_target(*input.target, plan, out));
   TRY(write_process(writer, input, process, plan, out));
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;

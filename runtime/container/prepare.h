@@ -48,6 +48,7 @@ struct PrepareInput {
   const UserNamespace* user = nullptr;  // null = the launcher's
   std::string keyring;                  // a new session keyring of this name; "" = the launcher's
   uint32_t kept_fds = 0;                // so many from 3 on stay open
+  const Fd* target = nullptr;           // exec, of our own: pidfd of the container's process
   bool pivots = true;                   // false: chroot, for a root in an initramfs
   bool waits = false;                   // for Go, before it does anything
   std::string create_state, start_state, state_tail;  // for hooks: the container's state before its pid, and after

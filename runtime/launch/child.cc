@@ -91,8 +91,10 @@ void wait_if_held(Child& child) noexcept {
 
 void enter_container(Child& child) noexcept {
   constexpr int kAll = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWTIME;
-  int rc = k_setns(child.launch->target, kAll);
-  if (rc == -kEinval) rc = k_setns(child.launch->target, kAll & ~CLONE_NEWTIME);  // a kernel without time namespaces
+  const uint32_t wanted = child.header().target_namespaces;
+  const int kinds = wanted ? int(wanted) : kAll;
+  int rc = k_setns(child.launch->target, kinds);
+  if (rc == -kEinval) rc = k_setns(child.launch->target, kinds & ~CLONE_NEWTIME);  // a kernel without time namespaces
   must(child, Stage::join, rc);
   child.root = must(child, Stage::root, k_openat(-100 /* AT_FDCWD */, "/", O_PATH | O_DIRECTORY));
 }

@@ -137,6 +137,7 @@ struct Plan {
   int64_t personality;              // -1 = leave
   uint32_t keyring;                 // string: the name of a new session keyring
   uint32_t kept_fds;                // so many from 3 on stay open
+  uint32_t target_namespaces;       // exec: CLONE_NEW* of the target's that are joined; 0 = all
 };
 
 // What the child says on its report socket, and what it is told there.

@@ -107,8 +107,8 @@ int move_to(int tree, int destination) noexcept {
   return k_move_mount(tree, "", destination, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-// A tmpfs that is to be read-only can be written to until all that stands on it is made: mount points, devices, links. An engine
-// that gives a container nothing to write to mounts /dev that way.
+// A tmpfs that is to be read-only can be written to until all that stands on it is made: mount points, devices, links.
+// An engine that gives a container nothing to write to mounts /dev that way.
 bool becomes_readonly(const Child& child, const MountStep& step) noexcept {
   return step.kind == MountKind::file_system && step.attributes & MOUNT_ATTR_RDONLY && same(child.text(step.type), "tmpfs");
 }

@@ -142,6 +142,13 @@ Result<Fd> namespace_of(const Fd& pidfd, const char* type) {
   return found;
 }
 
+Result<bool> is_own_namespace(const Fd& found, const char* type) {
+  Fd own = TRY(open(std::string("/proc/self/ns/") + type, O_RDONLY));
+  struct stat theirs = TRY(stat(found));
+  struct stat ours = TRY(stat(own));
+  return theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
 Result<Fd> root_of(const Fd& pidfd) {
   int pid = TRY(pid_of(pidfd));
   Fd found = TRY(open("/proc/" + std::to_string(pid) + "/root", O_PATH | O_DIRECTORY));
