@@ -444,7 +444,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   PlanWriter writer;
   launch::Plan plan{};
   plan.user_fd = -1;
-  plan.root_fd = keep(out, std::move(root));
+  plan.root_fd = root ? keep(out, std::move(root)) : -1;
   SandboxFacts facts = input.sandbox;
   TRY(write_namespaces(writer, input, plan, out, facts));
   TRY(write_mounts(writer, input, plan, out));

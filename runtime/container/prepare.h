@@ -54,7 +54,7 @@ struct PrepareInput {
   std::string create_state, start_state, state_tail;  // for hooks: the container's state before its pid, and after
 };
 
-// `root`: the root file system as a detached mount. Errors: invalid, unsupported, not_found with the mount named.
+// `root`: the root file system as a detached mount; none where a mount namespace is joined. Errors: invalid, unsupported, not_found with the mount named.
 Result<Prepared> prepare_container(const PrepareInput& input, Fd root);
 // A process beside a container's own: `spec` is the container's, `process` what to run. With `user`, the container has a
 // user namespace of its own.

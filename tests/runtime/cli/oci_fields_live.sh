@@ -71,6 +71,8 @@ pid=$(run state first | sed -n 's/.*"pid": \(.*\),/\1/p')
 see "namespaces are joined by path" "same same same" \
   'for n in pid net ipc; do [ "$(readlink /proc/self/ns/$n)" = "$(readlink /proc/1/ns/$n)" ] && echo -n "same "; done | head -c 14' \
   "[namespace(t, '/proc/$pid/ns/' + f) for t, f in (('pid', 'pid'), ('network', 'net'), ('ipc', 'ipc'))]; c['linux']['maskedPaths'] = []"
+run exec first sh -c 'echo there > /dev/shm/mark'
+see "and so are mounts" "there" 'cat /dev/shm/mark' "namespace('mount', '/proc/$pid/ns/mnt')"
 run delete --force first
 
 # What a container shares with the machine, an unprivileged engine may not join: exec joins what differs.
