@@ -30,6 +30,7 @@ import time
 OURS = "coracle-oci"
 # These use one and the same cgroup by name, whichever runtime they run with.
 SHARED = re.compile(r"cgroups|delete_only_create_resources")
+RACES = 12  # so often a program is run again that is known to lose now and then
 TIME_LIMIT_SECONDS = 60 * int(os.environ.get("CORACLE_PATIENCE", "1"))
 
 
@@ -163,7 +164,7 @@ def main():
             said = results[name][0]
             surprising = [line for line in failed(said) if not explained.of(program, line)]
             races = any((entry := explained.of(program, line)) and entry["sometimes"] for line in failed(said))
-            for _ in range(3 if races else 1):
+            for _ in range(RACES if races else 1):
                 if not any(not said.get(line, False) for line in passing) if name == OURS else not surprising:
                     break
                 again = runner.run(program, command)
