@@ -142,6 +142,11 @@ if also sanitize; then
   if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-asan"; then
     export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     run_suite asan "$build-asan" unit $((4 * patience))
+    run asan/runtime_live 1200 "$build-asan/tests/runtime/container/runtime_live_test"
+    # exec ends with the container's process ids for its children: the leak checker's helper would be born there, and not found.
+    for each in oci_live oci_fields_live; do
+      run "asan/$each" 600 env -C "$build-asan" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" sh "$root/tests/runtime/cli/$each.sh" runtime/cli/coracle-oci
+    done
     CORACLE_FUZZ_SECONDS=${CORACLE_FUZZ_SECONDS:-60} run_suite asan "$build-asan" fuzz 20
     unset ASAN_OPTIONS UBSAN_OPTIONS
   else
