@@ -278,12 +278,12 @@ class Examination {
       const bool good = outcome.exit_code == step.want && !outcome.hung;
       const bool struck = tracer_.has_struck();
       if (struck) out.fault.call.detail = tracer_.struck().detail;
+      if (good && struck) out.problem = check(step);
       // The container's process was created, waited, and could no longer: "stopped" is true, and start says why it
       // fails.
       const bool is_of_container =
           fault.call.process.starts_with("create.") && (step.name == "create" || step.name == "state");
-      if (good && struck && is_of_container && status_now() == "stopped") continue;
-      if (good && struck) out.problem = check(step);
+      if (!out.problem.empty() && is_of_container && status_now() == "stopped") out.problem.clear();
       if (!out.problem.empty()) return out;
       if (good) {
         wait_after(step);
