@@ -18,6 +18,12 @@ int number(const char* digits) {
   return out;
 }
 
+[[noreturn]] void give_up(int report, int err, Stage stage) {
+  Report out{Note::failure, {err, stage, -1}};
+  (void)k_write(report, &out, sizeof out);  // it also sees us gone
+  k_exit(127);
+}
+
 [[noreturn]] void launch(int report) {
   Begin begin{};
   struct {
@@ -30,9 +36,11 @@ int number(const char* digits) {
   message.parts_count = 1;
   message.control = &rights;
   message.control_length = sizeof rights;
-  if (k_recvmsg(report, &message, kMsgCmsgCloexec) != sizeof begin) k_exit(1);  // it is gone: nobody to go on for
+  const long size = k_recvmsg(report, &message, kMsgCmsgCloexec);
+  if (size < 0) give_up(report, int(-size), Stage::request);
+  if (size != sizeof begin) k_exit(1);  // who started us is gone: nobody to go on for
   const int count = int((rights.head.length - sizeof rights.head) / sizeof(int));
-  if (message.flags & kMsgCtrunc || begin.fds_count > unsigned(count)) k_exit(1);
+  if (message.flags & kMsgCtrunc || begin.fds_count > unsigned(count)) give_up(report, kEproto, Stage::request);
   for (int i = 0; i < count; ++i) fds[i] = rights.fds[i];
   auto own = [&](int at) { return at < 0 || at >= count ? -1 : fds[at]; };
   const int stream = begin.has_terminal ? -1 : 0;
@@ -47,10 +55,12 @@ int number(const char* digits) {
 
 extern "C" [[noreturn]] void coracle_main(const long* stack) {
   using namespace coracle::launch;
-  // The container we enter may have our user: its processes are not to look into us before we are one of them.
-  if (stack[0] < 2 || k_prctl(PR_SET_DUMPABLE, 0) < 0) k_exit(2);
-  k_prctl(PR_SET_NAME, reinterpret_cast<unsigned long>("coracle-oci"));
+  // Not dumpable: the container that we enter may have our user, and its processes are not to look into us before we are
+  // one of them.
+  if (stack[0] < 2) k_exit(2);
   const int report = number(reinterpret_cast<const char*>(stack[2]));
-  if (k_fcntl(report, 2 /* F_SETFD */, FD_CLOEXEC) < 0) k_exit(2);  // exec closes it, which tells that it has worked
+  if (int rc = k_fcntl(report, 2 /* F_SETFD */, FD_CLOEXEC); rc < 0) give_up(report, -rc, Stage::request);  // exec closes it
+  if (int rc = k_prctl(PR_SET_DUMPABLE, 0); rc < 0) give_up(report, -rc, Stage::request);
+  k_prctl(PR_SET_NAME, reinterpret_cast<unsigned long>("coracle-oci"));
   launch(report);
 }
