@@ -20,7 +20,8 @@ using Command = Result<int> (*)(const Options&);
 
 class CommandLine {
  public:
-  CommandLine() {
+  // Of one command line only one command is built, where it names a known one: all of them would cost more than what most do.
+  explicit CommandLine(std::string_view named) {
     app_.require_subcommand(1);
     app_.set_version_flag("-v,--version", "coracle-oci version " CORACLE_VERSION "\nspec: 1.2.1");
     app_.add_option("--root", options_.root, "where the state of containers is kept");
@@ -32,10 +33,10 @@ class CommandLine {
     app_.add_option("--cgroup-manager", options_.cgroup_manager, "cgroupfs, systemd or disabled")
         ->check(CLI::IsMember({"cgroupfs", "systemd", "disabled"}));
     app_.add_option("--rootless", rootless_, "accepted: found out by itself");
-    add_births();
-    add_life();
-    add_exec();
-    add_inspection();
+    bool is_known = false;
+    for (const auto& [name, add] : kCommands) is_known |= name == named;
+    for (const auto& [name, add] : kCommands)
+      if (!is_known || name == named) (this->*add)();
   }
 
   int run(int argc, char** argv) {
@@ -70,35 +71,39 @@ class CommandLine {
     return command;
   }
 
-  void add_births() {
-    for (auto [name, what, action] :
-         {std::tuple("create", "make a container, ready to start", &create),
-          std::tuple("run", "make a container, start it and wait for its end", &cli::run)}) {
-      CLI::App* command = add(name, what, action);
-      command->add_option("-b,--bundle", options_.bundle, "directory of config.json")->capture_default_str();
-      command->add_option("--console-socket", options_.console_socket, "where to send the terminal");
-      command->add_option("--pid-file", options_.pid_file, "where to write the process's pid");
-      command->add_flag("--no-pivot", options_.no_pivot, "chroot instead of pivot_root, for a root in memory");
-      command->add_flag("--no-new-keyring", options_.no_new_keyring, "keep our session keyring");
-      command->add_option("--preserve-fds", options_.preserve_fds, "so many descriptors from 3 on are the container's");
-      if (action == &create) continue;
-      command->add_flag("-d,--detach", options_.detach, "do not wait");
-      command->add_flag("--keep", options_.keep, "do not delete it when it has ended");
-      command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");
-    }
+  CLI::App* add_birth(const char* name, const char* what, Command action) {
+    CLI::App* command = add(name, what, action);
+    command->add_option("-b,--bundle", options_.bundle, "directory of config.json")->capture_default_str();
+    command->add_option("--console-socket", options_.console_socket, "where to send the terminal");
+    command->add_option("--pid-file", options_.pid_file, "where to write the process's pid");
+    command->add_flag("--no-pivot", options_.no_pivot, "chroot instead of pivot_root, for a root in memory");
+    command->add_flag("--no-new-keyring", options_.no_new_keyring, "keep our session keyring");
+    command->add_option("--preserve-fds", options_.preserve_fds, "so many descriptors from 3 on are the container's");
+    return command;
   }
 
-  void add_life() {
-    add("start", "let a created container go", start);
+  void add_create() { add_birth("create", "make a container, ready to start", &create); }
+
+  void add_run() {
+    CLI::App* command = add_birth("run", "make a container, start it and wait for its end", &cli::run);
+    command->add_flag("-d,--detach", options_.detach, "do not wait");
+    command->add_flag("--keep", options_.keep, "do not delete it when it has ended");
+    command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");
+  }
+
+  void add_start() { add("start", "let a created container go", start); }
+
+  void add_kill() {
     CLI::App* command = add("kill", "send a signal", cli::kill);
     command->add_option("signal", options_.signal, "name or number")->capture_default_str();
     command->add_flag("-a,--all", options_.all, "to every process of the container");
-    add("delete", "remove a container that has ended", remove)->add_flag("-f,--force", options_.force, "end it first");
-    add("pause", "stop all processes of a container", cli::pause);
-    add("resume", "let them go on", resume);
-    add_update();
-    for (const char* name : {"checkpoint", "restore"}) add(name, "not supported", checkpoint)->allow_extras();
   }
+
+  void add_delete() { add("delete", "remove a container that has ended", remove)->add_flag("-f,--force", options_.force, "end it first"); }
+  void add_pause() { add("pause", "stop all processes of a container", cli::pause); }
+  void add_resume() { add("resume", "let them go on", resume); }
+  void add_checkpoint() { add("checkpoint", "not supported", checkpoint)->allow_extras(); }
+  void add_restore() { add("restore", "not supported", checkpoint)->allow_extras(); }
 
   void add_update() {
     CLI::App* command = add("update", "change a container's resources", update);
@@ -148,22 +153,33 @@ class CommandLine {
     take_rest(command);
   }
 
-  void add_inspection() {
-    add("state", "print a container's state", state);
+  void add_state() { add("state", "print a container's state", state); }
+
+  void add_list() {
     CLI::App* command = add("list", "list containers", list, false);
     command->add_option("-f,--format", options_.format, "table or json")->capture_default_str();
     command->add_flag("-q,--quiet", options_.quiet, "ids only");
-    command = add("ps", "list a container's processes", ps);
+  }
+
+  void add_ps() {
+    CLI::App* command = add("ps", "list a container's processes", ps);
     command->add_option("-f,--format", options_.format, "table or json")->capture_default_str();
     take_rest(command);
-    command = add("events", "print what happens to a container, and its statistics", events);
+  }
+
+  void add_events() {
+    CLI::App* command = add("events", "print what happens to a container, and its statistics", events);
     command->add_flag("--stats", options_.stats, "print the statistics once");
     command->add_option("--interval", options_.interval_seconds, "seconds between statistics")->capture_default_str();
-    command = add("spec", "write a config.json to start from", spec, false);
+  }
+
+  void add_spec() {
+    CLI::App* command = add("spec", "write a config.json to start from", spec, false);
     command->add_option("-b,--bundle", options_.bundle, "where to")->capture_default_str();
     command->add_flag("--rootless", options_.rootless, "for an unprivileged user");
-    add("features", "print what this runtime can do", features, false);
   }
+
+  void add_features() { add("features", "print what this runtime can do", features, false); }
 
   // What follows the container's name is another program's, whatever it looks like.
   void take_rest(CLI::App* command) {
@@ -174,6 +190,17 @@ class CommandLine {
     });
   }
 
+  static constexpr std::pair<std::string_view, void (CommandLine::*)()> kCommands[] = {
+      {"create", &CommandLine::add_create},   {"run", &CommandLine::add_run},
+      {"start", &CommandLine::add_start},     {"kill", &CommandLine::add_kill},
+      {"delete", &CommandLine::add_delete},   {"pause", &CommandLine::add_pause},
+      {"resume", &CommandLine::add_resume},   {"update", &CommandLine::add_update},
+      {"exec", &CommandLine::add_exec},       {"state", &CommandLine::add_state},
+      {"list", &CommandLine::add_list},       {"ps", &CommandLine::add_ps},
+      {"events", &CommandLine::add_events},   {"spec", &CommandLine::add_spec},
+      {"features", &CommandLine::add_features}, {"checkpoint", &CommandLine::add_checkpoint},
+      {"restore", &CommandLine::add_restore}};
+
   CLI::App app_{"Runs containers from OCI bundles.", "coracle-oci"};
   Options options_;
   std::string rootless_;
@@ -182,7 +209,20 @@ class CommandLine {
   CLI::App* rest_ = nullptr;
 };
 
+// The first word that is no option of ours, nor an option's value. "" when there is none.
+std::string_view command_of(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("-")) return word;
+    for (const char* option : {"--root", "--log", "--log-format", "--cgroup-manager", "--rootless"}) i += word == option;
+  }
+  return "";
+}
+
 }  // namespace
 }  // namespace coracle::cli
 
-int main(int argc, char** argv) { return coracle::cli::CommandLine().run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace coracle::cli;
+  return CommandLine(command_of(argc, argv)).run(argc, argv);
+}

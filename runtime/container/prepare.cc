@@ -489,19 +489,9 @@ namespace {
 // Which namespaces of the target's an exec joins. What it shares with us it may share with the whole machine, and then only the
 // machine's root may join that (the time namespace of a container that has none): for us there is nothing to join.
 Result<void> join_target(const Fd& target, launch::Plan& plan, Prepared& out) {
-  const std::pair<const char*, uint32_t> kinds[] = {{"uts", CLONE_NEWUTS},       {"ipc", CLONE_NEWIPC},   {"net", CLONE_NEWNET},
-                                                    {"cgroup", CLONE_NEWCGROUP}, {"time", CLONE_NEWTIME}};
-  plan.target_namespaces = CLONE_NEWNS;  // always, for the root of the file system comes with it
-  for (const auto& [type, flag] : kinds) {
-    auto found = sys::namespace_of(target, type);
-    if (!found && found.error().code() == Code::not_found && flag == CLONE_NEWTIME) continue;  // a kernel without them
-    Fd theirs = TRY(std::move(found).wrap(std::string("linux.namespaces: ") + type));
-    const bool is_ours = TRY(sys::is_own_namespace(theirs, type));
-    if (!is_ours) plan.target_namespaces |= flag;
-  }
-  Fd pid = TRY(sys::namespace_of(target, "pid").wrap("linux.namespaces: pid"));
-  const bool is_ours = TRY(sys::is_own_namespace(pid, "pid"));
-  if (!is_ours) out.pid_namespace = std::move(pid);
+  uint64_t foreign = TRY(sys::foreign_namespaces(target).wrap("linux.namespaces"));
+  if (foreign & CLONE_NEWPID) out.pid_namespace = TRY(sys::namespace_of(target, "pid").wrap("linux.namespaces: pid"));
+  plan.target_namespaces = CLONE_NEWNS | uint32_t(foreign & ~uint64_t(CLONE_NEWPID));  // the root of the file system always
   return {};
 }
 

@@ -149,6 +149,26 @@ Result<bool> is_own_namespace(const Fd& found, const char* type) {
   return theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
+Result<uint64_t> foreign_namespaces(const Fd& pidfd) {
+  constexpr std::pair<const char*, uint64_t> kKinds[] = {{"uts", CLONE_NEWUTS},       {"ipc", CLONE_NEWIPC},   {"net", CLONE_NEWNET},
+                                                         {"cgroup", CLONE_NEWCGROUP}, {"time", CLONE_NEWTIME}, {"pid", CLONE_NEWPID}};
+  int pid = TRY(pid_of(pidfd));
+  Fd theirs = TRY(open("/proc/" + std::to_string(pid) + "/ns", O_RDONLY | O_DIRECTORY));
+  Fd ours = TRY(open("/proc/self/ns", O_RDONLY | O_DIRECTORY));
+  uint64_t out = 0;
+  for (const auto& [name, flag] : kKinds) {
+    struct stat a, b;
+    if (::fstatat(ours.get(), name, &a, 0) < 0) {
+      if (errno == ENOENT) continue;  // a kernel without them
+      return Error::from_errno(std::string("our namespace ") + name);
+    }
+    if (::fstatat(theirs.get(), name, &b, 0) < 0) return Error::from_errno(std::string("namespace ") + name);
+    if (a.st_dev != b.st_dev || a.st_ino != b.st_ino) out |= flag;
+  }
+  TRY(pid_of(pidfd));  // still the same process: the number was not given to another one meanwhile
+  return out;
+}
+
 Result<Fd> root_of(const Fd& pidfd) {
   int pid = TRY(pid_of(pidfd));
   Fd found = TRY(open("/proc/" + std::to_string(pid) + "/root", O_PATH | O_DIRECTORY));

@@ -41,6 +41,8 @@ Result<void> send_signal(const Fd& pidfd, int signal);  // Errors: not_found whe
 void reap(const Fd& pidfd);                             // buries a child of ours that has ended; nothing else happens
 Result<Fd> namespace_of(const Fd& pidfd, const char* type);  // "net", "mnt", ...: an open namespace
 Result<bool> is_own_namespace(const Fd& found, const char* type);  // an open namespace is the one this process is in
+// CLONE_NEW* of the namespaces (uts, ipc, net, cgroup, time, pid) of a process that are not ours. Errors: not_found, it has ended.
+Result<uint64_t> foreign_namespaces(const Fd& pidfd);
 Result<Fd> root_of(const Fd& pidfd);                         // the process's "/", O_PATH; beyond it all is hostile
 
 // Blocks these signals for the process and makes them readable. Call before any thread is started.
