@@ -46,13 +46,15 @@ counted() {  # what the kernel counts, of the whole machine
 named=(mounts cgroups processes files) numbered=("open files" "network namespaces" "cgroups" "keys" "inodes of pipes and sockets")
 look() { local each; mkdir -p "$1"; for each in "${named[@]}"; do ours "$each" >"$1/$each"; done; for each in "${numbered[@]}"; do counted "$each" >"$1/$each.number"; done; }
 
+last_of() { grep . "$1" | tail -n 1; }
+
 command=$(command_of "$name")
-"$program" cycles "$T/bundle" 3 "$command" >"$T/first" 2>&1 || { echo "not ok 1 - $name: $(tail -n 1 "$T/first")"; exit 1; }  # what is made once and kept
+"$program" cycles "$T/bundle" 3 "$command" >"$T/first" 2>&1 || { echo "not ok 1 - $name: $(last_of "$T/first")"; exit 1; }  # what is made once and kept
 mkdir "$T/looks"
 look "$T/looks/before"
 n=1 failures=0
 if "$program" cycles "$T/bundle" "$rounds" "$command" >"$T/said" 2>&1; then echo "ok 1 - $rounds containers come and go"
-else failures=1; echo "not ok 1 - $rounds containers come and go: $(tail -n 1 "$T/said")"; fi
+else failures=1; echo "not ok 1 - $rounds containers come and go: $(last_of "$T/said")"; fi
 grep '^measured:' "$T/said"
 sleep 2  # the kernel takes namespaces and cgroups apart afterwards
 look "$T/looks/after"
