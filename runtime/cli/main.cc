@@ -21,7 +21,7 @@ using Command = Result<int> (*)(const Options&);
 class CommandLine {
  public:
   // Of one command line only one command is built, where it names a known one: all of them would cost more than what most do.
-  explicit CommandLine(std::string_view named) {
+  CommandLine(int argc, char** argv) : argc_(argc), argv_(argv) {
     app_.require_subcommand(1);
     app_.set_version_flag("-v,--version", "coracle-oci version " CORACLE_VERSION "\nspec: 1.2.1");
     app_.add_option("--root", options_.root, "where the state of containers is kept");
@@ -33,15 +33,16 @@ class CommandLine {
     app_.add_option("--cgroup-manager", options_.cgroup_manager, "cgroupfs, systemd or disabled")
         ->check(CLI::IsMember({"cgroupfs", "systemd", "disabled"}));
     app_.add_option("--rootless", rootless_, "accepted: found out by itself");
+    const std::string named = named_command();
     bool is_known = false;
     for (const auto& [name, add] : kCommands) is_known |= name == named;
     for (const auto& [name, add] : kCommands)
       if (!is_known || name == named) (this->*add)();
   }
 
-  int run(int argc, char** argv) {
+  int run() {
     try {
-      app_.parse(argc, argv);
+      app_.parse(argc_, argv_);
     } catch (const CLI::ParseError& error) {
       return error.get_exit_code() == 0 ? app_.exit(error) : refuse(error);  // 0: --help, --version
     }
@@ -57,6 +58,17 @@ class CommandLine {
   }
 
  private:
+  // The first word that is no option of ours, nor an option's value. "" when there is none.
+  std::string named_command() const {
+    for (int i = 1; i < argc_; ++i) {
+      const std::string word = argv_[i];
+      if (!word.starts_with("-")) return word;
+      const CLI::Option* option = app_.get_option_no_throw(word);
+      if (option && option->get_items_expected_max() > 0) ++i;
+    }
+    return "";
+  }
+
   int refuse(const CLI::ParseError& error) {
     std::string what = error.what();
     if (auto rest = app_.remaining(); !rest.empty() && app_.get_subcommands().empty()) what = "unknown command " + coracle::quoted(rest[0]);
@@ -201,6 +213,8 @@ class CommandLine {
       {"features", &CommandLine::add_features}, {"checkpoint", &CommandLine::add_checkpoint},
       {"restore", &CommandLine::add_restore}};
 
+  int argc_;
+  char** argv_;
   CLI::App app_{"Runs containers from OCI bundles.", "coracle-oci"};
   Options options_;
   std::string rootless_;
@@ -209,20 +223,7 @@ class CommandLine {
   CLI::App* rest_ = nullptr;
 };
 
-// The first word that is no option of ours, nor an option's value. "" when there is none.
-std::string_view command_of(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (!word.starts_with("-")) return word;
-    for (const char* option : {"--root", "--log", "--log-format", "--cgroup-manager", "--rootless"}) i += word == option;
-  }
-  return "";
-}
-
 }  // namespace
 }  // namespace coracle::cli
 
-int main(int argc, char** argv) {
-  using namespace coracle::cli;
-  return CommandLine(command_of(argc, argv)).run(argc, argv);
-}
+int main(int argc, char** argv) { return coracle::cli::CommandLine(argc, argv).run(); }

@@ -3,6 +3,7 @@
 #include "runtime/launch/child.h"
 
 #include "runtime/launch/kernel.h"
+#include "runtime/launch/message.h"
 #include "runtime/launch/sysctl.h"
 
 namespace coracle::launch {
@@ -139,18 +140,7 @@ void tell(const Child& child, Note note, int fd, Stage stage) noexcept {
     must(child, stage, int(k_write(child.report, &report, sizeof report)));
     return;
   }
-  iovec part{&report, sizeof report};
-  struct {
-    ControlHeader head;
-    int fd;
-    int padding;
-  } control{{sizeof(ControlHeader) + sizeof(int), kSolSocket, kScmRights}, fd, 0};
-  MessageHeader message{};
-  message.parts = &part;
-  message.parts_count = 1;
-  message.control = &control;
-  message.control_length = sizeof control;
-  must(child, stage, int(k_sendmsg(child.report, &message, kMsgNosignal)));
+  must(child, stage, int(send_message(child.report, &report, sizeof report, &fd, 1, 0)));
 }
 
 void run_child(const Launch& launch) noexcept {

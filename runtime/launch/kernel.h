@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel without a C library: system calls as inline functions that return a negative errno, and the few types that
-// the kernel's own headers leave out. Only coracle-pause uses it.
+// the kernel's own headers leave out. For coracle-pause, the child and its launcher alone.
 // Source: the kernel's calling conventions, syscall(2); include/uapi.
 #pragma once
 
@@ -52,7 +52,7 @@ inline long syscall(long number, long a = 0, long b = 0, long c = 0, long d = 0,
   return x0;
 }
 #else
-#error "coracle-pause knows x86_64 and aarch64"
+#error "coracle knows x86_64 and aarch64"
 #endif
 
 template <typename T>

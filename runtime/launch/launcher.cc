@@ -6,11 +6,10 @@
 
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
+#include "runtime/launch/message.h"
 
 namespace coracle::launch {
 namespace {
-
-int fds[kFdsMax + kOwnFds];
 
 int number(const char* digits) {
   int out = 0;
@@ -26,27 +25,14 @@ int number(const char* digits) {
 
 [[noreturn]] void launch(int report) {
   Begin begin{};
-  struct {
-    ControlHeader head;
-    int fds[kFdsMax + kOwnFds];
-  } rights{};
-  iovec part{&begin, sizeof begin};
-  MessageHeader message{};
-  message.parts = &part;
-  message.parts_count = 1;
-  message.control = &rights;
-  message.control_length = sizeof rights;
-  const long size = k_recvmsg(report, &message, kMsgCmsgCloexec);
-  if (size < 0) give_up(report, int(-size), Stage::request);
-  if (size != sizeof begin) k_exit(1);  // who started us is gone: nobody to go on for
-  const int count = int((rights.head.length - sizeof rights.head) / sizeof(int));
-  if (message.flags & kMsgCtrunc || begin.fds_count > unsigned(count)) give_up(report, kEproto, Stage::request);
-  for (int i = 0; i < count; ++i) fds[i] = rights.fds[i];
-  auto own = [&](int at) { return at < 0 || at >= count ? -1 : fds[at]; };
-  const int stream = begin.has_terminal ? -1 : 0;
-  Launch out{fds, int(begin.fds_count), report, {stream, stream, stream}, own(begin.target), own(begin.start),
-             own(begin.time_namespace)};
-  for (int i = 0; !begin.has_terminal && i < 3; ++i) out.stdio[i] = i;
+  Rights<int(kFdsMax) + kOwnFds> rights{};
+  Received received = receive_message(report, &begin, sizeof begin, rights, 0);
+  if (received.size < 0) give_up(report, int(-received.size), Stage::request);
+  if (received.size != sizeof begin) k_exit(1);  // who started us is gone: nobody to go on for
+  if (received.is_cut || begin.fds_count > unsigned(received.count)) give_up(report, kEproto, Stage::request);
+  auto own = [&](int at) { return at < 0 || at >= received.count ? -1 : rights.fds[at]; };
+  Launch out{rights.fds, int(begin.fds_count), report, {0, 1, 2}, own(begin.target), own(begin.start), own(begin.time_namespace)};
+  if (begin.has_terminal) out.stdio[0] = out.stdio[1] = out.stdio[2] = -1;
   run_child(out);
 }
 

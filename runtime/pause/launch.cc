@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request becomes a process: a slot, its streams, a clone in its cgroup and namespaces. The answer is sent when the
 // child reports: a failure with its stage, or the end of its report socket, which exec closes.
+#include "runtime/launch/message.h"
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
@@ -221,21 +222,11 @@ void read_report(int index) {
   if (slot.status == Status::free || slot.report < 0) return;
   while (true) {
     Report report{};
-    struct {
-      ControlHeader head;
-      int fd;
-      int padding;
-    } rights{};
-    iovec part{&report, sizeof report};
-    MessageHeader message{};
-    message.parts = &part;
-    message.parts_count = 1;
-    message.control = &rights;
-    message.control_length = sizeof rights;
-    long n = k_recvmsg(slot.report, &message, kMsgDontwait | kMsgCmsgCloexec);
-    if (n == -kEagain || n == -kEintr) return;
-    if (n != sizeof report) break;
-    if (report.note == Note::terminal && message.control_length >= sizeof rights.head) take_terminal(index, rights.fd);
+    Rights<1> rights{};
+    Received received = receive_message(slot.report, &report, sizeof report, rights, kMsgDontwait);
+    if (received.size == -kEagain || received.size == -kEintr) return;
+    if (received.size != sizeof report) break;
+    if (report.note == Note::terminal && received.count > 0) take_terminal(index, rights.fds[0]);
     if (report.note == Note::failure) slot.has_failure = true, slot.failure = report.failure;
   }
   // End of file: exec has closed the far end, or the child is gone.

@@ -2,6 +2,7 @@
 // Connections of daemons: one request is answered before the next is read; a subscriber is told the state of every
 // process, then of each that changed. Nothing waits for a daemon that does not read: its unsent states are marked and
 // sent when it does, so it sees the latest state of each process and not every step on the way.
+#include "runtime/launch/message.h"
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
@@ -11,9 +12,7 @@ using namespace launch;
 namespace {
 
 Incoming incoming;  // one request at a time
-struct {
-  alignas(ControlHeader) char bytes[sizeof(ControlHeader) + launch::kFdsMax * sizeof(int)];
-} control;
+Rights<int(kFdsMax)> rights;
 
 bool is_ours(int fd) {
   PeerCredentials peer{};
@@ -21,47 +20,15 @@ bool is_ours(int fd) {
   return k_getsockopt(fd, kSolSocket, kSoPeercred, &peer, &size) == 0 && peer.uid == k_geteuid();
 }
 
-// Sends one struct and its descriptors. Returns the kernel's answer.
-long send(int fd, const void* bytes, size_t size, const int* fds, int count) {
-  iovec part{const_cast<void*>(bytes), size};
-  MessageHeader message{};
-  message.parts = &part;
-  message.parts_count = 1;
-  struct {
-    ControlHeader head;
-    int fds[4];
-  } rights{};
-  if (count > 0) {
-    rights.head = {sizeof(ControlHeader) + size_t(count) * sizeof(int), kSolSocket, kScmRights};
-    for (int i = 0; i < count; ++i) rights.fds[i] = fds[i];
-    message.control = &rights;
-    message.control_length = sizeof(ControlHeader) + (size_t(count) * sizeof(int) + 7) / 8 * 8;
-  }
-  return k_sendmsg(fd, &message, kMsgNosignal | kMsgDontwait);
-}
-
 // False: nothing more to read now, or the other side is gone (`is_gone`).
 bool receive(int fd, bool& is_gone) {
-  iovec part{&incoming.request, sizeof incoming.request};
-  MessageHeader message{};
-  message.parts = &part;
-  message.parts_count = 1;
-  message.control = control.bytes;
-  message.control_length = sizeof control.bytes;
-  long n = k_recvmsg(fd, &message, kMsgDontwait | kMsgCmsgCloexec);
+  Received received = receive_message(fd, &incoming.request, sizeof incoming.request, rights, kMsgDontwait);
+  const long n = received.size;
   is_gone = n == 0 || (n < 0 && n != -kEagain && n != -kEintr);
-  incoming.fds_count = 0;
+  incoming.fds_count = received.count;
   if (n <= 0) return false;
-  if (message.control_length >= sizeof(ControlHeader)) {
-    auto head = reinterpret_cast<const ControlHeader*>(control.bytes);
-    if (head->level == kSolSocket && head->type == kScmRights) {
-      auto fds = reinterpret_cast<const int*>(head + 1);
-      incoming.fds_count = int((head->length - sizeof(ControlHeader)) / sizeof(int));
-      for (int i = 0; i < incoming.fds_count; ++i) incoming.fds[i] = fds[i];
-    }
-  }
-  bool is_whole = n == sizeof incoming.request && !(message.flags & (kMsgTrunc | kMsgCtrunc)) &&
-                  incoming.request.version == kProtocolVersion;
+  for (int i = 0; i < received.count; ++i) incoming.fds[i] = rights.fds[i];
+  bool is_whole = n == sizeof incoming.request && !received.is_cut && incoming.request.version == kProtocolVersion;
   incoming.request.id[kIdMax - 1] = incoming.request.target[kIdMax - 1] = 0;
   incoming.request.log_name[kLogNameMax - 1] = 0;
   if (!is_whole) incoming.request.kind = Kind::reply;  // no request: answered with EPROTO
@@ -172,7 +139,7 @@ void close_connection(int index) {
 void reply(int index, const Reply& answer, const int* fds, int count) {
   if (index < 0 || pod.connections[index].fd < 0) return;
   // A daemon that does not read its replies has broken the protocol: it is as good as gone.
-  if (send(pod.connections[index].fd, &answer, sizeof answer, fds, count) < 0) close_connection(index);
+  if (send_message(pod.connections[index].fd, &answer, sizeof answer, fds, count, kMsgDontwait) < 0) close_connection(index);
 }
 
 void tell_subscribers(int slot) {
@@ -202,14 +169,14 @@ void flush_states(int index) {
       state.finished_ns = slot.finished_ns;
       state.log_bytes_lost = slot.log_bytes_lost;
       copy_text(state.id, slot.id, sizeof state.id);
-      rc = send(connection.fd, &state, sizeof state, &slot.pidfd, slot.pidfd >= 0 ? 1 : 0);
+      rc = send_message(connection.fd, &state, sizeof state, &slot.pidfd, slot.pidfd >= 0 ? 1 : 0, kMsgDontwait);
     }
     if (rc >= 0) connection.unsent[i / 64] &= ~bit;
   }
   if (rc >= 0 && connection.owes_synced) {
     State state{};
     state.kind = Kind::synced;
-    rc = send(connection.fd, &state, sizeof state, nullptr, 0);
+    rc = send_message(connection.fd, &state, sizeof state, nullptr, 0, kMsgDontwait);
     if (rc >= 0) connection.owes_synced = false;
   }
   if (rc < 0 && rc != -kEagain) return close_connection(index);
