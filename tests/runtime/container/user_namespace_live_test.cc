@@ -11,11 +11,12 @@
 #include "runtime/base/json.h"
 #include "runtime/base/scope.h"
 #include "runtime/image/store.h"
+#include "runtime/oci/capabilities.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/netns.h"
 #include "runtime/sys/overlay.h"
 #include "runtime/sys/process.h"
-#include "tests/runtime/container/live_runtime.h"
+#include "tests/runtime/container/live_pod.h"
 #include "tests/runtime/expect.h"
 
 namespace coracle::runtime {
@@ -32,7 +33,7 @@ SandboxSpec mapped_pod(const std::string& id, uint32_t base = kBase) {
   return out;
 }
 
-class UserNamespaceLive : public ::testing::Test {
+class UserNamespaceLive : public LivePod {
  protected:
   void SetUp() override {
     if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
@@ -41,28 +42,6 @@ class UserNamespaceLive : public ::testing::Test {
     auto made = runtime().create_sandbox(mapped_pod("pod"));
     if (!made && made.error().err() == ENOSPC) GTEST_SKIP() << made.error().text();
     ASSERT_TRUE(made.ok()) << made.error().text();
-  }
-  Runtime& runtime() { return *house_->runtime; }
-  std::string run(ContainerSpec spec, int want = 0, const std::string& sandbox = "pod") {
-    auto started = runtime().start_container(sandbox, spec);
-    if (!started) return "start: " + started.error().text();
-    auto exit = wait(sandbox, spec.id);
-    std::string out = house_->output(spec.id) + house_->output(spec.id, "stderr");
-    EXPECT_EQ(exit ? exit->exit_code : -1, want) << out;
-    EXPECT_TRUE(runtime().remove_container(sandbox, spec.id).ok());
-    (void)sys::unlink(spec.log.path);
-    return out;
-  }
-  std::string sh(const std::string& command, int want = 0) { return run(house_->shell("app-0", command), want); }
-  std::optional<ExitStatus> wait(const std::string& sandbox, const std::string& id) {
-    for (int i = 0; i < 10000; ++i) {
-      auto state = runtime().sandbox(sandbox);
-      if (!state) return std::nullopt;
-      for (auto& container : state->containers)
-        if (container.id == id && container.exit) return container.exit;
-      ::usleep(1000);
-    }
-    return std::nullopt;
   }
   int pid_of(const std::string& id, const std::string& sandbox = "pod") {
     auto state = runtime().sandbox(sandbox);
@@ -81,21 +60,12 @@ class UserNamespaceLive : public ::testing::Test {
     return text;
   }
   static ContainerSpec with_all_capabilities(ContainerSpec spec) {
-    std::vector<std::string> all;
-    for (int cap = 0; cap < 41; ++cap) all.push_back(kNames[cap]);
     oci::Capabilities sets;
-    sets.bounding = sets.effective = sets.permitted = all;
+    sets.bounding = sets.effective = sets.permitted = oci::all_capabilities();
     spec.spec.process.capabilities = sets;
     spec.spec.linux_.seccomp.reset();
     return spec;
   }
-  static constexpr const char* kNames[] = {
-      "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
-      "CAP_SETPCAP", "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE", "CAP_NET_BROADCAST", "CAP_NET_ADMIN", "CAP_NET_RAW",
-      "CAP_IPC_LOCK", "CAP_IPC_OWNER", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE", "CAP_SYS_PACCT",
-      "CAP_SYS_ADMIN", "CAP_SYS_BOOT", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYS_TIME", "CAP_SYS_TTY_CONFIG", "CAP_MKNOD",
-      "CAP_LEASE", "CAP_AUDIT_WRITE", "CAP_AUDIT_CONTROL", "CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG",
-      "CAP_WAKE_ALARM", "CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF", "CAP_CHECKPOINT_RESTORE"};
   oci::Mount bind(const std::string& source, const std::string& destination, bool is_mapped = true) {
     oci::Mount mount;
     mount.type = "bind";
@@ -105,7 +75,6 @@ class UserNamespaceLive : public ::testing::Test {
     if (is_mapped) mount.options.push_back("idmap");
     return mount;
   }
-  std::unique_ptr<LiveHouse> house_;
 };
 
 struct stat look_at(const std::string& path) {
