@@ -6,7 +6,6 @@
 //   oci_faults CORACLE_OCI INMATE [SCENARIO…]
 //   CORACLE_FAULTS_LOG   a file for every trial     CORACLE_FAULTS_ONLY   "PROCESS CALL", patterns: only these
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,32 +19,20 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <sstream>
 
 #include "runtime/base/fd.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/oci/parse.h"
 #include "tests/faults/calls.h"
 #include "tests/faults/harmless.h"
-#include "tests/faults/machine.h"
-#include "tests/faults/tracer.h"
-#include "tests/faults/verdict.h"
+#include "tests/faults/trial.h"
 
 namespace coracle::faults {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSaidByExec = 7;  // inmate's exit code
 constexpr auto kSoon = std::chrono::seconds(5);
-constexpr int kOfAKind = 2;  // in a default run
-
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 struct Scenario {
   std::string name;
@@ -253,17 +240,8 @@ class Examination {
     return left.empty();
   }
 
-  void try_all(int at_most_of_a_kind, const std::string& only) {
-    for (const Fault& fault : choose(calls_, at_most_of_a_kind)) {
-      if (!only.empty() &&
-          ::fnmatch(only.c_str(), (fault.call.process + " " + name_of_call(fault.call.number)).c_str(), 0) != 0)
-        continue;
-      if (is_to_end()) break;
-      Trial trial = try_one(fault);
-      bool is_dirty = !trial.problem.empty();
-      verdict_.add(std::move(trial));
-      if (is_dirty) house_.clear(tracer_);
-    }
+  void try_all(const Wanted& wanted) {
+    try_each(calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { house_.clear(tracer_); });
   }
 
  private:
@@ -398,59 +376,14 @@ class Examination {
     return "unknown: " + text;
   }
 
-  // What a container says, namespaces by whose they are.
   std::string facts_of(const std::string& step) const {
-    std::string text = slurp(house_.out_of(step)), container = step == "create" ? "" : slurp(house_.out_of("create")),
-                out;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.rfind("namespace ", 0) == 0) {
-        std::string link = line.substr(10), type = link.substr(0, link.find(':')), whose = "own";
-        std::error_code wrong;
-        if (fs::read_symlink("/proc/self/ns/" + type, wrong) == link)
-          whose = "host";
-        else if (container.find(link) != container.npos)
-          whose = "container";
-        line = "namespace " + type + " " + whose;
-      }
-      out += line + "\n";
-    }
-    return out;
-  }
-
-  static std::string first_difference(const std::string& want, const std::string& got) {
-    std::istringstream wants(want), gots(got);
-    std::string one, other;
-    while (true) {
-      bool more = bool(std::getline(wants, one)), also = bool(std::getline(gots, other));
-      if (!more && !also) return "";
-      if (!more) one.clear();
-      if (!also) other.clear();
-      if (one != other) return "'" + other + "' in place of '" + one + "'";
-    }
+    return facts_in(slurp(house_.out_of(step)), step == "create" ? "" : slurp(house_.out_of("create")));
   }
 
   Machine look_without_what_is_kept() const {
-    Machine out = house_.look();
-    std::multiset<std::string> files;
-    for (const std::string& each : out["files"]) {
-      // Seccomp programs that are complete are kept for the next container.
-      fs::path path = each;
-      const bool is_kept = path.parent_path().filename() == ".seccomp" &&
-                           path.filename().native().find_first_not_of("0123456789abcdef-") == std::string::npos;
-      if (is_kept || path.filename() == ".seccomp") continue;
-      if (each == house_.pid_file()) continue;
-      files.insert(each);
-    }
-    out["files"] = files;
-    return out;
+    return without_files(house_.look(), [&](const fs::path& path) { return is_seccomp_cache(path, ".seccomp") || path == house_.pid_file(); });
   }
-  std::string left_behind() {
-    std::string out;
-    (void)tracer_.wait_until([&] { return (out = difference(before_, look_without_what_is_kept())).empty(); },
-                             std::chrono::seconds(2));
-    return out;
-  }
+  std::string left_behind() { return what_stays(tracer_, before_, [&] { return look_without_what_is_kept(); }); }
 
   House& house_;
   Tracer& tracer_;
@@ -508,8 +441,7 @@ int examine(int argc, char** argv) {
     return 77;
   }
   enter_own_machine();
-  const char *is_long = std::getenv("CORACLE_LONG"), *log = std::getenv("CORACLE_FAULTS_LOG"),
-             *only = std::getenv("CORACLE_FAULTS_ONLY");
+  const Wanted wanted = Wanted::from_environment();
   int status = 0;
   House house(argv[1], argv[2]);
   Tracer tracer({"inmate", "hook"});
@@ -517,9 +449,9 @@ int examine(int argc, char** argv) {
     bool is_wanted = argc <= 3;
     for (int i = 3; i < argc; ++i) is_wanted |= scenario.name == argv[i];
     if (!is_wanted) continue;
-    Verdict verdict("coracle-oci, " + scenario.name, kHarmlessOfOci, log ? std::string(log) + "." + scenario.name : "");
+    Verdict verdict("coracle-oci, " + scenario.name, kHarmlessOfOci, wanted.log_of(scenario.name));
     Examination examination(house, tracer, scenario, verdict);
-    if (examination.learn()) examination.try_all(is_long && *is_long == '1' ? 0 : kOfAKind, only ? only : "");
+    if (examination.learn()) examination.try_all(wanted);
     status |= verdict.finish();
   }
   return status;

@@ -6,7 +6,6 @@
 //   pod_faults INMATE          in a default run a part of the calls, the same each time; all with CORACLE_LONG=1
 //   pod_faults drive PATH      what is examined: prints "STEP<tab>ok" or "STEP<tab>error<tab>TEXT"
 //   CORACLE_FAULTS_LOG, CORACLE_FAULTS_ONLY: as of oci_faults
-#include <fnmatch.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -17,9 +16,7 @@
 
 #include "tests/faults/calls.h"
 #include "tests/faults/harmless.h"
-#include "tests/faults/machine.h"
-#include "tests/faults/tracer.h"
-#include "tests/faults/verdict.h"
+#include "tests/faults/trial.h"
 #include "tests/runtime/container/live_runtime.h"
 
 namespace coracle::faults {
@@ -28,16 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using runtime::LiveHouse;
 
-constexpr int kSaidByExec = 7;  // inmate's exit code
-constexpr int kOfAKind = 2;     // in a default run
 constexpr const char* kLast = "that is all";
-
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // ---- what is driven ----
 
@@ -163,17 +151,8 @@ class Examination {
     return left.empty();
   }
 
-  void try_all(int at_most_of_a_kind, const std::string& only) {
-    for (const Fault& fault : choose(calls_, at_most_of_a_kind)) {
-      if (!only.empty() &&
-          ::fnmatch(only.c_str(), (fault.call.process + " " + name_of_call(fault.call.number)).c_str(), 0) != 0)
-        continue;
-      if (is_to_end()) break;
-      Trial trial = try_one(fault);
-      bool is_dirty = !trial.problem.empty();
-      verdict_.add(std::move(trial));
-      if (is_dirty) clear();
-    }
+  void try_all(const Wanted& wanted) {
+    try_each(calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { clear(); });
   }
 
  private:
@@ -214,7 +193,7 @@ class Examination {
     if (fault_is_of_log(out.fault.call)) return "";  // lines are missing, and everything else is there
     for (const auto& [name, want] : want_)
       if (facts_of(name) != want)
-        return "all succeeds, and " + name + " is another: " + difference_of(want, facts_of(name));
+        return "all succeeds, and " + name + " is another: " + first_difference(want, facts_of(name));
     return "";
   }
 
@@ -234,53 +213,17 @@ class Examination {
   }
 
   std::string facts_of(const std::string& name) const {
-    std::istringstream lines(slurp(house_.path() + "/own/" + name));
-    const std::string app = slurp(house_.path() + "/own/app");
-    std::string out;
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      if (line.rfind("namespace ", 0) == 0) {
-        std::string link = line.substr(10), type = link.substr(0, link.find(':')), whose = "own";
-        std::error_code wrong;
-        if (fs::read_symlink("/proc/self/ns/" + type, wrong) == link)
-          whose = "host";
-        else if (name != "app" && app.find(link) != app.npos)
-          whose = "container";
-        line = "namespace " + type + " " + whose;
-      }
-      out += line + "\n";
-    }
-    return out;
-  }
-  static std::string difference_of(const std::string& want, const std::string& got) {
-    std::istringstream wants(want), gots(got);
-    for (std::string one, other; true;) {
-      bool more = bool(std::getline(wants, one)), also = bool(std::getline(gots, other));
-      if (!more && !also) return "";
-      if (!more) one.clear();
-      if (!also) other.clear();
-      if (one != other) return "'" + other + "' in place of '" + one + "'";
-    }
+    std::string said = slurp(house_.path() + "/own/" + name);
+    for (size_t at; (at = said.find("\r\n")) != said.npos;) said.erase(at, 1);  // a terminal's
+    return facts_in(said, name == "app" ? "" : slurp(house_.path() + "/own/app"));
   }
 
   Machine look() const {
-    Machine out = faults::look(places_);
-    std::multiset<std::string> files;
-    for (const std::string& each : out["files"]) {
-      fs::path path = each;
-      const bool is_kept = path.parent_path().filename() == "seccomp" &&
-                           path.filename().native().find_first_not_of("0123456789abcdef-") == std::string::npos;
-      if (is_kept || path.filename() == "seccomp" || path.native().find(".log") != std::string::npos) continue;
-      files.insert(each);
-    }
-    out["files"] = files;
-    return out;
+    return without_files(faults::look(places_), [](const fs::path& path) {
+      return is_seccomp_cache(path, "seccomp") || path.native().find(".log") != std::string::npos;
+    });
   }
-  std::string left_behind() {
-    std::string out;
-    (void)tracer_.wait_until([&] { return (out = difference(before_, look())).empty(); }, std::chrono::seconds(2));
-    return out;
-  }
+  std::string left_behind() { return what_stays(tracer_, before_, [&] { return look(); }); }
   void freshen() const {
     std::error_code wrong;
     fs::remove_all(house_.path() + "/own", wrong);
@@ -317,12 +260,11 @@ int examine(char** argv) {
   }
   const std::string self = fs::canonical("/proc/self/exe");
   enter_own_machine();
-  const char *is_long = std::getenv("CORACLE_LONG"), *log = std::getenv("CORACLE_FAULTS_LOG"),
-             *only = std::getenv("CORACLE_FAULTS_ONLY");
+  const Wanted wanted = Wanted::from_environment();
   Tracer tracer({"inmate"});
-  Verdict verdict("coracle-pause", kHarmlessOfPods, log ? std::string(log) + ".pods" : "");
+  Verdict verdict("coracle-pause", kHarmlessOfPods, wanted.log_of("pods"));
   Examination examination(self, tracer, verdict, argv[1]);
-  if (examination.learn()) examination.try_all(is_long && *is_long == '1' ? 0 : kOfAKind, only ? only : "");
+  if (examination.learn()) examination.try_all(wanted);
   return verdict.finish();
 }
 
