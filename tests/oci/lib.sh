@@ -69,6 +69,7 @@ done
 make_rootfs() {  # make_rootfs DIRECTORY: busybox and all its names
   local applet
   mkdir -p "$1"/{bin,dev,etc,proc,root,run,sys,tmp}
+  chmod 1777 "$1/tmp"
   cp "$(command -v busybox)" "$1/bin/busybox"
   for applet in $("$1/bin/busybox" --list); do
     case $applet in busybox|*/*) ;; *) ln -s busybox "$1/bin/$applet" ;; esac
