@@ -44,11 +44,12 @@ out=$("$vm/vm.py" run "$T" 900 "timeout 800 systemctl is-system-running --wait; 
 sed 's/^/# /' <<<"$out"
 
 part() {  # part NAME SECONDS COMMAND
-  local status=0
+  local status=0 began=$SECONDS
   echo "# ---- $1, in a virtual machine ($CORACLE_VM_SUITE) ----"
   follow "$2" "cd /; export CORACLE_BIN=/payload/build CORACLE_TEST_CACHE=/payload/cache CORACLE_PATIENCE=4 CORACLE_LONG=${CORACLE_LONG:-0}
     ${CORACLE_OCI_VM_SETTINGS:+export $CORACLE_OCI_VM_SETTINGS}
     $3" || status=$?
+  echo "# ---- $1: status $status after $((SECONDS - began)) s ----"
   [ $status -eq 0 ] || [ $status -eq 77 ] || { failures=$((failures + 1)); grep -q '^not ok' "$T/acks" || echo "not ok - $1: ended with status $status"; }
 }
 for name in $parts; do
