@@ -2,13 +2,13 @@
 // See bus.h.
 #include "runtime/cgroup/bus.h"
 
-#include <dlfcn.h>
-#include <systemd/sd-bus.h>
+#include <algorithm>
+#include <map>
 
-#include <cstdlib>
-#include <cstring>
-
+#include "runtime/base/text.h"
+#include "runtime/cgroup/dbus_message.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/stream.h"
 
 namespace coracle::cgroup {
 namespace {
@@ -16,93 +16,46 @@ namespace {
 constexpr const char* kService = "org.freedesktop.systemd1";
 constexpr const char* kObject = "/org/freedesktop/systemd1";
 constexpr const char* kInterface = "org.freedesktop.systemd1.Manager";
-constexpr const char* kErrorPrefix = "org.freedesktop.systemd1.";
+constexpr const char* kBusService = "org.freedesktop.DBus";
+constexpr const char* kBusObject = "/org/freedesktop/DBus";
+constexpr const char* kSystemBus = "unix:path=/run/dbus/system_bus_socket";
+constexpr const char* kJobRemoved =
+    "type='signal',sender='org.freedesktop.systemd1',path='/org/freedesktop/systemd1',"
+    "interface='org.freedesktop.systemd1.Manager',member='JobRemoved'";
 
-// What we use of libsystemd, by the names of its header.
-struct Library {
-#define CORACLE_SD_BUS(each)                                                                                           \
-  each(sd_bus_new) each(sd_bus_set_address) each(sd_bus_start) each(sd_bus_open_system) each(sd_bus_open_user)         \
-      each(sd_bus_flush_close_unref) each(sd_bus_unref) each(sd_bus_message_new_method_call)                           \
-          each(sd_bus_message_append) each(sd_bus_message_append_array) each(sd_bus_message_append_strv)               \
-              each(sd_bus_message_open_container) each(sd_bus_message_close_container) each(sd_bus_message_read)       \
-                  each(sd_bus_message_unref) each(sd_bus_call) each(sd_bus_error_free) each(sd_bus_match_signal_async) \
-                      each(sd_bus_process) each(sd_bus_wait)
-#define CORACLE_MEMBER(name) decltype(&::name) name = nullptr;
-  CORACLE_SD_BUS(CORACLE_MEMBER)
-#undef CORACLE_MEMBER
-};
+// Says no user id: the other side takes the socket's own word, which holds across user namespaces. What the answers are, we can
+// tell in one reading, so all is said at once.
+constexpr char kGreeting[] = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n";
+constexpr size_t kGreetingMax = 1024;  // bytes of an answer
 
-// Loaded once, and never unloaded: it keeps data for the threads that used it.
-Result<const Library*> load() {
-  static Library library;
-  static const std::string failure = []() -> std::string {
-    void* handle = ::dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return ::dlerror();
-    std::string missing;
-#define CORACLE_FIND(name)                                                         \
-  library.name = reinterpret_cast<decltype(library.name)>(::dlsym(handle, #name)); \
-  if (!library.name) missing = #name;
-    CORACLE_SD_BUS(CORACLE_FIND)
-#undef CORACLE_FIND
-    return missing.empty() ? "" : "libsystemd has no " + missing;
-  }();
-  if (!failure.empty()) return Error(Code::unavailable, "the cgroup manager systemd needs libsystemd: " + failure);
-  return &library;
-}
+sys::Deadline patience() { return std::chrono::steady_clock::now() + kJobPatience; }
 
-struct Message {  // owns one
-  const Library& library;
-  sd_bus_message* it = nullptr;
-  ~Message() { library.sd_bus_message_unref(it); }
-};
+// ---- what is said ----
 
-int append_value(const Library& library, sd_bus_message* to, const Property::Value& value) {
-  auto simple = [&](const char* type, auto word) {
-    int status = library.sd_bus_message_open_container(to, SD_BUS_TYPE_VARIANT, type);
-    if (status >= 0) status = library.sd_bus_message_append(to, type, word);
-    return status < 0 ? status : library.sd_bus_message_close_container(to);
-  };
-  auto array = [&](const char* type, char item, const auto& items) {
-    int status = library.sd_bus_message_open_container(to, SD_BUS_TYPE_VARIANT, type);
-    if (status >= 0)
-      status = library.sd_bus_message_append_array(to, item, items.data(), items.size() * sizeof items[0]);
-    return status < 0 ? status : library.sd_bus_message_close_container(to);
-  };
-  struct Visitor {
-    const decltype(simple)& one;
-    const decltype(array)& many;
-    const Library& library;
-    sd_bus_message* to;
-    int operator()(bool v) { return one("b", int(v)); }
-    int operator()(int32_t v) { return one("i", v); }
-    int operator()(uint32_t v) { return one("u", v); }
-    int operator()(int64_t v) { return one("x", v); }
-    int operator()(uint64_t v) { return one("t", v); }
-    int operator()(const std::string& v) { return one("s", v.c_str()); }
-    int operator()(const std::vector<uint8_t>& v) { return many("ay", 'y', v); }
-    int operator()(const std::vector<uint32_t>& v) { return many("au", 'u', v); }
-    int operator()(const std::vector<std::string>& v) {
-      std::vector<char*> words;
-      for (const std::string& each : v) words.push_back(const_cast<char*>(each.c_str()));  // only read
-      words.push_back(nullptr);
-      int status = library.sd_bus_message_open_container(to, SD_BUS_TYPE_VARIANT, "as");
-      if (status >= 0) status = library.sd_bus_message_append_strv(to, words.data());
-      return status < 0 ? status : library.sd_bus_message_close_container(to);
+void add_properties(MessageWriter& to, const std::vector<Property>& properties) {
+  to.add_array(8, [&] {
+    for (const Property& each : properties) {
+      to.begin_structure();
+      to.add(each.name);
+      std::visit([&](const auto& value) { to.add_variant(value); }, each.value);
     }
-  };
-  return std::visit(Visitor{simple, array, library, to}, value);
+  });
 }
 
-int append_properties(const Library& library, sd_bus_message* to, const std::vector<Property>& properties) {
-  int status = library.sd_bus_message_open_container(to, SD_BUS_TYPE_ARRAY, "(sv)");
+bool is_text(const std::string& word) { return is_utf8(word) && word.find('\0') == word.npos; }
+
+// Over a word that is no text, the other side would end the connection.
+Result<void> check_texts(const std::vector<Property>& properties) {
   for (const Property& each : properties) {
-    if (status >= 0) status = library.sd_bus_message_open_container(to, SD_BUS_TYPE_STRUCT, "sv");
-    if (status >= 0) status = library.sd_bus_message_append(to, "s", each.name.c_str());
-    if (status >= 0) status = append_value(library, to, each.value);
-    if (status >= 0) status = library.sd_bus_message_close_container(to);
+    const auto* word = std::get_if<std::string>(&each.value);
+    const auto* words = std::get_if<std::vector<std::string>>(&each.value);
+    bool is_well = is_text(each.name) && (!word || is_text(*word)) && (!words || std::ranges::all_of(*words, is_text));
+    if (!is_well) return Error(Code::invalid, "systemd: property " + quoted(each.name) + ": this is not UTF-8");
   }
-  return status < 0 ? status : library.sd_bus_message_close_container(to);
+  return {};
 }
+
+// ---- what is answered ----
 
 // "Cannot set property OOMPolicy, or unknown property.": the property's name, or "".
 std::string unknown_property(const std::string& text) {
@@ -112,94 +65,164 @@ std::string unknown_property(const std::string& text) {
   return text.substr(start + kStart.size(), end - start - kStart.size());
 }
 
+Code code_of(std::string_view error_name) {
+  struct Row {
+    std::string_view name;
+    Code code;
+  };
+  static constexpr Row kRows[] = {
+      {"org.freedesktop.systemd1.UnitExists", Code::conflict},
+      {"org.freedesktop.systemd1.NoSuchUnit", Code::not_found},
+      {"org.freedesktop.DBus.Error.AccessDenied", Code::forbidden},
+      {"org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", Code::forbidden},
+      {"org.freedesktop.DBus.Error.InvalidArgs", Code::invalid},
+      {"org.freedesktop.DBus.Error.PropertyReadOnly", Code::invalid},
+      {"org.freedesktop.DBus.Error.UnknownProperty", Code::invalid},
+      {"org.freedesktop.DBus.Error.UnixProcessIdUnknown", Code::not_found},
+      {"org.freedesktop.DBus.Error.NoReply", Code::timeout},
+      {"org.freedesktop.DBus.Error.Timeout", Code::timeout},
+      {"org.freedesktop.DBus.Error.ServiceUnknown", Code::unavailable},
+  };
+  for (const Row& row : kRows)
+    if (row.name == error_name) return row.code;
+  return Code::internal;
+}
+
+// ---- where it is ----
+
 std::string user_directory() {
-  const char* told = ::getenv("XDG_RUNTIME_DIR");
-  return told && *told ? told : "/run/user/" + std::to_string(sys::own_uid());
+  std::string told = sys::environment("XDG_RUNTIME_DIR");
+  return told.empty() ? "/run/user/" + std::to_string(sys::own_uid()) : told;
+}
+
+// Of "unix:path=/run/user/1000/bus,guid=…;tcp:…" the first path. Errors: unsupported.
+Result<std::string> path_in(const std::string& addresses) {
+  constexpr std::string_view kTransport = "unix:", kPath = "path=";
+  for (std::string_view address : split(addresses, ';')) {
+    if (!address.starts_with(kTransport)) continue;
+    for (std::string_view pair : split(address.substr(kTransport.size()), ','))
+      if (pair.starts_with(kPath)) return percent_decode(pair.substr(kPath.size()));
+  }
+  return Error(Code::unsupported, quoted(addresses) + " names no unix:path=");
+}
+
+std::string bus_addresses(bool is_user) {
+  std::string told = sys::environment(is_user ? "DBUS_SESSION_BUS_ADDRESS" : "DBUS_SYSTEM_BUS_ADDRESS");
+  if (!told.empty()) return told;
+  return is_user ? "unix:path=" + percent_encode(user_directory() + "/bus") : kSystemBus;
 }
 
 }  // namespace
 
 struct Bus::Connection {
-  const Library& library;
-  sd_bus* bus = nullptr;
-  // The job we wait for, and what became of it.
-  std::string job, outcome;
+  Fd socket;
+  std::string unread;       // what has come and is not whole yet
+  uint32_t last_serial = 0;
+  bool is_direct = true;    // to systemd itself; else by way of the bus
+  // The job we wait for, and how each has ended of which we were told meanwhile.
+  std::string job;
+  std::map<std::string, std::string> outcomes;
 
-  explicit Connection(const Library& loaded) : library(loaded) {}
-  Connection(const Connection&) = delete;
-  ~Connection() {
-    if (bus) library.sd_bus_flush_close_unref(bus);
-  }
-
-  int open_private(const std::string& socket) {
-    int status = library.sd_bus_new(&bus);
-    if (status >= 0) status = library.sd_bus_set_address(bus, ("unix:path=" + socket).c_str());
-    if (status >= 0) status = library.sd_bus_start(bus);
-    if (status < 0) bus = library.sd_bus_unref(bus);
-    return status;
-  }
-
-  // (uoss): id, job, unit, result
-  static int job_removed(sd_bus_message* message, void* self, sd_bus_error*) {
-    auto& it = *static_cast<Connection*>(self);
-    uint32_t id = 0;
-    const char *job = nullptr, *unit = nullptr, *result = nullptr;
-    if (it.library.sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) >= 0 && it.job == job)
-      it.outcome = result;
-    return 0;
-  }
-
-  Result<void> wait_for_job(const char* doing, const std::string& unit) {
-    auto deadline = std::chrono::steady_clock::now() + kJobPatience;
-    while (outcome.empty()) {
-      int status = library.sd_bus_process(bus, nullptr);
-      if (status < 0) return Error::from_errno(-status, std::string("systemd: ") + doing + " " + unit);
-      if (status > 0) continue;
-      auto left = std::chrono::duration_cast<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-      if (left.count() <= 0) return Error(Code::timeout, std::string("systemd: ") + doing + " " + unit + ": no answer");
-      status = library.sd_bus_wait(bus, uint64_t(left.count()));
-      if (status < 0 && status != -EINTR)
-        return Error::from_errno(-status, std::string("systemd: ") + doing + " " + unit);
+  Result<void> greet(const std::string& path) {
+    socket = TRY(sys::connect_stream(path));
+    auto deadline = patience();
+    TRY(sys::send_all(socket, std::string_view(kGreeting, sizeof kGreeting - 1), deadline));
+    // "DATA\r\nOK <id>\r\n"; whatever follows are messages.
+    while (unread.size() < kGreetingMax) {
+      size_t ok = unread.starts_with("OK ") ? 0 : unread.find("\nOK ");
+      size_t end = ok == unread.npos ? unread.npos : unread.find("\r\n", ok);
+      if (end != unread.npos) {
+        unread.erase(0, end + 2);
+        return {};
+      }
+      if (unread.find("REJECTED") != unread.npos || unread.find("ERROR") != unread.npos) break;
+      TRY(receive(deadline));
     }
-    if (outcome == "done") return {};
-    return Error(Code::internal, std::string("systemd: ") + doing + " " + unit + ": " + outcome);
+    return Error(Code::forbidden, "it does not let us in: " + quoted(unread));
   }
 
-  // Asks the manager; `fill` appends the arguments. `job`: the answer names one, which is kept.
-  template <typename Fill>
-  Result<void> ask(const char* method, const std::string& unit, bool names_job, Fill fill) {
+  Result<void> receive(sys::Deadline deadline) {
+    std::string more = TRY(sys::receive(socket, 4096, deadline));
+    if (more.empty()) return Error(Code::unavailable, "the connection was ended");
+    unread += more;
+    return {};
+  }
+
+  Result<Message> next(sys::Deadline deadline) {
+    while (unread.size() < kMessageHead) TRY(receive(deadline));
+    size_t length = TRY(message_length(unread));
+    while (unread.size() < length) TRY(receive(deadline));
+    Message message = TRY(decode(std::string_view(unread).substr(0, length)));
+    unread.erase(0, length);
+    return message;
+  }
+
+  // (uoss): id, job, unit, result. A message that is none of these is nobody's here.
+  Result<void> take_signal(const Message& message) {
+    if (message.type != Message::Type::signal || message.interface != kInterface || message.member != "JobRemoved") return {};
+    auto words = TRY(first_words(message));
+    if (words.size() >= 4) outcomes[words[1]] = words[3];
+    return {};
+  }
+
+  // The answer to `request`; an error's name and text are in it.
+  Result<Message> exchange(Message request) {
+    auto deadline = patience();
+    request.serial = ++last_serial;
+    TRY(sys::send_all(socket, encode(request), deadline));
+    while (true) {
+      Message message = TRY(next(deadline));
+      bool is_answer = message.type == Message::Type::method_return || message.type == Message::Type::error;
+      if (is_answer && message.reply_serial == request.serial) return message;
+      TRY(take_signal(message));
+    }
+  }
+
+  Result<void> ask_bus(const char* method, const std::string& signature, const std::string& body) {
+    Message request{.destination = kBusService, .path = kBusObject, .interface = kBusService, .member = method,
+                    .signature = signature, .body = body};
+    Message answer = TRY(exchange(std::move(request)));
+    if (answer.type == Message::Type::error) return Error(code_of(answer.error_name), answer.error_name);
+    return {};
+  }
+
+  // By way of the bus, which has to be told our name and what we listen to.
+  Result<void> join_bus(bool is_user) {
+    is_direct = false;
+    std::string path = TRY(path_in(bus_addresses(is_user)));
+    TRY(greet(path).wrap(path));
+    TRY(ask_bus("Hello", "", ""));
+    MessageWriter rule;
+    rule.add(kJobRemoved);
+    return ask_bus("AddMatch", "s", rule.bytes());
+  }
+
+  // Asks the manager. `names_job`: the answer names one, which is kept.
+  Result<void> ask(const char* method, const std::string& unit, bool names_job, const char* signature,
+                   const std::string& body) {
     const std::string doing = std::string("systemd: ") + method + " " + unit;
-    Message request{library}, answer{library};
-    int status = library.sd_bus_message_new_method_call(bus, &request.it, kService, kObject, kInterface, method);
-    if (status >= 0) status = fill(request.it);
-    if (status < 0) return Error::from_errno(-status, doing);
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    const auto patience = uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(kJobPatience).count());
-    status = library.sd_bus_call(bus, request.it, patience, &error, &answer.it);
-    if (status < 0) {
-      std::string name = error.name ? error.name : "", text = error.message ? error.message : std::strerror(-status);
-      library.sd_bus_error_free(&error);
-      Error out = Error::from_errno(-status, doing);
-      if (name.starts_with(kErrorPrefix)) name.erase(0, std::strlen(kErrorPrefix));
-      Code code = name == "UnitExists" ? Code::conflict : name == "NoSuchUnit" ? Code::not_found : out.code();
-      return Error(code, doing + ": " + text);
-    }
-    const char* path = nullptr;
-    if (names_job) {
-      status = library.sd_bus_message_read(answer.it, "o", &path);
-      if (status < 0) return Error::from_errno(-status, doing);
-      job = path;
-      outcome.clear();
-    }
+    if (!is_text(unit)) return Error(Code::invalid, doing + ": its name is not UTF-8");
+    Message request{.destination = is_direct ? "" : kService, .path = kObject, .interface = kInterface, .member = method,
+                    .signature = signature, .body = body};
+    Message answer = TRY(exchange(std::move(request)).wrap(doing));
+    auto words = TRY(first_words(answer).wrap(doing));
+    if (answer.type == Message::Type::error)
+      return Error(code_of(answer.error_name), doing + ": " + (words.empty() ? answer.error_name : words[0]));
+    if (!names_job) return {};
+    if (words.empty()) return Error(Code::internal, doing + ": the answer names no job");
+    job = words[0];
     return {};
   }
 
   // Asks with the properties; those that this systemd does not know and that we write ourselves are left out.
-  template <typename Fill>
+  // `say(MessageWriter&)` writes the body.
+  template <typename Say>
   Result<void> ask_with(const char* method, const std::string& unit, std::vector<Property>& properties, bool names_job,
-                        Fill fill) {
+                        const char* signature, Say say) {
     while (true) {
-      auto asked = ask(method, unit, names_job, fill);
+      MessageWriter body;
+      say(body);
+      auto asked = ask(method, unit, names_job, signature, body.bytes());
       if (asked) return {};
       std::string unknown = unknown_property(asked.error().text());
       size_t left_out =
@@ -209,8 +232,22 @@ struct Bus::Connection {
   }
 
   Result<void> reset_failed(const std::string& unit) {
-    return ask("ResetFailedUnit", unit, false,
-               [&](sd_bus_message* to) { return library.sd_bus_message_append(to, "s", unit.c_str()); });
+    MessageWriter body;
+    body.add(unit);
+    return ask("ResetFailedUnit", unit, false, "s", body.bytes());
+  }
+
+  Result<void> wait_for_job(const char* doing, const std::string& unit) {
+    const std::string what = std::string("systemd: ") + doing + " " + unit;
+    auto deadline = patience();
+    while (!outcomes.contains(job)) {
+      Message message = TRY(next(deadline).wrap(what));
+      TRY(take_signal(message).wrap(what));
+    }
+    std::string outcome = outcomes[job];
+    outcomes.clear();
+    if (outcome == "done") return {};
+    return Error(Code::internal, what + ": " + outcome);
   }
 };
 
@@ -220,36 +257,32 @@ Bus& Bus::operator=(Bus&&) noexcept = default;
 Bus::~Bus() = default;
 
 Result<Bus> Bus::open(bool is_user) {
-  const Library* library = TRY(load());
-  auto connection = std::make_unique<Connection>(*library);
-  std::string socket = (is_user ? user_directory() : "/run") + "/systemd/private";
-  int first = connection->open_private(socket);
-  int status = first;
-  if (status < 0)
-    status = is_user ? library->sd_bus_open_user(&connection->bus) : library->sd_bus_open_system(&connection->bus);
-  if (status < 0)
-    return Error(Code::unavailable, std::string(is_user ? "the user's systemd" : "systemd") +
-                                        " cannot be reached: " + socket + ": " + std::strerror(-first) +
-                                        "; by D-Bus: " + std::strerror(-status) +
-                                        "; the cgroup manager cgroupfs needs neither");
-  // Before the first job, so that its end cannot be missed.
-  status = library->sd_bus_match_signal_async(connection->bus, nullptr, kService, kObject, kInterface, "JobRemoved",
-                                              Connection::job_removed, nullptr, connection.get());
-  if (status < 0) return Error::from_errno(-status, "systemd: listen for jobs");
-  return Bus(std::move(connection));
+  auto connection = std::make_unique<Connection>();
+  const std::string own_socket = (is_user ? user_directory() : "/run") + "/systemd/private";
+  auto direct = connection->greet(own_socket);
+  if (direct) return Bus(std::move(connection));
+  *connection = Connection();
+  auto joined = connection->join_bus(is_user);
+  if (joined) return Bus(std::move(connection));
+  return Error(Code::unavailable, std::string(is_user ? "the user's systemd" : "systemd") + " cannot be reached: " + own_socket +
+                                      ": " + direct.error().text() + "; by D-Bus: " + joined.error().text() +
+                                      "; the cgroup manager cgroupfs needs neither");
 }
 
 Result<void> Bus::start_scope(const std::string& unit, std::vector<Property> properties) {
+  TRY(check_texts(properties));
   Connection& it = *connection_;
-  auto fill = [&](sd_bus_message* to) {
-    int status = it.library.sd_bus_message_append(to, "ss", unit.c_str(), "fail");
-    if (status >= 0) status = append_properties(it.library, to, properties);
-    return status < 0 ? status : it.library.sd_bus_message_append(to, "a(sa(sv))", 0u);
+  auto say = [&](MessageWriter& to) {
+    to.add(unit);
+    to.add("fail");
+    add_properties(to, properties);
+    to.add_array(8, [] {});  // no other units
   };
-  auto asked = it.ask_with("StartTransientUnit", unit, properties, true, fill);
+  auto start = [&] { return it.ask_with("StartTransientUnit", unit, properties, true, "ssa(sv)a(sa(sv))", say); };
+  auto asked = start();
   if (!asked && asked.error().code() == Code::conflict) {
     (void)it.reset_failed(unit);  // if it is no failed one, the next try says so
-    asked = it.ask_with("StartTransientUnit", unit, properties, true, fill);
+    asked = start();
   }
   TRY(std::move(asked));
   return it.wait_for_job("start", unit);
@@ -257,29 +290,32 @@ Result<void> Bus::start_scope(const std::string& unit, std::vector<Property> pro
 
 Result<void> Bus::set_properties(const std::string& unit, std::vector<Property> properties) {
   if (properties.empty()) return {};
-  Connection& it = *connection_;
-  return it.ask_with("SetUnitProperties", unit, properties, false, [&](sd_bus_message* to) {
-    int status = it.library.sd_bus_message_append(to, "sb", unit.c_str(), 1 /* until the next boot */);
-    return status < 0 ? status : append_properties(it.library, to, properties);
+  TRY(check_texts(properties));
+  return connection_->ask_with("SetUnitProperties", unit, properties, false, "sba(sv)", [&](MessageWriter& to) {
+    to.add(unit);
+    to.add(true);  // until the next boot
+    add_properties(to, properties);
   });
 }
 
 Result<void> Bus::attach(const std::string& unit, const std::string& inside, int pid) {
-  Connection& it = *connection_;
-  return it.ask("AttachProcessesToUnit", unit, false, [&](sd_bus_message* to) {
-    return it.library.sd_bus_message_append(to, "ssau", unit.c_str(), inside.c_str(), 1u, uint32_t(pid));
-  });
+  if (!is_text(inside)) return Error(Code::invalid, "systemd: cgroup " + quoted(inside) + ": this is not UTF-8");
+  MessageWriter body;
+  body.add(unit);
+  body.add(inside);
+  body.add(std::vector<uint32_t>{uint32_t(pid)});
+  return connection_->ask("AttachProcessesToUnit", unit, false, "ssau", body.bytes());
 }
 
 Result<void> Bus::stop(const std::string& unit) {
-  Connection& it = *connection_;
-  auto asked = it.ask("StopUnit", unit, true, [&](sd_bus_message* to) {
-    return it.library.sd_bus_message_append(to, "ss", unit.c_str(), "replace");
-  });
+  MessageWriter body;
+  body.add(unit);
+  body.add("replace");
+  auto asked = connection_->ask("StopUnit", unit, true, "ss", body.bytes());
   if (!asked && asked.error().code() == Code::not_found) return {};
   TRY(std::move(asked));
-  TRY(it.wait_for_job("stop", unit));
-  (void)it.reset_failed(unit);  // gone already, mostly
+  TRY(connection_->wait_for_job("stop", unit));
+  (void)connection_->reset_failed(unit);  // gone already, mostly
   return {};
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wall to systemd: scopes made, changed and ended over D-Bus. libsystemd is loaded when it is asked for, so that
-// whoever does not use this manager neither links nor pays for it. systemd's own socket is asked first, which root and the
+// The wall to systemd: scopes made, changed and ended over D-Bus. systemd's own socket is asked first, which root and the
 // user's own systemd have without any bus daemon. Waits for a job's end by its signal.
-// Source: org.freedesktop.systemd1(5), sd-bus(3).
+// Source: org.freedesktop.systemd1(5); the D-Bus Specification, "Authentication Protocol", "Message Bus".
 #pragma once
 
 #include <chrono>

@@ -23,7 +23,7 @@
 #include "runtime/sys/netlink.h"
 #include "runtime/sys/netns.h"
 #include "runtime/sys/process.h"
-#include "runtime/sys/terminal.h"
+#include "runtime/sys/stream.h"
 
 namespace coracle::cli {
 namespace {

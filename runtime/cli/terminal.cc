@@ -3,6 +3,7 @@
 #include "runtime/cli/terminal.h"
 
 #include "runtime/sys/file.h"
+#include "runtime/sys/stream.h"
 #include "runtime/sys/terminal.h"
 
 namespace coracle::cli {

@@ -60,15 +60,4 @@ bool copy_some(int from, int to) {
   return n > 0;
 }
 
-Result<Fd> connect_stream(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return Error(Code::too_large, "the socket's path is too long");
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return Error::from_errno("unix socket");
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0) return Error::from_errno("connect");
-  return socket;
-}
-
 }  // namespace coracle::sys

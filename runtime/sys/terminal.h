@@ -21,7 +21,4 @@ Result<Ends> wait_any(const std::array<int, 4>& fds);
 // Reads what is there and writes all of it. False: the input's end, or the other side is gone.
 bool copy_some(int from, int to);
 
-// A stream socket, connected to who listens at `path`.
-Result<Fd> connect_stream(const std::string& path);
-
 }  // namespace coracle::sys

@@ -679,7 +679,7 @@ TEST_F(Live, tells_that_there_is_no_systemd) {
   auto made = Container::make(caller_, in, child.pid());
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::unavailable);
-  EXPECT_TRUE(made.error().text().starts_with("systemd cannot be reached: /run/systemd/private: No such file"))
+  EXPECT_TRUE(made.error().text().starts_with("systemd cannot be reached: /run/systemd/private: connect: No such file"))
       << made.error().text();
 }
 

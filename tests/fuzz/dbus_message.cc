@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzzes D-Bus messages: what is understood is understood the same when it is written out and read again.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "runtime/cgroup/dbus_message.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace coracle::cgroup;
+  std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  auto length = message_length(text.substr(0, kMessageHead));
+  auto message = decode(text);
+  if (!message) return 0;
+  if (!length || *length != size) std::abort();
+  auto again = decode(encode(*message));
+  if (!again || *again != *message) std::abort();
+  (void)first_words(*message);
+  return 0;
+}
