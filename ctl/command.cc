@@ -2,7 +2,6 @@
 // What every command uses, and their table. See command.h.
 #include "ctl/command.h"
 
-#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 
 #include "ctl/print.h"
 #include "runtime/base/text.h"
-#include "runtime/sys/file.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
 
@@ -79,47 +77,17 @@ void out(std::string_view text) {
   std::fflush(stdout);
 }
 
-namespace {
-
-Result<pid_t> start(const std::vector<std::string>& argv, const posix_spawn_file_actions_t* actions) {
+Result<int> run_program(const std::vector<std::string>& argv) {
   std::vector<char*> pointers;
   for (const auto& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   pid_t pid = 0;
-  if (int failed = ::posix_spawnp(&pid, pointers[0], actions, nullptr, pointers.data(), environ))
+  if (int failed = ::posix_spawnp(&pid, pointers[0], nullptr, nullptr, pointers.data(), environ))
     return Error::from_errno(failed, "run " + argv.front());
-  return pid;
-}
-
-Result<int> wait_for(pid_t pid, const std::string& name) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return Error::from_errno("wait for " + name);
+    if (errno != EINTR) return Error::from_errno("wait for " + argv.front());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-}  // namespace
-
-Result<int> run_program(const std::vector<std::string>& argv) {
-  pid_t pid = TRY(start(argv, nullptr));
-  return wait_for(pid, argv.front());
-}
-
-Result<std::string> output_of(const std::vector<std::string>& argv) {
-  sys::Pipe pipe = TRY(sys::make_pipe());
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, pipe.write.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  auto pid = start(argv, &actions);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (!pid) return pid.take_error();
-  pipe.write.reset();
-  auto text = sys::read_all(pipe.read);
-  int status = TRY(wait_for(*pid, argv.front()));
-  if (status != 0) return Error(Code::internal, argv.front() + " ended with status " + std::to_string(status));
-  return text;
 }
 
 namespace {

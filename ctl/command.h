@@ -75,8 +75,6 @@ struct FileFlags {
 
 // Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.
 Result<int> run_program(const std::vector<std::string>& argv);
-// What a program prints; it gets no input, and its complaints are dropped. Errors: as run_program; internal when it failed.
-Result<std::string> output_of(const std::vector<std::string>& argv);
 
 void out(std::string_view text);  // to standard output, all of it
 // " (dry run)", " (server dry run)" or nothing, by the value of --dry-run.

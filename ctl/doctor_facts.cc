@@ -19,6 +19,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/probe.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/run.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -193,7 +194,7 @@ FirewallFacts read_firewall(bool root, const std::set<std::string>& programs) {
     std::string tables = read_text("/proc/net/ip_tables_names");
     facts.legacy = tables.find("filter") != tables.npos;
     if (facts.legacy)
-      if (auto said = output_of({"iptables-legacy", "-S", "FORWARD"})) facts.legacy_forward = std::move(*said);
+      if (auto said = sys::output_of({"iptables-legacy", "-S", "FORWARD"}, sys::Complaints::dropped)) facts.legacy_forward = std::move(*said);
   } else {
     facts.rules_read = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
   }

@@ -106,7 +106,8 @@ Result<Birth::News> Birth::next() {
 }
 
 void Birth::end() {
-  (void)sys::send_signal(pidfd_, 9);  // it may be gone
+  auto killed = sys::send_signal(pidfd_, 9);
+  if (!killed && killed.error().code() != Code::not_found) return;  // to wait for it could take for ever
   (void)sys::wait_readable(pidfd_, std::nullopt);
   sys::reap(pidfd_);
 }

@@ -59,16 +59,20 @@ int make_streams(Slot& slot, int far[3]) {
 // setns for a process namespace counts for children to come: entered around the clone, and left again.
 int enter_pid_namespace(int pidfd) { return k_setns(pidfd, CLONE_NEWPID); }
 
-int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_namespace) {
+// When it fails: at `stage`.
+int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_namespace, Stage& stage) {
   int report[2];
+  stage = Stage::clone;
   if (int rc = k_socketpair(report, kSockSeqpacket | kSockCloexec); rc < 0) return rc;
   if (pid_namespace >= 0) {
+    stage = Stage::join;
     if (int rc = enter_pid_namespace(pid_namespace); rc < 0) {
       k_close(report[0]);
       k_close(report[1]);
       return rc;
     }
   }
+  stage = Stage::clone;
   plan.report = report[1];
   int pidfd = -1;
   clone_args arguments{};
@@ -116,9 +120,8 @@ Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int
   }
   Stage stage = slot.flags & kHasLog ? Stage::log : Stage::stdio;
   if (rc >= 0) {
-    stage = Stage::clone;
     Launch plan{incoming.fds, incoming.fds_count, -1, {far[0], far[1], far[2]}, target, -1};
-    rc = clone_child(slot, plan, flags, incoming.fds[kFdCgroup], pid_namespace);
+    rc = clone_child(slot, plan, flags, incoming.fds[kFdCgroup], pid_namespace, stage);
   }
   if (!inherits)
     for (int fd : far)

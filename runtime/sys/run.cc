@@ -66,13 +66,15 @@ Result<int> run(const RunSpec& spec) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-Result<std::string> output_of(const std::vector<std::string>& argv) {
+Result<std::string> output_of(const std::vector<std::string>& argv, Complaints complaints) {
   Fd output = TRY(make_memfd("output", "", false));
   std::vector<std::string> texts = argv;
   std::vector<char*> pointers_of_texts = pointers(texts);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, output.get(), 1);
+  if (complaints == Complaints::dropped) ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   pid_t pid = 0;
   const int err = ::posix_spawnp(&pid, argv[0].c_str(), &actions, nullptr, pointers_of_texts.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct RunSpec {
 };
 // Blocks. Its exit code, 128 + signal. Errors: what exec said; timeout, and it was killed.
 Result<int> run(const RunSpec& spec);
-// What a program of PATH prints, when it succeeds. Blocks. Errors: not_found; internal, with its exit code.
-Result<std::string> output_of(const std::vector<std::string>& argv);
+enum class Complaints : uint8_t { shown, dropped };  // what a program writes to its descriptor 2
+// What a program of PATH prints, when it succeeds; it gets no input. Blocks. Errors: not_found; internal, with its exit code.
+Result<std::string> output_of(const std::vector<std::string>& argv, Complaints complaints = Complaints::shown);
 
 }  // namespace coracle::sys
