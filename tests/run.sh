@@ -69,7 +69,7 @@ run() {  # run NAME SECONDS COMMAND...
     fi
   else
     grep -E '# SKIP|^(Skipped|skipped):' "$log" || grep -A1 -E '\[  SKIPPED \] [A-Z]|: Skipped$' "$log" | grep -vE '^--$' | head -n 20 || true
-    grep -E '^(bench|measured):' "$log" || true
+    grep -E '^(# )?(bench|measured):' "$log" || true
   fi
   count "$name" "$log" "$status"
 }

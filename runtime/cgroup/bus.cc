@@ -23,8 +23,8 @@ constexpr const char* kJobRemoved =
     "type='signal',sender='org.freedesktop.systemd1',path='/org/freedesktop/systemd1',"
     "interface='org.freedesktop.systemd1.Manager',member='JobRemoved'";
 
-// Says no user id: the other side takes the socket's own word, which holds across user namespaces. What the answers are, we can
-// tell in one reading, so all is said at once.
+// Says no user id: the other side takes the socket's own word, which holds across user namespaces. What the answers
+// are, we can tell in one reading, so all is said at once.
 constexpr char kGreeting[] = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n";
 constexpr size_t kGreetingMax = 1024;  // bytes of an answer
 
@@ -116,9 +116,9 @@ std::string bus_addresses(bool is_user) {
 
 struct Bus::Connection {
   Fd socket;
-  std::string unread;       // what has come and is not whole yet
+  std::string unread;  // what has come and is not whole yet
   uint32_t last_serial = 0;
-  bool is_direct = true;    // to systemd itself; else by way of the bus
+  bool is_direct = true;  // to systemd itself; else by way of the bus
   // The job we wait for, and how each has ended of which we were told meanwhile.
   std::string job;
   std::map<std::string, std::string> outcomes;
@@ -159,7 +159,8 @@ struct Bus::Connection {
 
   // (uoss): id, job, unit, result. A message that is none of these is nobody's here.
   Result<void> take_signal(const Message& message) {
-    if (message.type != Message::Type::signal || message.interface != kInterface || message.member != "JobRemoved") return {};
+    if (message.type != Message::Type::signal || message.interface != kInterface || message.member != "JobRemoved")
+      return {};
     auto words = TRY(first_words(message));
     if (words.size() >= 4) outcomes[words[1]] = words[3];
     return {};
@@ -179,8 +180,12 @@ struct Bus::Connection {
   }
 
   Result<void> ask_bus(const char* method, const std::string& signature, const std::string& body) {
-    Message request{.destination = kBusService, .path = kBusObject, .interface = kBusService, .member = method,
-                    .signature = signature, .body = body};
+    Message request{.destination = kBusService,
+                    .path = kBusObject,
+                    .interface = kBusService,
+                    .member = method,
+                    .signature = signature,
+                    .body = body};
     Message answer = TRY(exchange(std::move(request)));
     if (answer.type == Message::Type::error) return Error(code_of(answer.error_name), answer.error_name);
     return {};
@@ -202,8 +207,12 @@ struct Bus::Connection {
                    const std::string& body) {
     const std::string doing = std::string("systemd: ") + method + " " + unit;
     if (!is_text(unit)) return Error(Code::invalid, doing + ": its name is not UTF-8");
-    Message request{.destination = is_direct ? "" : kService, .path = kObject, .interface = kInterface, .member = method,
-                    .signature = signature, .body = body};
+    Message request{.destination = is_direct ? "" : kService,
+                    .path = kObject,
+                    .interface = kInterface,
+                    .member = method,
+                    .signature = signature,
+                    .body = body};
     Message answer = TRY(exchange(std::move(request)).wrap(doing));
     auto words = TRY(first_words(answer).wrap(doing));
     if (answer.type == Message::Type::error)
@@ -264,8 +273,9 @@ Result<Bus> Bus::open(bool is_user) {
   *connection = Connection();
   auto joined = connection->join_bus(is_user);
   if (joined) return Bus(std::move(connection));
-  return Error(Code::unavailable, std::string(is_user ? "the user's systemd" : "systemd") + " cannot be reached: " + own_socket +
-                                      ": " + direct.error().text() + "; by D-Bus: " + joined.error().text() +
+  return Error(Code::unavailable, std::string(is_user ? "the user's systemd" : "systemd") +
+                                      " cannot be reached: " + own_socket + ": " + direct.error().text() +
+                                      "; by D-Bus: " + joined.error().text() +
                                       "; the cgroup manager cgroupfs needs neither");
 }
 

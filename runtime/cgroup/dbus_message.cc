@@ -49,11 +49,11 @@ class Reader {
   Result<void> skip_value(const std::string& signature) {
     if (signature == "s" || signature == "o") return text().ok() ? Result<void>() : damaged("it ends too early");
     if (signature == "g") return this->signature().ok() ? Result<void>() : damaged("it ends too early");
-    size_t size = signature == "y"                                               ? 1
-                  : signature == "n" || signature == "q"                         ? 2
+    size_t size = signature == "y"                                                               ? 1
+                  : signature == "n" || signature == "q"                                         ? 2
                   : signature == "b" || signature == "i" || signature == "u" || signature == "h" ? 4
-                  : signature == "x" || signature == "t" || signature == "d"     ? 8
-                                                                                 : 0;
+                  : signature == "x" || signature == "t" || signature == "d"                     ? 8
+                                                                                                 : 0;
     if (size == 0) return damaged("a header field is of a type that none has");
     TRY(align(size));
     return skip(size);
@@ -178,7 +178,8 @@ Result<Message> decode(std::string_view bytes) {
   Lengths lengths = TRY(read_lengths(bytes));
   if (bytes.size() != lengths.body_at() + lengths.body) return damaged("its length is another than it says");
   uint8_t type = uint8_t(bytes[1]);
-  if (type < uint8_t(Message::Type::method_call) || type > uint8_t(Message::Type::signal)) return damaged("of no known type");
+  if (type < uint8_t(Message::Type::method_call) || type > uint8_t(Message::Type::signal))
+    return damaged("of no known type");
   Message out;
   out.type = Message::Type(type);
   std::memcpy(&out.serial, bytes.data() + 8, sizeof out.serial);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // D-Bus messages as bytes, of the types that systemd's manager and we say to each other. Pure; bus.h carries them.
 //
-// Why our own: coracle-oci is one static program that lives for a millisecond. libsystemd is a shared library only, and libdbus
-// claims the user id of its own user namespace, which the other side does not believe.
+// Why our own: coracle-oci is one static program that lives for a millisecond. libsystemd is a shared library only, and
+// libdbus claims the user id of its own user namespace, which the other side does not believe.
 //
 //   head (16 bytes, ends with the fields' length) │ fields a(yv), padded to 8 │ body
 // Source: the D-Bus Specification, "Type System", "Marshaling", "Message Protocol".
@@ -24,9 +24,9 @@ constexpr size_t kMessageMax = size_t{1} << 20;  // the specification allows 128
 struct Message {
   enum class Type : uint8_t { method_call = 1, method_return = 2, error = 3, signal = 4 };
   Type type = Type::method_call;
-  uint32_t serial = 0, reply_serial = 0;  // 0 = none
+  uint32_t serial = 0, reply_serial = 0;                         // 0 = none
   std::string destination, path, interface, member, error_name;  // "" = none
-  std::string signature, body;  // of the body; "" = it is empty
+  std::string signature, body;                                   // of the body; "" = it is empty
   bool operator==(const Message&) const = default;
 };
 
@@ -45,10 +45,16 @@ class MessageWriter {
   // b, y, i, u, x, t, s (and o), and arrays of these.
   template <typename T>
   void add(const T& value) {
-    if constexpr (std::same_as<T, bool>) add_number(uint32_t(value));
-    else if constexpr (std::integral<T>) add_number(value);
-    else if constexpr (std::convertible_to<const T&, std::string_view>) add_text(value);
-    else add_array(sizeof(typename T::value_type) == 8 ? 8 : 1, [&] { for (const auto& each : value) add(each); });
+    if constexpr (std::same_as<T, bool>)
+      add_number(uint32_t(value));
+    else if constexpr (std::integral<T>)
+      add_number(value);
+    else if constexpr (std::convertible_to<const T&, std::string_view>)
+      add_text(value);
+    else
+      add_array(sizeof(typename T::value_type) == 8 ? 8 : 1, [&] {
+        for (const auto& each : value) add(each);
+      });
   }
   void add_signature(std::string_view signature);  // g
   template <typename T>
@@ -72,14 +78,22 @@ class MessageWriter {
  private:
   template <typename T>
   static std::string signature_of() {
-    if constexpr (std::same_as<T, bool>) return "b";
-    else if constexpr (std::same_as<T, uint8_t>) return "y";
-    else if constexpr (std::same_as<T, int32_t>) return "i";
-    else if constexpr (std::same_as<T, uint32_t>) return "u";
-    else if constexpr (std::same_as<T, int64_t>) return "x";
-    else if constexpr (std::same_as<T, uint64_t>) return "t";
-    else if constexpr (std::same_as<T, std::string>) return "s";
-    else return "a" + signature_of<typename T::value_type>();
+    if constexpr (std::same_as<T, bool>)
+      return "b";
+    else if constexpr (std::same_as<T, uint8_t>)
+      return "y";
+    else if constexpr (std::same_as<T, int32_t>)
+      return "i";
+    else if constexpr (std::same_as<T, uint32_t>)
+      return "u";
+    else if constexpr (std::same_as<T, int64_t>)
+      return "x";
+    else if constexpr (std::same_as<T, uint64_t>)
+      return "t";
+    else if constexpr (std::same_as<T, std::string>)
+      return "s";
+    else
+      return "a" + signature_of<typename T::value_type>();
   }
   template <typename T>
   void add_number(T value) {

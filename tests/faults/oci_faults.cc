@@ -6,11 +6,14 @@
 //   oci_faults CORACLE_OCI INMATE [SCENARIO…]
 //   CORACLE_FAULTS_LOG   a file for every trial     CORACLE_FAULTS_ONLY   "PROCESS CALL", patterns: only these
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -112,10 +115,12 @@ class House {
     ::chmod((rootfs() + "/node").c_str(), 0666);
     cgroup_ = cgroup2_mount() + "/" + token_;
     fs::create_directory(cgroup_);
+    keep_namespaces();
     places_ = {top_, top_ + "/own", token_};
   }
   ~House() {
     remove_cgroups(cgroup_);
+    for (const char* each : kKept) ::umount2(kept(each).c_str(), MNT_DETACH);
     std::error_code wrong;
     fs::remove_all(top_, wrong);
   }
@@ -146,6 +151,8 @@ class House {
             {"state", {"state", "box"}},
             {"start", {"start", "box"}},
             {"exec", {"exec", "--env", "WHO=there", "box", "/inmate", "say"}, kSaidByExec},
+            {"list", {"list"}},
+            {"ps", {"ps", "--format", "json", "box"}},
             {"pause", {"pause", "box"}},
             {"resume", {"resume", "box"}},
             {"kill", {"kill", "box", "KILL"}},
@@ -169,6 +176,9 @@ class House {
   std::string pid_file() const { return top_ + "/bundle/pid"; }
   std::string rootfs() const { return top_ + "/bundle/rootfs"; }
   const std::string& top() const { return top_; }
+  // Namespaces beside the machine's own, by file, for containers that join some: "net", "ipc", "uts".
+  static constexpr const char* kKept[] = {"net", "ipc", "uts"};
+  std::string kept(const std::string& type) const { return top_ + "/kept-" + type; }
   const std::string& token() const { return token_; }
   Machine look() const { return faults::look(places_); }
   std::string console_path() const { return top_ + "/own/console.sock"; }
@@ -199,6 +209,23 @@ class House {
   }
 
  private:
+  void keep_namespaces() const {
+    const int child = ::fork();
+    if (child < 0) std::abort();
+    if (child == 0) {
+      bool is_kept = ::unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0;
+      // Mounted for all who share our mount namespace.
+      for (const char* each : kKept) {
+        std::ofstream(kept(each)).flush();
+        is_kept = is_kept && ::mount(("/proc/self/ns/" + std::string(each)).c_str(), kept(each).c_str(), nullptr,
+                                     MS_BIND, nullptr) == 0;
+      }
+      ::_exit(is_kept ? 0 : 1);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || status != 0) std::abort();
+  }
+
   std::string oci_, top_, token_, cgroup_;
   Places places_;
   Console console_;
@@ -218,7 +245,7 @@ class Examination {
       tracer_.forget();
       tracer_.record();
       if (!is_recorded) before_.clear();
-      if (is_recorded) before_ = look_without_what_is_kept();
+      if (is_recorded) before_ = look_settled(tracer_, [&] { return look_without_what_is_kept(); });
       for (const Step& step : house_.steps()) {
         Outcome outcome = house_.run(tracer_, step, true);
         if (outcome.exit_code == step.want && !outcome.hung)
@@ -241,7 +268,8 @@ class Examination {
   }
 
   void try_all(const Wanted& wanted) {
-    try_each(calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { house_.clear(tracer_); });
+    try_each(
+        calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { house_.clear(tracer_); });
   }
 
  private:
@@ -297,7 +325,7 @@ class Examination {
         return "create fails and something stays: " + left + "; " + slurp(house_.err_of("create"));
       Outcome again = house_.run(tracer_, house_.steps()[0], false);
       if (again.exit_code != 0) return "create cannot be done again: " + slurp(house_.err_of("create"));
-    } else if (step.name == "state" || step.name == "exec" || step.name == "pause" || step.name == "resume") {
+    } else if (step.name != "start" && step.name != "kill" && step.name != "delete") {
       std::string status = status_now();
       const bool is_right = step.name == "state" ? status == "created"
                                                  : status == "running" || (step.name == "resume" && status == "paused");
@@ -336,6 +364,14 @@ class Examination {
     if (step.name == "exec") {
       std::string differs = first_difference(want_exec_, facts_of("exec"));
       return differs.empty() ? "" : "exec succeeds, and the process is another: " + differs;
+    }
+    if (step.name == "list")
+      return slurp(house_.out_of("list")).find("running") == std::string::npos
+                 ? "list does not say running: " + slurp(house_.out_of("list"))
+                 : "";
+    if (step.name == "ps") {
+      std::string want = "[" + std::to_string(pid()) + "]", said = slurp(house_.out_of("ps"));
+      return said == want + "\n" ? "" : "ps says " + said + ", not " + want;
     }
     if (step.name == "pause") return status_is("paused");
     if (step.name == "resume") return status_is("running");
@@ -381,9 +417,13 @@ class Examination {
   }
 
   Machine look_without_what_is_kept() const {
-    return without_files(house_.look(), [&](const fs::path& path) { return is_seccomp_cache(path, ".seccomp") || path == house_.pid_file(); });
+    return without_files(house_.look(), [&](const fs::path& path) {
+      return is_seccomp_cache(path, ".seccomp") || path == house_.pid_file();
+    });
   }
-  std::string left_behind() { return what_stays(tracer_, before_, [&] { return look_without_what_is_kept(); }); }
+  std::string left_behind() {
+    return what_stays(tracer_, before_, [&] { return look_without_what_is_kept(); });
+  }
 
   House& house_;
   Tracer& tracer_;
@@ -424,7 +464,8 @@ std::vector<Scenario> scenarios(const House& house) {
          spec.root.readonly = true;
          spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
        }},
-      {"terminal", [](oci::Spec& spec) {
+      {"terminal",
+       [](oci::Spec& spec) {
          spec.process.terminal = true;
          spec.process.console_width = 90;
          spec.process.console_height = 30;
@@ -432,6 +473,13 @@ std::vector<Scenario> scenarios(const House& house) {
          spec.process.io_priority = oci::IoPriority{"IOPRIO_CLASS_BE", 5};
          spec.linux_.personality = oci::Personality{"LINUX", {}};
          spec.mounts.push_back({"/copied", "tmpfs", "tmpfs", {"tmpcopyup"}, {}, {}, {}});
+       }},
+      {"joined", [&](oci::Spec& spec) {
+         spec.hostname.clear();
+         for (auto& each : spec.linux_.namespaces)
+           for (const char* kept : House::kKept)
+             if (each.type == (std::string(kept) == "net" ? "network" : kept)) each.path = house.kept(kept);
+         spec.linux_.namespaces.push_back({"time", ""});
        }}};
 }
 

@@ -4,7 +4,9 @@
 // the sandbox can be removed, made again, and nothing stays behind. The driver is a process of its own, this program
 // once more.
 //   pod_faults INMATE          in a default run a part of the calls, the same each time; all with CORACLE_LONG=1
-//   pod_faults drive PATH      what is examined: prints "STEP<tab>ok" or "STEP<tab>error<tab>TEXT"
+//   pod_faults drive PATH [users]   what is examined: prints "STEP<tab>ok" or "STEP<tab>error<tab>TEXT"; "users": for a
+//   pod with
+//                                   users of its own
 //   CORACLE_FAULTS_LOG, CORACLE_FAULTS_ONLY: as of oci_faults
 #include <signal.h>
 #include <unistd.h>
@@ -31,7 +33,7 @@ constexpr const char* kLast = "that is all";
 
 class Driver {
  public:
-  explicit Driver(const std::string& path) : house_(path) {}
+  Driver(const std::string& path, bool has_users) : house_(path), has_users_(has_users) {}
 
   int drive() {
     if (auto opened = house_.open(); !opened) return say("open", opened), 1;
@@ -39,6 +41,7 @@ class Driver {
     pod.id = "pod";
     pod.hostname = "faults";
     pod.sysctl = {{"net.ipv4.ip_forward", "1"}};
+    if (has_users_) pod.uid_mappings = pod.gid_mappings = {{0, 524288, 65536}};
     const bool good = say("create_sandbox", runtime().create_sandbox(pod)) && say("start", start()) &&
                       say("exec", exec(false)) && say("terminal", exec(true)) && say("job", job()) &&
                       say("kill", kill()) && say("remove_container", runtime().remove_container("pod", "app-0"));
@@ -116,14 +119,16 @@ class Driver {
   }
 
   LiveHouse house_;
+  bool has_users_;
 };
 
 // ---- how it is examined ----
 
 class Examination {
  public:
-  Examination(const std::string& self, Tracer& tracer, Verdict& verdict, const std::string& inmate)
-      : self_(self), tracer_(tracer), verdict_(verdict) {
+  Examination(const std::string& self, Tracer& tracer, Verdict& verdict, const std::string& inmate, bool has_users)
+      : driver_{self, "drive", house_.path()}, tracer_(tracer), verdict_(verdict) {
+    if (has_users) driver_.push_back("users");
     fs::copy_file(inmate, house_.rootfs() + "/inmate");
     fs::create_directory(house_.rootfs() + "/data");
     fs::create_directory(house_.path() + "/data");
@@ -134,7 +139,7 @@ class Examination {
   bool learn() {
     for (bool is_recorded : {false, true}) {
       freshen();
-      if (is_recorded) before_ = look();
+      if (is_recorded) before_ = look_settled(tracer_, [&] { return look(); });
       tracer_.forget();
       tracer_.record();
       Outcome outcome = run();
@@ -152,7 +157,8 @@ class Examination {
   }
 
   void try_all(const Wanted& wanted) {
-    try_each(calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { clear(); });
+    try_each(
+        calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { clear(); });
   }
 
  private:
@@ -204,7 +210,7 @@ class Examination {
   Outcome run() {
     Command command;
     command.name = "daemon";
-    command.argv = {self_, "drive", house_.path()};
+    command.argv = driver_;
     command.out = out();
     command.err = err();
     command.counts_itself = false;
@@ -223,7 +229,9 @@ class Examination {
       return is_seccomp_cache(path, "seccomp") || path.native().find(".log") != std::string::npos;
     });
   }
-  std::string left_behind() { return what_stays(tracer_, before_, [&] { return look(); }); }
+  std::string left_behind() {
+    return what_stays(tracer_, before_, [&] { return look(); });
+  }
   void freshen() const {
     std::error_code wrong;
     fs::remove_all(house_.path() + "/own", wrong);
@@ -238,13 +246,13 @@ class Examination {
     fs::remove_all(house_.path() + "/state", wrong);
     fs::remove_all(house_.path() + "/run", wrong);
     freshen();
-    (void)tracer_.run({"clean", {self_, "drive", house_.path()}, out(), err(), std::chrono::seconds(40), false, false});
+    (void)tracer_.run({"clean", driver_, out(), err(), std::chrono::seconds(40), false, false});
   }
   std::string out() const { return house_.path() + "/own/driver.out"; }
   std::string err() const { return house_.path() + "/own/driver.err"; }
 
   LiveHouse house_;
-  std::string self_;
+  std::vector<std::string> driver_;  // its command line
   Tracer& tracer_;
   Verdict& verdict_;
   Places places_;
@@ -262,17 +270,24 @@ int examine(char** argv) {
   enter_own_machine();
   const Wanted wanted = Wanted::from_environment();
   Tracer tracer({"inmate"});
-  Verdict verdict("coracle-pause", kHarmlessOfPods, wanted.log_of("pods"));
-  Examination examination(self, tracer, verdict, argv[1]);
-  if (examination.learn()) examination.try_all(wanted);
-  return verdict.finish();
+  int status = 0;
+  for (bool has_users : {false, true}) {
+    Verdict verdict(has_users ? "coracle-pause, users" : "coracle-pause", kHarmlessOfPods,
+                    wanted.log_of(has_users ? "users" : "pods"));
+    Examination examination(self, tracer, verdict, argv[1], has_users);
+    if (examination.learn()) examination.try_all(wanted);
+    status |= verdict.finish();
+  }
+  return status;
 }
 
 }  // namespace
 }  // namespace coracle::faults
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string(argv[1]) == "drive") return coracle::faults::Driver(argv[2]).drive();
+  const bool drives = argc >= 3 && std::string(argv[1]) == "drive",
+             has_users = argc == 4 && std::string(argv[3]) == "users";
+  if (drives && (argc == 3 || has_users)) return coracle::faults::Driver(argv[2], has_users).drive();
   if (argc == 2) return coracle::faults::examine(argv);
   std::fprintf(stderr, "usage: %s INMATE\n", argv[0]);
   return 2;

@@ -69,6 +69,17 @@ bool is_seccomp_cache(const fs::path& path, const char* name) {
                                      path.filename().native().find_first_not_of("0123456789abcdef-") == std::string::npos);
 }
 
+Machine look_settled(Tracer& tracer, const std::function<Machine()>& look) {
+  Machine before = look();
+  for (int i = 0; i < 50; ++i) {
+    (void)tracer.wait_until([] { return false; }, std::chrono::milliseconds(100));
+    Machine now = look();
+    if (difference(before, now).empty()) break;
+    before = std::move(now);
+  }
+  return before;
+}
+
 std::string what_stays(Tracer& tracer, const Machine& before, const std::function<Machine()>& look) {
   std::string out;
   (void)tracer.wait_until([&] { return (out = difference(before, look())).empty(); }, std::chrono::seconds(2));

@@ -25,6 +25,8 @@ std::string first_difference(const std::string& want, const std::string& got);  
 Machine without_files(Machine machine, const std::function<bool(const std::filesystem::path&)>& may_stay);
 // A complete program in a cache of that name, or the cache itself: kept for the next container.
 bool is_seccomp_cache(const std::filesystem::path& path, const char* name);
+// The machine, once nothing changes any more for a tenth of a second; what has ended may still be going. At most five seconds.
+Machine look_settled(Tracer& tracer, const std::function<Machine()>& look);
 // What differs from `before`, once it is no longer getting less; at most two seconds.
 std::string what_stays(Tracer& tracer, const Machine& before, const std::function<Machine()>& look);
 

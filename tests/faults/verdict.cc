@@ -96,7 +96,7 @@ int Verdict::finish() {
   // One that is sometimes not made is no hole; many would be.
   say(unreached_ * 50 <= trials_,
       name_ + ": " + std::to_string(unreached_) + " of " + std::to_string(trials_) + " calls were not made again");
-  std::printf("measured: %s: %d faults: %d told, %d harmless\n", name_.c_str(), trials_, failed_, harmless_);
+  std::printf("# measured: %s: %d faults: %d told, %d harmless\n", name_.c_str(), trials_, failed_, harmless_);
   return bad_ ? 1 : 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said to systemd and made of its answers: the other side here is a manager of our own on systemd's library (sd-bus), which
-// listens where a user's systemd does. The real one is asked in container_live_test.cc.
+// What is said to systemd and made of its answers: the other side here is a manager of our own on systemd's library
+// (sd-bus), which listens where a user's systemd does. The real one is asked in container_live_test.cc.
 #include "runtime/cgroup/bus.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ namespace {
 constexpr const char* kManagerObject = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 
-// A manager that serves one connection, or those who come by way of a bus. What it was asked stands in `heard`, which is read
-// after its end.
+// A manager that serves one connection, or those who come by way of a bus. What it was asked stands in `heard`, which
+// is read after its end.
 class FakeManager {
  public:
   static constexpr struct OnBus {
@@ -57,8 +57,8 @@ class FakeManager {
 
   std::vector<std::string> heard;
   // Set before anybody comes.
-  std::string unknown_property;          // StartTransientUnit and SetUnitProperties do not know it
-  int failed_ones = 0;                   // a unit of that name was left behind so many times
+  std::string unknown_property;  // StartTransientUnit and SetUnitProperties do not know it
+  int failed_ones = 0;           // a unit of that name was left behind so many times
   const char* outcome = "done";
   bool ends_before_the_job = false;
   sd_bus_error refusal = SD_BUS_ERROR_NULL;
@@ -208,7 +208,8 @@ class FakeManager {
         SD_BUS_METHOD("AttachProcessesToUnit", "ssau", "", attach_processes, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("StopUnit", "ss", "o", stop_unit, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("ResetFailedUnit", "s", "", reset_failed_unit, SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_SIGNAL("JobRemoved", "uoss", 0), SD_BUS_VTABLE_END};
+        SD_BUS_SIGNAL("JobRemoved", "uoss", 0),
+        SD_BUS_VTABLE_END};
     if (listener_) accept();
     if (!bus_) return;
     EXPECT_GE(sd_bus_add_object_vtable(bus_, nullptr, kManagerObject, kManager, table, this), 0);
@@ -245,8 +246,11 @@ TEST_F(BusTest, properties_of_every_type_arrive) {
   {
     auto bus = Bus::open(true);
     ASSERT_TRUE(bus) << bus.error().text();
-    auto started = bus->start_scope("a-b.scope", {{"Slice", std::string("user.slice")}, {"Delegate", true},
-                                                  {"OOMScore", int32_t{-5}}, {"Nice", uint32_t{6}}, {"Far", int64_t{-7}},
+    auto started = bus->start_scope("a-b.scope", {{"Slice", std::string("user.slice")},
+                                                  {"Delegate", true},
+                                                  {"OOMScore", int32_t{-5}},
+                                                  {"Nice", uint32_t{6}},
+                                                  {"Far", int64_t{-7}},
                                                   {"MemoryMax", uint64_t{1} << 40},
                                                   {"Words", std::vector<std::string>{"one", ""}},
                                                   {"AllowedCPUs", std::vector<uint8_t>{3, 1}},
@@ -294,7 +298,8 @@ TEST_F(BusTest, what_systemd_does_not_know_and_is_optional_is_left_out) {
     EXPECT_TRUE(bus->start_scope("a.scope", {{"MemoryMax", uint64_t{1}}, {"MemoryZSwapMax", uint64_t{2}, true}}));
     auto asked = bus->set_properties("a.scope", {{"MemoryZSwapMax", uint64_t{2}}});
     ASSERT_FALSE(asked);
-    EXPECT_EQ(asked.error().text(), "systemd: SetUnitProperties a.scope: Cannot set property MemoryZSwapMax, or unknown property.");
+    EXPECT_EQ(asked.error().text(),
+              "systemd: SetUnitProperties a.scope: Cannot set property MemoryZSwapMax, or unknown property.");
     EXPECT_EQ(asked.error().code(), Code::invalid);
   }
   manager.finish();
@@ -342,9 +347,10 @@ TEST_F(BusTest, where_nobody_listens_both_ways_are_named) {
   auto bus = Bus::open(true);
   ASSERT_FALSE(bus);
   EXPECT_EQ(bus.error().code(), Code::unavailable);
-  EXPECT_EQ(bus.error().text(), "the user's systemd cannot be reached: " + own_socket() +
-                                    ": connect: No such file or directory; by D-Bus: " + directory_ +
-                                    "/bus: connect: No such file or directory; the cgroup manager cgroupfs needs neither");
+  EXPECT_EQ(bus.error().text(),
+            "the user's systemd cannot be reached: " + own_socket() +
+                ": connect: No such file or directory; by D-Bus: " + directory_ +
+                "/bus: connect: No such file or directory; the cgroup manager cgroupfs needs neither");
   ::setenv("DBUS_SESSION_BUS_ADDRESS", "tcp:host=localhost", 1);
   EXPECT_NE(Bus::open(true).error().text().find("\"tcp:host=localhost\" names no unix:path="), std::string::npos);
 }
@@ -356,7 +362,8 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
   ASSERT_GE(pid, 0);
   if (pid == 0) {
     (void)::freopen("/dev/null", "w", stderr);
-    ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--nopidfile", ("--address=" + address).c_str(), nullptr);
+    ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--nopidfile", ("--address=" + address).c_str(),
+             nullptr);
     ::_exit(127);
   }
   int status = 0;
@@ -373,7 +380,8 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
     EXPECT_TRUE(started) << started.error().text();
     EXPECT_TRUE(bus->stop("a.scope"));
     manager.finish();
-    EXPECT_EQ(manager.heard, (std::vector<std::string>{"start a.scope fail MemoryMax=t:1 ", "stop a.scope replace", "reset a.scope"}));
+    EXPECT_EQ(manager.heard,
+              (std::vector<std::string>{"start a.scope fail MemoryMax=t:1 ", "stop a.scope replace", "reset a.scope"}));
   }
   ::kill(pid, SIGTERM);
   ::waitpid(pid, &status, 0);
@@ -398,7 +406,8 @@ TEST_F(BusTest, a_bus_that_refuses_and_one_that_goes_are_told) {
     auto bus = Bus::open(true);
     other.join();
     ASSERT_FALSE(bus);
-    std::string expected = answer.starts_with("REJECTED") ? "it does not let us in: \"REJECTED EXTERNAL\\r\\n\"" : "the connection was ended";
+    std::string expected = answer.starts_with("REJECTED") ? "it does not let us in: \"REJECTED EXTERNAL\\r\\n\""
+                                                          : "the connection was ended";
     EXPECT_NE(bus.error().text().find(expected), std::string::npos) << bus.error().text();
   }
 }

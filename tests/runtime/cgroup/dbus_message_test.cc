@@ -47,9 +47,13 @@ Message start_transient_unit() {
     property("AllowedCPUs", std::vector<uint8_t>{3, 1});
   });
   body.add_array(8, [] {});
-  return {.serial = 2, .destination = "org.freedesktop.systemd1", .path = "/org/freedesktop/systemd1",
-          .interface = "org.freedesktop.systemd1.Manager", .member = "StartTransientUnit",
-          .signature = "ssa(sv)a(sa(sv))", .body = body.bytes()};
+  return {.serial = 2,
+          .destination = "org.freedesktop.systemd1",
+          .path = "/org/freedesktop/systemd1",
+          .interface = "org.freedesktop.systemd1.Manager",
+          .member = "StartTransientUnit",
+          .signature = "ssa(sv)a(sa(sv))",
+          .body = body.bytes()};
 }
 
 TEST(DbusMessage, is_what_another_program_makes_of_the_same) {
@@ -85,10 +89,16 @@ TEST(DbusMessage, answers_and_signals_survive_the_way) {
   words.add("/org/freedesktop/systemd1/job/7");
   words.add("a.scope");
   words.add("done");
-  Message signal{.type = Message::Type::signal, .serial = 9, .path = "/org/freedesktop/systemd1", .interface = "i.x",
-                 .member = "JobRemoved", .signature = "uoss", .body = words.bytes()};
+  Message signal{.type = Message::Type::signal,
+                 .serial = 9,
+                 .path = "/org/freedesktop/systemd1",
+                 .interface = "i.x",
+                 .member = "JobRemoved",
+                 .signature = "uoss",
+                 .body = words.bytes()};
   EXPECT_EQ(*decode(encode(signal)), signal);
-  EXPECT_EQ(*first_words(signal), (std::vector<std::string>{"7", "/org/freedesktop/systemd1/job/7", "a.scope", "done"}));
+  EXPECT_EQ(*first_words(signal),
+            (std::vector<std::string>{"7", "/org/freedesktop/systemd1/job/7", "a.scope", "done"}));
   Message error{.type = Message::Type::error, .serial = 1, .reply_serial = 8, .error_name = "org.x.Wrong"};
   EXPECT_EQ(*decode(encode(error)), error);
   EXPECT_TRUE(first_words(error)->empty());
@@ -104,10 +114,10 @@ TEST(DbusMessage, what_is_cut_off_or_changed_is_none) {
     return decode(changed);
   };
   EXPECT_EQ(with(0, 'B').error().code(), Code::unsupported);
-  EXPECT_FALSE(with(1, 5));     // the message's type
-  EXPECT_FALSE(with(3, 2));     // the protocol's version
-  EXPECT_FALSE(with(18, 's'));  // a path that is no path
-  EXPECT_FALSE(with(20, 0x7f));  // a text beyond the end
+  EXPECT_FALSE(with(1, 5));        // the message's type
+  EXPECT_FALSE(with(3, 2));        // the protocol's version
+  EXPECT_FALSE(with(18, 's'));     // a path that is no path
+  EXPECT_FALSE(with(20, 0x7f));    // a text beyond the end
   EXPECT_FALSE(with(24, '\xff'));  // a text that is not UTF-8
   EXPECT_FALSE(with(24, '\0'));
   EXPECT_EQ(message_length(std::string("l\1\0\1\xff\xff\xff\x7f\1\0\0\0\0\0\0\0", 16)).error().code(), Code::too_large);
