@@ -154,6 +154,10 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     draft.options = TRY(parse_mount_options(mount));
     translate_owner(draft.options, ids);
     if (draft.options.copies_up) draft.flags |= launch::kMountCopyUp;
+    const bool has_mappings = !mount.uid_mappings.empty() || !mount.gid_mappings.empty();
+    if (has_mappings && !draft.options.is_bind)
+      return Error(Code::unsupported, "mounts: uidMappings and gidMappings of " + mount.destination + " are for binds");
+    draft.options.is_idmapped |= has_mappings;  // options name it to say whether also what is mounted beneath
     if (draft.options.is_idmapped) {
       draft.uid_mappings = mount.uid_mappings.empty() ? ids.uids : mount.uid_mappings;
       draft.gid_mappings = mount.gid_mappings.empty() ? ids.gids : mount.gid_mappings;

@@ -92,6 +92,8 @@ mkdir -m 777 "$work/volume"
 touch "$work/volume/f"
 chown 3:4 "$work/volume/f"
 see "an id-mapped volume shows its files by its map" "3 4" 'stat -c "%u %g" /data/f' "user_namespace(); mount('/data', 'bind', '$work/volume', 'bind', 'idmap')"
+see "mappings of a mount's own need no option" "5 6" 'stat -c "%u %g" /data/f' \
+  "mount('/data', 'bind', '$work/volume', 'bind'); c['mounts'][-1].update({k: [{'containerID': 0, 'hostID': 2, 'size': 10}] for k in ('uidMappings', 'gidMappings')})"
 see "data of a bind says nothing" "f" 'ls /data' "mount('/data', 'bind', '$work/volume', 'bind', 'mode=755')"
 
 # ---- the process ----
