@@ -7,9 +7,10 @@ set -uo pipefail
 title="attacks in a virtual machine"
 . "$(dirname "$0")/../vm/machine.sh"
 
-# The programs know each other by their places in the build, so they have the same places in the machine.
+# The programs know each other, and the facts, by their places in the build and in the source; they have the same places there.
 programs=("$build"/tests/attacks/{attacks_live_test,escape} "$build"/runtime/{cli/coracle-oci,pause/coracle-pause,image/fetch/coracle-image})
-for file in "${programs[@]}" "$root/tests/attacks/escape_facts.tsv"; do
+facts=$(grep -ao '/[ -~]*/escape_facts\.tsv' "${programs[0]}" | head -n 1)
+for file in "${programs[@]}" "${facts:-escape_facts.tsv}"; do
   [ -e "$file" ] || bail "there is something to run" "$file is missing: build first"
   install -D "$file" "$T/payload$file"
 done
@@ -21,4 +22,7 @@ out=$("$vm/vm.py" run "$T" 1800 "timeout 1700 systemctl is-system-running --wait
   $unpack
   uname -r; cat /sys/fs/cgroup/cgroup.controllers /sys/module/apparmor/parameters/enabled") || bail "the machine boots and has what is needed" "$out"
 sed 's/^/# /' <<<"$out"
-follow 10800 "$build/tests/attacks/attacks_live_test --gtest_filter='${CORACLE_FILTER:-*}'"
+began=$SECONDS status=0
+follow 10800 "$build/tests/attacks/attacks_live_test --gtest_filter='${CORACLE_FILTER:-*}'" || status=$?
+echo "# ---- attacks: status $status after $((SECONDS - began)) s ----"
+exit $status
