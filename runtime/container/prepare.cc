@@ -193,16 +193,12 @@ Result<void> join_by_path(const NamespacePlan& namespaces, std::vector<launch::J
   return {};
 }
 
-// The cgroup namespace comes early, so that a cgroup2 that is mounted shows the container's own cgroup and nothing above
-// it (CVE-2023-25809), also where the container is to stand in the host's: that one is joined again afterwards.
-Result<void> write_cgroup_namespace(PlanWriter& writer, const NamespacePlan& namespaces, launch::Plan& plan, Prepared& out) {
-  const bool makes_mounts = !(plan.flags & launch::kPlanJoinedMounts);
-  if (namespaces.joined.count("cgroup") || (!namespaces.new_cgroup && !makes_mounts)) return {};
-  plan.unshare |= CLONE_NEWCGROUP;
-  if (namespaces.new_cgroup) return {};
-  Fd own = TRY(sys::open("/proc/self/ns/cgroup", O_RDONLY));
-  plan.late_joins = writer.items(std::vector<launch::JoinStep>{{keep(out, std::move(own)), CLONE_NEWCGROUP}});
-  return {};
+// A cgroup2 that is mounted shows the container's own cgroup and nothing above it (CVE-2023-25809), also where the container is
+// to stand in the host's cgroup namespace: then the mount alone is made in another.
+void write_cgroup_namespace(const NamespacePlan& namespaces, launch::Plan& plan) {
+  if (namespaces.joined.count("cgroup")) return;
+  if (namespaces.new_cgroup) plan.unshare |= CLONE_NEWCGROUP;
+  else plan.flags |= launch::kPlanHostCgroups;
 }
 
 Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out,
@@ -226,7 +222,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   }
   TRY(join_by_path(namespaces, joins, out, facts));
   plan.joins = writer.items(joins);
-  TRY(write_cgroup_namespace(writer, namespaces, plan, out));
+  write_cgroup_namespace(namespaces, plan);
   if (!input.sandbox.is_pod) {
     plan.flags |= launch::kPlanHostTree;
   } else if (input.sandbox.shared_pid) {

@@ -157,11 +157,6 @@ void set_limits_and_labels(const Child& child) noexcept {
 
 void join_user_namespace(const Child& child) noexcept {
   const Plan& plan = child.header();
-  const JoinStep* joins = child.items<JoinStep>(plan.late_joins);
-  for (uint32_t i = 0; i < plan.late_joins.count; ++i) {
-    int fd = request_fd(child, joins[i].fd, Stage::join, int(i));
-    must(child, Stage::join, k_setns(fd, int(joins[i].type)), int(i));
-  }
   if (plan.flags & kPlanJoinTargetUser)
     must(child, Stage::user_namespace, k_setns(child.launch->target, CLONE_NEWUSER));
   if (plan.user_fd < 0) return;

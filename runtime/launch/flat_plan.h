@@ -94,6 +94,7 @@ enum PlanFlags : uint32_t {
   kPlanNoPivot = 1 << 17,         // the root lies on a file system that cannot be pivoted from (initramfs)
   kPlanUnshareMounts = 1 << 18,   // with user_fd: all that was mounted is locked together, and the user's
   kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory, and stays where it is
+  kPlanHostCgroups = 1 << 20,     // it stands in the host's cgroup namespace: a cgroup2 is mounted from one of its own
 };
 
 struct Plan {
@@ -125,7 +126,6 @@ struct Plan {
   int32_t user_fd;                  // user namespace to join when the file system stands; -1 = none
   uint32_t fs_uid, fs_gid;          // the container's root as the host sees it: owner of what is made in its tree
   uint32_t terminal_uid;            // the same for the process's user
-  Range late_joins;                 // JoinStep, after the root was entered
   uint32_t null_path, empty_path;   // what masks are made of, in the tree it is born in; no empty_path: a new tmpfs
   Range create_hooks, start_hooks;  // HookStep
   uint32_t create_state, start_state, state_tail;  // the container's state for hooks; the pid that Go told stands between

@@ -154,10 +154,31 @@ int clone_tree(const Child& child, const char* path, Stage stage, int at) noexce
   return must(child, stage, k_open_tree(kCwd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), at);
 }
 
+// By a process that goes to a cgroup namespace of its own for it: who went there itself and came back would need power over the
+// host's, which the root of a user namespace has not. They share their descriptors, and agree on one beforehand.
+int new_cgroup_tree(const Child& child, const MountStep& step, int at) noexcept {
+  int tree = must(child, Stage::mount, k_openat(kCwd, "/", O_PATH | O_CLOEXEC), at);
+  clone_args arguments{};
+  arguments.flags = CLONE_FILES | CLONE_NEWCGROUP;
+  arguments.exit_signal = kSigchld;
+  int pid = must(child, Stage::mount, k_clone3(&arguments), at);
+  if (pid == 0) {
+    int made = new_file_system(child, step, at);
+    must(child, Stage::mount, k_dup3(made, tree, O_CLOEXEC), at);
+    k_close(made);
+    k_exit(0);
+  }
+  int status = 0;
+  must(child, Stage::mount, k_wait4(pid, &status, 0), at);
+  if (status != 0) fail(child, Stage::mount, kEintr, at);  // where it could, it has said why: the first word counts
+  return tree;
+}
+
 // The tree to attach, still detached.
 int make_tree(Child& child, const MountStep& step, int at) noexcept {
   if (step.kind == MountKind::attach) return request_fd(child, step.fd, Stage::mount, at);
-  if (step.kind == MountKind::file_system) return new_file_system(child, step, at);
+  const bool is_foreign = child.has(kPlanHostCgroups) && same(child.text(step.type), "cgroup2");
+  if (step.kind == MountKind::file_system) return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
   int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's own, shared by the pod's containers
   mount_attr attributes{};
   attributes.attr_set = step.attributes;

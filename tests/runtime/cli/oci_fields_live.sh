@@ -81,7 +81,18 @@ if unshare --user --map-root-user --mount true 2>/dev/null; then
   expect "exec by the root of a user namespace" "in" "$(oci=$oci root=$work/root bundle=$work/b said=$work/said unshare --user --map-root-user --mount sh -c \
     '"$oci" --root "$root" run -d --bundle "$bundle" x >"$said" 2>&1 </dev/null || cat "$said"; "$oci" --root "$root" exec x echo in' 2>&1)"
   run delete --force x
+  # It has no power over the host's cgroup namespace: what left that one could not come back.
+  config 'readlink /proc/self/ns/cgroup; ls -d /sys/fs/cgroup/*/ 2>/dev/null | grep -c .; grep -o " /sys/fs/cgroup .* cgroup2" /proc/self/mountinfo | cut -d " " -f 2' \
+    'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "cgroup"]
+for m in c["mounts"]: m["options"] = [o for o in m.get("options", []) if not o.startswith("gid=")]'
+  expect "and it shares the machine's cgroup namespace, but sees its own cgroup" "$(readlink /proc/self/ns/cgroup)
+0
+/sys/fs/cgroup" "$(oci=$oci root=$work/root bundle=$work/b unshare --user --map-root-user --mount sh -c '"$oci" --root "$root" run --bundle "$bundle" x' 2>&1)"
+  run delete --force x
 fi
+see "a container without a cgroup namespace sees its own cgroup" "$(readlink /proc/self/ns/cgroup) 0" \
+  'echo $(readlink /proc/self/ns/cgroup) $(ls -d /sys/fs/cgroup/*/ 2>/dev/null | grep -c .)' \
+  'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "cgroup"]'
 
 # ---- mounts ----
 see "tmpcopyup begins with what is below" "below 750" 'echo $(cat /data/d/f) $(stat -c %a /data)' 'mount("/data", "tmpfs", "tmpfs", "tmpcopyup")'
