@@ -26,7 +26,7 @@ settings() {  # settings DIRECTORY: containers.conf and storage.conf
     echo 'events_logger = "file"'
     [ -n "$systemd_runs" ] || echo "tmp_dir = \"$T/libpod\""
     echo 'runtime_supports_json = ["crun", "runc", "coracle-oci"]'
-    echo 'runtime_supports_nocgroups = ["crun", "coracle-oci"]'
+    echo 'runtime_supports_nocgroup = ["crun", "coracle-oci"]'  # by this name it is read, whatever the manual says
   } >"$1/containers.conf"
 }
 settings "$T/settings"
