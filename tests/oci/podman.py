@@ -433,9 +433,15 @@ for size in ("512k", "1m", "2m", "4m", "8m", "16m", "64m"):
 
 @scenario("both v2")
 def out_of_memory(p):
-    ran = p("run", "--name", p.name, "--memory", "24m", "--memory-swap", "24m", "localhost/box", "tail", "/dev/zero")
+    for again in range(6):
+        ran = p("run", "--name", f"{p.name}-{again}", "--memory", "24m", "--memory-swap", "24m", "localhost/box", "tail", "/dev/zero")
+        said = p.inspect("{{.State.OOMKilled}} {{.State.ExitCode}}", f"{p.name}-{again}")
+        # conmon (2.1.12) looks no more once memory.events has changed and not yet for an oom, then once more when all is over; where
+        # systemd has removed the cgroup by then, it does not know.
+        if ran.status != 137 or said == "true 137":
+            break
     p.see("killed", ran.status, 137)
-    p.see("said so", p.inspect("{{.State.OOMKilled}} {{.State.ExitCode}}"), "true 137")
+    p.see("said so", said, "true 137")
 
 
 @scenario("both v2")
