@@ -17,6 +17,9 @@ namespace {
 
 constexpr const char* kBase = "/coracle-oci";  // root's, for paths that are not absolute
 constexpr int kTries = 8;                      // another caller may be taking away what we stand on
+// Within a scope, whose own files are systemd's to write. And that memory ran out is announced here at once: a cgroup that
+// stood at its limit has announced so much by then that the kernel holds the last word back.
+constexpr const char* kInScope = "container";
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string name_of_last(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -217,9 +220,13 @@ Result<void> Container::make_scope(const Place& place, const Wanted& wanted, con
   if (name_of_last(path) != place.unit)
     return Error(Code::internal, "systemd: scope " + place.unit + ": the process stands in " + path);
   directory_ = TRY(sys::open_directory(mount_point_ + path));
-  record_.path = path;
+  TRY(sys::make_directory_at(directory_, kInScope, 0755).wrap("cgroup " + path + "/" + kInScope));
+  Fd inside = TRY(sys::open_at(directory_, kInScope, O_RDONLY | O_DIRECTORY));
+  TRY(put_in(inside, pid));
+  directory_ = std::move(inside);
+  record_.path = path + "/" + kInScope;
   // systemd switches on those it knows; a limit may need another.
-  TRY(enable_on_the_way(mount_point_, path, controllers_for(limits)));
+  TRY(enable_on_the_way(mount_point_, record_.path, controllers_for(limits)));
   warnings_ = TRY(write_settings(directory_, limits, wanted.unenforceable));
   undo.dismiss();
   return {};
@@ -294,7 +301,8 @@ Result<void> Container::attach(int pid, const std::string& inside, int init) con
   auto moved = put_in(target, pid);
   if (moved || record_.manager != Manager::systemd || moved.error().code() != Code::forbidden) return moved;
   Bus bus = TRY(Bus::open(record_.is_user));
-  return bus.attach(record_.unit, "/" + inside, pid);
+  const std::string in_scope = record_.path.substr(record_.path.rfind(record_.unit) + record_.unit.size());
+  return bus.attach(record_.unit, inside.empty() ? in_scope : in_scope + "/" + inside, pid);
 }
 
 Result<void> Container::freeze(std::chrono::milliseconds patience) const {

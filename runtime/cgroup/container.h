@@ -3,7 +3,8 @@
 // limited, frozen, killed, watched and removed.
 //
 //   cgroupfs   make(…, 0) ─▶ limits stand ─▶ the process is born in directory() (CLONE_INTO_CGROUP)
-//   systemd    the process is there and waits ─▶ make(…, pid): systemd makes a scope around it, limits stand
+//   systemd    the process is there and waits ─▶ make(…, pid): systemd makes a scope around it, it moves to "container" inside,
+//              limits stand
 //   disabled   make() succeeds, exists() is false, what needs a cgroup is `unsupported`, limits are warnings
 //
 // systemd keeps the scope's own files (MemoryMax, CPUWeight, …) as it was told, also after a reload, so it is told all it

@@ -21,6 +21,7 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"*", "newfstatat", "/memfd:seccomp*", "the same"},
     {"*", "newfstatat", "*/.seccomp/*", "the same"},
     {"*", "newfstatat", "*/cgroup.freeze", "the same"},
+    {"ps", "newfstatat", "*/cgroup.procs", "the same"},
     {"*", "newfstatat", "/etc/passwd", "the same"},
     {"*", "newfstatat", "*.out", "the C library asks how to buffer its output"},
 

@@ -309,6 +309,10 @@ class Examination {
         out.problem = step.name + " is killed by signal " + std::to_string(outcome.signal) + "; " + out.said;
       else
         out.problem = wrong_with_line(out.said, fault.error);
+      // The C library gives up in the midst of it all, as it does when its first memory is not what it asked for: then a
+      // command is like one that was killed, and what it leaves is taken away by the next one.
+      const bool was_cut_off = step.name == "create" && fault.call.is_startup && outcome.signal;
+      if (was_cut_off) (void)house_.run(tracer_, house_.force(), false);
       if (out.problem.empty()) out.problem = after_failure(step);
       return out;
     }

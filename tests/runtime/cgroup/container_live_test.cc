@@ -583,7 +583,7 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
   auto result = Container::make(caller_, in, child.pid());
   ASSERT_TRUE(result) << result.error().text();
   Container made = std::move(*result);
-  EXPECT_TRUE(made.record().path.ends_with("/coracle-" + in.id + ".scope")) << made.record().path;
+  EXPECT_TRUE(made.record().path.ends_with("/coracle-" + in.id + ".scope/container")) << made.record().path;
   EXPECT_EQ(*path_of(child.pid()), made.record().path);
   EXPECT_EQ(made.record().is_user, !caller_.is_privileged);
   EXPECT_EQ(read(made, "memory.max"), "67108864");
