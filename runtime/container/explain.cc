@@ -119,6 +119,9 @@ Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, con
     case Stage::target:
       if (err == ESRCH) return Error(Code::conflict, "the container is not running");
       break;
+    case Stage::plan:
+      if (err == EPROTO) return Error(Code::conflict, "the pod was begun by another version of coracled; delete it, and it is begun anew");
+      break;
     case Stage::hostname:
       return Error::from_errno(err, failure.index == 1 ? "domainname: setdomainname " + spec.domainname
                                                        : "hostname: sethostname " + spec.hostname);

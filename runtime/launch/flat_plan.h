@@ -10,7 +10,7 @@
 
 namespace coracle::launch {
 
-constexpr uint32_t kPlanVersion = 1;
+constexpr uint32_t kPlanVersion = 2;         // another one when what follows changes otherwise than by growing at its ends
 constexpr uint32_t kPlanMagic = 0x434f5231;  // "COR1"
 constexpr uint32_t kNoString = 0;            // offset 0 is the Plan itself, so no string is there
 
