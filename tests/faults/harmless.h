@@ -96,6 +96,7 @@ inline const std::vector<Harmless> kHarmlessOfPods = {
     {"daemon.[12]", "epoll_ctl", "* 2 *", "what is closed is taken out by the kernel"},
     {"daemon.[12]", "recvmsg", "*", "the message waits, and epoll says so again"},
     {"daemon.*", "openat2", "/*", "a working directory is made where it is missing; chdir says what is wrong with it"},
+    {"daemon.1", "ppoll", "*", "a holder of namespaces waits again"},
     {"daemon.[12]", "read", "anon_inode:?signalfd?", "the signal stays pending, and epoll says so again"},
     {"daemon.[12].*", "fchown", "pipe:*",
      "the process has the pipe, whoever owns it; it cannot open it once more by its path"},
