@@ -174,7 +174,7 @@ class Attack : public testing::TestWithParam<Caller> {
   void stop() {
     if (is_pod()) {
       (void)runtime().kill_container("pod", "app-0");
-      wait("app-0");
+      (void)house_->wait_end("pod", "app-0");
       EXPECT_TRUE(runtime().remove_container("pod", "app-0").ok());
     } else {
       oci({"delete", "--force", "app-0"});
@@ -250,16 +250,6 @@ class Attack : public testing::TestWithParam<Caller> {
     write_text(bundle + "/config.json", to_text(oci::to_json(config)));
     return bundle;
   }
-  std::optional<runtime::ExitStatus> wait(const std::string& id) {
-    for (int i = 0; i < 10000; ++i) {
-      auto state = runtime().sandbox("pod");
-      if (!state) return std::nullopt;
-      for (auto& container : state->containers)
-        if (container.id == id && container.exit) return container.exit;
-      ::usleep(1000);
-    }
-    return std::nullopt;
-  }
 
   std::unique_ptr<LiveHouse> house_;
 
@@ -272,7 +262,7 @@ class Attack : public testing::TestWithParam<Caller> {
       out.refusal = started.error().text();
       return out;
     }
-    auto exit = wait(spec.id);
+    auto exit = house_->wait_end("pod", spec.id);
     out.code = exit ? exit->exit_code : -1;
     out.out = house_->output(spec.id) + house_->output(spec.id, "stderr");
     EXPECT_TRUE(runtime().remove_container("pod", spec.id).ok());

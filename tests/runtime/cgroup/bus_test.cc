@@ -23,6 +23,16 @@ namespace {
 constexpr const char* kManagerObject = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 
+Fd listen_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::bind(out.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::listen(out.get(), 2), 0);
+  return out;
+}
+
 // A manager that serves one connection, or those who come by way of a bus. What it was asked stands in `heard`, which
 // is read after its end.
 class FakeManager {
@@ -39,12 +49,7 @@ class FakeManager {
   }
   explicit FakeManager(const std::string& socket) {
     std::filesystem::create_directories(std::filesystem::path(socket).parent_path());
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    socket.copy(address.sun_path, sizeof address.sun_path - 1);
-    listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    listener_ = listen_at(socket);
     thread_ = std::thread([this] { serve(); });
   }
   FakeManager(const FakeManager&) = delete;
@@ -388,12 +393,7 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
 }
 
 TEST_F(BusTest, a_bus_that_refuses_and_one_that_goes_are_told) {
-  Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  (directory_ + "/a bus").copy(address.sun_path, sizeof address.sun_path - 1);
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(listener.get(), 2), 0);
+  Fd listener = listen_at(directory_ + "/a bus");
   ::setenv("DBUS_SESSION_BUS_ADDRESS", ("unix:abstract=x;unix:path=" + directory_ + "/a%20bus,guid=1").c_str(), 1);
   for (std::string answer : {"REJECTED EXTERNAL\r\n", "", "DATA\r\nOK 0123\r\n"}) {
     std::thread other([&] {

@@ -15,7 +15,7 @@ class LivePod : public ::testing::Test {
   std::string run(ContainerSpec spec, int want = 0, const std::string& sandbox = "pod") {
     auto started = runtime().start_container(sandbox, spec);
     if (!started) return "start: " + started.error().text();
-    auto exit = wait(sandbox, spec.id);
+    auto exit = house_->wait_end(sandbox, spec.id);
     EXPECT_EQ(exit ? exit->exit_code : -1, want) << house_->output(spec.id) << house_->output(spec.id, "stderr");
     std::string out = house_->output(spec.id);
     std::string err = house_->output(spec.id, "stderr");
@@ -24,16 +24,6 @@ class LivePod : public ::testing::Test {
     return out + err;
   }
   std::string sh(const std::string& command, int want = 0) { return run(house_->shell("app-0", command), want); }
-  std::optional<ExitStatus> wait(const std::string& sandbox, const std::string& id) {
-    for (int i = 0; i < 10000; ++i) {
-      auto state = runtime().sandbox(sandbox);
-      if (!state) return std::nullopt;
-      for (auto& container : state->containers)
-        if (container.id == id && container.exit) return container.exit;
-      ::usleep(1000);
-    }
-    return std::nullopt;
-  }
   std::unique_ptr<LiveHouse> house_;
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/base/text.h"
@@ -98,6 +99,17 @@ class LiveHouse {
     return out;
   }
 
+  // How the container ended; none: its sandbox is gone, or it has not after ten seconds.
+  std::optional<ExitStatus> wait_end(const std::string& sandbox, const std::string& id) const {
+    for (int i = 0; i < 10000; ++i) {
+      auto state = runtime->sandbox(sandbox);
+      if (!state) return std::nullopt;
+      for (auto& container : state->containers)
+        if (container.id == id && container.exit) return container.exit;
+      ::usleep(1000);
+    }
+    return std::nullopt;
+  }
   // Until the container's log holds `text`; at most ten seconds.
   void wait_log(const std::string& id, const std::string& text) const {
     for (int i = 0; i < 10000 && log(id).find(text) == std::string::npos; ++i) ::usleep(1000);
