@@ -52,6 +52,22 @@ TEST(Plan, sorts_mount_options) {
   EXPECT_TRUE(parse_mount_options(mount("bind", {"ridmap"}))->is_recursively_idmapped);
 }
 
+TEST(Plan, mappings_of_a_mount_s_own_are_for_binds_and_need_no_option) {
+  oci::Spec spec;
+  oci::Mount own{.destination = "/a", .type = "bind", .source = "/b", .options = {"rbind"}};
+  own.uid_mappings = {{0, 100, 1}};
+  own.gid_mappings = {{0, 200, 1}};
+  spec.mounts.push_back(own);
+  auto mounts = *plan_mounts(spec, {}, {});
+  ASSERT_EQ(mounts.size(), 1u);
+  EXPECT_TRUE(mounts[0].options.is_idmapped);
+  EXPECT_FALSE(mounts[0].options.is_recursively_idmapped);
+  EXPECT_EQ(mounts[0].uid_mappings, spec.mounts[0].uid_mappings);
+  spec.mounts[0].type = "tmpfs";
+  spec.mounts[0].options = {};
+  EXPECT_EQ(plan_mounts(spec, {}, {}).error().text(), "mounts: uidMappings and gidMappings of /a are for binds");
+}
+
 TEST(Plan, shares_shm_in_the_pod_and_guards_the_kernel_s_places) {
   oci::Spec spec = oci::default_spec();
   auto mounts = *plan_mounts(spec, {}, {});
