@@ -44,9 +44,10 @@ as 'user, by the bus' 3 "${user[@]}" CORACLE_TEST_RUNTIME_DIR=/run/user/1000 \
 as 'user, in a scope of their own' 1 "${user[@]}" CORACLE_TEST_DELEGATED=yes systemd-run --user --scope --quiet -p Delegate=yes "$program" '--gtest_filter=Rootless.*'
 as 'user, in a service delegated to them' 1 systemd-run --wait --pipe --quiet -p User=user -p Delegate=yes \
   -E CORACLE_TEST_DELEGATED=yes "$program" '--gtest_filter=Rootless.*'
-# As in a container: the top of its view is a cgroup like any other, with processes in it, and they have to move.
+# As in a container: the top of its view is a cgroup like any other, with processes in it, and they have to move. The old mount
+# goes first: mount(2), which Debian 12's command uses, does not mount a file system over itself.
 as 'root of a cgroup namespace' 4 systemd-run --scope --quiet -p Delegate=yes unshare --cgroup --mount sh -c \
-  'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"' sh "$program" '--gtest_filter=Live.is_made*:Live.without_a_path*:Live.holds_every*:Live.tells_of_memory*'
+  'umount /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"' sh "$program" '--gtest_filter=Live.is_made*:Live.without_a_path*:Live.holds_every*:Live.tells_of_memory*'
 loginctl disable-linger user 2>/dev/null
 
 n=$((n + 1))
