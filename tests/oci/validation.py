@@ -112,6 +112,7 @@ class Explained:
                 continue
             parts = text.split(": ", 2)
             places = parts[0].lstrip("?!").split(",")
+            flags = parts[0][:len(parts[0]) - len(parts[0].lstrip("?!"))]
             rest = parts[2] if len(parts) == 3 else ""
             line, found, why = rest.rpartition(" :: ")
             if len(parts) != 3 or not found or not why.strip():
@@ -119,8 +120,8 @@ class Explained:
                 continue
             self.places |= set(places)
             if place in places:
-                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": parts[0].startswith("?"),
-                                     "theirs": parts[0].startswith("!"), "used": False})
+                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": "?" in flags,
+                                     "theirs": "!" in flags, "used": False})
         self.known_place = place in self.places
 
     def is_theirs(self, program, line):
