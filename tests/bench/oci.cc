@@ -231,15 +231,26 @@ std::string group_of(pid_t pid) {
   return "";
 }
 
+// Everything from here on runs on one processor, and so do the containers. Before Linux 6.2 who enters a cgroup with a
+// cpuset loses the affinity it had, so the cgroup above theirs gets the one processor too.
+void stay_on_one_processor() {
+  cpu_set_t mine, one;
+  if (::sched_getaffinity(0, sizeof mine, &mine) < 0) die("sched_getaffinity");
+  int cpu = 0;
+  while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, &mine)) ++cpu;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (::sched_setaffinity(0, sizeof one, &one) < 0) die("sched_setaffinity");
+  std::error_code ignored;  // without the controller there is no cpuset to lose the affinity to
+  fs::create_directory("/sys/fs/cgroup/coracle-bench", ignored);
+  std::ofstream("/sys/fs/cgroup/cgroup.subtree_control") << "+cpuset";
+  std::ofstream("/sys/fs/cgroup/coracle-bench/cpuset.cpus") << cpu;
+}
+
 // On one processor: the kernel charges 64 pages in advance for each that a group's processes come by (mm/memcontrol.c,
 // MEMCG_CHARGE_BATCH), so that on several the peak says where they ran, not what they took.
 int peak(Bench& bench, const std::vector<Runtime>& runtimes) {
-  cpu_set_t mine, one;
-  if (::sched_getaffinity(0, sizeof mine, &mine) < 0) die("sched_getaffinity");
-  CPU_ZERO(&one);
-  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
-    if (CPU_ISSET(cpu, &mine)) CPU_SET(cpu, &one);
-  if (::sched_setaffinity(0, sizeof one, &one) < 0) die("sched_setaffinity");
+  stay_on_one_processor();
   for (size_t each = 0; each < runtimes.size(); ++each) {
     std::vector<double> peaks;
     for (int round = 0; round < 5; ++round) {  // the first one's includes what is read from the disk for the first time
