@@ -91,6 +91,7 @@ class Maker {
     auto directory = sys::absolute_path(options_.bundle);
     bundle_ = TRY(std::move(directory).wrap("--bundle " + options_.bundle));
     spec_ = TRY(load_bundle(bundle_));
+    if (!holds_ && !spec_.has_process) return Error(Code::invalid, "process: missing: there is nothing to run");
     const bool has_terminal = spec_.process.terminal;
     if (has_terminal && options_.console_socket.empty() && (holds_ || options_.detach))
       return Error(Code::invalid, "process.terminal is set: --console-socket is missing");

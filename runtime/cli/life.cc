@@ -96,6 +96,11 @@ Result<int> start(const Options& options) {
     spec.hooks = container.saved().hooks;
     return runtime::explain_failure(started.failure, spec, {});
   }
+  // The specification's words ask for an error, its validation program (validation/start) for success; crun gives that.
+  if (container.saved().process.args.empty()) {
+    warn("config.json has no process: there was nothing to start");
+    return 0;
+  }
   run_late_hooks(container.saved().hooks.poststart, "poststart", container.state(Status::running));
   return 0;
 }

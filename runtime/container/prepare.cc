@@ -296,7 +296,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   // What the kernel reads is a command. Source: AppArmor's attr/exec, as aa_change_onexec(2) writes it.
   plan.apparmor = writer.text_or_none(process.apparmor_profile.empty() ? "" : "exec " + process.apparmor_profile);
   plan.selinux = writer.text_or_none(process.selinux_label);
-  plan.programs = writer.texts(plan_programs(process.args[0], process.env));
+  plan.programs = writer.texts(process.args.empty() ? std::vector<std::string>() : plan_programs(process.args[0], process.env));
   plan.argv = writer.vector(process.args);
   plan.env = writer.vector(process.env);
   plan.uid = process.user.uid;

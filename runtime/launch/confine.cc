@@ -187,7 +187,12 @@ void confine(const Child& child) noexcept {
   if (has_listener(plan)) load_seccomp(child);
 }
 
+namespace {
+bool has_program(const Child& child) noexcept { return child.header().argv.count > 1; }
+}  // namespace
+
 void check_program(const Child& child) noexcept {
+  if (!has_program(child)) return;
   constexpr int kMayExecute = 1;
   const uint32_t* programs = child.items<uint32_t>(child.header().programs);
   int err = kEnoent;
@@ -201,6 +206,7 @@ void check_program(const Child& child) noexcept {
 }
 
 void execute(const Child& child) noexcept {
+  if (!has_program(child)) k_exit(0);
   const Plan& plan = child.header();
   char* const* argv = point_at_text(child, plan.argv);
   char* const* env = point_at_text(child, plan.env);

@@ -113,7 +113,8 @@ struct Plan {
   uint32_t cwd;
   uint32_t apparmor, selinux;
   Range programs;   // strings: tried in this order
-  Range argv, env;  // uint64_t slots holding offsets, the last one 0; the child turns them into pointers
+  Range argv, env;  // uint64_t slots holding offsets, the last one 0; the child turns them into pointers. argv of the 0
+                    // alone: there is nothing to execute, and the child ends well
   uint32_t uid, gid;
   Range groups;  // uint32_t
   uint32_t umask;

@@ -298,8 +298,8 @@ Spec read_spec(const Field& in) {
   Spec out;
   in.must_be_object();
   in.need("ociVersion").read(out.version);
-  // Without a process there would be nothing to start; other runtimes refuse to create such a container too.
-  out.process = read_process(in.need("process"));
+  out.has_process = in.has("process");
+  if (out.has_process) out.process = read_process(in.at("process"));
   Field root = in.need("root");
   root.must_be_object();
   root.need("path").read(out.root.path);

@@ -206,6 +206,7 @@ struct Linux {
 
 struct Spec {
   std::string version = "1.2.0";
+  bool has_process = true;  // else nothing can be started in it: config.json needs one only when start is called
   Process process;
   Root root;
   std::string hostname, domainname;

@@ -35,6 +35,7 @@ Result<void> check_deadline(const Scheduler& scheduler) {
 
 Result<void> check_arguments(const Spec& spec) {
   const Process& process = spec.process;
+  if (!spec.has_process) return {};
   if (process.args.empty() || process.args[0].empty()) return bad("process.args is empty");
   size_t bytes = 0;
   for (const auto* list : {&process.args, &process.env}) {

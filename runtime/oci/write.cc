@@ -312,7 +312,8 @@ json::value to_json(const Process& in) {
 json::value to_json(const Resources& in) { return write_resources(in); }
 
 json::value to_json(const Spec& in) {
-  json::object out{{"ociVersion", in.version}, {"process", to_json(in.process)}};
+  json::object out{{"ociVersion", in.version}};
+  if (in.has_process) out["process"] = to_json(in.process);
   json::object root{{"path", in.root.path}};
   put(root, "readonly", in.root.readonly);
   out["root"] = std::move(root);

@@ -83,6 +83,18 @@ out=$(run run --bundle "$work/b" four 2>&1)
 expect "a missing program fails" 1 $?
 echo "$out" | grep -q 'exec: "no-such-program": executable file not found in $PATH' || { echo "not ok - message: $out"; failed=1; }
 expect "and leaves nothing" "[]" "$(run list -f json)"
+# config.json needs a process only when start is called.
+python3 -c 'import json, sys; c = json.load(open(sys.argv[1])); del c["process"]; json.dump(c, open(sys.argv[2], "w"))' "$work/b/config.json.base" "$work/b/config.json"
+run create --bundle "$work/b" empty </dev/null >/dev/null
+expect "create without a process" 0 $?
+expect "exec in a container without a process" "here" "$(run exec empty /bin/echo here)"
+out=$(run start empty 2>&1)
+expect "start without a process" 0 $?
+expect "start says that there was nothing" "coracle-oci: config.json has no process: there was nothing to start" "$out"
+wait_stopped empty
+run delete empty
+expect "delete after start without a process" 0 $?
+expect "run without a process is refused" 'coracle-oci: process: missing: there is nothing to run' "$(run run --bundle "$work/b" empty 2>&1)"
 expect "an unknown command is named" 'coracle-oci: unknown command "creat" (see coracle-oci --help)' "$(run creat x 2>&1)"
 expect "what is missing is named" 'coracle-oci: container-id is required (see coracle-oci --help)' "$(run create 2>&1)"
 run create 2> /dev/null

@@ -118,6 +118,13 @@ TEST(OciParse, takes_null_for_absent_and_leaves_unknown_fields_alone) {
   EXPECT_FALSE(spec->linux_.resources.devices[0].major.has_value());
 }
 
+TEST(OciParse, takes_a_container_without_process) {
+  auto spec = parse(R"({"ociVersion":"1.2.0","process":null,"root":{"path":"r"}})");
+  ASSERT_OK(spec);
+  EXPECT_FALSE(spec->has_process);
+  EXPECT_FALSE(to_json(*spec).get_object().contains("process"));
+}
+
 TEST(OciParse, names_the_field_that_is_wrong) {
   struct Row {
     const char* text;
@@ -126,7 +133,7 @@ TEST(OciParse, names_the_field_that_is_wrong) {
   for (const Row& row : {
            Row{R"({})", "ociVersion: missing"},
            Row{R"({"ociVersion":1})", "ociVersion: not a string"},
-           Row{R"({"ociVersion":"1.0.0"})", "process: missing"},
+           Row{R"({"ociVersion":"1.0.0"})", "root: missing"},
            Row{R"({"ociVersion":"1.0.0","process":{}})", "process.cwd: missing"},
            Row{R"({"ociVersion":"1.0.0","process":{"cwd":"/"}})", "root: missing"},
            Row{R"({"ociVersion":"1.0.0","process":{"cwd":"/"},"root":{}})", "root.path: missing"},
