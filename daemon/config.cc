@@ -144,7 +144,7 @@ Result<void> apply_config(Config& config, std::string_view yaml_text) {
   if (!object) return Error(Code::invalid, "expected fields like \"port: 6443\"");
   for (const auto& [name, value] : *object) {
     auto field = fields().find(std::string_view(name));
-    if (field == fields().end()) return Error(Code::invalid, "unknown field " + quoted(name));
+    if (field == fields().end()) return Error(Code::invalid, "unknown field " + quoted(std::string_view(name)));
     if (value.is_null()) continue;  // "port:" with nothing behind it: the default
     TRY(field->second(config, value).wrap(std::string(name)));
   }
