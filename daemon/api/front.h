@@ -48,7 +48,7 @@ class Front {
   void stop();  // ends every connection; returns when no handler runs
 
   struct Counts {
-    int connections = 0, requests = 0, watches = 0, threads = 0;
+    int connections = 0, resting = 0, requests = 0, watches = 0, threads = 0;
   };
   Counts counts() const;
   // Asked of long requests between two sleeps: is the house closing?

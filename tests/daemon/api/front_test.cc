@@ -62,6 +62,12 @@ class FrontTest : public testing::Test {
     held.notify();
     released.wait({}, [](bool r) { return r; }, [](bool) {});
   }
+  // So many connections rest, at last: an answer comes a moment before its connection goes back to rest.
+  bool rest(int count) {
+    auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (front->counts().resting != count && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(milliseconds(1));
+    return front->counts().resting == count;
+  }
   template <typename P>
   bool eventually(Guarded<int>& what, P holds) {
     return what.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), holds, holds);
@@ -230,7 +236,9 @@ TEST_F(FrontTest, who_has_rested_longest_makes_room_for_a_newcomer) {
   busy.send("GET /hold HTTP/1.1\r\n\r\n");
   ASSERT_TRUE(eventually(held, [](int count) { return count == 1; }));
   EXPECT_EQ(longest.get("/x").status, 200);
+  ASSERT_TRUE(rest(2)) << "with the other, which has said nothing yet";
   EXPECT_EQ(shorter.get("/x").status, 200);
+  ASSERT_TRUE(rest(2));
   auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   bool answered = false;
   while (!answered && std::chrono::steady_clock::now() < patience) {  // those at rest have just begun to
