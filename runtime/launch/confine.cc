@@ -130,6 +130,8 @@ void close_descriptors(const Child& child) noexcept {
   must(child, Stage::stdio, k_close_range(high + 1, ~0u, 0));
 }
 
+bool has_program(const Child& child) noexcept { return child.header().argv.count > 1; }
+
 }  // namespace
 
 void raise_effective(const Child& child) noexcept {
@@ -186,10 +188,6 @@ void confine(const Child& child) noexcept {
   // Whoever answers for a filter's calls is waited for by our launcher; else it comes as late as can be: see execute().
   if (has_listener(plan)) load_seccomp(child);
 }
-
-namespace {
-bool has_program(const Child& child) noexcept { return child.header().argv.count > 1; }
-}  // namespace
 
 void check_program(const Child& child) noexcept {
   if (!has_program(child)) return;
