@@ -280,7 +280,9 @@ def stats(p):
 
 @scenario("both")
 def logs(p):
-    p("run", "--name", p.name, "localhost/box", "sh", "-c", "echo err >&2; sleep 1; for i in 1 2 3 4; do echo out $i; done; printf 'no end'")  # else --tail sees them in any order
+    # The two streams come by two pipes: without the pause --tail sees them in any order.
+    p("run", "--name", p.name, "localhost/box", "sh", "-c",
+      "echo err >&2; sleep 1; for i in 1 2 3 4; do echo out $i; done; printf 'no end'")
     ran = p("logs", p.name)
     p.see("both streams", (ran.out, ran.err), ("out 1\nout 2\nout 3\nout 4\nno end", "err"))
     p.see_run("--tail", p("logs", "--tail", "2", p.name))
