@@ -268,7 +268,12 @@ TEST_P(ProcessAttack, every_process_is_in_the_container_s_cgroup) {
     std::error_code error;
     return fs::read_symlink("/proc/" + std::to_string(pid) + "/ns/pid", error).string();
   };
-  const std::string space = namespace_of(pid());
+  std::string space;  // a process that is just beginning another program does not always show its namespaces
+  for (int tries = 0; space.empty() && tries < 1000; ++tries) {
+    space = namespace_of(pid());
+    if (space.empty()) ::usleep(1000);
+  }
+  ASSERT_NE(space, "");
   size_t seen = 0;
   for (int round = 0; round < 20; ++round) {
     for (const auto& entry : fs::directory_iterator("/proc")) {

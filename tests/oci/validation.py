@@ -14,7 +14,8 @@ a line here. Printed for each program and runtime: "ok", or which lines failed. 
       PLACES: PROGRAM: LINE :: why
     where PLACES are words like v1 (several with a comma), LINE is the failed line or its beginning with "…", and "?" before
     PLACES marks what fails only now and then, with anybody, or on some machines only. "!" before PLACES: a peer may pass it, and
-    it is not for us to. Outside of the places that FILE knows nothing is asked of it.
+    it is not for us to. A why that begins with "NAME alone: " explains the runtime NAME's failing and nobody else's. Outside of
+    the places that FILE knows nothing is asked of it.
 """
 import argparse
 import concurrent.futures
@@ -121,18 +122,19 @@ class Explained:
             self.places |= set(places)
             if place in places:
                 self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": "?" in flags,
-                                     "theirs": "!" in flags, "used": False})
+                                     "theirs": "!" in flags, "used": False,
+                                     "only": only[1] if (only := re.match(r"([\w-]+) alone: ", why.strip())) else None})
         self.known_place = place in self.places
 
     def is_theirs(self, program, line):
-        entry = self.of(program, line, theirs=True)
+        entry = self.of(program, line, OURS, theirs=True)
         if entry:
             entry["used"] = True
         return bool(entry)
 
-    def of(self, program, line, theirs=False):
+    def of(self, program, line, runtime, theirs=False):
         for entry in self.entries:
-            if entry["theirs"] != theirs:
+            if entry["theirs"] != theirs or entry["only"] not in (None, runtime):
                 continue
             wanted = entry["line"]
             if entry["program"] == program and (line == wanted or wanted.endswith("…") and line.startswith(wanted[:-1])):
@@ -163,9 +165,9 @@ def main():
         passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
         for name, command in runtimes.items():
             said = results[name][0]
-            surprising = [line for line in failed(said) if not explained.of(program, line)]
-            races = any((entry := explained.of(program, line)) and entry["sometimes"] for line in failed(said))
-            for _ in range(RACES if races else 1):
+            surprising = [line for line in failed(said) if not explained.of(program, line, name)]
+            races = any((entry := explained.of(program, line, name)) and entry["sometimes"] for line in failed(said))
+            for _ in range(RACES if races else 1 if name == OURS else 3):
                 if not any(not said.get(line, False) for line in passing) if name == OURS else not surprising:
                     break
                 again = runner.run(program, command)
@@ -216,14 +218,14 @@ def main():
             more += [f"said here: {line}" for line in failed(ours)[:3] if line not in passing_at_peers(results)]
             report(not missing, f"{program}: what a peer passes, passes here", missing[:8] + more)
         passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
-        for line in {line: None for name in runtimes for line in failed(results[name][0])}:
+        for name, line in [(name, line) for name in runtimes for line in failed(results[name][0])]:
             if line in passing or explained.is_theirs(program, line):
                 continue
-            entry = explained.of(program, line)
+            entry = explained.of(program, line, name)
             if entry:
                 entry["used"] = True
             elif "ends well" not in passing:  # else somebody does it well, and this one is a way of failing
-                unexplained.append(f"{program}: {line} ({', '.join(name for name in runtimes if line in results[name][0])})")
+                unexplained.append(f"{program}: {line} ({name})")
     if explained.known_place:
         report(not unexplained, "what nobody passes is explained", unexplained)
         stale = [f"line {entry['number']}: {entry['program']}: {entry['line']}" for entry in explained.entries

@@ -4,6 +4,7 @@
 #include "runtime/cgroup/bus.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include "runtime/base/fd.h"
@@ -31,6 +33,14 @@ Fd listen_at(const std::string& path) {
   EXPECT_EQ(::bind(out.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   EXPECT_EQ(::listen(out.get(), 2), 0);
   return out;
+}
+
+bool is_listening(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return ::connect(out.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
 // A manager that serves one connection, or those who come by way of a bus. What it was asked stands in `heard`, which
@@ -366,14 +376,20 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
   int pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)::freopen("/dev/null", "w", stderr);
     ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--nopidfile", ("--address=" + address).c_str(),
              nullptr);
     ::_exit(127);
   }
   int status = 0;
-  while (!std::filesystem::exists(directory_ + "/bus") && ::waitpid(pid, &status, WNOHANG) == 0) ::usleep(1000);
+  while (!is_listening(directory_ + "/bus") && ::waitpid(pid, &status, WNOHANG) == 0) ::usleep(1000);  // not: has a name
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) GTEST_SKIP() << "dbus-daemon is missing";
+  // Taken away also where the rest fails.
+  std::shared_ptr<void> end(nullptr, [&](void*) {
+    ::kill(pid, SIGTERM);
+    ::waitpid(pid, &status, 0);
+  });
   {
     auto nobody = Bus::open(true);
     ASSERT_TRUE(nobody) << nobody.error().text();
@@ -388,8 +404,6 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
     EXPECT_EQ(manager.heard,
               (std::vector<std::string>{"start a.scope fail MemoryMax=t:1 ", "stop a.scope replace", "reset a.scope"}));
   }
-  ::kill(pid, SIGTERM);
-  ::waitpid(pid, &status, 0);
 }
 
 TEST_F(BusTest, a_bus_that_refuses_and_one_that_goes_are_told) {
