@@ -62,6 +62,7 @@ struct Field {
   bool merges;        // strategic merge: list items merge, by merge_key() or, without one, by value
   bool retains_keys;  // strategic merge: a patch drops keys it does not name ($retainKeys)
   bool atomic;        // a map or object that is replaced as a whole by server-side apply
+  bool ruled;         // required and closed are for documents alone: validate/ has words of its own
 
   std::string_view name() const { return name_.view(); }  // in JSON
   std::string_view doc() const { return doc_.view(); }    // one line, "" when there is none

@@ -39,7 +39,7 @@ bool is_missing(const Field& field, const json::value* value) {
 }
 
 void check_value(const Field& field, const json::value& value, const std::string& path, Findings& out) {
-  if (!field.closed || !value.is_string() || value.get_string().empty()) return;
+  if (!field.closed || field.ruled || !value.is_string() || value.get_string().empty()) return;
   std::vector<std::string> supported;
   for (std::string_view known : field.values()) supported.emplace_back(known);
   std::string_view text = value.get_string();
@@ -67,8 +67,8 @@ void check(const Type& type, const json::value& value, const std::string& path, 
   for (const Field& field : type.fields()) {
     if (path.empty() && (field.name() == "metadata" || field.name() == "status")) continue;
     const json::value* found = object->if_contains(field.name());
-    if (field.required && is_missing(field, found)) out.required(sub(path, field.name()));
-    bool worth_a_look = field.form == Form::object || field.closed;
+    if (field.required && !field.ruled && is_missing(field, found)) out.required(sub(path, field.name()));
+    bool worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
     if (found && worth_a_look) check_field(field, *found, sub(path, field.name()), out);
   }
   if (ValidationRule rule = rules()[type.index()]) rule(value, path, out);

@@ -65,7 +65,7 @@ std::string write_tables(const Model& model) {
              << field.inlined << ", Form::" << field.form << ", Shape::" << field.shape << ", ListKind::" << field.list
              << ", " << flag(field.required) << ", " << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
              << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", "
-             << flag(field.atomic) << "},  // " << type.name << "." << field.name << "\n";
+             << flag(field.atomic) << ", " << flag(field.ruled) << "},  // " << type.name << "." << field.name << "\n";
     }
   }
   for (const Resource& resource : model.resources) {

@@ -16,7 +16,43 @@ json::value path(const CellInput& in) {
 }
 
 json::value age(const CellInput& in) {
-  return json::value(human_age(get_string(in.object, in.arguments[0]), in.now));
+  std::string_view time = get_string(in.object, in.arguments[0]);
+  if (time.empty() && in.arguments.size() > 1) return json::value(in.arguments[1]);
+  return json::value(human_age(time, in.now));
+}
+
+json::value text(const CellInput& in) {
+  const json::value* found = find(in.object, in.arguments[0]);
+  if (!found || found->is_null()) return json::value(in.arguments.size() > 1 ? in.arguments[1] : std::string_view());
+  return found->is_string() ? *found : json::value(to_text(*found));
+}
+
+json::value boolean(const CellInput& in) { return json::value(get_bool(in.object, in.arguments[0], false)); }
+
+json::value flag(const CellInput& in) {
+  const json::value* found = find(in.object, in.arguments[0]);
+  if (!found || !found->is_bool()) return json::value(in.arguments[1]);
+  return json::value(found->get_bool() ? "True" : "False");
+}
+
+json::value texts(const CellInput& in) {
+  std::vector<std::string> all;
+  for (const json::value& item : get_array(in.object, in.arguments[0])) {
+    if (const json::string* one = item.if_string()) all.emplace_back(*one);
+  }
+  return json::value(join(all, ","));
+}
+
+// Who manages the object: kind.group/name.
+json::value controller(const CellInput& in) {
+  for (const json::value& owner : get_array(in.object, "metadata.ownerReferences")) {
+    if (!get_bool(owner, "controller", false)) continue;
+    std::string_view group = split_api_version(get_string(owner, "apiVersion")).group;
+    std::string kind = to_lower(get_string(owner, "kind"));
+    if (!group.empty()) kind += "." + std::string(group);
+    return json::value(kind + "/" + std::string(get_string(owner, "name")));
+  }
+  return or_none({});
 }
 
 json::value number(const CellInput& in) { return json::value(get_int(in.object, in.arguments[0])); }
@@ -59,14 +95,17 @@ json::value selector(const CellInput& in) {
 }
 
 constexpr NamedCellRule kRules[] = {{"path", path},   {"age", age},       {"number", number}, {"count", count},
-                                    {"ratio", ratio}, {"names", names},   {"labels", labels}, {"selector", selector}};
+                                    {"ratio", ratio}, {"names", names},   {"labels", labels}, {"selector", selector},
+                                    {"text", text},   {"boolean", boolean}, {"flag", flag},   {"texts", texts},
+                                    {"controller", controller}};
 
 }  // namespace
 
 std::span<const NamedCellRule> general_cells() { return kRules; }
 
 CellRule cell_rule(std::string_view name) {
-  for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells()}) {
+  for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(),
+                     autoscaler_cells(), network_cells(), storage_cells()}) {
     for (const NamedCellRule& named : rules) {
       if (named.name == name) return named.rule;
     }

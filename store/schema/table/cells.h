@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells: the rules that a column of the schema text may name, as functions from an object to a cell. The general ones:
-//   path <dotted> [text when empty]   age <dotted>   number <dotted>   count <dotted>...   ratio <dotted> <dotted>
-//   names <list> <field>   labels <map>   selector <LabelSelector>
+//   path <dotted> [text when empty]   age <dotted> [when absent]   number <dotted>   count <dotted>...   ratio <dotted> <dotted>
+//   names <list> <field>   labels <map>   selector <LabelSelector>   texts <list>   controller
+//   text <dotted> [when absent]: whatever it is, as text   boolean <dotted>   flag <dotted> <when absent>: True or False
 // and <kind>.<what> for those of one kind (cells of pods are pod.ready, pod.status, ...). Pure.
 #pragma once
 
@@ -34,6 +35,10 @@ std::span<const NamedCellRule> pod_cells();
 std::span<const NamedCellRule> node_cells();
 std::span<const NamedCellRule> service_cells();  // and Endpoints, EndpointSlice
 std::span<const NamedCellRule> event_cells();
+std::span<const NamedCellRule> job_cells();
+std::span<const NamedCellRule> autoscaler_cells();
+std::span<const NamedCellRule> network_cells();  // Ingress, IngressClass, IPAddress
+std::span<const NamedCellRule> storage_cells();  // volumes, claims, quotas, ComponentStatus
 
 // Conditions of a row: a pod that is done is marked Completed, so that clients may hide it.
 json::array row_conditions(const KindInfo& kind, const json::value& object);
