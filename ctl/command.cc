@@ -126,6 +126,7 @@ void add_commands(Commands& commands) {
   add_node(commands);
   add_about(commands);
   add_image(commands);
+  add_backup(commands);
   add_doctor(commands);
   add_completion(commands);
 }

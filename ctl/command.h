@@ -56,12 +56,15 @@ void add_wait(Commands& commands);
 void add_node(Commands& commands);       // cordon, uncordon, drain, taint
 void add_about(Commands& commands);      // api-resources, api-versions, explain, version, cluster-info, config, auth
 void add_image(Commands& commands);      // image list, pull, import, pack, remove
+void add_backup(Commands& commands);     // backup, restore, store
 void add_doctor(Commands& commands);
 void add_completion(Commands& commands);
 
 // What a shell asks for while a line is typed; see completion.h. Never fails, never complains.
 Result<int> run_complete(Commands& commands, const std::vector<std::string>& words);
 constexpr const char* kImages = "/coracle/v1/images";  // the machine's images, beside Kubernetes' paths
+
+constexpr const char* kStore = "/coracle/v1/store";    // its store, likewise
 
 // Flags that many commands share.
 struct FileFlags {

@@ -99,6 +99,11 @@ struct Listener {
   std::string program;   // "" = unknown
 };
 
+struct StoreFacts {
+  Tried checked;  // by the daemon, now
+  std::vector<std::string> findings;
+};
+
 struct DaemonFacts {
   bool installed = false;
   std::vector<std::string> missing;  // of the programs it starts
@@ -127,6 +132,7 @@ struct Facts {
   std::set<std::string> programs;  // that run, by name
   std::string host_name;
   DaemonFacts daemon;
+  StoreFacts store;
 };
 
 // All that the machine tells. Takes some seconds where the disk is slow; leaves nothing behind.

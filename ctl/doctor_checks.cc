@@ -376,10 +376,20 @@ void check_daemon(const Facts& facts, Findings& findings) {
   }
 }
 
+void check_store(const Facts& facts, Findings& findings) {
+  const StoreFacts& store = facts.store;
+  if (store.checked.outcome != Tried::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
+  if (store.findings.empty()) return say(findings, Level::ok, "store", "all of " + facts.settings.state_dir + "/state.db is as it was written");
+  std::string more = store.findings.size() > 1 ? " (and " + std::to_string(store.findings.size() - 1) + " more)" : "";
+  say(findings, Level::fail, "store", "its file is damaged: " + store.findings.front() + more + "; the daemon still has everything in memory",
+      "sudo coraclectl backup FILE on another disk, before it is stopped; then sudo coraclectl restore FILE writes it anew\nthe card or the disk may be failing: replace it soon");
+}
+
 using Check = void (*)(const Facts&, Findings&);
-constexpr std::array<Check, 14> kChecks = {
+constexpr std::array<Check, 15> kChecks = {
     check_settings, check_kernel, check_cgroups, check_features, check_space, check_disk, check_clock,
     check_memory,   check_firewall, check_dns,   check_ports,    check_others, check_name, check_daemon,
+    check_store,
 };
 
 // A rule that matches everything and ends there: {"counter": …}, {"log": …} and the verdict alone.

@@ -296,6 +296,21 @@ DaemonFacts read_daemon(Commands& commands, const Facts& facts) {
   return daemon;
 }
 
+// The daemon compares its file with what it has in memory: nobody else can.
+StoreFacts read_store(Commands& commands, const DaemonFacts& daemon) {
+  StoreFacts store;
+  if (daemon.ready.outcome != Tried::works) {
+    store.checked = {Tried::not_tried, "coracled does not answer"};
+    return store;
+  }
+  auto session = commands.session();
+  auto checked = session ? (*session)->json({.method = "POST", .path = std::string(kStore) + "/check"}) : Result<json::value>(session.error());
+  store.checked = tried(checked, true);
+  if (checked)
+    for (const auto& finding : get_array(*checked, "findings")) store.findings.emplace_back(finding.as_string());
+  return store;
+}
+
 }  // namespace
 
 Facts read_facts(Commands& commands, const std::string& config_file) {
@@ -325,6 +340,7 @@ Facts read_facts(Commands& commands, const std::string& config_file) {
   if (auto text = sys::read_file("/etc/resolv.conf")) facts.nameservers = parse_nameservers(*text);
   facts.listeners = read_listeners(facts.settings.port);
   facts.daemon = read_daemon(commands, facts);
+  facts.store = read_store(commands, facts.daemon);
   return facts;
 }
 

@@ -129,12 +129,16 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
                                   std::pair(config.manifests_dir, 0755), std::pair(config.log_dir, 0755)})
     TRY(sys::make_directories(dir, mode_t(mode)));
   std::unique_ptr<House> house(new House(config, std::move(facts)));
+  TRY(backup::adopt(config.state_dir).wrap("put the restored store in its place"));
+  house->restored_ = TRY(sys::make_eventfd());
   house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", engine_options()));
   TRY(house->furnish());
   return house;
 }
 
 Result<void> House::furnish() {
+  keeper_ = std::make_unique<backup::Keeper>(backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
+  keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
   registry_ = std::make_unique<registry::Registry>(*engine_, ranges_of(config_));
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   events_ = std::make_unique<EventWriter>(*client_);
@@ -146,6 +150,7 @@ Result<void> House::furnish() {
                          .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
   server_ = std::make_unique<api::Server>(api_config(config_, facts_, settled_), *registry_, *agent_, *agent_);
+  server_->set_keeper(*keeper_);
   return {};
 }
 

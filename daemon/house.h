@@ -15,6 +15,7 @@
 #include <string>
 
 #include "daemon/api/server.h"
+#include "daemon/backup/keeper.h"
 #include "daemon/config.h"
 #include "daemon/controller/manager.h"
 #include "daemon/event/recorder.h"
@@ -47,6 +48,9 @@ class House {
   // that cannot be bound.
   Result<void> start(std::stop_token stop);
 
+  // Becomes readable when a restored store waits to be adopted: then close this house and build another.
+  const Fd& restored() const { return restored_; }
+
   // Comes back when the rooms that everything passes through give their locks back: what the watchdog waits for.
   void answer() const;
 
@@ -65,7 +69,9 @@ class House {
   const Config config_;
   Facts facts_;
   std::atomic<bool> settled_ = false;
+  Fd restored_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<backup::Keeper> keeper_;
   std::unique_ptr<registry::Registry> registry_;
   std::unique_ptr<registry::LocalClient> client_;
   std::unique_ptr<EventWriter> events_;

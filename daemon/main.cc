@@ -38,7 +38,7 @@ void prepare_process() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-enum class Why { asked_to_end, moved };  // why a house is closed
+enum class Why { asked_to_end, moved, restored };  // why a house is closed
 
 // The address that the machine has now, if it is another than the house's. None counts for nothing: a cable that is pulled
 // comes back, and what is on this machine reaches us by loopback.
@@ -48,8 +48,8 @@ std::optional<std::string> moved_to(const House& house) {
   return *now;
 }
 
-// Blocks until the process is asked to end, or the machine has stood under another address for kSettle. Tells systemd's
-// watchdog that the house answers.
+// Blocks until the process is asked to end, the machine has stood under another address for kSettle, or a restored store
+// waits. Tells systemd's watchdog that the house answers.
 Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_address) {
   constexpr std::chrono::milliseconds kSettle{2000};
   uint64_t watchdog_us = 0;
@@ -64,11 +64,12 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
       auto left = std::chrono::ceil<std::chrono::milliseconds>(*look_at - system_clock().steady());
       wait_ms = std::max(0, watched ? std::min(watch_ms, int(left.count())) : int(left.count()));
     }
-    pollfd on[] = {{signals.get(), POLLIN, 0}, {follow_address ? monitor.fd().get() : -1, POLLIN, 0}};
-    if (::poll(on, 2, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
+    pollfd on[] = {{signals.get(), POLLIN, 0}, {follow_address ? monitor.fd().get() : -1, POLLIN, 0}, {house.restored().get(), POLLIN, 0}};
+    if (::poll(on, 3, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
     signalfd_siginfo got{};
     if (on[0].revents && ::read(signals.get(), &got, sizeof got) == sizeof got && (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT))
       return Why::asked_to_end;
+    if (on[2].revents) return Why::restored;
     if (on[1].revents) {
       monitor.drain();
       if (!look_at) look_at = system_clock().steady() + kSettle;
@@ -101,7 +102,7 @@ Result<Why> run_once(const Config& config, const Fd& signals) {
   sd_notify(0, ("READY=1\nSTATUS=" + house->summary()).c_str());
 
   Why why = TRY(wait_for_end(signals, *house, config.node_address.empty()));
-  if (why == Why::moved) return why;
+  if (why != Why::asked_to_end) return why;
   log_info("main", "stopping; pods go on");
   sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");
   return why;

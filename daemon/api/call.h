@@ -13,6 +13,7 @@
 #include "daemon/api/route.h"
 #include "daemon/api/server.h"
 #include "daemon/api/user.h"
+#include "daemon/backup/keeper.h"
 #include "store/schema/catalog.h"
 #include "store/schema/table.h"
 
@@ -30,6 +31,7 @@ struct House {  // what handlers work with
   const Clock& clock;
   Tokens* tokens = nullptr;
   const std::string* ca = nullptr;
+  backup::Keeper* keeper = nullptr;  // of the store's file; null: nobody keeps it
   std::function<Front::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
   Guarded<Metrics> metrics = Guarded<Metrics>();

@@ -19,6 +19,7 @@ void dispatch_other(Call& call) {
   const std::string& path = call.route.path;
   bool reads = call.head().method == "GET" || call.head().method == "HEAD";
   if (below(path, "/coracle/v1/images")) return serve_images(call);
+  if (below(path, "/coracle/v1/store")) return serve_store(call);
   if (!reads) return not_allowed(call);
   if (below(path, "/livez") || below(path, "/readyz") || below(path, "/healthz")) return serve_health(call);
   if (path == "/version") return serve_version(call);

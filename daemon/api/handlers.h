@@ -15,6 +15,7 @@ bool is_review(const Kind& kind);
 void serve_log(Call& call);          // logs.cc
 void serve_exec(Call& call);         // exec.cc: exec and attach
 void serve_images(Call& call);       // images.cc: /coracle/v1/images
+void serve_store(Call& call);        // store.cc: /coracle/v1/store
 void serve_discovery(Call& call);    // discovery.cc: /api, /apis, and below
 void serve_openapi(Call& call);      // openapi.cc
 void serve_health(Call& call);       // health.cc: /livez /readyz /healthz

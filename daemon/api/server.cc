@@ -39,7 +39,7 @@ PkiNames names_of(const Config& config) {
 bool is_long(const Head& head) {
   auto route = read_route(head.path);
   if (!route) return false;
-  if (route->what != Route::What::resource) return route->path.starts_with("/coracle/v1/images") && head.method == "POST";
+  if (route->what != Route::What::resource) return (route->path.starts_with("/coracle/v1/images") || route->path.starts_with("/coracle/v1/store")) && head.method == "POST";
   if (asks_for_watch(*route, head)) return true;
   const std::string& sub = route->subresource;
   return sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy" || (sub == "log" && head.query.flag("follow"));
@@ -50,7 +50,7 @@ bool is_long(const Head& head) {
 struct Server::State {
   State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
       : config(std::move(c)), clock(clock),
-        house{registry, streams, images, config, clock, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }},
+        house{registry, streams, images, config, clock, nullptr, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }},
         front(tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
               [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
 
@@ -144,6 +144,7 @@ void Server::State::keep(std::stop_token stop) {
     resting.wait_until(stop, std::chrono::steady_clock::now() + kCertificateCheck, [](bool) { return false; }, [](bool) {});
     if (stop.stop_requested()) return;
     if (auto renewed = renew(); !renewed) log_error("api", "renew certificates: " + renewed.error().text());
+    if (house.keeper) house.keeper->tend();
   }
 }
 
@@ -154,6 +155,8 @@ Server::~Server() {
   stop();
   state_->house.registry.set_token_issuer(nullptr);
 }
+
+void Server::set_keeper(backup::Keeper& keeper) { state_->house.keeper = &keeper; }
 
 Result<void> Server::start() {
   TRY(state_->prepare().wrap("prepare certificates"));

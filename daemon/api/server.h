@@ -13,6 +13,7 @@
 #include "daemon/api/certificates.h"
 #include "daemon/api/front.h"
 #include "daemon/api/user.h"
+#include "daemon/backup/keeper.h"
 #include "daemon/registry/registry.h"
 #include "daemon/stream/stream.h"
 #include "runtime/base/clock.h"
@@ -43,6 +44,8 @@ class Server {
   // `registry`, `streams` and `images` must outlive it. Does nothing before start().
   Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock = system_clock());
   ~Server();
+  // Serves /coracle/v1/store, and lets it do its upkeep once an hour. It must outlive the server. Before start().
+  void set_keeper(backup::Keeper& keeper);
 
   // Makes or reads the certificates, becomes the registry's token issuer, listens, writes the kubeconfig (for the first
   // listener). Errors: what the disk or the network said.

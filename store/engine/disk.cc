@@ -3,18 +3,20 @@
 // a table with row numbers, because one WITHOUT ROWID writes more than twice as much.
 #include "store/engine/disk.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/engine/layout.h"
 
 namespace coracle::engine {
 namespace {
 
-constexpr int64_t kApplicationId = 0x436f7263;  // "Corc" in the file's header
-constexpr int64_t kLayout = 1;
+constexpr int kFindingsMax = 20;  // of one check
 
 // EXCLUSIVE: nobody else reads the file, so the log's index needs no shared memory and a second daemon is refused.
 // The log is folded back into the file every 1000 pages and cut to 4 MiB: it cannot grow without limit.
@@ -23,22 +25,6 @@ constexpr const char* kSettings =
     "PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=4194304;"
     "PRAGMA trusted_schema=OFF;";
 
-constexpr const char* kTables =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE objects(id INTEGER PRIMARY KEY, grp TEXT NOT NULL, resource TEXT NOT NULL, ns TEXT NOT NULL,"
-    " name TEXT NOT NULL, uid TEXT NOT NULL, revision INTEGER NOT NULL, body TEXT NOT NULL);"
-    "CREATE TABLE marks(id INTEGER PRIMARY KEY, reserved INTEGER NOT NULL);"
-    "INSERT INTO marks VALUES(1, 0);"
-    "PRAGMA application_id=1131377251; PRAGMA user_version=1;"
-    "COMMIT;";
-static_assert(kApplicationId == 1131377251);
-
-Error damaged(std::string text) {
-  ErrorDetails details;
-  details.reason = kDamaged;
-  return Error(Code::internal, std::move(text)).with(std::move(details));
-}
-
 // Makes the tables in a new file; refuses files that are not ours or newer than we are.
 Result<void> prepare_file(Database& database) {
   TRY(database.execute(kSettings));
@@ -46,21 +32,14 @@ Result<void> prepare_file(Database& database) {
   if (mode != "wal") return Error(Code::unsupported, "the file system refuses SQLite's write-ahead log (mode " + mode + ")");
   int64_t tables = TRY(database.query_integer("SELECT count(*) FROM sqlite_schema"));
   int64_t application = TRY(database.query_integer("PRAGMA application_id"));
-  int64_t layout = TRY(database.query_integer("PRAGMA user_version"));
-  if (tables == 0 && application == 0) return database.execute(kTables);
-  if (application != kApplicationId) return Error(Code::internal, "is a database, but not Coracle's");
-  if (layout != kLayout)
-    return Error(Code::internal, "has layout " + std::to_string(layout) + "; this version of Coracle reads layout " +
-                                     std::to_string(kLayout));
-  std::string check = TRY(database.query_text("PRAGMA quick_check(1)"));
-  if (check != "ok") return damaged(check);
-  return {};
+  if (tables == 0 && application == 0) return make_tables(database);
+  return check_layout(database, false);
 }
 
 }  // namespace
 
-Disk::Disk(Database database, Statement put, Statement drop, Statement mark)
-    : database_(std::move(database)), put_(std::move(put)), drop_(std::move(drop)), mark_(std::move(mark)) {}
+Disk::Disk(Fd raw, Database database, Statement put, Statement drop, Statement mark)
+    : raw_(std::move(raw)), database_(std::move(database)), put_(std::move(put)), drop_(std::move(drop)), mark_(std::move(mark)) {}
 
 Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs) {
   Database database = TRY(Database::open(path, vfs));
@@ -71,7 +50,8 @@ Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vf
   Statement put = TRY(database.prepare("INSERT OR REPLACE INTO objects VALUES(?,?,?,?,?,?,?,?)").wrap(path));
   Statement drop = TRY(database.prepare("DELETE FROM objects WHERE id=?").wrap(path));
   Statement mark = TRY(database.prepare("UPDATE marks SET reserved=? WHERE id=1").wrap(path));
-  std::unique_ptr<Disk> disk(new Disk(std::move(database), std::move(put), std::move(drop), std::move(mark)));
+  Fd raw(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a file that a test's VFS keeps elsewhere has none
+  std::unique_ptr<Disk> disk(new Disk(std::move(raw), std::move(database), std::move(put), std::move(drop), std::move(mark)));
   int64_t reserved = TRY(disk->database_.query_integer("SELECT reserved FROM marks WHERE id=1").wrap(path));
   disk->reserved_ = Revision(reserved);
   return disk;
@@ -89,7 +69,7 @@ Result<std::string> Disk::set_aside(const std::string& path) {
   return aside;
 }
 
-Result<std::vector<Row>> Disk::load(const FindKind& find_kind) {
+Result<std::vector<Row>> Disk::load(StoredKinds& kinds) {
   Statement all = TRY(database_.prepare("SELECT id, grp, resource, ns, name, uid, revision, body FROM objects"));
   std::vector<Row> rows;
   std::set<std::pair<const Kind*, Key>> seen;
@@ -97,7 +77,7 @@ Result<std::vector<Row>> Disk::load(const FindKind& find_kind) {
     bool row = TRY(all.step());
     if (!row) return rows;
     Key key{std::string(all.text(3)), std::string(all.text(4))};
-    const Kind* kind = find_kind(all.text(1), all.text(2), !key.ns.empty(), all.text(7));
+    const Kind* kind = kinds.of(all.text(1), all.text(2), !key.ns.empty(), all.text(7));
     if (!seen.insert({kind, key}).second) return damaged(kind->qualified_resource() + " " + key.text() + " is there twice");
     auto object = Object::from_text(*kind, key, Revision(all.integer(6)), std::string(all.text(5)), std::string(all.text(7)));
     if (!object) return damaged(object.error().text());
@@ -135,5 +115,41 @@ Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> 
 }
 
 Result<void> Disk::mark_clean(Revision revision) { return commit({}, revision); }
+
+std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::string_view text)>& each) {
+  std::vector<std::string> findings;
+  auto look = [&]() -> Result<void> {
+    TRY(database_.execute("PRAGMA shrink_memory"));
+    if (raw_) (void)::posix_fadvise(raw_.get(), 0, 0, POSIX_FADV_DONTNEED);  // advice; without it we read what is cached
+    Statement check = TRY(database_.prepare("PRAGMA integrity_check(" + std::to_string(kFindingsMax) + ")"));
+    for (;;) {
+      bool row = TRY(check.step());
+      if (!row) break;
+      if (check.text(0) != "ok") findings.emplace_back(check.text(0));
+    }
+    if (!findings.empty()) return {};
+    Statement all = TRY(database_.prepare("SELECT id, body FROM objects"));
+    for (;;) {
+      bool row = TRY(all.step());
+      if (!row) return {};
+      each(all.integer(0), all.text(1));
+    }
+  };
+  auto done = look();
+  if (!done) findings.push_back(done.error().text());
+  return findings;
+}
+
+Result<Disk::Size> Disk::size() {
+  int64_t page = TRY(database_.query_integer("PRAGMA page_size"));
+  int64_t pages = TRY(database_.query_integer("PRAGMA page_count"));
+  int64_t unused = TRY(database_.query_integer("PRAGMA freelist_count"));
+  return Size{uint64_t(page * pages), uint64_t(page * unused)};
+}
+
+Result<void> Disk::compact() {
+  TRY(database_.execute("VACUUM").wrap("compact the store"));
+  return database_.execute("PRAGMA wal_checkpoint(TRUNCATE)").wrap("compact the store");
+}
 
 }  // namespace coracle::engine

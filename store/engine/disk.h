@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/fd.h"
+#include "store/engine/kinds.h"
 #include "store/engine/sqlite.h"
 #include "store/object/object.h"
 
@@ -30,9 +32,7 @@ class Disk {
   static Result<std::string> set_aside(const std::string& path);
 
   // Everything there is, in no order. Errors: internal with reason kDamaged.
-  using FindKind = std::function<const Kind*(std::string_view group, std::string_view resource, bool namespaced,
-                                             std::string_view text)>;
-  Result<std::vector<Row>> load(const FindKind& find_kind);
+  Result<std::vector<Row>> load(StoredKinds& kinds);
   // No revision up to this one may be used again. After load().
   Revision reserved() const { return reserved_; }
 
@@ -41,9 +41,21 @@ class Disk {
   // The counter stands here and nothing is pending: the next start goes on from `revision`.
   Result<void> mark_clean(Revision revision);
 
+  // ---- upkeep ----
+  // What SQLite finds wrong with the file, read from the medium and not from memory; empty: nothing. Then hands every row's
+  // number and text to `each`, until it fails. Blocks for as long as the whole file takes to read.
+  std::vector<std::string> check(const std::function<void(int64_t id, std::string_view text)>& each);
+  struct Size {
+    uint64_t bytes = 0, unused = 0;
+  };
+  Result<Size> size();
+  // Writes the file anew, without what is unused. Writes twice what is left.
+  Result<void> compact();
+
  private:
-  explicit Disk(Database database, Statement put, Statement drop, Statement mark);
+  explicit Disk(Fd raw, Database database, Statement put, Statement drop, Statement mark);
   Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
+  Fd raw_;  // the same file, for advice to the kernel. Closed last: closing it would give SQLite's lock away
   Database database_;
   Statement put_, drop_, mark_;
   Revision reserved_ = 0;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <thread>
 
@@ -34,6 +35,7 @@ struct Ticket {  // one writer's place in the line
   std::vector<Prepared> writes;
   Durability durability = Durability::durable;
   bool flush = false;
+  std::function<void()> turn;  // instead of writes: what needs the leader's own things
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
   bool done = false;
 };
@@ -43,11 +45,9 @@ struct Line {
   bool led = false;
 };
 
-// Kinds found on the disk that nobody knows (a custom resource whose definition is gone): kept as they are.
-struct ForeignKind {
-  std::string group, version, kind, resource;
-  Kind value;
-};
+constexpr size_t kFindingsMax = 20;
+
+std::string name_of(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
 
 Error too_far(Revision asked, Revision latest) {
   ErrorDetails details;
@@ -116,13 +116,12 @@ ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::o
 
 struct Engine::State {
   explicit State(Options options)
-      : options(std::move(options)), memory(this->options.window_events_max, this->options.window_bytes_max) {}
+      : options(std::move(options)), kinds(this->options.find_kind), memory(this->options.window_events_max, this->options.window_bytes_max) {}
 
   Result<void> load();
-  const Kind* kind_named(std::string_view group, std::string_view resource, bool namespaced, std::string_view text);
 
   Result<std::vector<ObjectPtr>> stand_in_line(Ticket& ticket);
-  void lead(const std::vector<Ticket*>& led);
+  void lead(const std::vector<Ticket*>& all);
   Result<void> lead_together(const std::vector<Ticket*>& led);
   Result<void> write_down(const Plan& plan);
   void remember_soft(const std::vector<Change>& changes, Durability durability);
@@ -137,7 +136,7 @@ struct Engine::State {
 
   const Options options;
   std::unique_ptr<Disk> disk;
-  std::deque<ForeignKind> foreign_kinds;
+  StoredKinds kinds;
   Guarded<Memory> memory;
   Hub hub;
   Guarded<Line> line;
@@ -146,6 +145,8 @@ struct Engine::State {
   Revision last = 0;       // revision handed out
   int64_t next_row = 1;
   std::map<int64_t, ObjectPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
+  std::optional<Error> sealed;             // why nothing may be written
+  std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
 
   Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
   std::jthread flusher;
@@ -185,10 +186,7 @@ Engine::~Engine() {
 }
 
 Result<void> Engine::State::load() {
-  auto find_kind = [this](std::string_view group, std::string_view resource, bool namespaced, std::string_view text) {
-    return kind_named(group, resource, namespaced, text);
-  };
-  std::vector<Row> rows = TRY(disk->load(find_kind));
+  std::vector<Row> rows = TRY(disk->load(kinds));
   last = std::max<Revision>(disk->reserved(), 1);  // 0 means "none" to everybody
   TRY(disk->commit({}, last + kReservedAhead));
   memory.with([&](Memory& memory) {
@@ -200,22 +198,6 @@ Result<void> Engine::State::load() {
     memory.window.start(last);
   });
   return {};
-}
-
-const Kind* Engine::State::kind_named(std::string_view group, std::string_view resource, bool namespaced,
-                                      std::string_view text) {
-  if (const Kind* known = options.find_kind ? options.find_kind(group, resource) : nullptr) return known;
-  for (const ForeignKind& foreign : foreign_kinds)
-    if (foreign.group == group && foreign.resource == resource) return &foreign.value;
-  json::value body = parse_json(text).value_or(json::object());
-  std::string_view api_version = get_string(body, "apiVersion");
-  ForeignKind& added = foreign_kinds.emplace_back();
-  added.group = group;
-  added.version = api_version.substr(api_version.find('/') + 1);
-  added.kind = get_string(body, "kind");
-  added.resource = resource;
-  added.value = Kind{added.group, added.version, added.kind, added.resource, namespaced};
-  return &added.value;
 }
 
 // Reads.
@@ -298,6 +280,69 @@ Result<void> Engine::flush() {
   return {};
 }
 
+// Copies and upkeep.
+
+void Engine::in_turn(std::function<void()> what) {
+  Ticket ticket;
+  ticket.turn = std::move(what);
+  (void)state_->stand_in_line(ticket);  // a turn cannot fail by itself
+}
+
+Snapshot Engine::snapshot() const {
+  return state_->memory.with([](const Memory& memory) { return Snapshot{memory.all(), memory.revision}; });
+}
+
+Revision Engine::seal(Error why) {
+  Revision last = 0;
+  in_turn([&] {
+    state_->sealed = std::move(why);
+    last = std::max(state_->last, state_->disk->reserved());
+  });
+  return last;
+}
+
+void Engine::unseal() {
+  in_turn([&] { state_->sealed.reset(); });
+}
+
+std::vector<std::string> Engine::check() {
+  std::vector<std::string> findings;
+  in_turn([&] {
+    std::map<int64_t, ObjectPtr> expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
+    for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // the disk may still say something else
+    std::vector<std::string> differences;
+    auto found = state_->disk->check([&](int64_t id, std::string_view text) {
+      auto known = expected.extract(id);
+      if (!known) differences.push_back("row " + std::to_string(id) + " is there, and should not be");
+      else if (known.mapped() && known.mapped()->text() != text) differences.push_back(name_of(*known.mapped()) + " is not what was written");
+    });
+    if (found.empty())
+      for (const auto& [row, object] : expected)
+        if (object) differences.push_back(name_of(*object) + " is missing");
+    findings = std::move(found);
+    for (std::string& difference : differences)
+      if (findings.size() < kFindingsMax) findings.push_back(std::move(difference));
+  });
+  return findings;
+}
+
+Result<FileSize> Engine::file_size() {
+  Result<Disk::Size> size = Disk::Size();
+  in_turn([&] { size = state_->disk->size(); });
+  if (!size) return size.take_error();
+  return FileSize{size->bytes, size->unused};
+}
+
+Result<void> Engine::compact_file() {
+  Result<void> done;
+  in_turn([&] { done = state_->disk->compact(); });
+  return done;
+}
+
+std::chrono::steady_clock::time_point Engine::last_written() const {
+  return Steady::time_point(Steady::duration(state_->written_at.load()));
+}
+
 Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
   line.with([&](Line& line) { line.waiting.push_back(&ticket); });
   for (;;) {
@@ -320,7 +365,14 @@ Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
   }
 }
 
-void Engine::State::lead(const std::vector<Ticket*>& led) {
+void Engine::State::lead(const std::vector<Ticket*>& all) {
+  std::vector<Ticket*> led;
+  for (Ticket* ticket : all) {
+    if (ticket->turn) ticket->turn(), ticket->outcome = std::vector<ObjectPtr>();
+    else if (sealed && !ticket->flush) ticket->outcome = *sealed;
+    else led.push_back(ticket);
+  }
+  if (led.empty()) return;
   auto done = lead_together(led);
   if (done) return;
   // The disk refused. Durable writes fail with it; soft ones need no disk and are decided again without them.
@@ -375,6 +427,7 @@ Result<void> Engine::State::write_down(const Plan& plan) {
   std::vector<Row> rows;
   for (auto& [id, object] : latest) rows.push_back({id, std::move(object)});
   TRY(disk->commit(rows, reserve));
+  written_at = Steady::now().time_since_epoch().count();
   unwritten.clear();
   flush_due.with([](auto& due) { due.reset(); });
   return {};

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "store/engine/event.h"
+#include "store/engine/kinds.h"
 #include "store/object/object.h"
 
 namespace coracle::engine {
@@ -35,7 +36,7 @@ enum class Durability : uint8_t { durable, soft, lazy };
 
 struct Options {
   // Finds the process-wide Kind of a stored one. Kinds it does not know keep what the disk says of them.
-  std::function<const Kind*(std::string_view group, std::string_view resource)> find_kind;
+  FindKind find_kind;
   std::chrono::milliseconds soft_delay{std::chrono::seconds(10)};
   std::chrono::milliseconds lazy_delay{std::chrono::minutes(10)};
   // A damaged file is moved aside (path + ".damaged-<time>") and the engine starts empty, instead of refusing to open.
@@ -68,6 +69,15 @@ struct ListPage {
   Revision revision = 0;               // of the snapshot
   std::string continue_token;          // "" on the last page
   std::optional<size_t> remaining;     // items after this page; only known without `matches`
+};
+
+struct Snapshot {
+  std::vector<ObjectPtr> objects;  // of every kind
+  Revision revision = 0;
+};
+
+struct FileSize {
+  uint64_t bytes = 0, unused = 0;  // unused: what a compaction gives back
 };
 
 // A watch that its owner reads: for a thread that serves one connection.
@@ -128,7 +138,23 @@ class Engine {
   // Forgets the events up to `revision`: watches and pages from before it are answered with gone.
   void compact(Revision revision);
 
+  // ---- copies and upkeep ----
+  // Everything as it is now, soft writes included. Does not wait for the disk, and nobody waits for it.
+  Snapshot snapshot() const;
+  // From now on every write is refused with `why`, so that nothing is acknowledged that a restored copy would then forget.
+  // Returns the highest revision that was, or after a crash could have been, used.
+  Revision seal(Error why);
+  void unseal();
+  // Reads the whole file from the medium and compares it with what should be there. Returns what is wrong; empty: nothing.
+  // Writers wait for as long as that takes.
+  std::vector<std::string> check();
+  Result<FileSize> file_size();
+  // Writes the file anew without what is unused. Writers wait.
+  Result<void> compact_file();
+  std::chrono::steady_clock::time_point last_written() const;  // to the disk; the epoch: not since the start
+
  private:
+  void in_turn(std::function<void()> what);  // runs it where no write is under way
   struct State;
   explicit Engine(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -33,6 +33,20 @@ std::vector<ObjectPtr> Memory::objects(const Kind& kind, const std::string& ns) 
   return found;
 }
 
+std::vector<ObjectPtr> Memory::all() const {
+  std::vector<ObjectPtr> found;
+  for (const auto& [name, objects] : tables_)
+    for (const auto& [key, entry] : objects) found.push_back(entry.object);
+  return found;
+}
+
+std::map<int64_t, ObjectPtr> Memory::rows() const {
+  std::map<int64_t, ObjectPtr> found;
+  for (const auto& [name, objects] : tables_)
+    for (const auto& [key, entry] : objects) found.emplace(entry.row, entry.object);
+  return found;
+}
+
 void Memory::load(Entry entry) {
   const Kind& kind = entry.object->kind();
   tables_[{kind.group, kind.resource}][entry.object->key()] = std::move(entry);

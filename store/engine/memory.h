@@ -30,6 +30,9 @@ class Memory {
   size_t count(const Kind& kind) const;
   std::vector<ObjectPtr> objects(const Kind& kind, const std::string& ns) const;  // "" = all; sorted
 
+  std::vector<ObjectPtr> all() const;
+  std::map<int64_t, ObjectPtr> rows() const;
+
   void load(Entry entry);
   void apply(const Change& change);
 

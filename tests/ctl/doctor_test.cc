@@ -30,6 +30,7 @@ Facts healthy_machine() {
   facts.listeners = {{"tcp", "127.0.0.1", 6443, "coracled"}};
   facts.daemon = {.installed = true, .missing = {}, .running = true, .with_systemd = true, .ready = {Tried::works, ""}, .server = "https://127.0.0.1:6443",
                   .conditions = parse_json(R"([{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}])")->as_array(), .node = "shop"};
+  facts.store.checked = {Tried::works, ""};
   return facts;
 }
 
@@ -241,6 +242,18 @@ TEST(Doctor, prints_a_line_each_and_json) {
   EXPECT_FALSE(get_bool(object, "healthy", true));
   EXPECT_EQ(get_string(get_array(object, "findings")[1], "level"), "FAIL");
   EXPECT_EQ(get_string(get_array(object, "findings")[1], "advice"), "do a\ndo b");
+}
+
+TEST(Doctor, tells_of_a_damaged_store_before_it_is_needed) {
+  Facts facts = healthy_machine();
+  facts.store.findings = {"configmaps default/a is not what was written", "pods default/b is missing"};
+  const auto findings = examine(facts);
+  const Finding* found = finding(findings, "store", Level::fail);
+  ASSERT_TRUE(found);
+  EXPECT_NE(found->says.find("configmaps default/a is not what was written (and 1 more)"), std::string::npos);
+  EXPECT_NE(found->advice.find("coraclectl backup"), std::string::npos);
+  facts.store = {{Tried::not_tried, "coracled does not answer"}, {}};
+  EXPECT_TRUE(finding(examine(facts), "store", Level::skip));
 }
 
 }  // namespace

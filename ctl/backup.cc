@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// backup, restore, store: the machine's store as a whole. Paths on the server: /coracle/v1/store. A backup becomes FILE only
+// when all of it is on the disk: a temporary file beside it, fsync, rename.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "ctl/command.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+
+std::string size_text(uint64_t bytes) {
+  char text[32];
+  if (bytes < 10'000) std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
+  else if (bytes < 10'000'000) std::snprintf(text, sizeof text, "%llu kB", static_cast<unsigned long long>(bytes / 1000));
+  else std::snprintf(text, sizeof text, "%llu MB", static_cast<unsigned long long>(bytes / 1'000'000));
+  return text;
+}
+
+// Receives the copy into `to`. Returns its size. Errors: unavailable when the answer was no copy, or broke off.
+Result<uint64_t> receive(Session& session, bool keys, const Fd& to) {
+  Request request{.method = "POST", .path = std::string(kStore) + "/backup"};
+  if (!keys) request.query.emplace_back("keys", "false");
+  uint64_t size = 0;
+  Result<void> written;
+  std::string head;
+  TRY(session.stream(request, [&](std::string_view bytes) {
+    if (head.size() < kMagic.size()) head += bytes.substr(0, kMagic.size() - head.size());
+    size += bytes.size();
+    return (written = sys::write_all(to, bytes)).ok();
+  }));
+  TRY(std::move(written));
+  if (head != kMagic) return Error(Code::unavailable, "what the server sent is no copy of its store");
+  return size;
+}
+
+Result<uint64_t> backup_to_file(Session& session, const std::string& path, bool keys, bool force) {
+  std::filesystem::path target(path);
+  std::string directory = target.has_parent_path() ? target.parent_path().string() : ".";
+  if (!force && sys::exists(path)) return Error(Code::already_exists, path + " exists; --force replaces it");
+  std::string temporary = directory + "/." + target.filename().string() + ".XXXXXX";
+  Fd file(::mkostemp(temporary.data(), O_CLOEXEC));  // readable by its owner only: it holds every Secret
+  if (!file) return Error::from_errno("write to " + directory);
+  Scope remove([&] { (void)sys::unlink(temporary); });
+  uint64_t size = TRY(receive(session, keys, file));
+  TRY(sys::sync(file).wrap("write " + path));
+  if (!force && sys::exists(path)) return Error(Code::already_exists, path + " has come to be meanwhile; --force replaces it");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return Error::from_errno("rename to " + path);
+  remove.dismiss();
+  Fd beside = TRY(sys::open_directory(directory));
+  TRY(sys::sync(beside));
+  return size;
+}
+
+Result<int> run_backup(Commands& commands, const std::string& path, bool keys, bool force) {
+  if (path == "-" && ::isatty(STDOUT_FILENO)) return Error(Code::bad_request, "a backup is no text for a terminal: name a file, or lead the output into one");
+  Session* session = TRY(commands.session());
+  uint64_t size = 0;
+  if (path == "-") {
+    Fd output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    size = TRY(receive(*session, keys, output));
+  } else {
+    size = TRY(backup_to_file(*session, path, keys, force).wrap("backup"));
+  }
+  std::string note = keys ? "with certificates and keys" : "without certificates and keys";
+  std::fprintf(stderr, "backed up to %s: %s, %s\n", path == "-" ? "standard output" : path.c_str(), size_text(size).c_str(), note.c_str());
+  return 0;
+}
+
+Result<int> run_restore(Commands& commands, const std::string& path, bool keys) {
+  if (path == "-" && ::isatty(STDIN_FILENO)) return Error(Code::bad_request, "a backup is expected on standard input");
+  Fd opened(path == "-" ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (path != "-" && !opened) return Error::from_errno("open " + path);
+  int fd = path == "-" ? STDIN_FILENO : opened.get();
+  struct stat about {};
+  if (::fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) return Error(Code::bad_request, path + " is a directory");
+  Session* session = TRY(commands.session());
+  Request request{.method = "POST", .path = std::string(kStore) + "/restore", .content_type = "application/vnd.sqlite3"};
+  if (!keys) request.query.emplace_back("keys", "false");
+  int failed = 0;
+  auto source = [&](char* buffer, size_t size) {
+    ssize_t got = ::read(fd, buffer, size);
+    if (got < 0) failed = errno;
+    return size_t(std::max<ssize_t>(0, got));
+  };
+  std::string said;
+  auto sent = session->upload(request, source, [&](std::string_view bytes) { return said += bytes, true; });
+  if (failed) return Error::from_errno(failed, "read " + path);
+  TRY(std::move(sent));
+  json::value answer = TRY(parse_json(said).wrap("the server's answer"));
+  for (const auto& warning : get_array(answer, "warnings")) std::fprintf(stderr, "Warning: %s\n", warning.as_string().c_str());
+  std::string taken(get_string(answer, "taken"));
+  out("restored " + std::to_string(get_int(answer, "objects")) + " objects" + (taken.empty() ? "" : " of " + taken) +
+      (get_bool(answer, "keys") ? ", certificates and keys" : "") + "; coracled starts anew over them\nthe store before this is kept in " +
+      std::string(get_string(answer, "kept")) + "\n");
+  return 0;
+}
+
+Result<int> run_store(Commands& commands, const std::string& action, const std::string& output) {
+  Session* session = TRY(commands.session());
+  json::value state;
+  if (action == "check") {
+    state = TRY(session->json({.method = "POST", .path = std::string(kStore) + "/check"}));
+    state = json::object{{"check", state}};
+  } else if (action == "compact") {
+    state = TRY(session->json({.method = "POST", .path = std::string(kStore) + "/compact"}));
+  } else {
+    state = TRY(session->json({.path = kStore}));
+  }
+  const json::array& findings = get_array(state, "check.findings");
+  int status = findings.empty() ? 0 : 1;
+  if (output == "json") return out(to_pretty(state) + "\n"), status;
+  if (action != "check")
+    out(std::to_string(get_int(state, "objects")) + " objects in " + size_text(uint64_t(get_int(state, "bytes"))) + ", of which " +
+        size_text(uint64_t(get_int(state, "unusedBytes"))) + " are unused\n");
+  std::string checked(get_string(state, "check.time"));
+  if (checked.empty()) out("not checked since the daemon's start\n");
+  else if (findings.empty()) out("whole, as of " + checked + "\n");
+  for (const auto& finding : findings) out("damaged: " + std::string(finding.as_string()) + "\n");
+  if (!findings.empty()) out("The daemon still has everything in memory. Save it: coraclectl backup FILE; then write it anew: coraclectl restore FILE\n");
+  return status;
+}
+
+}  // namespace
+
+void add_backup(Commands& commands) {
+  struct Flags {
+    std::string file;
+    bool without_keys = false, force = false;
+  };
+  auto saved = std::make_shared<Flags>();
+  CLI::App* backup = commands.add("backup", "Save the machine's store to a file, while it runs");
+  backup->footer("Every object as of one moment, and the certificates and keys by which clients and pods know this machine. Not the images, and\n"
+                 "not what pods keep in volumes. The file is an SQLite database, and as secret as the machine itself.");
+  backup->add_option("file", saved->file, "where to; - is standard output")->required();
+  backup->add_flag("--without-keys", saved->without_keys, "leave out certificates and keys: for a copy to another machine");
+  backup->add_flag("--force", saved->force, "replace the file if it exists");
+  commands.on(backup, [&commands, saved] { return run_backup(commands, saved->file, !saved->without_keys, saved->force); });
+
+  auto brought = std::make_shared<Flags>();
+  CLI::App* restore = commands.add("restore", "Bring back what backup saved, or a copy of a state.db");
+  restore->footer("All of the file is checked before anything is replaced; the present store is kept beside the new one. Then the daemon starts\n"
+                  "anew, and pods that the backup does not know end. Certificates and keys come back too, where the backup has some: who trusted\n"
+                  "the machine then trusts it again.");
+  restore->add_option("file", brought->file, "where from; - is standard input")->required();
+  restore->add_flag("--without-keys", brought->without_keys, "keep this machine's certificates and keys");
+  commands.on(restore, [&commands, brought] { return run_restore(commands, brought->file, !brought->without_keys); });
+
+  CLI::App* store = commands.add("store", "The store's file: its size, its health");
+  store->require_subcommand(1);
+  auto output = std::make_shared<std::string>();
+  struct Action {
+    const char *name, *says;
+  };
+  for (const Action& action : {Action{"status", "Show its size and what the latest check found"},
+                               Action{"check", "Read all of it and compare it with what should be there; status 1 when it is damaged"},
+                               Action{"compact", "Write it anew without what is unused"}}) {
+    CLI::App* command = commands.add(action.name, action.says, store);
+    command->add_option("-o,--output", *output, "json")->check(CLI::IsMember({"json"}));
+    commands.on(command, [&commands, name = std::string(action.name), output] { return run_store(commands, name, *output); });
+  }
+}
+
+}  // namespace coracle::ctl
