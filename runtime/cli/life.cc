@@ -117,8 +117,14 @@ Result<int> kill(const Options& options) {
   if (!pidfd && pidfd.error().code() == Code::not_found) return not_in(container, Status::stopped, "running");
   Fd process = TRY(std::move(pidfd));
   // Without a process namespace of its own, the others would live on.
-  if (*number == SIGKILL && !container.saved().has_pid_namespace) TRY(signal_all(container, SIGKILL));
-  TRY(sys::send_signal(process, *number));
+  const bool kills_all = *number == SIGKILL && !container.saved().has_pid_namespace;
+  if (kills_all) TRY(signal_all(container, SIGKILL));
+  auto sent = sys::send_signal(process, *number);
+  if (!sent && sent.error().code() == Code::not_found) {  // it ended since: of what was sent to all, or by itself
+    if (kills_all) return 0;
+    return not_in(container, Status::stopped, "running");
+  }
+  TRY(std::move(sent));
   return 0;
 }
 

@@ -71,7 +71,7 @@ class Engine:
             process.communicate()
             self.named.add(self.name)
             raise Hangs(f"podman {' '.join(arguments)}")
-        self.log.append(f"podman {' '.join(arguments)}: {ran.status} {ran.err[-300:]}")
+        self.log.append(f"podman {' '.join(arguments)}: {ran.status} {ran.err[-1500:]}")
         return ran
 
     def terminal(self, *arguments, typed="", rows=33, columns=101):
@@ -655,7 +655,7 @@ def build(p):
 def buildah_run(p):
     def buildah(*arguments):
         ran = subprocess.run(["buildah", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_SECONDS)
-        p.log.append(f"buildah {' '.join(arguments)}: {ran.returncode} {ran.stderr[-300:]}")
+        p.log.append(f"buildah {' '.join(arguments)}: {ran.returncode} {ran.stderr[-1500:]}")
         return Ran(ran.returncode, ran.stdout, ran.stderr)
     p.see("from", buildah("from", "--name", p.name, "localhost/box").status, 0)
     p.see_run("run", buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", p.name, "sh", "-c", "echo x; id -u; exit 0"), 0, r"x\n0")
