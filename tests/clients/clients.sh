@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Programs that stand on Kubernetes' own client libraries, unmodified, against the real daemon: go/ on client-go and python/ on
+# python3-kubernetes, both of Debian sid, node/ on npm's @kubernetes/client-node. Each program works as users of that library do,
+# and says of each thing it checks what it is; here its words become TAP. The libraries are unpacked aside into the tests' cache,
+# and a program that is compiled is compiled again when its source or its libraries have changed.
+#
+#   clients.sh go|python|node     CLIENTS_ONLY=REGEX runs only the checks whose names match
+#
+# A program gets: the kubeconfig, the directory of this script, the name of an image that has a shell. It writes lines
+# "ok - NAME", "not ok - NAME" and details, and may ask for "!stop" and "!start" of the daemon: "done" on its standard input answers.
+. "$(dirname "$0")/../e2e/lib.sh"
+language=${1:?usage: clients.sh go|python|node}
+source=$(cd "$(dirname "$0")" && pwd)
+store=$cache/clients/$language
+mkdir -p "$store"
+exec 8>"$store/lock"
+flock 8  # two runs at once would fill the cache at once
+
+fetched() { "$source/fetch_debs.sh" "$@" >"$T/fetch.log" 2>&1 || skip_all "$(tail -n 2 "$T/fetch.log" | tr '\n' ' ')"; }
+
+prepare_go() {
+  fetched "$store/debs" '^golang-' golang-k8s-client-go-dev golang-go
+  local go key
+  go=$(find "$store/debs/root/usr/lib" -path '*/bin/go' | head -n 1)
+  key=$(cat "$store/debs/packages" "$source"/go/*.go | sha256sum | cut -c1-16)
+  program=("$store/clients-$key")
+  [ ! -x "${program[0]}" ] || return 0
+  mkdir -p "$store/path"
+  ln -sfn "$store/debs/root/usr/share/gocode/src" "$store/path/src"
+  rm -f "$store"/clients-*
+  # No module, no network: the packages' sources are the whole path. Without debugging symbols it takes half the time.
+  (cd "$source/go" && env GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0 GOPATH="$store/path" GOCACHE="$store/build" \
+    nice "$go" build -gcflags=all=-dwarf=false -ldflags='-s -w' -o "${program[0]}" .) >"$T/build.log" 2>&1 ||
+    { not_ok "the Go program compiles"; sed 's/^/  | /' "$T/build.log" | head -n 60; rm -rf "$T"; exit 1; }
+}
+
+prepare_python() {
+  fetched "$store/debs" '^python3-' python3-kubernetes
+  local packages=$store/debs/root/usr/lib/python3/dist-packages
+  PYTHONPATH=$packages /usr/bin/python3 -c 'import kubernetes' 2>"$T/import.log" ||
+    skip_all "sid's python3-kubernetes does not run here: $(tail -n 1 "$T/import.log")"
+  program=(env PYTHONPATH="$packages" PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 /usr/bin/python3 "$source/python/main.py")
+}
+
+prepare_node() {
+  local package=@kubernetes/client-node@1.4.0
+  command -v node >/dev/null && command -v npm >/dev/null || skip_all "node or npm is missing"
+  [ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] || skip_all "node $(node --version) is too old for $package"
+  if [ "$(cat "$store/package" 2>/dev/null)" != "$package" ]; then
+    rm -rf "$store/node_modules"
+    (cd "$store" && npm install --no-audit --no-fund --ignore-scripts --no-save --prefix "$store" "$package") >"$T/fetch.log" 2>&1 ||
+      skip_all "npm has no $package: $(grep -v '^npm warn' "$T/fetch.log" | head -n 1)"
+    echo "$package" >"$store/package"
+  fi
+  program=(env CLIENT_NODE="$store/node_modules" node "$source/node/main.mjs")
+}
+
+case $language in
+  go|python|node) "prepare_$language" ;;
+  *) echo "clients.sh: there is no program in $language" >&2; exit 2 ;;
+esac
+flock -u 8
+
+start_machine
+# In this shell: the one that launched the daemon is the one that can stop it.
+coproc PROGRAM { exec nsenter --net="/run/netns/$ns" -- "${program[@]}" "$T/etc/admin.kubeconfig" "$source" localhost/busybox:latest 2>"$T/program.err"; }
+program_pid=$PROGRAM_PID
+while IFS= read -r line <&"${PROGRAM[0]}"; do
+  case $line in
+    "ok - "*) ok "${line#ok - }" ;;
+    "not ok - "*) not_ok "${line#not ok - }" ;;
+    "!stop") stop_daemon; echo done >&"${PROGRAM[1]}" ;;
+    "!start") start_daemon; echo done >&"${PROGRAM[1]}" ;;
+    *) printf '  %s\n' "$line" ;;
+  esac
+done
+wait "$program_pid"
+status=$?
+[ $status -eq 0 ] || not_ok "the $language program ends by itself (status $status)"
+[ "$failures" -eq 0 ] || { echo "# the program's own log:"; tail -n 40 "$T/program.err" | cut -c1-300 | sed 's/^/# /'; }
