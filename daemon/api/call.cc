@@ -4,6 +4,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -16,13 +18,49 @@ namespace {
 constexpr size_t kGzipFrom = 128 << 10;      // Source: apiserver responsewriters
 constexpr size_t kWarningRunesMax = 4096, kWarningCut = 256;
 
-std::string warning_header(std::string_view text, bool cut) {
+bool begins_rune(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+size_t runes_of(std::string_view text) { return size_t(std::count_if(text.begin(), text.end(), begins_rune)); }
+
+std::string_view cut_to(std::string_view text, size_t runes) {
+  size_t at = 0;
+  for (size_t seen = 0; at < text.size(); at++)
+    if (begins_rune(text[at]) && seen++ == runes) break;
+  return text.substr(0, at);
+}
+
+// A header's quoted string holds neither controls nor broken UTF-8.
+bool can_be_said(std::string_view text) {
+  auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  return !text.empty() && is_utf8(text) && std::none_of(text.begin(), text.end(), control);
+}
+
+std::string warning_header(std::string_view text) {
   std::string out = "299 - \"";
-  for (char c : text.substr(0, cut ? kWarningCut : text.size())) {
+  for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    out += c;
   }
   return out + "\"";
+}
+
+// Each warning once; when they are too long together, each is cut, and what is beyond the limit still is left out.
+std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
+  std::vector<std::string_view> said;
+  size_t total = 0, written = 0;
+  for (const std::string& warning : warnings) {
+    if (!can_be_said(warning) || std::find(said.begin(), said.end(), warning) != said.end()) continue;
+    said.push_back(warning);
+    total += runes_of(warning);
+  }
+  std::vector<Header> headers;
+  for (std::string_view warning : said) {
+    if (written >= kWarningRunesMax) break;
+    if (total > kWarningRunesMax) warning = cut_to(warning, kWarningCut);
+    written += runes_of(warning);
+    headers.emplace_back("Warning", warning_header(warning));
+  }
+  return headers;
 }
 
 std::string audit_id(const Head& head) {
@@ -117,6 +155,12 @@ json::value partial_list(const engine::ListPage& page) {
                       {"metadata", list_metadata(page)}, {"items", std::move(items)}};
 }
 
+// "*core.PodList": how the answer of a Kubernetes server calls what it has.
+std::string go_type(const schema::KindInfo& info, std::string_view suffix) {
+  std::string_view group = info.kind.group.substr(0, info.kind.group.find('.'));
+  return "*" + std::string(group.empty() ? "core" : group) + "." + std::string(info.kind.kind) + std::string(suffix);
+}
+
 void set_version(json::value& representation, const Wanted& wanted) {
   if (wanted.version != "v1") representation.get_object()["apiVersion"] = "meta.k8s.io/" + wanted.version;
 }
@@ -125,9 +169,7 @@ void set_version(json::value& representation, const Wanted& wanted) {
 
 std::vector<Header> common_headers(const Call& call) {
   std::vector<Header> out{{"Audit-ID", audit_id(call.head())}, {"Cache-Control", "no-cache, private"}};
-  size_t total = 0;
-  for (const auto& warning : call.warnings) total += warning.size();
-  for (const auto& warning : call.warnings) out.emplace_back("Warning", warning_header(warning, total > kWarningRunesMax));
+  for (Header& warning : warning_headers(call.warnings)) out.push_back(std::move(warning));
   return out;
 }
 
@@ -141,7 +183,7 @@ Result<std::string> encode(const json::value& value, const Wanted& wanted) {
 }
 
 void answer_error(Call& call, const Error& error) {
-  auto wanted = negotiate(call.head(), true);
+  auto wanted = negotiate(call.head(), Offer::object);
   json::value status = to_status(error);
   if (error.details() && error.details()->retry_after_seconds > 0)
     call.answer().headers.emplace_back("Retry-After", std::to_string(error.details()->retry_after_seconds));
@@ -170,19 +212,20 @@ void answer_with(Call& call, Result<void> outcome) {
 }
 
 void answer_value(Call& call, const json::value& value, int status) {
-  auto wanted = negotiate(call.head(), false);
+  auto wanted = negotiate(call.head(), Offer::value);
   if (!wanted) return answer_error(call, wanted.error());
   auto text = encode(value, *wanted);
   if (!text) return answer_error(call, text.error());
   set_answer(call, status, wanted->media_type(), *std::move(text));
 }
 
-Result<schema::IncludeObject> include_object(const Query& query) {
+Result<schema::IncludeObject> include_object(const Query& query, const Wanted& wanted) {
   std::string_view include = query.get("includeObject");
-  if (include.empty() || include == "Metadata") return schema::IncludeObject::metadata;
+  if (wanted.as != As::table || include.empty() || include == "Metadata") return schema::IncludeObject::metadata;
   if (include == "None") return schema::IncludeObject::none;
   if (include == "Object") return schema::IncludeObject::object;
-  return bad_request("unrecognized includeObject value: " + quoted(include));
+  return bad_request("Unable to convert to Table as requested: includeObject: Invalid value: " + quoted(include) +
+                     ": must be 'Metadata', 'Object', 'None', or empty");
 }
 
 Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& object, const Wanted& wanted,
@@ -203,13 +246,13 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
     }
     case As::partial_list: break;
   }
-  return Error(Code::not_acceptable, "you requested PartialObjectMetadataList, but the requested object is not a list");
+  return Error(Code::not_acceptable, "you requested PartialObjectMetadataList, but the requested object is not a list (" + go_type(info, "") + ")");
 }
 
 void answer_object(Call& call, const ObjectPtr& object, int status) {
-  auto wanted = negotiate(call.head(), true);
+  auto wanted = negotiate(call.head(), Offer::object);
   if (!wanted) return answer_error(call, wanted.error());
-  auto include = include_object(call.query());
+  auto include = include_object(call.query(), *wanted);
   if (!include) return answer_error(call, include.error());
   schema::TableOptions table{*include, true, std::to_string(object->revision()), {}};
   auto text = represent(*call.info, object, *wanted, table, call.house.clock.now());
@@ -218,9 +261,9 @@ void answer_object(Call& call, const ObjectPtr& object, int status) {
 }
 
 void answer_list(Call& call, const engine::ListPage& page) {
-  auto wanted = negotiate(call.head(), true);
+  auto wanted = negotiate(call.head(), Offer::object);
   if (!wanted) return answer_error(call, wanted.error());
-  auto include = include_object(call.query());
+  auto include = include_object(call.query(), *wanted);
   if (!include) return answer_error(call, include.error());
   bool plain = wanted->as == As::itself && wanted->encoding == Encoding::json && !wanted->pretty;
   if (plain) return set_answer(call, 200, wanted->media_type(), list_text(*call.info, page));
@@ -234,7 +277,7 @@ void answer_list(Call& call, const engine::ListPage& page) {
   } else if (wanted->as == As::partial_list) {
     value = partial_list(page);
   } else {
-    return answer_error(call, Error(Code::not_acceptable, "you requested PartialObjectMetadata, but the requested object is a list"));
+    return answer_error(call, Error(Code::not_acceptable, "you requested PartialObjectMetadata, but the requested object is a list (" + go_type(*call.info, "List") + ")"));
   }
   if (wanted->as != As::itself) set_version(value, *wanted);
   auto text = encode(value, *wanted);
@@ -242,16 +285,32 @@ void answer_list(Call& call, const engine::ListPage& page) {
   set_answer(call, 200, wanted->media_type(), *std::move(text));
 }
 
-Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates) {
-  Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
-  std::string body = TRY(call.exchange.read_body());
+namespace {
+
+Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected, std::vector<std::string>* duplicates) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (trim(body).empty()) return bad_request("the request body is empty");
-  std::string_view first = trim(body);
-  if (encoding == Encoding::json || first.starts_with("{")) return parse_json(body, duplicates);
+  if (encoding == Encoding::json || trim(body).starts_with("{")) return parse_json(body, duplicates);
   auto documents = TRY(parse_yaml(body));
   if (documents.size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents.size()));
   return std::move(documents.front());
+}
+
+}  // namespace
+
+Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates) {
+  Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
+  std::string body = TRY(call.exchange.read_body());
+  if (trim(body).empty()) return bad_request("the request body is empty");
+  return parse_body(body, encoding, expected, duplicates);
+}
+
+Result<std::optional<json::value>> read_optional_value(Call& call, const schema::Type* expected) {
+  if (!call.head().has_body()) return std::optional<json::value>();
+  std::string body = TRY(call.exchange.read_body());
+  if (body.empty()) return std::optional<json::value>();
+  Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
+  json::value value = TRY(parse_body(body, encoding, expected, nullptr));
+  return std::optional<json::value>(std::move(value));
 }
 
 }  // namespace coracle::api

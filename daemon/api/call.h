@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,7 +67,8 @@ void answer_list(Call& call, const engine::ListPage& page);
 // Runs a handler that may fail, and answers for it.
 void answer_with(Call& call, Result<void> outcome);
 
-Result<schema::IncludeObject> include_object(const Query& query);
+// ?includeObject=, which counts for Tables only. Errors: bad_request.
+Result<schema::IncludeObject> include_object(const Query& query, const Wanted& wanted);
 // `value` as the client wants to read it (not a Table or partial form). Errors: not_acceptable, internal.
 Result<std::string> encode(const json::value& value, const Wanted& wanted);
 // One object in its representation. Errors: not_acceptable.
@@ -75,5 +77,7 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
 
 // The request body as one JSON value. `duplicates`: keys that stood there twice. Errors: bad_request, unsupported, too_large.
 Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates = nullptr);
+// The same where a body may be absent.
+Result<std::optional<json::value>> read_optional_value(Call& call, const schema::Type* expected);
 
 }  // namespace coracle::api

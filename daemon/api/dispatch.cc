@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which handler a call ends at. A table of contents for the room.
+#include <algorithm>
+
 #include "daemon/api/handlers.h"
 #include "store/object/status.h"
 
@@ -7,6 +9,18 @@ namespace coracle::api {
 namespace {
 
 void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
+
+// Within a group and version that is served, the answer is a Status; elsewhere it is plain text.
+bool serves_version(const Route& route) {
+  auto kinds = schema::catalog().kinds();
+  return std::any_of(kinds.begin(), kinds.end(), [&](const schema::KindInfo& info) {
+    return info.kind.group == route.group && info.kind.version == route.version;
+  });
+}
+void no_such_resource(Call& call) {
+  if (!serves_version(call.route)) return not_here(call);
+  answer_error(call, Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{}));
+}
 void not_allowed(Call& call) {
   answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
 }
@@ -33,15 +47,15 @@ void dispatch_other(Call& call) {
 void dispatch_resource(Call& call) {
   Route& route = call.route;
   call.info = schema::catalog().by_resource(route.group, route.version, route.resource);
-  if (!call.info) return not_here(call);
-  if (!call.kind().namespaced && !route.ns.empty()) return not_here(call);
+  if (!call.info) return no_such_resource(call);
+  if (!call.kind().namespaced && !route.ns.empty()) return no_such_resource(call);
   bool named_nowhere = call.kind().namespaced && route.ns.empty() && !route.name.empty();
-  if (named_nowhere) return not_here(call);
+  if (named_nowhere) return no_such_resource(call);
   if (is_review(call.kind())) return serve_review(call);
 
   if (!route.subresource.empty()) {
     const schema::Subresource* sub = call.info->subresource(route.subresource);
-    if (!sub || !route.rest.empty()) return not_here(call);
+    if (!sub || !route.rest.empty()) return no_such_resource(call);
     std::string verb = route.verb(call.head());
     if (!sub->has_verb(verb)) return not_allowed(call);
     if (route.subresource == "log") return serve_log(call);

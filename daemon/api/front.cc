@@ -41,6 +41,7 @@ class RequestStream : public httplib::Stream {
       head_used_ += count;
       return ssize_t(count);
     }
+    if (!connection_.flush()) return -1;  // 100 Continue, for which the client waits
     auto count = connection_.read(to, size);
     return count ? ssize_t(*count) : -1;
   }

@@ -23,7 +23,4 @@ void serve_version(Call& call);
 void serve_metrics(Call& call);
 void serve_oidc(Call& call);         // reviews.cc: what others need to check our tokens
 
-// Shared by resources and watch. Errors: invalid in Kubernetes' words.
-Result<ListOptions> list_options(const Call& call);
-
 }  // namespace coracle::api

@@ -129,7 +129,7 @@ bool Query::has(std::string_view name) const { return !all(name).empty(); }
 bool Query::flag(std::string_view name) const {
   auto values = all(name);
   if (values.empty()) return false;
-  return values[0] == "1" || equal_fold(values[0], "true") || values[0] == "t" || values[0] == "T" || values[0].empty();
+  return values[0] != "0" && !equal_fold(values[0], "false");
 }
 
 Result<Head> vet_head(std::string_view bytes) {

@@ -39,7 +39,7 @@ class Query {  // decoded; several of one name are kept in order
   std::string_view get(std::string_view name) const;  // the first, "" when absent
   std::vector<std::string_view> all(std::string_view name) const;
   bool has(std::string_view name) const;
-  bool flag(std::string_view name) const;  // "true" or "1", as Kubernetes reads booleans in a query
+  bool flag(std::string_view name) const;  // there, and neither "0" nor "false": as Kubernetes reads booleans in a query
 
  private:
   std::vector<std::pair<std::string, std::string>> all_;

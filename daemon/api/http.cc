@@ -15,7 +15,7 @@ Result<std::string> Exchange::read_body(size_t bytes_max) {
     if (fits) text.append(piece);
     return fits;
   });
-  if (!fits) return Error(Code::too_large, "limit is " + std::to_string(bytes_max));
+  if (!fits) return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(bytes_max));
   if (!read) return read.take_error();
   return text;
 }

@@ -3,7 +3,8 @@
 #include "daemon/api/negotiate.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "runtime/base/text.h"
@@ -14,6 +15,13 @@ namespace {
 constexpr size_t kMediaTypesMax = 32;
 constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
 
+double quality_of(std::string_view text) {
+  double quality = 1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quality);
+  bool good = error == std::errc() && end == text.data() + text.size() && std::isfinite(quality);
+  return good ? quality : 1;
+}
+
 MediaType parse_media_type(std::string_view text) {
   MediaType out;
   auto parts = split(text, ';');
@@ -22,7 +30,7 @@ MediaType parse_media_type(std::string_view text) {
     size_t equals = parts[i].find('=');
     if (equals == std::string_view::npos) continue;
     std::string name = to_lower(trim(parts[i].substr(0, equals))), value(trim(parts[i].substr(equals + 1)));
-    if (name == "q") out.quality = std::strtod(value.c_str(), nullptr);
+    if (name == "q") out.quality = quality_of(value);
     else out.parameters.emplace_back(std::move(name), std::move(value));
   }
   return out;
@@ -30,15 +38,14 @@ MediaType parse_media_type(std::string_view text) {
 
 std::optional<Encoding> encoding_of(std::string_view type) {
   if (type == "application/json" || type == "*/*" || type == "application/*") return Encoding::json;
-  if (type == "application/yaml" || type == "application/x-yaml") return Encoding::yaml;
+  if (type == "application/yaml") return Encoding::yaml;
   if (type == kProtobuf) return Encoding::protobuf;
   return std::nullopt;
 }
 
 std::optional<As> as_of(const MediaType& type) {
-  std::string_view as = type.parameter("as");
-  if (as.empty()) return As::itself;
-  std::string_view version = type.parameter("v");
+  std::string_view as = type.parameter("as"), version = type.parameter("v");
+  if (as.empty() && version.empty() && type.parameter("g").empty()) return As::itself;
   if (type.parameter("g") != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) return std::nullopt;
   if (as == "Table") return As::table;
   if (as == "PartialObjectMetadata") return As::partial;
@@ -47,7 +54,10 @@ std::optional<As> as_of(const MediaType& type) {
 }
 
 bool wants_pretty(const Head& head) {
-  if (head.query.has("pretty")) return head.query.flag("pretty");
+  if (std::string_view asked = head.query.get("pretty"); !asked.empty()) {  // as Go reads a boolean
+    static constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
+    return std::find(std::begin(kTrue), std::end(kTrue), asked) != std::end(kTrue);
+  }
   std::string_view agent = head.headers.get("User-Agent");
   return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
 }
@@ -71,29 +81,40 @@ std::vector<MediaType> parse_accept(std::string_view field) {
     if (trim(part).empty() || types.size() >= kMediaTypesMax) continue;
     types.push_back(parse_media_type(part));
   }
-  std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.quality > b.quality; });
+  auto wildcards = [](const MediaType& type) { return std::count(type.type.begin(), type.type.end(), '*'); };
+  std::stable_sort(types.begin(), types.end(), [&](const auto& a, const auto& b) {
+    return a.quality != b.quality ? a.quality > b.quality : wildcards(a) < wildcards(b);
+  });
   return types;
 }
 
-Result<Wanted> negotiate(const Head& head, bool tables_too) {
+std::vector<MediaType> accepted_by(const Head& head) {
+  auto fields = head.headers.all("Accept");
+  return parse_accept(join(std::vector<std::string>(fields.begin(), fields.end()), ","));  // several lines are one list: RFC 9110 section 5.3
+}
+
+Result<Wanted> negotiate(const Head& head, Offer offer) {
   Wanted wanted;
   wanted.pretty = wants_pretty(head);
-  std::vector<MediaType> types;
-  for (std::string_view field : head.headers.all("Accept"))
-    for (MediaType& type : parse_accept(field)) types.push_back(std::move(type));
+  std::vector<MediaType> types = accepted_by(head);
   if (types.empty()) return wanted;
   for (const MediaType& type : types) {
     auto encoding = encoding_of(type.type);
     auto as = as_of(type);
-    bool possible = encoding && as && (*as == As::itself || tables_too) && !(*as == As::table && *encoding == Encoding::protobuf);
+    std::string_view stream = type.parameter("stream");
+    bool possible = encoding && as && (*as == As::itself || offer != Offer::value) && !(*as == As::table && *encoding == Encoding::protobuf) &&
+                    (stream.empty() || (stream == "watch" && *encoding != Encoding::yaml)) && type.parameter("sv").empty();
     if (!possible) continue;
+    if (offer == Offer::stream && *encoding == Encoding::yaml) break;
     wanted.encoding = *encoding, wanted.as = *as;
     if (*as != As::itself) wanted.version = type.parameter("v");
     if (type.parameter("pretty") == "1") wanted.pretty = true;
     return wanted;
   }
   return Error(Code::not_acceptable,
-               "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+               offer == Offer::stream
+                   ? "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+                   : "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
 }
 
 Result<Encoding> body_encoding(std::string_view content_type) {

@@ -29,10 +29,13 @@ struct MediaType {
   double quality = 1;
   std::string_view parameter(std::string_view name) const;
 };
-std::vector<MediaType> parse_accept(std::string_view field);  // best first, in their order
+std::vector<MediaType> parse_accept(std::string_view field);  // best first, in their order; wildcards behind their equals
+std::vector<MediaType> accepted_by(const Head& head);         // of all its Accept headers
 
-// The first that we can do. Errors: not_acceptable.
-Result<Wanted> negotiate(const Head& head, bool tables_too);
+// What an endpoint can answer with: values only; objects, their Tables and metadata too; a stream of the latter (no YAML).
+enum class Offer { value, object, stream };
+// The first that we can do. Errors: not_acceptable, naming what there is.
+Result<Wanted> negotiate(const Head& head, Offer offer);
 // Of a request body; absent means JSON. Errors: unsupported.
 Result<Encoding> body_encoding(std::string_view content_type);
 

@@ -108,7 +108,7 @@ Result<json::object> status_of(const Call& call, const json::value& spec) {
 Result<void> review(Call& call) {
   if (call.head().method != "POST" || !call.route.name.empty())
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
-  TRY(negotiate(call.head(), false));  // a Table of it is asked for in vain
+  TRY(negotiate(call.head(), Offer::value));  // a Table of it is asked for in vain
   json::value body = TRY(read_value(call, &call.info->type()));
   schema::Decoded decoded = TRY(schema::decode(call.info->type(), std::move(body)));
   json::value answer = std::move(decoded.value);

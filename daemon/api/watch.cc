@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches: first what is there (when asked), then what happens, as one endless answer: chunked HTTP or WebSocket messages;
-// JSON, YAML or protobuf frames; the objects, Tables of them or their metadata.
+// JSON or protobuf frames; the objects, Tables of them or their metadata.
 //   engine::Watcher ▸ seen_through(selectors) ▸ represent ▸ frame ▸ client
 // The thread sleeps in the watcher; the front wakes it when the client leaves (Exchange::notice_peer). A watcher that is too
 // slow is ended, it never misses events. Source: Kubernetes API concepts; wire forms in apiserver handlers/watch.
@@ -8,6 +8,7 @@
 #include <random>
 
 #include "daemon/api/handlers.h"
+#include "daemon/api/options.h"
 #include "daemon/api/websocket.h"
 #include "daemon/registry/watch.h"
 #include "runtime/base/text.h"
@@ -25,69 +26,47 @@ constexpr seconds kBookmarkEvery{60};
 struct Request {
   registry::Filter filter;
   std::string ns;
-  bool initial = false;           // begin with what is there
   bool bookmarks = false, marks_end_of_initial = false;
-  Revision after = 0;
+  Revision after = 0;         // 0: begin with what is there
+  Revision not_before = 0;    // with what is there, when it is no older than this
   SteadyTime deadline;
   Wanted wanted;
   schema::IncludeObject include = schema::IncludeObject::metadata;
 };
-
-Error invalid_options(std::vector<Cause> causes) { return invalid({"meta.k8s.io", "v1", "ListOptions", {}}, "", std::move(causes)); }
 
 seconds random_timeout() {
   std::random_device source;
   return seconds(std::uniform_int_distribution<int64_t>(kTimeoutMin.count(), kTimeoutMax.count())(source));
 }
 
-Result<void> read_start(Call& call, Request& request) {
-  const Query& query = call.query();
-  std::string_view revision = query.get("resourceVersion"), match = query.get("resourceVersionMatch");
-  bool says_initial = query.has("sendInitialEvents"), wants_initial = query.flag("sendInitialEvents");
-  if (!match.empty() && !says_initial)
-    return invalid_options({forbidden_field("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")});
-  if (says_initial && match != "NotOlderThan")
-    return invalid_options({forbidden_field("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")});
-  if (wants_initial && !request.bookmarks && says_initial)
-    return invalid_options({forbidden_field("sendInitialEvents", "sendInitialEvents requires setting allowWatchBookmarks to true")});
-  auto number = revision.empty() ? std::optional<Revision>(0) : parse_number<Revision>(revision);
-  if (!number) return invalid_options({invalid_value("resourceVersion", quoted(revision), "must be a number")});
-  Revision current = call.house.registry.engine().revision();
-  if (*number > current) {
-    ErrorDetails details;
-    details.retry_after_seconds = 1;
-    details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
-    return Error(Code::timeout, "Timeout: Too large resource version: " + std::to_string(*number) + ", current: " + std::to_string(current))
-        .with(std::move(details));
-  }
-  request.initial = says_initial ? wants_initial : *number == 0;
-  request.marks_end_of_initial = says_initial && wants_initial;
-  request.after = says_initial && !wants_initial && *number == 0 ? current : *number;
-  return {};
-}
-
 Result<Request> read_request(Call& call) {
   Request request;
-  request.wanted = TRY(negotiate(call.head(), true));
+  request.wanted = TRY(negotiate(call.head(), Offer::stream));
   request.wanted.pretty = false;
   if (request.wanted.as == As::partial_list) request.wanted.as = As::partial;
-  request.include = TRY(include_object(call.query()));
-  ListOptions options = TRY(list_options(call));
+  ListParameters list = TRY(read_list_parameters(call, true));
+  ListOptions& options = list.options;
   request.ns = options.ns;
   if (!call.route.name.empty()) {  // a named GET with watch=1: of this object alone
-    if (!options.field_selector.empty()) options.field_selector += ",";
-    options.field_selector += "metadata.name=" + call.route.name;
+    if (!options.field_selector.empty() && registry::name_demanded(options.field_selector) != call.route.name)
+      return bad_request("fieldSelector metadata.name doesn't match requested name");
+    if (options.field_selector.empty()) options.field_selector = "metadata.name=" + call.route.name;
   }
   request.filter = TRY(registry::make_filter(call.kind(), options.label_selector, options.field_selector));
-  request.bookmarks = call.query().flag("allowWatchBookmarks");
-  TRY(read_start(call, request));
+  request.bookmarks = list.bookmarks;
+
+  auto revision = list.revision.empty() ? std::optional<Revision>(0) : parse_revision(list.revision);
+  const Kind& kind = call.kind();
+  if (!revision) return invalid({kind.group, kind.version, kind.resource, kind.resource}, "", {invalid_revision(list.revision)});
+  bool initial = list.send_initial_events.value_or(*revision == 0);
+  request.marks_end_of_initial = initial && list.bookmarks;
+  if (initial) request.not_before = *revision;
+  else request.after = *revision ? *revision : call.house.registry.engine().revision();
+
   auto timeout = random_timeout();
-  if (std::string_view text = call.query().get("timeoutSeconds"); !text.empty()) {
-    auto count = parse_number<int64_t>(text);
-    if (!count || *count < 0) return invalid_options({invalid_value("timeoutSeconds", quoted(text), "must be a number, not negative")});
-    if (*count > 0) timeout = seconds(std::min<int64_t>(*count, 24 * 3600));
-  }
+  if (list.timeout_seconds.value_or(0) > 0) timeout = seconds(std::min<int64_t>(*list.timeout_seconds, 24 * 3600));
   request.deadline = std::chrono::steady_clock::now() + timeout;
+  request.include = TRY(include_object(call.query(), request.wanted));
   return request;
 }
 
@@ -152,7 +131,7 @@ class Stream {  // turns events into frames
   }
 
   bool bookmark(Revision revision, bool ends_initial) {
-    json::object metadata{{"resourceVersion", std::to_string(revision)}, {"creationTimestamp", nullptr}};
+    json::object metadata{{"resourceVersion", std::to_string(revision)}};
     if (ends_initial) metadata["annotations"] = json::object{{"k8s.io/initial-events-end", "true"}};
     json::value object = json::object{{"kind", call_.kind().kind}, {"apiVersion", call_.kind().api_version()}, {"metadata", std::move(metadata)}};
     if (request_.wanted.as != As::itself) {
@@ -181,11 +160,6 @@ class Stream {  // turns events into frames
  private:
   std::string framed(std::string_view type, std::string object) const {
     if (request_.wanted.encoding == Encoding::protobuf) return schema::watch_frame(type, object);
-    if (request_.wanted.encoding == Encoding::yaml) {
-      std::string out = "---\nobject:\n";
-      for (std::string_view line : split(trim(object), '\n')) out += "  " + std::string(line) + "\n";
-      return out + "type: " + std::string(type) + "\n";
-    }
     return "{\"type\":\"" + std::string(type) + "\",\"object\":" + std::string(trim(object)) + "}\n";
   }
 
@@ -195,31 +169,32 @@ class Stream {  // turns events into frames
   bool columns_sent_ = false;
 };
 
-// What is there, as ADDED. Returns the revision to go on from. Errors: unavailable when the client is gone.
-Result<Revision> send_initial(Call& call, const Request& request, Stream& stream, Frames& frames) {
-  engine::ListOptions options;
-  options.ns = request.ns;
-  options.matches = request.filter;
-  engine::ListPage page = TRY(call.house.registry.engine().list(call.kind(), options));
-  for (const ObjectPtr& object : page.items)
-    if (!stream.send({EventType::added, object, object->revision()})) return Error(Code::unavailable, "the client went away");
-  if (request.marks_end_of_initial && !stream.bookmark(page.revision, true)) return Error(Code::unavailable, "the client went away");
-  if (!frames.flush()) return Error(Code::unavailable, "the client went away");
-  return page.revision;
-}
-
 // Whether the client is really gone, now that it stirred. What it says during a watch nobody reads: that ends it as well.
 bool client_left(TlsConnection& connection) { return connection.peer_gone() || connection.has_buffered_input(); }
+
+// One event, as this watcher sees it. False: the client is gone.
+bool tell(const Request& request, const engine::Event& event, Stream& stream) {
+  if (event.type == engine::EventType::synced) return !request.marks_end_of_initial || stream.bookmark(event.revision, true);
+  if (event.revision <= request.after) return true;  // of before what it asked for, which was yet to come
+  auto seen = registry::seen_through(request.filter, event);
+  return !seen || !seen->object || stream.send(*seen);
+}
 
 void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream& stream, Frames& frames) {
   std::stop_token stirred = call.exchange.notice_peer();
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
+  bool unflushed = false;  // events that wait together are sent together
   for (;;) {
-    auto event = watcher.take(stirred, request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline);
+    auto until = request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline;
+    auto event = watcher.take(stirred, unflushed ? SteadyTime() : until);
     if (!event) return stream.error(event.error());
     if (*event) {
-      auto seen = registry::seen_through(request.filter, **event);
-      if (seen && seen->object && !(stream.send(*seen) && frames.flush())) return;
+      if (!tell(request, **event, stream)) return;
+      unflushed = true;
+      continue;
+    }
+    if (std::exchange(unflushed, false)) {
+      if (!frames.flush()) return;
       continue;
     }
     if (stirred.stop_requested()) {
@@ -228,7 +203,7 @@ void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream
       continue;
     }
     bool over = std::chrono::steady_clock::now() >= request.deadline;
-    if (request.bookmarks && !stream.bookmark(watcher.progress(), false)) return;
+    if (request.bookmarks && !stream.bookmark(std::max(watcher.progress(), request.after), false)) return;
     if (over) return frames.end();
     next_bookmark += kBookmarkEvery;
   }
@@ -249,17 +224,14 @@ Result<void> watch(Call& call) {
   Request request = TRY(read_request(call));
   auto frames = TRY(open_frames(call, request));
   Stream stream(call, request, *frames);
-  Revision after = request.after;
-  if (request.initial) {
-    auto sent = send_initial(call, request, stream, *frames);
-    if (!sent) return sent.error().code() == Code::unavailable ? void() : stream.error(sent.error()), Result<void>();
-    after = *sent;
-  }
-  auto watcher = call.house.registry.engine().watch(call.kind(), request.ns, after);
-  if (!watcher) {
-    stream.error(watcher.error());
+  auto fail = [&](const Error& why) {  // once the options were understood, errors are events
+    stream.error(why);
     return frames->end(), Result<void>();
-  }
+  };
+  if (auto fresh = await_revision(call, request.not_before); !fresh) return fail(fresh.error());
+  engine::Engine& engine = call.house.registry.engine();
+  auto watcher = engine.watch(call.kind(), request.ns, std::min(request.after, engine.revision()));
+  if (!watcher) return fail(watcher.error());
   follow(call, request, **watcher, stream, *frames);
   return {};
 }

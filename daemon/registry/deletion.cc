@@ -2,6 +2,8 @@
 // See deletion.h.
 #include "daemon/registry/deletion.h"
 
+#include <algorithm>
+
 #include "daemon/registry/metadata.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -12,29 +14,42 @@ namespace {
 constexpr int64_t kPodGraceSeconds = 30;
 
 Result<void> check_preconditions(const Object& object, const DeleteOptions& options) {
-  const Kind& kind = object.kind();
+  Kind kind = object.kind();
+  kind.resource = kind.kind;  // here Kubernetes names the kind
   if (!options.uid.empty() && options.uid != object.uid())
-    return conflict(kind, object.name(), "Precondition failed: UID in precondition: " + options.uid + ", UID in object meta: " + object.uid());
+    return conflict(kind, object.name(), "the UID in the precondition (" + options.uid + ") does not match the UID in record (" + object.uid() +
+                                             "). The object might have been deleted and then recreated");
   if (options.revision != 0 && options.revision != object.revision())
-    return conflict(kind, object.name(), "Precondition failed: ResourceVersion in precondition: " + std::to_string(options.revision) +
-                                             ", ResourceVersion in object meta: " + std::to_string(object.revision()));
+    return conflict(kind, object.name(), "the ResourceVersion in the precondition (" + std::to_string(options.revision) +
+                                             ") does not match the ResourceVersion in record (" + std::to_string(object.revision()) +
+                                             "). The object might have been modified");
   return {};
 }
 
+int64_t at_least_graceful(int64_t grace) { return grace < 0 ? 1 : grace; }
+
 // The seconds that a pod gets. One that no node has, or that has ended, needs none.
 int64_t grace_of(const Object& pod, const DeleteOptions& options) {
-  int64_t grace = options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds));
-  if (grace < 0) grace = 1;
+  int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds)));
   std::string_view phase = get_string(pod.json(), "status.phase");
   if (get_string(pod.json(), "spec.nodeName").empty() || phase == "Succeeded" || phase == "Failed") grace = 0;
   return grace;
 }
 
-Result<void> apply_propagation(json::value& body, const std::string& propagation) {
+bool names_finalizer(const json::value& body, std::string_view name) {
+  const json::array& all = get_array(body, "metadata.finalizers");
+  return std::find(all.begin(), all.end(), json::value(name)) != all.end();
+}
+
+Result<void> apply_propagation(json::value& body, const std::string& propagation, const DeletionRules& rules) {
   if (!propagation.empty() && propagation != "Background" && propagation != "Foreground" && propagation != "Orphan")
     return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " + coracle::quoted(propagation) +
                                     ": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-  if (propagation.empty()) return {};  // finalizers that say otherwise are respected
+  if (propagation.empty()) {  // finalizers that say otherwise are respected
+    bool said = names_finalizer(body, "foregroundDeletion") || names_finalizer(body, "orphan");
+    if (rules.orphans_by_default && !said) add_finalizer(body, "orphan");
+    return {};
+  }
   remove_finalizer(body, "foregroundDeletion");
   remove_finalizer(body, "orphan");
   if (propagation == "Foreground") add_finalizer(body, "foregroundDeletion");
@@ -54,25 +69,35 @@ bool held(const json::value& body, const DeletionRules& rules) {
   return has_finalizers(body) || (rules.awaits_finalize && !get_array(body, "spec.finalizers").empty());
 }
 
+// A later deletion may only shorten what the first one granted.
+DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const DeletionRules& rules, WallTime now) {
+  int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
+  if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
+  json::value body = object.json();
+  if (grace == 0 && !held(body, rules)) return DeletionPlan{DeletionPlan::Do::remove, {}};
+  WallTime began = parse_time(get_string(body, "metadata.deletionTimestamp")).value_or(now) - std::chrono::seconds(granted);
+  bool overdue = began + std::chrono::seconds(grace) < now;
+  if (overdue && grace > 0) grace = 1;  // whoever ends it shall see that it was asked to hurry
+  json::object& metadata = metadata_of(body);
+  metadata["deletionTimestamp"] = format_time(overdue ? now : began + std::chrono::seconds(grace));
+  metadata["deletionGracePeriodSeconds"] = grace;
+  return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};
+}
+
 }  // namespace
 
 Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const DeletionRules& rules, WallTime now) {
   TRY(check_preconditions(object, options));
+  int64_t granted = object.deleting() ? get_int(object.json(), "metadata.deletionGracePeriodSeconds") : 0;
+  if (rules.graceful && granted > 0) return shorten(object, granted, options, rules, now);
   json::value body = object.json();
-  TRY(apply_propagation(body, options.propagation));
-  int64_t grace = rules.graceful ? grace_of(object, options) : 0;
+  TRY(apply_propagation(body, options.propagation, rules));
   if (object.deleting()) {
-    // A later deletion may only shorten what the first one granted.
-    int64_t granted = get_int(object.json(), "metadata.deletionGracePeriodSeconds");
-    bool shorter = rules.graceful && grace < granted && (options.grace_period_seconds || grace == 0);
-    if (!held(body, rules) && (grace == 0 || granted == 0)) return DeletionPlan{DeletionPlan::Do::remove, {}};
-    if (shorter) {
-      mark(body, grace, rules, now);
-      return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};
-    }
+    if (!held(body, rules)) return DeletionPlan{DeletionPlan::Do::remove, {}};
     if (body == object.json()) return DeletionPlan{DeletionPlan::Do::nothing, {}};
     return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};  // the propagation changed
   }
+  int64_t grace = rules.graceful ? grace_of(object, options) : 0;
   if (grace == 0 && !held(body, rules)) return DeletionPlan{DeletionPlan::Do::remove, {}};
   mark(body, grace, rules, now);
   if (rules.awaits_finalize) make(body, "status.phase") = "Terminating";

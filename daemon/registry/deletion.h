@@ -24,6 +24,7 @@ struct DeletionRules {
   bool graceful = false;           // pods: the node finishes them
   bool counts_generations = false;
   bool awaits_finalize = false;    // namespaces: spec.finalizers hold them as well
+  bool orphans_by_default = false;
 };
 
 Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const DeletionRules& rules, WallTime now);

@@ -5,50 +5,70 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "store/object/status.h"
 
 namespace coracle::registry {
 namespace {
 
+// A kind with selectable fields of its own. The others have metadata.name and metadata.namespace, and another refusal.
 struct Row {
   std::string_view resource;
+  std::string_view refusal;              // with the field's name for %, quoted for "%"
+  bool by_namespace;                     // metadata.namespace too
   std::vector<std::string_view> fields;  // path in the object; "name=path" where they differ
 };
 
+constexpr std::string_view kPlainRefusal = "field label not supported: %";
+
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
-      {"pods", {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+      {"pods", kPlainRefusal, true, {"spec.nodeName", "spec.host=spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
                 "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"}},
-      {"nodes", {"spec.unschedulable"}},
-      {"events", {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+      {"nodes", kPlainRefusal, false, {"spec.unschedulable"}},
+      {"events", kPlainRefusal, true, {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
                   "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
                   "reportingComponent", "source=source.component", "type", "regarding.kind=involvedObject.kind",
                   "regarding.namespace=involvedObject.namespace", "regarding.name=involvedObject.name",
                   "regarding.uid=involvedObject.uid", "regarding.apiVersion=involvedObject.apiVersion",
                   "regarding.resourceVersion=involvedObject.resourceVersion", "regarding.fieldPath=involvedObject.fieldPath",
                   "reportingController=reportingComponent"}},
-      {"secrets", {"type"}},
-      {"namespaces", {"status.phase", "name=metadata.name"}},
-      {"services", {"spec.clusterIP", "spec.type"}},
-      {"replicasets", {"status.replicas"}},
-      {"replicationcontrollers", {"status.replicas"}},
-      {"jobs", {"status.successful=status.succeeded"}},
+      {"secrets", kPlainRefusal, true, {"type"}},
+      {"namespaces", kPlainRefusal, false, {"status.phase"}},
+      {"services", kPlainRefusal, true, {"spec.clusterIP", "spec.type"}},
+      {"replicasets", kPlainRefusal, true, {"status.replicas"}},
+      {"replicationcontrollers", kPlainRefusal, true, {"status.replicas"}},
+      {"jobs", "field label \"%\" not supported for batchv1.Job", true, {"status.successful=status.succeeded"}},
+      {"certificatesigningrequests", kPlainRefusal, false, {"spec.signerName"}},
+      {"resourceslices", "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %", false, {"spec.nodeName", "spec.driver"}},
   };
   return table;
 }
 
+const Row* row_of(const Kind& kind) {
+  for (const Row& row : rows())
+    if (row.resource == kind.resource) return &row;
+  return nullptr;
+}
+
 // The path that a field's name stands for; "" when the kind does not support it.
 std::string_view path_of(const Kind& kind, std::string_view field) {
-  if (field == "metadata.name" || field == "metadata.namespace") return field;
-  for (const Row& row : rows()) {
-    if (row.resource != kind.resource) continue;
-    for (std::string_view entry : row.fields) {
-      size_t equals = entry.find('=');
-      if (entry.substr(0, equals) == field) return equals == std::string_view::npos ? entry : entry.substr(equals + 1);
-    }
+  const Row* row = row_of(kind);
+  if (field == "metadata.name" || (field == "metadata.namespace" && (!row || row->by_namespace))) return field;
+  if (!row) return {};
+  for (std::string_view entry : row->fields) {
+    size_t equals = entry.find('=');
+    if (entry.substr(0, equals) == field) return equals == std::string_view::npos ? entry : entry.substr(equals + 1);
   }
   return {};
+}
+
+Error unsupported_field(const Kind& kind, std::string_view field) {
+  const Row* row = row_of(kind);
+  if (!row) return bad_request(quoted(field) + " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+  std::string text(row->refusal);
+  return bad_request(text.replace(text.find('%'), 1, field));
 }
 
 std::string text_of(const json::value* value) {
@@ -66,6 +86,7 @@ std::string look_up(const Object& object, std::string_view field) {
   std::string_view path = path_of(object.kind(), field);
   std::string text = text_of(find(object.json(), path));
   if (text.empty() && (field == "spec.unschedulable" || field == "spec.hostNetwork")) return "false";
+  if (text.empty() && field == "status.successful") return "0";
   if (text.empty() && field == "source") return text_of(find(object.json(), "reportingComponent"));
   if (text.empty() && field == "status.replicas") return "0";
   return text;
@@ -77,7 +98,7 @@ Result<Filter> make_filter(const Kind& kind, const std::string& labels, const st
   LabelSelector by_label = TRY(LabelSelector::parse(labels));
   FieldSelector by_field = TRY(FieldSelector::parse(fields));
   for (const auto& term : by_field.terms())
-    if (path_of(kind, term.field).empty()) return bad_request("field label not supported: " + term.field);
+    if (path_of(kind, term.field).empty()) return unsupported_field(kind, term.field);
   if (by_label.empty() && by_field.empty()) return Filter();
   return Filter([by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
     bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(object, field); });

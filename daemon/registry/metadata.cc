@@ -50,6 +50,7 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
   if (kind.namespaced && !ns.empty() && ns != key.ns)
     return bad_request("the namespace of the provided object does not match the namespace sent on the request");
   if (kind.namespaced) metadata["namespace"] = key.ns;
+  else metadata.erase("namespace");
   if (!key.name.empty() && !name.empty() && name != key.name)
     return bad_request("the name of the object (" + name + ") does not match the name on the URL (" + key.name + ")");
   if (!key.name.empty()) metadata["name"] = key.name;
@@ -58,8 +59,8 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
 
 Result<void> begin_life(json::value& object, bool counts_generations, WallTime now) {
   json::object& metadata = metadata_of(object);
-  if (!text_at(metadata, "resourceVersion").empty())
-    return bad_request("resourceVersion should not be set on objects to be created");
+  if (std::string given = text_at(metadata, "resourceVersion"); !given.empty() && given != "0")
+    return storage_error("resourceVersion should not be set on objects to be created");
   for (std::string_view own : {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"})
     metadata.erase(own);
   metadata["uid"] = make_uid();

@@ -18,7 +18,7 @@ json::object& metadata_of(json::value& object);  // made when absent
 Result<void> settle_place(const Kind& kind, json::value& body, const Key& key);
 
 // A new object: drops what only the server sets, gives it a uid, a creation time and, where its kind counts them,
-// generation 1. Errors: bad_request when it names a resourceVersion.
+// generation 1. Errors: internal, as a storage's, when it names a resourceVersion.
 Result<void> begin_life(json::value& object, bool counts_generations, WallTime now);
 
 // An update: what the server says is kept from `old`. Errors: conflict when `object` names another uid; invalid when it

@@ -7,6 +7,7 @@
 #include "daemon/registry/identity.h"
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/scale.h"
+#include "daemon/registry/update_rules.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
 #include "store/object/status.h"
@@ -25,7 +26,11 @@ constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
 
 bool has_status(const schema::KindInfo& info) { return info.subresource("status") != nullptr; }
 
-std::string given_revision(const json::value& body) { return std::string(get_string(body, "metadata.resourceVersion")); }
+// "" and "0": none.
+std::string given_revision(const json::value& body) {
+  std::string_view given = get_string(body, "metadata.resourceVersion");
+  return given == "0" ? std::string() : std::string(given);
+}
 
 // Decision 3: what the machine can observe again need not be on the disk before it is seen.
 engine::Durability durability_of(const Kind& kind, std::string_view subresource, const Writer& writer) {
@@ -34,6 +39,10 @@ engine::Durability durability_of(const Kind& kind, std::string_view subresource,
   bool observed = subresource == "status" && (writer.internal || kind == kPod || kind == kNode);
   bool derived = writer.internal && (kind == kEndpoints || kind == kEndpointSlice);
   return observed || derived ? engine::Durability::soft : engine::Durability::durable;
+}
+
+Error nameless(std::string_view on_url) {
+  return bad_request("the name of the object (" + std::string(on_url) + " based on URL) was undeterminable: name must be provided");
 }
 
 // The engine's refusals in Kubernetes' words.
@@ -64,6 +73,37 @@ Result<json::value> apply_any_patch(const schema::KindInfo& info, json::value do
       break;
   }
   return bad_request("this patch type cannot be used here");
+}
+
+Error no_unique_name(const Kind& kind, std::string_view name) {
+  Error there = already_exists(kind, name);
+  ErrorDetails details = *there.details();
+  details.retry_after_seconds = 1;
+  return Error(Code::already_exists, there.text() + ", the server was not able to generate a unique name for the object").with(std::move(details));
+}
+
+// An update that names no version: where the kind demands one. Source: registry/store.go, Update.
+Error version_demanded(const Kind& kind, std::string_view name) {
+  Kind named = kind;
+  named.kind = kind.resource;
+  return invalid(named, name, {invalid_value("metadata.resourceVersion", "0", "must be specified for an update")});
+}
+
+// An owner that is named twice is kept once, and the client is told.
+void drop_repeated_owners(json::value& object, const Writer& writer) {
+  json::value* owners = metadata_of(object).if_contains("ownerReferences");
+  if (!owners || !owners->is_array()) return;
+  json::array kept;
+  std::vector<std::string> repeated;
+  for (json::value& owner : owners->get_array()) {
+    if (std::find(kept.begin(), kept.end(), owner) != kept.end()) repeated.emplace_back(get_string(owner, "uid"));
+    else kept.push_back(owner);
+  }
+  if (repeated.empty()) return;
+  if (writer.warnings)
+    writer.warnings->push_back(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+                               "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " + join(repeated, ", "));
+  *owners = std::move(kept);
 }
 
 schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
@@ -115,6 +155,7 @@ Result<json::value> Registry::decode(const schema::KindInfo& info, json::value b
     for (auto& warning : decoded.warnings) writer.warnings->push_back(std::move(warning));
     for (const auto& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
   }
+  drop_repeated_owners(decoded.value, writer);
   return std::move(decoded.value);
 }
 
@@ -140,7 +181,8 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   for (int attempt = 1;; attempt++) {
     metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
     auto made = create_once(info, place, decoded, writer);
-    if (made || made.error().code() != Code::already_exists || attempt == kNameAttempts) return made;
+    if (made || made.error().code() != Code::already_exists) return made;
+    if (attempt == kNameAttempts) return no_unique_name(info.kind, get_string(decoded, "metadata.name"));
   }
 }
 
@@ -180,18 +222,22 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   if (subresource == "scale")
     return modify(target, [&](const Object& old) { return apply_scale(old, body); }, given_revision(body).empty(), writer);
 
+  if (get_string(body, "metadata.name").empty()) return nameless(key.name);
   TRY(settle_place(info.kind, body, key));
   std::string revision = given_revision(body);
   json::value decoded = TRY(decode(info, std::move(body), writer));
+  bool blind = revision.empty() && !writer.internal;
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
+        if (blind && !updates_unconditionally(info.kind)) return version_demanded(info.kind, key.name);
         if (!revision.empty() && revision != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
         return keep_split(target, decoded, old);
       },
       revision.empty(), writer);
   bool absent = !changed && changed.error().code() == Code::not_found;
-  if (!absent || !target.strategy.creates_on_update || !subresource.empty()) return changed;
+  bool creates = target.strategy.creates_on_update || creates_on_update(info.kind);
+  if (!absent || !creates || !subresource.empty()) return changed;
   metadata_of(decoded).erase("resourceVersion");
   return create(kind, key, std::move(decoded), writer);
 }
@@ -213,9 +259,10 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         if (!patched) {
           bool unapplicable = patched.error().code() == Code::invalid && !patched.error().details();
           if (!unapplicable) return patched.take_error();
-          return Error(Code::invalid, "the server rejected our request due to an error in our request: " + patched.error().text());
+          return Error(Code::invalid, "the server rejected our request due to an error in our request").with(ErrorDetails{});
         }
         json::value body = *std::move(patched);
+        if (get_string(body, "metadata.name").empty()) return nameless(key.name);
         TRY(settle_place(info.kind, body, key));
         std::string demanded = given_revision(body);
         if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
@@ -228,6 +275,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   if (!get_string(patch, "metadata.uid").empty())
     return conflict(info.kind, key.name, "uid mismatch: the provided object specified uid " +
                                              std::string(get_string(patch, "metadata.uid")) + ", and no existing object was found");
+  if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
   Writer applier = writer;
   applier.field_manager.clear();  // what was applied is recorded already
@@ -318,7 +366,9 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     ObjectPtr old = TRY(get(info.kind, key));
     if (strategy.admit_delete)
       TRY(strategy.admit_delete(*old));
-    DeletionPlan plan = TRY(plan_deletion(*old, options, strategy.deletion, clock_.now()));
+    DeletionRules rules = strategy.deletion;
+    rules.orphans_by_default = orphans_by_default(info.kind);
+    DeletionPlan plan = TRY(plan_deletion(*old, options, rules, clock_.now()));
     if (plan.verb == DeletionPlan::Do::nothing) return Removed{old, false};
     bool gone = plan.verb == DeletionPlan::Do::remove;
     if (writer.dry_run) return Removed{old, gone};
@@ -334,17 +384,17 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
   }
 }
 
-Result<std::vector<ObjectPtr>> Registry::remove_all(const Kind& kind, const ListOptions& which, const DeleteOptions& options,
-                                                    const Writer& writer) {
-  engine::ListPage page = TRY(list(kind, {which, 0, 0}));
+Result<engine::ListPage> Registry::remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options, const Writer& writer) {
+  engine::ListPage page = TRY(list(kind, which));
   for (const ObjectPtr& object : page.items) {
     DeleteOptions exactly = options;
     if (exactly.uid.empty()) exactly.uid = object->uid();
     auto removed = remove(kind, object->key(), exactly, writer);
-    bool gone_already = !removed && (removed.error().code() == Code::not_found || removed.error().code() == Code::conflict);
-    if (!removed && !gone_already) return removed.take_error();
+    if (removed || removed.error().code() == Code::not_found) continue;
+    bool another = removed.error().code() == Code::conflict && options.uid.empty() && options.revision == 0;  // of the same name
+    if (!another) return removed.take_error();
   }
-  return std::move(page.items);
+  return page;
 }
 
 // ---- actions ----

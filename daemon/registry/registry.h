@@ -77,7 +77,8 @@ class Registry {
   Result<Written> patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type, const json::value& patch,
                         bool force, const Writer& writer);
   Result<Removed> remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer);
-  Result<std::vector<ObjectPtr>> remove_all(const Kind& kind, const ListOptions& which, const DeleteOptions& options, const Writer& writer);
+  // Returns what was there, as it was listed: a page of it where `which` has a limit.
+  Result<engine::ListPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options, const Writer& writer);
 
   // ---- actions: binding, eviction, token. Return the body of the answer. ----
   Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);

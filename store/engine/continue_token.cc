@@ -13,19 +13,21 @@ std::string ContinueToken::text() const {
 }
 
 Result<ContinueToken> ContinueToken::parse(std::string_view text, bool namespaced) {
-  auto fail = [](const char* why) { return Error(Code::bad_request, std::string("continue key is not valid: ") + why); };
+  auto fail = [](const std::string& why) { return Error(Code::bad_request, "invalid continue token: continue key is not valid" + why); };
   auto bytes = base64url_decode(text);
-  if (!bytes) return fail("not base64url");
+  if (!bytes) return fail(": illegal base64 data");
   auto token = parse_json(*bytes);
-  if (!token || get_string(*token, "v") != "meta.k8s.io/v1") return fail("not a token of this version");
-  std::string_view start = get_string(*token, "start");
-  if (!start.ends_with('\0')) return fail("no start");
+  if (!token || !token->is_object()) return fail(": not a JSON object");
+  std::string_view version = get_string(*token, "v"), start = get_string(*token, "start");
+  if (version != "meta.k8s.io/v1") return fail(": server does not recognize this encoded version " + std::string(version));
+  if (start.empty()) return fail(": encoded start key empty (version meta.k8s.io/v1)");
+  if (!start.ends_with('\0')) return fail(": " + std::string(start));
   start.remove_suffix(1);
   size_t slash = start.find('/');
-  if (namespaced != (slash != start.npos)) return fail("of another kind");
+  if (namespaced != (slash != start.npos)) return fail(": " + std::string(start));
   ContinueToken parsed;
   parsed.revision = get_int(*token, "rv");
-  if (parsed.revision < -1 || parsed.revision == 0) return fail("no revision");
+  if (parsed.revision < -1 || parsed.revision == 0) return fail(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   parsed.after.ns = namespaced ? start.substr(0, slash) : "";
   parsed.after.name = namespaced ? start.substr(slash + 1) : start;
   return parsed;

@@ -49,15 +49,6 @@ constexpr size_t kFindingsMax = 20;
 
 std::string name_of(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
 
-Error too_far(Revision asked, Revision latest) {
-  ErrorDetails details;
-  details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
-  details.retry_after_seconds = 1;
-  return Error(Code::timeout, "Timeout: Too large resource version: " + std::to_string(asked) +
-                                  ", current: " + std::to_string(latest))
-      .with(std::move(details));
-}
-
 Error too_old(Revision asked, Revision floor) {
   return expired("too old resource version: " + std::to_string(asked) + " (" + std::to_string(floor) + ")");
 }
@@ -113,6 +104,15 @@ ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::o
 }
 
 }  // namespace
+
+Error revision_too_large(Revision asked, Revision latest) {
+  ErrorDetails details;
+  details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
+  details.retry_after_seconds = 1;
+  return Error(Code::timeout, "Timeout: Too large resource version: " + std::to_string(asked) +
+                                  ", current: " + std::to_string(latest))
+      .with(std::move(details));
+}
 
 struct Engine::State {
   explicit State(Options options)
@@ -228,8 +228,8 @@ Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) cons
     latest = memory.objects(kind, options.ns);
     if (at && at < revision) differences = memory.window.differences(at, kind, options.ns);
   });
-  if (at > revision) return too_far(at, revision);
-  if (at && at < floor) return token ? expired_token(*token) : too_old(at, floor);
+  if (at > revision) return revision_too_large(at, revision);
+  if (at && at < floor) return token ? expired_token(*token) : expired("The resourceVersion for the provided list is too old.");
   if (!differences.empty()) latest = rewound(std::move(latest), differences);
   return page_of(std::move(latest), at ? at : revision, token, options);
 }
@@ -240,6 +240,11 @@ size_t Engine::count(const Kind& kind) const {
 
 Revision Engine::revision() const {
   return state_->memory.with([](const Memory& memory) { return memory.revision; });
+}
+
+bool Engine::await(Revision revision, Steady::time_point deadline) const {
+  auto reached = [&](const Memory& memory) { return memory.revision >= revision; };
+  return state_->memory.wait_until({}, deadline, reached, reached);
 }
 
 Revision Engine::compacted() const {
@@ -451,6 +456,7 @@ void Engine::State::publish(const std::vector<Change>& changes) {
   memory.with([&](Memory& memory) {
     for (const Change& change : changes) memory.apply(change);
   });
+  memory.notify();
   for (const Change& change : changes) events.push_back(change.event);
   hub.publish(events);
 }
@@ -485,7 +491,7 @@ Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, con
     if (after == 0) objects = memory.objects(kind, ns);
     else if (after >= floor) start.events = memory.window.after(after, kind, ns);
   });
-  if (after > start.upto) return too_far(after, start.upto);
+  if (after > start.upto) return revision_too_large(after, start.upto);
   if (after && after < floor) return too_old(after, floor);
   if (after) return start;
   for (ObjectPtr& object : objects) {

@@ -104,6 +104,9 @@ struct Callbacks {
   std::function<void(const Error&)> end;  // as Watcher::take's errors; nothing follows
 };
 
+// A read that asks for what is yet to come: timeout, with Kubernetes' words and cause.
+Error revision_too_large(Revision asked, Revision latest);
+
 class Engine {
  public:
   // Opens or creates. Errors: internal, naming the file, when it is damaged or not ours; unavailable when another process
@@ -118,6 +121,8 @@ class Engine {
   Result<ListPage> list(const Kind& kind, const ListOptions& options) const;
   size_t count(const Kind& kind) const;
   Revision revision() const;       // of the latest change that is visible
+  // Blocks until revision() has come to `revision`, but no longer than until `deadline`. Returns whether it has.
+  bool await(Revision revision, std::chrono::steady_clock::time_point deadline) const;
   Revision compacted() const;      // the oldest revision that a watch may go on from
 
   // Writes. Return the object as stored; a removal returns the final state with the deletion's revision. A body that says

@@ -150,7 +150,7 @@ Result<void> apply_json_patch(json::value& document, const json::value& patch) {
   if (!patch.is_array()) return Error(Code::bad_request, "a JSON patch must be an array of operations");
   const json::array& operations = patch.get_array();
   if (operations.size() > kJsonPatchOperationsMax) {
-    return Error(Code::too_large, "the allowed maximum operations in a JSON patch is " +
+    return Error(Code::too_large, "Request entity too large: The allowed maximum operations in a JSON patch is " +
                                       std::to_string(kJsonPatchOperationsMax) + ", got " +
                                       std::to_string(operations.size()));
   }

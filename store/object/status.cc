@@ -120,11 +120,12 @@ json::value to_status(const Error& error) {
   status["metadata"].emplace_object();
   status["status"] = "Failure";
   status["message"] = error.text();
-  status["reason"] = reason_of(error);
+  if (reason_of(error) != kReasonUnknown) status["reason"] = reason_of(error);
   if (const ErrorDetails* details = error.details()) {
     put(status["metadata"].get_object(), "continue", details->continue_token);
     json::value shown = details_json(*details);
-    if (!shown.get_object().empty()) status["details"] = std::move(shown);
+    bool empty_too = error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as go-restful's answers have it
+    if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
   }
   status["code"] = http_status(error.code());
   return status;
@@ -208,6 +209,12 @@ Error bad_request(std::string_view why) { return Error(Code::bad_request, std::s
 Error expired(std::string_view why) { return Error(Code::gone, std::string(why)); }
 Error internal_error(std::string_view why) {
   return Error(Code::internal, "Internal error occurred: " + std::string(why));
+}
+
+Error storage_error(std::string_view why) {
+  ErrorDetails details;
+  details.reason = kReasonUnknown;
+  return Error(Code::internal, std::string(why)).with(std::move(details));
 }
 
 Cause required(std::string field, std::string_view detail) {

@@ -17,6 +17,8 @@ namespace coracle {
 
 int http_status(Code code);
 std::string_view reason_of(const Error& error);  // "NotFound"; details().reason wins
+// As details().reason: the Status tells none, as where Kubernetes answers with an error of its storage.
+constexpr std::string_view kReasonUnknown = "Unknown";
 
 // The failure as a v1 Status. `retryAfterSeconds` in it must also be sent as the header Retry-After.
 json::value to_status(const Error& error);
@@ -38,6 +40,7 @@ Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes
 Error bad_request(std::string_view why);
 Error expired(std::string_view why);  // 410 Expired
 Error internal_error(std::string_view why);
+Error storage_error(std::string_view why);  // 500 without a reason
 
 // One finding as text and cause: required("spec.containers"), invalid_value("spec.replicas", "-1", "must be ...").
 Cause required(std::string field, std::string_view detail = {});

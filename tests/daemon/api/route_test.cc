@@ -78,19 +78,37 @@ TEST(Negotiate, takes_the_first_it_can_do) {
            Row{"Accept: application/json;as=Table;v=v9;g=meta.k8s.io,application/json\r\n", "application/json itself"},
            Row{"Accept: application/yaml;q=0.2, application/json;q=0.9\r\n", "application/json itself"},
            Row{"Accept: text/html\r\n", ""},
+           Row{"Accept: application/x-yaml\r\n", ""},
+           Row{"Accept: */*, application/yaml\r\n", "application/yaml itself"},
+           Row{"Accept: application/yaml;q=nan, application/json;q=0.9\r\n", "application/yaml itself"},
+           Row{"Accept: text/html\r\nAccept: application/yaml\r\n", "application/yaml itself"},
+           Row{"Accept: application/json;v=v1;g=meta.k8s.io\r\n", ""},
+           Row{"Accept: application/json;stream=watch\r\n", "application/json itself"},
+           Row{"Accept: application/json;stream=other, application/yaml\r\n", "application/yaml itself"},
+           Row{"Accept: application/json;sv=v1, application/yaml\r\n", "application/yaml itself"},
        }) {
-    auto got = negotiate(head_of("GET", "/x", row.accept), true);
+    auto got = negotiate(head_of("GET", "/x", row.accept), Offer::object);
     static constexpr const char* kNames[] = {"itself", "table", "partial", "partial_list"};
     EXPECT_EQ(got ? std::string(got->media_type()) + " " + kNames[int(got->as)] : "", row.want) << row.accept;
   }
-  EXPECT_FALSE(negotiate(head_of("GET", "/x", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n"), false));
+  EXPECT_FALSE(negotiate(head_of("GET", "/x", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n"), Offer::value));
+}
+
+TEST(Negotiate, streams_no_yaml) {
+  auto stream = [](const char* accept) { return negotiate(head_of("GET", "/x", accept), Offer::stream); };
+  EXPECT_EQ(MUST(stream("Accept: application/vnd.kubernetes.protobuf;stream=watch\r\n")).encoding, Encoding::protobuf);
+  EXPECT_EQ(MUST(stream("")).encoding, Encoding::json);
+  EXPECT_EQ(stream("Accept: application/yaml\r\n").error().text(),
+            "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
 }
 
 TEST(Negotiate, prints_prettily_for_people) {
-  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x", "User-Agent: curl/8\r\n"), true)).pretty);
-  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x?pretty=false", "User-Agent: curl/8\r\n"), true)).pretty);
-  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x?pretty=1"), true)).pretty);
-  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x"), true)).pretty);
+  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x", "User-Agent: curl/8\r\n"), Offer::object)).pretty);
+  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x?pretty=false", "User-Agent: curl/8\r\n"), Offer::object)).pretty);
+  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x?pretty=1"), Offer::object)).pretty);
+  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x?pretty=yes"), Offer::object)).pretty) << "as Go reads a boolean";
+  EXPECT_TRUE(MUST(negotiate(head_of("GET", "/x?pretty=", "User-Agent: curl/8\r\n"), Offer::object)).pretty);
+  EXPECT_FALSE(MUST(negotiate(head_of("GET", "/x"), Offer::object)).pretty);
 }
 
 TEST(Negotiate, reads_the_bodys_type) {

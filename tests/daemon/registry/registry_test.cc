@@ -150,10 +150,10 @@ TEST_F(RegistryTest, a_namespace_waits_until_it_is_empty) {
 
 TEST_F(RegistryTest, deletes_collections_by_selector) {
   for (const char* name : {"a", "b"}) world.make(kConfigMap, map(name));
-  ListOptions which;
-  which.ns = "default";
-  which.field_selector = "metadata.name=a";
-  EXPECT_EQ(MUST(world.registry().remove_all(kConfigMap, which, {}, {})).size(), 1u);
+  ListRequest which;
+  which.options.ns = "default";
+  which.options.field_selector = "metadata.name=a";
+  EXPECT_EQ(MUST(world.registry().remove_all(kConfigMap, which, {}, {})).items.size(), 1u);
   EXPECT_FALSE(world.registry().get(kConfigMap, {"default", "a"}));
   EXPECT_TRUE(world.registry().get(kConfigMap, {"default", "b"}));
 }

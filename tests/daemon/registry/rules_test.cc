@@ -21,7 +21,7 @@ ObjectPtr pod(const std::string& metadata, const std::string& rest) {
 }
 
 TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
-  const DeletionRules pods{true, true, false}, plain{};
+  const DeletionRules pods{true, true, false}, plain{}, orphaning{false, false, false, true};
   const WallTime now = WallTime(std::chrono::seconds(1'700'000'000));
   const std::string bound = R"("spec":{"nodeName":"x","terminationGracePeriodSeconds":7})", unbound = R"("spec":{})";
   const std::string marked = R"(,"deletionTimestamp":"2023-11-14T22:13:20Z","deletionGracePeriodSeconds":7)";
@@ -43,9 +43,13 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"an unbound pod needs none", pod("", unbound), pods, {}, "remove"},
            {"an ended pod needs none", pod("", bound + R"(,"status":{"phase":"Succeeded"})"), pods, {}, "remove"},
            {"again changes nothing", pod(marked, bound), pods, {}, "nothing"},
-           {"again may shorten", pod(marked, bound), pods, grace(2), "mark 2"},
+           {"again may shorten", pod(marked, bound), pods, grace(2), "mark 1"},
            {"again may not lengthen", pod(marked, bound), pods, grace(20), "nothing"},
            {"the node finishes it", pod(marked, bound), pods, grace(0), "remove"},
+           {"an ended pod that is going waits for its node", pod(marked, bound + R"(,"status":{"phase":"Succeeded"})"), pods, {}, "nothing"},
+           {"finalizers cannot be changed while it has grace", pod(marked, bound), pods, propagated("Foreground"), "nothing"},
+           {"some kinds leave what they own alone", pod("", unbound), orphaning, {}, "mark 0"},
+           {"but not when told", pod("", unbound), orphaning, propagated("Background"), "remove"},
            {"finalizers hold", pod(R"(,"finalizers":["a/b"])", unbound), plain, {}, "mark 0"},
            {"finalizers hold a finished pod", pod(marked + R"(,"finalizers":["a/b"])", bound), pods, grace(0), "mark 0"},
            {"foreground is a finalizer", pod("", unbound), plain, propagated("Foreground"), "mark 0"},
@@ -58,6 +62,11 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
     EXPECT_EQ(got, row.want) << row.name;
   }
   EXPECT_FALSE(plan_deletion(*pod("", bound), propagated("Sideways"), plain, now));
+  DeletionPlan late = MUST(plan_deletion(*pod(marked, bound), grace(2), pods, now + std::chrono::seconds(60)));
+  EXPECT_EQ(get_int(late.body, "metadata.deletionGracePeriodSeconds"), 1) << "it is overdue: hurry";
+  EXPECT_EQ(get_string(late.body, "metadata.deletionTimestamp"), format_time(now + std::chrono::seconds(60)));
+  DeletionPlan early = MUST(plan_deletion(*pod(marked, bound), grace(2), pods, now - std::chrono::seconds(6)));
+  EXPECT_EQ(get_string(early.body, "metadata.deletionTimestamp"), "2023-11-14T22:13:15Z") << "counted from the first deletion";
   DeleteOptions other;
   other.uid = "other";
   EXPECT_EQ(plan_deletion(*pod("", bound), other, plain, now).error().code(), Code::conflict);
@@ -79,7 +88,10 @@ TEST(Fields, select_by_label_and_by_field) {
     EXPECT_EQ(!filter || filter(*one), row.want) << row.labels << " " << row.fields;
   }
   EXPECT_EQ(make_filter(kPod, "", "spec.image=x").error().text(), "field label not supported: spec.image");
-  EXPECT_FALSE(make_filter(kConfigMap, "", "spec.nodeName=x"));
+  EXPECT_EQ(make_filter(kConfigMap, "", "spec.nodeName=x").error().text(),
+            "\"spec.nodeName\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+  EXPECT_FALSE(make_filter(kNode, "", "metadata.namespace=x")) << "a kind with fields of its own has these only";
+  EXPECT_TRUE(MUST(make_filter(kPod, "", "spec.host=x"))(*one)) << "an old name";
   EXPECT_FALSE(make_filter(kPod, "==", ""));
   EXPECT_EQ(name_demanded("metadata.name=x,status.phase=y"), "x");
 }

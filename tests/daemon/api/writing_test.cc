@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Create, update, patch and delete as far as their options and rules go, in Kubernetes' words.
+#include <gtest/gtest.h>
+
+#include "runtime/base/text.h"
+#include "store/schema/protobuf.h"
+#include "tests/daemon/api/raw_client.h"
+#include "tests/daemon/api/world.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+constexpr const char* kLeases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+const std::string kMerge = "Content-Type: application/merge-patch+json\r\n";
+
+class Writing : public testing::Test {
+ protected:
+  RawAnswer create(const std::string& name, const std::string& more = {}) {
+    return client.ask("POST", kMaps, R"({"metadata":{"name":")" + name + "\"" + more + "}}");
+  }
+  std::string at(const std::string& name) { return std::string(kMaps) + "/" + name; }
+  static std::string message(const RawAnswer& answer) { return std::string(get_string(answer.json(), "message")); }
+
+  World world;
+  KeyPair identity = world.server->admin();
+  RawClient client{world.port(), &identity};
+};
+
+TEST_F(Writing, what_a_put_may_do_depends_on_the_kind) {
+  EXPECT_EQ(client.ask("PUT", at("m"), R"({"metadata":{"name":"m"}})").status, 404);
+  create("m");
+  EXPECT_EQ(client.ask("PUT", at("m"), R"({"metadata":{"name":"m"},"data":{"a":"b"}})").status, 200) << "without a version";
+  EXPECT_EQ(client.ask("PUT", at("m"), R"({"metadata":{"name":"m","resourceVersion":"0"}})").status, 200) << "0 is none";
+  std::string lease = std::string(kLeases) + "/l";
+  EXPECT_EQ(client.ask("PUT", lease, R"({"metadata":{"name":"l"},"spec":{"holderIdentity":"a"}})").status, 201) << "made by PUT";
+  RawAnswer blind = client.ask("PUT", lease, R"({"metadata":{"name":"l"},"spec":{"holderIdentity":"b"}})");
+  EXPECT_EQ(blind.status, 422);
+  EXPECT_EQ(message(blind), "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update");
+  json::value current = client.get(lease).json();
+  make(current, "spec.holderIdentity") = "b";
+  EXPECT_EQ(client.ask("PUT", lease, to_text(current)).status, 200);
+  EXPECT_EQ(client.ask("PATCH", lease, R"({"spec":{"holderIdentity":"c"}})", kMerge).status, 200) << "a patch knows the version";
+}
+
+TEST_F(Writing, names_and_namespaces_are_settled) {
+  EXPECT_EQ(message(client.ask("PUT", at("m"), R"({"data":{}})")), "the name of the object (m based on URL) was undeterminable: name must be provided");
+  create("m");
+  EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"name":null}})", kMerge).status, 400);
+  RawAnswer applied = client.ask("PATCH", at("n") + "?fieldManager=me", "apiVersion: v1\nkind: ConfigMap\n", "Content-Type: application/apply-patch+yaml\r\n");
+  EXPECT_EQ(applied.status, 400);
+  RawAnswer cluster = client.ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"q","namespace":"somewhere"}})");
+  EXPECT_EQ(cluster.status, 201) << cluster.body;
+  EXPECT_EQ(find(cluster.json(), "metadata.namespace"), nullptr) << "what has no namespace loses it";
+  RawAnswer versioned = client.ask("POST", kMaps, R"({"metadata":{"name":"v","resourceVersion":"5"}})");
+  EXPECT_EQ(versioned.status, 500);
+  EXPECT_EQ(message(versioned), "resourceVersion should not be set on objects to be created");
+}
+
+TEST_F(Writing, an_owner_named_twice_is_kept_once) {
+  std::string owner = R"({"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u-1"})";
+  RawAnswer made = create("m", ",\"ownerReferences\":[" + owner + "," + owner + "]");
+  EXPECT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(get_array(made.json(), "metadata.ownerReferences").size(), 1u);
+  EXPECT_NE(made.head.find("Warning: 299 - \".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+"),
+            std::string::npos) << made.head;
+}
+
+TEST_F(Writing, warnings_are_told_once_escaped_and_cut) {
+  std::string fields;
+  for (int i = 0; i < 20; i++) fields += ",\"f" + std::to_string(i) + std::string(400, 'x') + "\":1";
+  RawAnswer made = client.ask("POST", kMaps, R"({"metadata":{"name":"m"},"a\"b":1)" + fields + "}");
+  EXPECT_EQ(made.status, 201);
+  size_t count = 0, longest = 0;
+  for (size_t here = made.head.find("Warning: 299 - "); here != std::string::npos; here = made.head.find("Warning: 299 - ", here + 1)) {
+    count++;
+    longest = std::max(longest, made.head.find("\r\n", here) - here);
+  }
+  EXPECT_GE(count, 16u);
+  EXPECT_LE(count, 21u);
+  EXPECT_LE(longest, 15 + 1 + 256 + 16u);
+}
+
+TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
+  create("m");
+  auto json_patch = [&](const std::string& body) { return client.ask("PATCH", at("m"), body, "Content-Type: application/json-patch+json\r\n"); };
+  RawAnswer test = json_patch(R"([{"op":"test","path":"/data/x","value":"1"}])");
+  EXPECT_EQ(test.status, 422);
+  EXPECT_EQ(message(test), "the server rejected our request due to an error in our request");
+  std::string many = "[";
+  for (int i = 0; i <= 10000; i++) many += std::string(i ? "," : "") + R"({"op":"test","path":"/kind","value":"ConfigMap"})";
+  RawAnswer too_many = json_patch(many + "]");
+  EXPECT_EQ(too_many.status, 413);
+  EXPECT_EQ(message(too_many), "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
+  EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=" + std::string(129, 'm'), "{}", kMerge)),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes");
+  EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=a%0ab", "{}", kMerge)),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at position 1)");
+  RawClient other(world.port(), &identity);
+  EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
+}
+
+TEST_F(Writing, deletions_follow_the_body_or_else_the_query) {
+  struct Row {
+    const char *query, *body;
+    int status;
+    const char* message;
+  };
+  for (const Row& row : {
+           Row{"?propagationPolicy=Sideways", "", 422,
+               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Sideways\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""},
+           Row{"", R"({"propagationPolicy":"Orphan","orphanDependents":true})", 422,
+               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Orphan\": orphanDependents and deletionPropagation cannot be both set"},
+           Row{"?gracePeriodSeconds=x", "", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"},
+           Row{"?dryRun=Some", "", 422, "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\""},
+           Row{"", R"({"kind":"Pod","apiVersion":"v1"})", 400, "decoded object cannot be converted to DeleteOptions"},
+           Row{"", R"({"gracePeriodSeconds":"x"})", 400, nullptr},
+           Row{"?uid=other", "", 409, nullptr},
+           Row{"?dryRun=All", "", 200, nullptr},
+           Row{"?uid=other&propagationPolicy=Sideways", R"({"kind":"DeleteOptions","apiVersion":"apps/v1"})", 200, nullptr},  // only the body counts
+       }) {
+    create("m");
+    RawAnswer answer = client.ask("DELETE", at("m") + row.query, row.body);
+    EXPECT_EQ(answer.status, row.status) << row.query << row.body << answer.body;
+    if (row.message) { EXPECT_EQ(message(answer), row.message); }
+  }
+  json::value made = create("m").json();
+  std::string uid(get_string(made, "metadata.uid"));
+  EXPECT_EQ(message(client.ask("DELETE", at("m") + "?uid=other")),
+            "Operation cannot be fulfilled on ConfigMap \"m\": the UID in the precondition (other) does not match the UID in record (" + uid +
+                "). The object might have been deleted and then recreated");
+}
+
+TEST_F(Writing, a_deletion_is_answered_with_what_is_left_or_with_a_status) {
+  create("m", R"(,"finalizers":["example.com/hold"])");
+  RawAnswer held = client.ask("DELETE", at("m") + "?orphanDependents=false");
+  EXPECT_EQ(held.status, 202);
+  EXPECT_EQ(get_string(held.json(), "kind"), "ConfigMap");
+  EXPECT_EQ(client.ask("DELETE", at("m")).status, 200) << "again changes nothing";
+  EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"finalizers":["example.com/hold","example.com/more"]}})", kMerge).status, 422);
+  EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"finalizers":null}})", kMerge).status, 200);
+  EXPECT_EQ(client.get(at("m")).status, 404) << "the last finalizer's end is its own";
+  std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+  client.ask("POST", accounts, R"({"metadata":{"name":"a"}})");
+  EXPECT_EQ(get_string(client.ask("DELETE", accounts + "/a").json(), "kind"), "ServiceAccount") << "some kinds answer with the object";
+}
+
+TEST_F(Writing, collections_are_deleted_in_pages_by_selector_and_with_options) {
+  for (const char* name : {"a", "b", "c"}) create(name);
+  RawAnswer dry = client.ask("DELETE", std::string(kMaps) + "?dryRun=All");
+  EXPECT_EQ(get_array(dry.json(), "items").size(), 3u);
+  EXPECT_EQ(get_array(client.ask("DELETE", std::string(kMaps) + "?limit=1").json(), "items").size(), 1u);
+  EXPECT_EQ(client.ask("DELETE", kMaps, R"({"preconditions":{"uid":"other"}})").status, 409);
+  EXPECT_EQ(get_array(client.get(kMaps).json(), "items").size(), 2u);
+  EXPECT_EQ(client.ask("DELETE", std::string(kMaps) + "?resourceVersionMatch=Exact").status, 422);
+  EXPECT_EQ(get_string(client.ask("DELETE", kMaps).json(), "kind"), "ConfigMapList");
+  EXPECT_EQ(get_array(client.get(kMaps).json(), "items").size(), 0u);
+}
+
+TEST_F(Writing, a_client_that_waits_to_be_told_is_told_to_go_on) {
+  std::string body = R"({"metadata":{"name":"m"}})";
+  client.send("POST " + std::string(kMaps) + " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  EXPECT_EQ(client.receive_head().status, 100);
+  client.send(body);
+  EXPECT_EQ(client.receive().status, 201);
+}
+
+TEST_F(Writing, dry_runs_change_nothing_whatever_the_verb) {
+  json::value before = create("m").json();
+  std::string dry = "?dryRun=All";
+  EXPECT_EQ(get_string(client.ask("PUT", at("m") + dry, R"({"metadata":{"name":"m"},"data":{"a":"b"}})").json(), "data.a"), "b");
+  EXPECT_EQ(get_string(client.ask("PATCH", at("m") + dry, R"({"data":{"a":"b"}})", kMerge).json(), "data.a"), "b");
+  RawAnswer applied = client.ask("PATCH", at("new") + dry + "&fieldManager=me", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n",
+                                 "Content-Type: application/apply-patch+yaml\r\n");
+  EXPECT_EQ(applied.status, 201);
+  EXPECT_FALSE(get_string(applied.json(), "metadata.uid").empty());
+  EXPECT_EQ(client.ask("PUT", std::string(kLeases) + "/l" + dry, R"({"metadata":{"name":"l"}})").status, 201);
+  EXPECT_EQ(client.get(at("new")).status, 404);
+  EXPECT_EQ(client.get(std::string(kLeases) + "/l").status, 404);
+  EXPECT_EQ(client.get(at("m")).json(), before);
+}
+
+}  // namespace
+}  // namespace coracle::api
