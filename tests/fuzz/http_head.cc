@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string tame = tame_head(*head);
   if (tame.size() > 400 || tame.find("\r\n\r\n") != tame.size() - 4) std::abort();  // one head, and a small one
   if (head->chunked && head->content_length) std::abort();
-  (void)negotiate(*head, true);
+  for (Offer offer : {Offer::value, Offer::object, Offer::stream}) (void)negotiate(*head, offer);
   auto route = read_route(head->path);
   if (route) (void)route->verb(*head);
   return 0;
