@@ -116,7 +116,7 @@ std::string_view without_type(const Object& object) {
 json::object list_metadata(const engine::ListPage& page) {
   json::object out{{"resourceVersion", std::to_string(page.revision)}};
   if (!page.continue_token.empty()) out["continue"] = page.continue_token;
-  if (page.remaining && *page.remaining > 0) out["remainingItemCount"] = *page.remaining;
+  if (page.remaining && *page.remaining > 0) out["remainingItemCount"] = int64_t(*page.remaining);
   return out;
 }
 
@@ -271,7 +271,7 @@ void answer_list(Call& call, const engine::ListPage& page) {
   if (wanted->as == As::table) {
     schema::TableOptions table{*include, true, std::to_string(page.revision), page.continue_token};
     value = schema::to_table(*call.info, page.items, table, call.house.clock.now());
-    if (page.remaining && *page.remaining > 0) make(value, "metadata.remainingItemCount") = *page.remaining;
+    if (page.remaining && *page.remaining > 0) make(value, "metadata.remainingItemCount") = int64_t(*page.remaining);
   } else if (wanted->as == As::itself) {
     value = list_value(*call.info, page);
   } else if (wanted->as == As::partial_list) {

@@ -250,6 +250,8 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
     return modify(target, [&](const Object& old) { return change_scale(target, old, &type, patch); }, true, writer);
 
   bool applies = type == PatchType::apply;
+  Writer recorder = writer;
+  if (applies) recorder.field_manager.clear();  // apply itself records who holds what
   std::string revision = given_revision(patch);
   auto changed = modify(
       target,
@@ -269,7 +271,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         json::value decoded = TRY(decode(info, std::move(body), writer));
         return keep_split(target, std::move(decoded), old);
       },
-      revision.empty(), writer);
+      revision.empty(), recorder);
   bool absent = !changed && changed.error().code() == Code::not_found;
   if (!absent || !applies || !subresource.empty()) return changed;
   if (!get_string(patch, "metadata.uid").empty())
@@ -277,9 +279,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
                                              std::string(get_string(patch, "metadata.uid")) + ", and no existing object was found");
   if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
-  Writer applier = writer;
-  applier.field_manager.clear();  // what was applied is recorded already
-  return create(kind, key, std::move(fresh), applier);
+  return create(kind, key, std::move(fresh), recorder);
 }
 
 Result<json::value> Registry::change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const {

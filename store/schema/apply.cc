@@ -5,6 +5,7 @@
 #include "store/schema/apply.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/base/text.h"
 #include "store/schema/field_set.h"
@@ -24,6 +25,17 @@ struct Entry {
   }
 };
 
+// A body may say itself who holds what, as when client-side apply hands its fields over. Nonsense is as good as nothing.
+bool tells_holders(const json::value& object) {
+  const json::array& list = get_array(object, "metadata.managedFields");
+  return !list.empty() && std::all_of(list.begin(), list.end(), [](const json::value& entry) {
+    std::string_view operation = get_string(entry, "operation");
+    const json::value* fields = find(entry, "fieldsV1");
+    return (operation == "Apply" || operation == "Update") && !get_string(entry, "apiVersion").empty() &&
+           get_string(entry, "fieldsType") == "FieldsV1" && fields && fields->is_object();
+  });
+}
+
 std::vector<Entry> entries_of(const json::value& object) {
   std::vector<Entry> entries;
   for (const json::value& value : get_array(object, "metadata.managedFields")) {
@@ -36,6 +48,10 @@ std::vector<Entry> entries_of(const json::value& object) {
 
 void write_entries(json::value& object, std::vector<Entry> entries) {
   std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty() && entry.operation == "Update"; });
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.operation, a.time, a.manager, a.api_version, a.subresource) <
+           std::tie(b.operation, b.time, b.manager, b.api_version, b.subresource);
+  });
   json::array list;
   for (Entry& entry : entries) {
     json::object value;
@@ -44,7 +60,7 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
     value["apiVersion"] = entry.api_version;
     if (!entry.time.empty()) value["time"] = entry.time;
     value["fieldsType"] = "FieldsV1";
-    value["fieldsV1"] = std::move(entry.fields);
+    value["fieldsV1"] = in_order(std::move(entry.fields));
     if (!entry.subresource.empty()) value["subresource"] = entry.subresource;
     list.push_back(std::move(value));
   }
@@ -62,7 +78,7 @@ void find_conflicts(const Place& place, const json::object& theirs, const json::
   for (const Child& child : children_of(place, applied)) {
     const json::value* held = theirs.if_contains(child.element);
     if (!held || !held->is_object()) continue;
-    std::string at = path + (child.element[0] == 'f' ? "." + child.element.substr(2) : "[" + child.element.substr(2) + "]");
+    std::string at = path + step_of(child.element);
     const json::value* current = child_at(place, live, child.element);
     if (child.place.kind != Place::Kind::leaf && child.value->is_structured() && !children_of(child.place, *child.value).empty()) {
       static const json::value absent;
@@ -76,21 +92,45 @@ void find_conflicts(const Place& place, const json::object& theirs, const json::
   }
 }
 
-Error conflict_error(const std::vector<std::pair<const Entry*, std::vector<std::string>>>& found) {
+std::string name_of(const Entry& holder) {
+  std::string name = coracle::quoted(holder.manager);
+  if (!holder.subresource.empty()) name += " with subresource " + coracle::quoted(holder.subresource);
+  if (holder.operation == "Update") name += " using " + holder.api_version + (holder.time.empty() ? "" : " at " + holder.time);
+  return name;
+}
+
+// Source: apimachinery, managedfields/internal/conflict.go.
+Error conflict_error(std::vector<std::pair<const Entry*, std::vector<std::string>>> found) {
+  std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first->manager < b.first->manager; });
   ErrorDetails details;
   std::string list;
   for (const auto& [entry, paths] : found) {
-    std::string with = "conflict with " + coracle::quoted(entry->manager);
-    if (!entry->subresource.empty()) with += " with subresource " + coracle::quoted(entry->subresource);
-    with += " using " + entry->api_version;
+    list += (list.empty() ? "conflicts with " : "\nconflicts with ") + name_of(*entry) + ":";
     for (const std::string& path : paths) {
-      details.causes.push_back({"FieldManagerConflict", with, path});
-      list += (list.empty() ? with + ": " : "\n" + with + ": ") + path;
+      details.causes.push_back({"FieldManagerConflict", "conflict with " + name_of(*entry), path});
+      list += "\n- " + path;
     }
   }
   size_t count = details.causes.size();
+  if (count == 1) list = details.causes[0].message + ": " + details.causes[0].field;
   std::string text = "Apply failed with " + std::to_string(count) + (count == 1 ? " conflict: " : " conflicts: ") + list;
   return Error(Code::conflict, std::move(text)).with(std::move(details));
+}
+
+// What an apply to this subresource is about: status is its own, and nothing of the object itself.
+json::value without_reset(const KindInfo& kind, const json::value& applied, std::string_view subresource) {
+  json::value out = applied;
+  if (!kind.subresource("status")) return out;
+  if (subresource.empty()) drop(out.get_object(), "status");
+  if (subresource != "status") return out;
+  json::object status;
+  json::object conditions;
+  for (std::string_view name : {"uid", "resourceVersion"}) {
+    if (const json::value* given = find_keys(applied, {"metadata", name})) conditions[name] = *given;
+  }
+  if (!conditions.empty()) status["metadata"] = std::move(conditions);
+  if (const json::value* given = applied.get_object().if_contains("status")) status["status"] = *given;
+  return status;
 }
 
 // Old updates of many writers become one entry.
@@ -118,12 +158,13 @@ json::object without_managed_fields(const json::value& object) {
 
 }  // namespace
 
-Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& applied,
+Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now) {
-  if (!applied.is_object()) return Error(Code::bad_request, "the applied configuration must be an object");
-  if (!get_array(applied, "metadata.managedFields").empty()) {
+  if (!configuration.is_object()) return Error(Code::bad_request, "the applied configuration must be an object");
+  if (!get_array(configuration, "metadata.managedFields").empty()) {
     return Error(Code::bad_request, "metadata.managedFields must be nil");
   }
+  json::value applied = without_reset(kind, configuration, manager.subresource);
   Place root = Place::of(kind.type());
   std::string version = kind.kind.api_version();
   json::object mine = fields_of(root, applied, Dots::no);
@@ -172,7 +213,7 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   strip_unowned(changed);
   strip_unowned(removed);
 
-  std::vector<Entry> entries = entries_of(old);
+  std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old);
   json::object lost = union_of(removed, changed);
   auto own = entries.end();
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {

@@ -21,12 +21,13 @@ struct Manager {
 
 // `live` (null: the object does not exist) with the applied configuration. Fields that this manager applied before and now
 // leaves out, and nobody else holds, go. Errors: conflict, with a FieldManagerConflict cause per field that another manager
-// holds with another value (unless forced); bad_request.
-Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& applied,
+// holds with another value (unless forced); bad_request. An apply to "status" is about the status alone, one to the object
+// about all but it.
+Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now);
 
-// After any other write: `object` gets the managedFields of `old` (null on create) with what changed moved to `manager` as
-// Update. A body that resets them ([] or [{}]) drops them.
+// After any other write: `object` gets the managedFields of `old` (null on create), or its own where the body of a write to the
+// object itself has them, with what changed moved to `manager` as Update. A body that resets them ([] or [{}]) drops them.
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now);
 
 }  // namespace coracle::schema

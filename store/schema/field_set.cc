@@ -166,6 +166,29 @@ json::object difference_of(const json::object& left, const json::object& right) 
   return out;
 }
 
+json::object in_order(json::object set) {
+  std::vector<std::string> elements;
+  for (const auto& pair : set) elements.emplace_back(pair.key());
+  std::sort(elements.begin(), elements.end());  // "." before "f:", "k:" and "v:"
+  json::object out;
+  for (const std::string& element : elements) {
+    json::value& inner = set[element];
+    out[element] = inner.is_object() ? json::value(in_order(std::move(inner.get_object()))) : std::move(inner);
+  }
+  return out;
+}
+
+std::string step_of(std::string_view element) {
+  std::string_view rest = element.substr(2);
+  if (element[0] == 'f') return "." + std::string(rest);
+  if (element[0] == 'v') return "[=" + std::string(rest) + "]";
+  auto keys = parse_json(rest);
+  if (!keys || !keys->is_object()) return "[" + std::string(rest) + "]";
+  std::string list;
+  for (const auto& pair : keys->get_object()) list += (list.empty() ? "" : ",") + std::string(pair.key()) + "=" + to_text(pair.value());
+  return "[" + list + "]";
+}
+
 void strip_unowned(json::object& fields) {
   drop(fields, "f:apiVersion");
   drop(fields, "f:kind");

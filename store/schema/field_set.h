@@ -52,6 +52,11 @@ json::object removed_fields(const Place& place, const json::value& before, const
 json::object union_of(json::object left, const json::object& right);
 json::object difference_of(const json::object& left, const json::object& right);
 
+// As Kubernetes writes a set: "." first, then by element.
+json::object in_order(json::object set);
+// An element as people read it in a path: ".spec", "[name=\"web\"]", "[=\"example.com/finalizer\"]".
+std::string step_of(std::string_view element);
+
 // apiVersion, kind, names, versions and times belong to nobody.
 void strip_unowned(json::object& fields);
 

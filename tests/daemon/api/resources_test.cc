@@ -214,6 +214,32 @@ TEST_F(Resources, are_patched_in_each_way) {
   EXPECT_EQ(client.ask("PATCH", std::string(kMaps) + "/absent", "{}", "Content-Type: application/merge-patch+json\r\n").status, 404);
 }
 
+TEST_F(Resources, are_applied_by_several_managers) {
+  auto apply = [&](const char* manager, const char* body) {
+    return client.ask("PATCH", std::string(kMaps) + "/shared?fieldManager=" + manager, body, "Content-Type: application/apply-patch+yaml\r\n");
+  };
+  auto managers = [](const RawAnswer& answer) {
+    std::string list;
+    json::value object = answer.json();
+    for (const json::value& entry : get_array(object, "metadata.managedFields"))
+      list += std::string(get_string(entry, "manager")) + ":" + std::string(get_string(entry, "operation")) + to_text(*find(entry, "fieldsV1")) + " ";
+    return list;
+  };
+  EXPECT_EQ(apply("one", R"({"metadata":{"name":"shared"},"data":{"a":"1","b":"1"}})").status, 201);
+  EXPECT_EQ(managers(apply("one", R"({"data":{"a":"2"}})")), R"(one:Apply{"f:data":{"f:a":{}}} )") << "what changed stays applied";
+  EXPECT_EQ(managers(apply("two", R"({"data":{"a":"2"}})")), R"(one:Apply{"f:data":{"f:a":{}}} two:Apply{"f:data":{"f:a":{}}} )") << "shared";
+  EXPECT_EQ(get_string(apply("two", R"({"data":{"a":"3"}})").json(), "message"), "Apply failed with 1 conflict: conflict with \"one\": .data.a");
+}
+
+TEST_F(Resources, are_counted_in_pages_of_protobuf_too) {
+  for (const char* name : {"a", "b", "c"}) create_map(name);
+  RawAnswer page = client.get(std::string(kMaps) + "?limit=1", "Accept: application/vnd.kubernetes.protobuf\r\n");
+  EXPECT_EQ(page.status, 200) << page.body;
+  auto list = schema::from_protobuf(page.body, nullptr);
+  ASSERT_TRUE(list) << list.error().text();
+  EXPECT_EQ(get_int(*list, "metadata.remainingItemCount"), 2);
+}
+
 TEST_F(Resources, have_a_scale) {
   std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
   EXPECT_EQ(client.ask("POST", deployments, R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},

@@ -29,8 +29,8 @@ TEST(Apply, creates_and_records_what_was_applied) {
   ASSERT_TRUE(created) << created.error().text();
   EXPECT_EQ(fields_of_manager(*created, "me"),
             R"(Apply{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":)"
-            R"({"k:{\"name\":\"c\"}":{"f:name":{},"f:image":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":)"
-            R"({"f:containerPort":{},".":{}}},".":{}}}}}}})");
+            R"({"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":)"
+            R"({".":{},"f:containerPort":{}}}}}}}}})");
   auto again = server_side_apply(info, *created, applied, {"me"}, kNow + std::chrono::hours(1));
   ASSERT_TRUE(again);
   EXPECT_EQ(to_text(*again), to_text(*created)) << "applying the same again changes nothing";
@@ -55,7 +55,7 @@ TEST(Apply, refuses_to_overwrite_others_unless_forced) {
   auto refused = server_side_apply(info, live, wanted, {"second"}, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::conflict);
-  EXPECT_EQ(refused.error().text(), "Apply failed with 1 conflict: conflict with \"first\" using apps/v1: .spec.replicas");
+  EXPECT_EQ(refused.error().text(), "Apply failed with 1 conflict: conflict with \"first\": .spec.replicas");
   EXPECT_EQ(refused.error().details()->causes[0].field, ".spec.replicas");
   auto shared = server_side_apply(info, live, parsed(R"({"spec":{"replicas":1}})"), {"second"}, kNow);
   ASSERT_TRUE(shared) << "the same value is no conflict";
@@ -64,6 +64,34 @@ TEST(Apply, refuses_to_overwrite_others_unless_forced) {
   ASSERT_TRUE(forced);
   EXPECT_EQ(get_int(*forced, "spec.replicas"), 2);
   EXPECT_EQ(fields_of_manager(*forced, "first"), "Apply{}");
+}
+
+TEST(Apply, says_every_conflict_with_its_holder) {
+  const KindInfo& info = catalog().of(kDeployment);
+  std::string_view one = R"({"metadata":{"finalizers":["a/b"]},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  json::value live = *server_side_apply(info, kNone, parsed(one), {"first"}, kNow);
+  json::value edited = live;
+  edited.at("spec").as_object()["paused"] = true;
+  track_update(info, live, edited, {"editor"}, kNow);
+  auto refused = server_side_apply(info, edited, parsed(R"({"spec":{"paused":false,"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}})"),
+                                   {"second"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(),
+            "Apply failed with 3 conflicts: conflicts with \"editor\" using apps/v1 at 2026-01-02T00:00:00Z:\n- .spec.paused\n"
+            "conflicts with \"first\":\n- .spec.replicas\n- .spec.template.spec.containers[name=\"c\"].image");
+  EXPECT_EQ(refused.error().details()->causes[1].message, "conflict with \"first\"");
+}
+
+TEST(Apply, a_status_is_applied_alone_and_an_object_without_it) {
+  const KindInfo& info = catalog().of(kDeployment);
+  json::value both = parsed(R"({"metadata":{"labels":{"a":"b"}},"spec":{"replicas":9},"status":{"replicas":3}})");
+  json::value live = *server_side_apply(info, kNone, parsed(R"({"spec":{"replicas":1}})"), {"first"}, kNow);
+  auto judged = server_side_apply(info, live, both, {"judge", "status"}, kNow);
+  ASSERT_TRUE(judged) << judged.error().text();
+  EXPECT_EQ(get_int(*judged, "spec.replicas"), 1);
+  EXPECT_EQ(fields_of_manager(*judged, "judge"), R"(Apply{"f:status":{"f:replicas":{}}})");
+  auto second = server_side_apply(info, kNone, both, {"second"}, kNow);
+  EXPECT_EQ(fields_of_manager(*second, "second"), R"(Apply{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{}}})");
 }
 
 TEST(Apply, what_another_holds_stays) {
@@ -103,7 +131,7 @@ TEST(Apply, a_create_is_recorded_with_all_its_fields) {
   json::value map = parsed(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"v"}})");
   track_update(catalog().of(kConfigMap), kNone, map, {"kubectl-create"}, kNow);
   EXPECT_EQ(fields_of_manager(map, "kubectl-create"),
-            R"(Update{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:data":{".":{},"f:k":{}}})");
+            R"(Update{"f:data":{".":{},"f:k":{}},"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
 }
 
 TEST(Apply, a_body_can_reset_the_record) {
@@ -111,6 +139,24 @@ TEST(Apply, a_body_can_reset_the_record) {
   json::value next = parsed(R"({"metadata":{"managedFields":[{}]},"spec":{"replicas":1}})");
   track_update(catalog().of(kDeployment), old, next, {"me"}, kNow);
   EXPECT_EQ(find(next, "metadata.managedFields"), nullptr);
+}
+
+TEST(Apply, a_body_can_hand_fields_to_another_holder) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value old = parsed(R"({"metadata":{"name":"x"},"data":{"keep":"1","drop":"1"}})");
+  track_update(info, kNone, old, {"kubectl-client-side-apply"}, kNow);
+  json::value next = old;
+  next.at("metadata").at("managedFields").at(0).as_object()["manager"] = "kubectl";
+  next.at("metadata").at("managedFields").at(0).as_object()["operation"] = "Apply";
+  track_update(info, old, next, {"upgrader"}, kNow);
+  EXPECT_EQ(fields_of_manager(next, "kubectl"), R"(Apply{"f:data":{".":{},"f:drop":{},"f:keep":{}}})");
+  auto applied = server_side_apply(info, next, parsed(R"({"data":{"keep":"1"}})"), {"kubectl"}, kNow);
+  ASSERT_TRUE(applied) << applied.error().text();
+  EXPECT_EQ(to_text(*find(*applied, "data")), R"({"keep":"1"})");
+  json::value nonsense = old;
+  nonsense.at("metadata").at("managedFields").at(0).as_object()["operation"] = "Guess";
+  track_update(info, old, nonsense, {"upgrader"}, kNow);
+  EXPECT_EQ(to_text(nonsense), to_text(old));
 }
 
 TEST(Apply, many_writers_become_one_old_one) {
