@@ -130,7 +130,7 @@ if [ "$long" = 1 ]; then  # more tries, more time
 fi
 also() { [ "$only" = "$1" ] || { [ "$long" = 1 ] && wants "$1"; }; }  # parts of a long run
 
-if wants unit; then say "unit"; run_suite unit "$build" unit $patience; fi
+if wants unit; then say "unit"; tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; run_suite unit "$build" unit $patience; fi
 if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live $patience; fi
 if wants oci; then say "oci: coracle-oci beside crun and runc; each system call of a launch fails once"; run_suite oci "$build" oci $patience; fi
 if wants fuzz; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi

@@ -65,6 +65,11 @@ Result<void> create(Call& call) {
   if (!placed || !call.route.name.empty())
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
+  if (call.kind().resource == "bindings") {  // the older way of putting a pod on a node: the body names it
+    std::string pod(get_string(body, "metadata.name"));
+    json::value answer = TRY(call.house.registry.act(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
+    return answer_value(call, answer, 201), Result<void>();
+  }
   registry::Written written = TRY(call.house.registry.create(call.kind(), {call.route.ns, ""}, std::move(body), writer));
   answer_object(call, written.object, 201);
   return {};

@@ -106,6 +106,24 @@ void drop_repeated_owners(json::value& object, const Writer& writer) {
   *owners = std::move(kept);
 }
 
+// The pod as it was, with the amounts of the containers that `body` names as it does.
+json::value with_amounts_of(const json::value& body, const json::value& pod) {
+  json::value out = pod;
+  for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
+    if (!find(out, list)) continue;
+    for (json::value& container : make(out, list).get_array()) {
+      for (const json::value& wanted : get_array(body, list)) {
+        if (get_string(wanted, "name") != get_string(container, "name")) continue;
+        for (std::string_view field : {"resources", "resizePolicy"}) {
+          if (const json::value* value = find(wanted, field)) container.get_object()[field] = *value;
+          else container.get_object().erase(field);
+        }
+      }
+    }
+  }
+  return out;
+}
+
 schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
   return {writer.field_manager, std::string(subresource), force};
 }
@@ -236,7 +254,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
       },
       revision.empty(), writer);
   bool absent = !changed && changed.error().code() == Code::not_found;
-  bool creates = target.strategy.creates_on_update || creates_on_update(info.kind);
+  bool creates = creates_on_update(info.kind);
   if (!absent || !creates || !subresource.empty()) return changed;
   metadata_of(decoded).erase("resourceVersion");
   return create(kind, key, std::move(decoded), writer);
@@ -308,6 +326,14 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     else if (out.get_object().contains("spec")) make(out, "spec").get_object().erase("finalizers");
     return out;
   }
+  if (target.subresource == "ephemeralcontainers") {
+    json::value out = before;
+    const json::array& added = get_array(body, "spec.ephemeralContainers");
+    if (!added.empty()) make(out, "spec.ephemeralContainers") = added;
+    else make(out, "spec").get_object().erase("ephemeralContainers");
+    return out;
+  }
+  if (target.subresource == "resize") return with_amounts_of(body, before);
   if (has_status(target.info)) {
     if (const json::value* status = before.get_object().if_contains("status")) body.get_object()["status"] = *status;
     else body.get_object().erase("status");
@@ -331,8 +357,10 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
 Result<Written> Registry::modify_once(const Target& target, const Object& old, const Change& change, const Writer& writer) {
   json::value object = TRY(change(old));
   WallTime now = clock_.now();
-  bool main_resource = target.subresource.empty() || target.subresource == "scale";
+  bool main_resource = target.subresource.empty() || target.subresource == "scale" || target.subresource == "resize" ||
+                       target.subresource == "ephemeralcontainers";
   TRY(continue_life(target.kind(), object, old));
+  if (target.subresource == "status" && target.strategy.prepare_status) target.strategy.prepare_status(object, old.json(), now);
   schema::apply_defaults(target.info, object);
   if (main_resource && target.strategy.admit_update)
     TRY(target.strategy.admit_update(object, old, {engine_, ranges_, now}));

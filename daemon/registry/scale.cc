@@ -9,7 +9,9 @@ namespace coracle::registry {
 
 json::value scale_of(const Object& workload) {
   const json::value& body = workload.json();
-  auto selector = LabelSelector::from_json(find(body, "spec.selector"));
+  const json::value* given = find(body, "spec.selector");
+  bool by_map = workload.kind().resource == "replicationcontrollers";  // its selector is a map of labels
+  Result<LabelSelector> selector = by_map ? LabelSelector::from_map(get_object(body, "spec.selector")) : LabelSelector::from_json(given);
   json::object metadata{{"name", workload.name()}, {"namespace", workload.ns()}, {"uid", workload.uid()},
                         {"resourceVersion", std::to_string(workload.revision())},
                         {"creationTimestamp", get_string(body, "metadata.creationTimestamp")}};

@@ -8,11 +8,12 @@ namespace coracle::registry {
 
 const Strategy& strategy_of(const Kind& kind) {
   static const Strategy plain;
-  static const Strategy* const all[] = {&pod_strategy(),     &service_strategy(), &namespace_strategy(), &workload_strategy(kDeployment),
-                                        &workload_strategy(kReplicaSet), &endpoints_strategy(kEndpoints),
-                                        &endpoints_strategy(kEndpointSlice), &upsert_strategy(kEvent), &upsert_strategy(kLease)};
+  static const Strategy* const all[] = {&pod_strategy(),    &service_strategy(), &namespace_strategy(),     &job_strategy(),
+                                        &volume_strategy(), &claim_strategy(),   &priority_class_strategy()};
   for (const Strategy* strategy : all)
     if (*strategy->kind == kind) return *strategy;
+  for (const Strategy& strategy : simple_strategies())
+    if (*strategy.kind == kind) return strategy;
   return plain;
 }
 

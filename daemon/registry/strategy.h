@@ -31,13 +31,14 @@ struct Admission {  // what a strategy may look at
 struct Strategy {
   const Kind* kind = nullptr;
   DeletionRules deletion;
-  bool creates_on_update = false;  // PUT makes what is not there
-  bool one_at_a_time = false;      // writes are serialised: they allocate from a shared range
+  bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
 
   // On create: the body is canonical, its status is gone already where the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;
   // On update of the main resource: what a client left out but may not lose.
   void (*prepare_update)(json::value& object, const json::value& old) = nullptr;
+  // On update of the status.
+  void (*prepare_status)(json::value& object, const json::value& old, WallTime now) = nullptr;
   // Defaulted. Errors: forbidden, invalid: in Kubernetes' words.
   Result<void> (*admit_create)(json::value& object, const Admission& admission) = nullptr;
   Result<void> (*admit_update)(json::value& object, const Object& old, const Admission& admission) = nullptr;

@@ -365,7 +365,7 @@ class Writer {
   }
 
   Result<void> time(const Field& field, const json::value* value) {
-    if (!value) return {};
+    if (!value || value->is_null()) return {};
     if (!value->is_string()) return contradiction(field);
     auto when = parse_time(value->get_string());
     if (!when) return contradiction(field);

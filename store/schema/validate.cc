@@ -5,19 +5,21 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.h"
 #include "store/object/kind.h"
 #include "store/schema/validate/findings.h"
 
 namespace coracle::schema {
 namespace {
 
-using Rules = std::vector<ValidationRule>;  // by position of the type; nullptr: none
+using Rules = std::vector<const NamedValidationRule*>;  // by position of the type; nullptr: none
 
 Rules collect() {
   Rules rules(catalog().types().size(), nullptr);
-  for (auto listed : {pod_rules(), container_rules(), volume_rules(), service_rules(), endpoints_rules(), workload_rules(),
-                      config_rules(), meta_rules(), node_rules()}) {
-    for (const NamedValidationRule& named : listed) rules[catalog().type(named.type)->index()] = named.rule;
+  for (auto listed : {pod_rules(), placement_rules(), container_rules(), volume_rules(), service_rules(), endpoints_rules(), workload_rules(),
+                      config_rules(), meta_rules(), node_rules(), set_rules(), job_rules(), cron_job_rules(), autoscaler_rules(),
+                      network_rules(), ingress_rules(), class_rules(), quota_rules(), storage_rules()}) {
+    for (const NamedValidationRule& named : listed) rules[catalog().type(named.type)->index()] = &named;
   }
   return rules;
 }
@@ -46,6 +48,13 @@ void check_value(const Field& field, const json::value& value, const std::string
   if (std::find(supported.begin(), supported.end(), text) == supported.end()) out.not_supported(path, text, std::move(supported));
 }
 
+bool is_listed(std::string_view commas, std::string_view name) {
+  for (std::string_view one : split(commas, ',')) {
+    if (one == name) return true;
+  }
+  return false;
+}
+
 void check(const Type& type, const json::value& value, const std::string& path, Findings& out);
 
 void check_field(const Field& field, const json::value& value, const std::string& path, Findings& out) {
@@ -64,25 +73,57 @@ void check_field(const Field& field, const json::value& value, const std::string
 void check(const Type& type, const json::value& value, const std::string& path, Findings& out) {
   const json::object* object = value.if_object();
   if (!object) return;
+  const NamedValidationRule* named = rules()[type.index()];
   for (const Field& field : type.fields()) {
     if (path.empty() && (field.name() == "metadata" || field.name() == "status")) continue;
     const json::value* found = object->if_contains(field.name());
     if (field.required && !field.ruled && is_missing(field, found)) out.required(sub(path, field.name()));
     bool worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
-    if (found && worth_a_look) check_field(field, *found, sub(path, field.name()), out);
+    if (found && worth_a_look && !(named && is_listed(named->unwalked, field.name()))) check_field(field, *found, sub(path, field.name()), out);
   }
-  if (ValidationRule rule = rules()[type.index()]) rule(value, path, out);
+  if (named) named->rule(value, path, out);
 }
 
-struct KindUpdate {
-  const Kind& kind;
-  UpdateRule rule;
+struct KindRules {
+  std::string_view group, resource;
+  UpdateRule update = nullptr;
+  StatusRule status = nullptr;
+  CreateRule create = nullptr;
 };
 
-constexpr KindUpdate kUpdates[] = {
-    {kPod, check_pod_update},           {kService, check_service_update},   {kDeployment, check_workload_update},
-    {kReplicaSet, check_workload_update}, {kConfigMap, check_config_update}, {kSecret, check_config_update},
-    {kEndpointSlice, check_slice_update}};
+constexpr KindRules kKinds[] = {
+    {"", "pods", check_pod_update, check_pod_status, check_pod_create},
+    {"", "services", check_service_update},
+    {"", "configmaps", check_config_update},
+    {"", "secrets", check_config_update},
+    {"", "persistentvolumes", check_volume_update},
+    {"", "persistentvolumeclaims", check_claim_update},
+    {"", "resourcequotas", check_quota_update, check_quota_status},
+    {"", "replicationcontrollers", nullptr, check_replica_set_status},
+    {"apps", "deployments", check_workload_update, check_deployment_status},
+    {"apps", "replicasets", check_workload_update, check_replica_set_status},
+    {"apps", "statefulsets", check_stateful_set_update, check_stateful_set_status},
+    {"apps", "daemonsets", check_workload_update, check_daemon_set_status},
+    {"apps", "controllerrevisions", check_revision_update},
+    {"batch", "jobs", check_job_update, check_job_status},
+    {"batch", "cronjobs", nullptr, nullptr, check_cron_job_create},
+    {"autoscaling", "horizontalpodautoscalers", nullptr, check_autoscaler_status},
+    {"policy", "poddisruptionbudgets", nullptr, check_budget_status},
+    {"networking.k8s.io", "ingresses", nullptr, check_ingress_status, check_ingress_create},
+    {"networking.k8s.io", "ingressclasses", check_ingress_class_update},
+    {"networking.k8s.io", "ipaddresses", check_address_update},
+    {"networking.k8s.io", "servicecidrs", check_service_networks_update},
+    {"scheduling.k8s.io", "priorityclasses", check_priority_class_update},
+    {"node.k8s.io", "runtimeclasses", check_runtime_class_update},
+    {"discovery.k8s.io", "endpointslices", check_slice_update},
+};
+
+const KindRules& rules_of(const Kind& kind) {
+  static constexpr KindRules none;
+  auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                            [&](const KindRules& rules) { return rules.group == kind.group && rules.resource == kind.resource; });
+  return found == std::end(kKinds) ? none : *found;
+}
 
 }  // namespace
 
@@ -90,6 +131,7 @@ std::vector<Cause> validate_create(const KindInfo& kind, const json::value& obje
   Findings out;
   check_metadata(out, kind, object);
   check(kind.type(), object, "", out);
+  if (CreateRule rule = rules_of(kind.kind).create) rule(object, out);
   return out.take();
 }
 
@@ -98,11 +140,13 @@ std::vector<Cause> validate_update(const KindInfo& kind, const json::value& obje
   Findings out;
   check_metadata_update(out, object, old);
   check_metadata(out, kind, object);
-  if (subresource == "status") return out.take();
-  check(kind.type(), object, "", out);
-  for (const KindUpdate& update : kUpdates) {
-    if (update.kind == kind.kind) update.rule(object, old, subresource, out);
+  const KindRules& rules = rules_of(kind.kind);
+  if (subresource == "status") {
+    if (rules.status) rules.status(object, old, out);
+    return out.take();
   }
+  check(kind.type(), object, "", out);
+  if (rules.update) rules.update(object, old, subresource, out);
   return out.take();
 }
 

@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of which the pipeline needs to know a flag only: workloads, endpoints, events, leases.
+// Kinds of which the pipeline needs to know only that their generations count: from 1, up with each change of what is wanted.
+// Source: Kubernetes 1.36, the kinds' registry strategies.
+#include <algorithm>
+#include <vector>
+
 #include "daemon/registry/kinds/kinds.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 namespace {
 
-Strategy with(const Kind& kind, bool counts_generations, bool creates_on_update) {
-  Strategy strategy;
-  strategy.kind = &kind;
-  strategy.deletion.counts_generations = counts_generations;
-  strategy.creates_on_update = creates_on_update;
-  return strategy;
+constexpr std::string_view kCounted[] = {
+    "podtemplates", "replicationcontrollers", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
+    "cronjobs.batch", "endpointslices.discovery.k8s.io", "ingressclasses.networking.k8s.io", "ingresses.networking.k8s.io",
+    "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy"};
+
+std::vector<Strategy> make_all() {
+  std::vector<Strategy> out;
+  for (const schema::KindInfo& info : schema::catalog().kinds()) {
+    std::string name = info.kind.qualified_resource();
+    if (std::find(std::begin(kCounted), std::end(kCounted), name) == std::end(kCounted)) continue;
+    Strategy strategy;
+    strategy.kind = &info.kind;
+    strategy.deletion.counts_generations = true;
+    out.push_back(std::move(strategy));
+  }
+  return out;
 }
 
 }  // namespace
 
-const Strategy& workload_strategy(const Kind& kind) {
-  static const Strategy deployment = with(kDeployment, true, false), replicaset = with(kReplicaSet, true, false);
-  return kind == kDeployment ? deployment : replicaset;
-}
-
-const Strategy& endpoints_strategy(const Kind& kind) {
-  static const Strategy endpoints = with(kEndpoints, false, true), slice = with(kEndpointSlice, true, false);
-  return kind == kEndpoints ? endpoints : slice;
-}
-
-const Strategy& upsert_strategy(const Kind& kind) {
-  static const Strategy event = with(kEvent, false, true), lease = with(kLease, false, true);
-  return kind == kEvent ? event : lease;
+std::span<const Strategy> simple_strategies() {
+  static const std::vector<Strategy> all = make_all();
+  return all;
 }
 
 }  // namespace coracle::registry

@@ -20,7 +20,11 @@ struct NamedDefaultRule {
 
 std::span<const NamedDefaultRule> pod_defaults();
 std::span<const NamedDefaultRule> service_defaults();
-std::span<const NamedDefaultRule> deployment_defaults();
+std::span<const NamedDefaultRule> workload_defaults();
+std::span<const NamedDefaultRule> job_defaults();
+std::span<const NamedDefaultRule> autoscaler_defaults();
+std::span<const NamedDefaultRule> network_defaults();
+std::span<const NamedDefaultRule> limit_defaults();
 std::span<const NamedDefaultRule> node_defaults();
 std::span<const NamedDefaultRule> namespace_defaults();
 std::span<const NamedDefaultRule> secret_defaults();

@@ -50,6 +50,8 @@ void check_slice(const json::value& value, const std::string&, Findings& out) {
   for (size_t i = 0; i < slice.endpoints().size(); ++i) {
     view::Endpoint endpoint = slice.endpoints()[i];
     std::string at = item("endpoints", i);
+    if (endpoint.has_hostname()) out.invalid_all(sub(at, "hostname"), endpoint.hostname(), dns_label_problems(endpoint.hostname()));
+    if (endpoint.has_node_name()) out.invalid_all(sub(at, "nodeName"), endpoint.node_name(), dns_subdomain_problems(endpoint.node_name()));
     if (endpoint.addresses().size() > kAddressesMax) {
       out.add({"FieldValueTooMany", "Too many: " + std::to_string(endpoint.addresses().size()) + ": must have at most 100 items", sub(at, "addresses")});
     }

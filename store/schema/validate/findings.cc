@@ -70,6 +70,16 @@ void Findings::not_supported(const std::string& path, std::string_view value, st
   std::sort(supported.begin(), supported.end());
   add(coracle::not_supported(path, quoted(value), supported));
 }
+void Findings::invalid_without(const std::string& path, std::string_view detail) {
+  add({"FieldValueInvalid", "Invalid value: " + std::string(detail), path});
+}
+void Findings::not_supported_json(const std::string& path, const json::value& value, const std::vector<std::string>& supported) {
+  add(coracle::not_supported(path, to_text(value), supported));
+}
+void Findings::duplicate_json(const std::string& path, const json::value& value) { add(coracle::duplicate(path, to_text(value))); }
+void Findings::too_many(const std::string& path, size_t count, size_t max) {
+  add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items", path});
+}
 void Findings::forbidden(const std::string& path, std::string_view detail) { add(forbidden_field(path, detail)); }
 void Findings::duplicate(const std::string& path, std::string_view value) { add(coracle::duplicate(path, quoted(value))); }
 void Findings::not_found(const std::string& path, std::string_view value) {

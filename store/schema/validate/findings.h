@@ -22,11 +22,15 @@ class Findings {
   void invalid_json(const std::string& path, const json::value& value, std::string_view detail);
   void invalid(const std::string& path, std::string_view value, std::string_view detail);
   void invalid(const std::string& path, int64_t value, std::string_view detail);
-  void not_supported(const std::string& path, std::string_view value, std::vector<std::string> supported);
+  void invalid_without(const std::string& path, std::string_view detail);  // the value is not shown
+  void not_supported(const std::string& path, std::string_view value, std::vector<std::string> supported);  // sorted
+  void not_supported_json(const std::string& path, const json::value& value, const std::vector<std::string>& supported);
   void forbidden(const std::string& path, std::string_view detail);
   void duplicate(const std::string& path, std::string_view value);
+  void duplicate_json(const std::string& path, const json::value& value);
   void not_found(const std::string& path, std::string_view value);
   void too_long(const std::string& path, size_t bytes_max);
+  void too_many(const std::string& path, size_t count, size_t max);
 
   // Everything `problems` says about one text.
   void invalid_all(const std::string& path, std::string_view value, const std::vector<std::string>& problems);
@@ -59,6 +63,7 @@ bool is_ip(std::string_view text);
 void check_port_number(Findings& out, const std::string& path, int64_t port);
 void check_port_or_name(Findings& out, const std::string& path, const json::value* port);
 void check_labels(Findings& out, const std::string& path, const json::object& labels);
+void check_annotations(Findings& out, const std::string& path, const json::object& annotations);
 void check_immutable(Findings& out, const std::string& path, const json::value* now, const json::value* before);
 
 void check_metadata(Findings& out, const KindInfo& kind, const json::value& object);
@@ -68,8 +73,10 @@ using ValidationRule = void (*)(const json::value& value, const std::string& pat
 struct NamedValidationRule {
   std::string_view type;  // OpenAPI name
   ValidationRule rule;
+  std::string_view unwalked = {};  // comma-separated fields whose content only this rule looks at
 };
 std::span<const NamedValidationRule> pod_rules();
+std::span<const NamedValidationRule> placement_rules();  // affinity, spreading
 std::span<const NamedValidationRule> container_rules();
 std::span<const NamedValidationRule> volume_rules();
 std::span<const NamedValidationRule> service_rules();
@@ -78,6 +85,15 @@ std::span<const NamedValidationRule> workload_rules();
 std::span<const NamedValidationRule> config_rules();
 std::span<const NamedValidationRule> meta_rules();
 std::span<const NamedValidationRule> node_rules();
+std::span<const NamedValidationRule> set_rules();         // StatefulSet, DaemonSet, ControllerRevision
+std::span<const NamedValidationRule> job_rules();
+std::span<const NamedValidationRule> cron_job_rules();
+std::span<const NamedValidationRule> autoscaler_rules();
+std::span<const NamedValidationRule> network_rules();     // NetworkPolicy, IPAddress, ServiceCIDR
+std::span<const NamedValidationRule> ingress_rules();
+std::span<const NamedValidationRule> class_rules();       // PriorityClass, RuntimeClass, PodDisruptionBudget
+std::span<const NamedValidationRule> quota_rules();       // LimitRange, ResourceQuota
+std::span<const NamedValidationRule> storage_rules();     // PersistentVolume, PersistentVolumeClaim
 
 // What may not change. Kinds without one may change in every way that is valid.
 using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
@@ -86,5 +102,35 @@ void check_service_update(const json::value& now, const json::value& before, std
 void check_workload_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_config_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_slice_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_stateful_set_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_revision_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_job_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_address_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_service_networks_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_ingress_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_priority_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_runtime_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_quota_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_volume_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_claim_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+
+// What holds for new objects only.
+using CreateRule = void (*)(const json::value& object, Findings& out);
+void check_pod_create(const json::value& object, Findings& out);
+void check_cron_job_create(const json::value& object, Findings& out);
+void check_ingress_create(const json::value& object, Findings& out);
+
+// A status that is written. Kinds without one may write whatever is well formed.
+using StatusRule = void (*)(const json::value& now, const json::value& before, Findings& out);
+void check_pod_status(const json::value& now, const json::value& before, Findings& out);
+void check_replica_set_status(const json::value& now, const json::value& before, Findings& out);
+void check_deployment_status(const json::value& now, const json::value& before, Findings& out);
+void check_stateful_set_status(const json::value& now, const json::value& before, Findings& out);
+void check_daemon_set_status(const json::value& now, const json::value& before, Findings& out);
+void check_job_status(const json::value& now, const json::value& before, Findings& out);
+void check_autoscaler_status(const json::value& now, const json::value& before, Findings& out);
+void check_ingress_status(const json::value& now, const json::value& before, Findings& out);
+void check_budget_status(const json::value& now, const json::value& before, Findings& out);
+void check_quota_status(const json::value& now, const json::value& before, Findings& out);
 
 }  // namespace coracle::schema

@@ -4,6 +4,7 @@
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "store/schema/validate/findings.h"
+#include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
@@ -19,16 +20,8 @@ view::ObjectMeta metadata_of(const json::value& object) {
 std::vector<std::string> name_problems(const KindInfo& kind, std::string_view name) {
   if (kind.names == "label") return dns_label_problems(name);
   if (kind.names == "1035") return dns_1035_problems(name);
+  if (kind.names == "ip") return ip_problems(name, true);
   return dns_subdomain_problems(name);
-}
-
-void check_annotations(Findings& out, const std::string& path, const json::object& annotations) {
-  size_t bytes = 0;
-  for (const auto& pair : annotations) {
-    out.invalid_all(path, pair.key(), qualified_name_problems(to_lower(pair.key())));
-    bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
-  }
-  if (bytes > kAnnotationsBytesMax) out.too_long(path, kAnnotationsBytesMax);
 }
 
 void check_owners(Findings& out, view::ObjectMeta metadata) {
@@ -99,6 +92,15 @@ constexpr NamedValidationRule kRules[] = {
 }  // namespace
 
 std::span<const NamedValidationRule> meta_rules() { return kRules; }
+
+void check_annotations(Findings& out, const std::string& path, const json::object& annotations) {
+  size_t bytes = 0;
+  for (const auto& pair : annotations) {
+    out.invalid_all(path, pair.key(), qualified_name_problems(to_lower(pair.key())));
+    bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
+  }
+  if (bytes > kAnnotationsBytesMax) out.too_long(path, kAnnotationsBytesMax);
+}
 
 void check_metadata(Findings& out, const KindInfo& kind, const json::value& object) {
   view::ObjectMeta metadata = metadata_of(object);

@@ -2,7 +2,7 @@
 // Validation of nodes, leases and what else is small. Source: core/v1 and coordination.k8s.io/v1 API references.
 #include <set>
 
-#include "store/schema/validate/findings.h"
+#include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
@@ -10,6 +10,10 @@ namespace {
 
 void check_node_spec(const json::value& value, const std::string& path, Findings& out) {
   view::NodeSpec spec(value);
+  for (size_t i = 0; i < spec.pod_cidrs().size(); ++i) {
+    std::string_view cidr = spec.pod_cidrs()[i];
+    out.invalid_all(item(sub(path, "podCIDRs"), i), cidr, network_problems(cidr, false));
+  }
   std::set<std::string> seen;
   for (size_t i = 0; i < spec.taints().size(); ++i) {
     view::Taint taint = spec.taints()[i];

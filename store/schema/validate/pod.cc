@@ -6,6 +6,9 @@
 
 #include "runtime/base/text.h"
 #include "store/schema/validate/findings.h"
+#include "store/schema/validate/pod.h"
+#include "store/schema/validate/resource.h"
+#include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
@@ -59,7 +62,7 @@ void check_ports(view::PodSpec spec, const std::string& path, Findings& out) {
       view::ContainerPort port = container.ports()[i];
       std::string here = item(sub(at, "ports"), i);
       if (spec.host_network() && port.host_port() && port.host_port() != port.container_port()) {
-        out.invalid(sub(here, "containerPort"), port.container_port(), "must match `hostPort` when `hostNetwork` is true");
+        out.invalid(sub(here, "hostPort"), port.host_port(), "must match `containerPort` when `hostNetwork` is true");
       }
       if (!port.host_port()) continue;
       std::string address = std::string(port.protocol()) + "/" + std::string(port.host_ip()) + "/" + std::to_string(port.host_port());
@@ -87,16 +90,25 @@ void check_init_containers(view::PodSpec spec, const std::string& path, Findings
 void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
   view::PodDNSConfig config = spec.dns_config();
   std::string at = sub(path, "dnsConfig");
+  if (spec.dns_policy() == "None" && !config) return out.required(at, "must provide `dnsConfig` when `dnsPolicy` is None");
   if (spec.dns_policy() == "None" && config.nameservers().empty()) {
-    out.required(config ? sub(at, "nameservers") : at,
-                 "must provide at least one DNS nameserver when `dnsPolicy` is None");
+    return out.required(sub(at, "nameservers"), "must provide at least one DNS nameserver when `dnsPolicy` is None");
   }
   if (config.nameservers().size() > 3) out.invalid_json(sub(at, "nameservers"), *find(config.raw(), "nameservers"), "must not have more than 3 nameservers");
   if (config.searches().size() > 32) out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"), "must not have more than 32 search paths");
   for (size_t i = 0; i < config.nameservers().size(); ++i) {
-    if (!is_ip(config.nameservers()[i])) {
-      out.invalid(item(sub(at, "nameservers"), i), config.nameservers()[i], "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-    }
+    std::string_view server = config.nameservers()[i];
+    out.invalid_all(item(sub(at, "nameservers"), i), server, ip_problems(server, false));
+  }
+  size_t characters = 0;
+  for (size_t i = 0; i < config.searches().size(); ++i) {
+    std::string_view search = config.searches()[i];
+    characters += search.size() + (i > 0);
+    if (search.ends_with('.')) search.remove_suffix(1);
+    out.invalid_all(item(sub(at, "searches"), i), search, dns_subdomain_problems(search));
+  }
+  if (characters > 2048) {
+    out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"), "must not have more than 2048 characters (including spaces) in the search list");
   }
   for (size_t i = 0; i < config.options().size(); ++i) {
     if (config.options()[i].name().empty()) out.required(item(sub(at, "options"), i), "must not be empty");
@@ -144,6 +156,13 @@ void check_pod_spec(const json::value& value, const std::string& path, Findings&
   check_dns(spec, path, out);
   check_pod_security(spec, path, out);
   check_host_users(spec, path, out);
+  check_placement(value, path, out);
+  check_surroundings(value, path, out);
+  for (const auto& pair : spec.overhead()) {
+    std::string at = entry(sub(path, "overhead.limits"), pair.key());
+    check_container_resource_name(out, at, pair.key());
+    check_resource_amount(out, at, pair.key(), pair.value());
+  }
   if (spec.has_active_deadline_seconds()) out.between(sub(path, "activeDeadlineSeconds"), spec.active_deadline_seconds(), 1, kIdMax);
   out.not_negative(sub(path, "terminationGracePeriodSeconds"), spec.termination_grace_period_seconds());
   check_labels(out, sub(path, "nodeSelector"), spec.node_selector());
@@ -187,14 +206,6 @@ void check_node_requirement(const json::value& value, const std::string& path, F
   if (!requirement.key().empty()) out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
 }
 
-void check_spread(const json::value& value, const std::string& path, Findings& out) {
-  view::TopologySpreadConstraint constraint(value);
-  if (constraint.max_skew() <= 0) out.invalid(sub(path, "maxSkew"), constraint.max_skew(), "must be greater than zero");
-  if (constraint.has_min_domains() && constraint.min_domains() <= 0) {
-    out.invalid(sub(path, "minDomains"), constraint.min_domains(), "must be greater than zero");
-  }
-}
-
 void check_host_alias(const json::value& value, const std::string& path, Findings& out) {
   view::HostAlias alias(value);
   if (!is_ip(alias.ip())) out.invalid(sub(path, "ip"), alias.ip(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
@@ -207,7 +218,6 @@ constexpr NamedValidationRule kRules[] = {
     {"io.k8s.api.core.v1.PodSpec", check_pod_spec},
     {"io.k8s.api.core.v1.Toleration", check_toleration},
     {"io.k8s.api.core.v1.NodeSelectorRequirement", check_node_requirement},
-    {"io.k8s.api.core.v1.TopologySpreadConstraint", check_spread},
     {"io.k8s.api.core.v1.HostAlias", check_host_alias},
 };
 
@@ -217,6 +227,22 @@ constexpr std::string_view kMayChange =
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+// Puts back what of cpu and memory, and how they change, /resize may set.
+void keep_amounts(json::value& container, const json::value& old) {
+  if (!container.is_object()) return;
+  for (std::string_view field : {"limits", "requests"}) {
+    std::string path = sub("resources", field);
+    for (std::string_view name : {"cpu", "memory"}) {
+      const json::value* amount = get_object(old, path).if_contains(name);
+      if (amount) make(container, path).get_object()[name] = *amount;
+      else if (find(container, path)) make(container, path).get_object().erase(name);
+    }
+  }
+  const json::value* policy = find(old, "resizePolicy");
+  if (policy) container.get_object()["resizePolicy"] = *policy;
+  else container.get_object().erase("resizePolicy");
+}
 
 // `now` with what may differ made as it was, so that whatever still differs may not.
 json::value without_what_may_change(const json::value& now, const json::value& before, std::string_view subresource) {
@@ -229,6 +255,7 @@ json::value without_what_may_change(const json::value& now, const json::value& b
   };
   for (std::string_view field : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) restore(field);
   if (subresource == "ephemeralcontainers") restore("ephemeralContainers");
+  if (!get_array(before, "schedulingGates").empty()) restore("nodeSelector");
   if (subresource == "binding") restore("nodeName");
   if (get_int(before, "terminationGracePeriodSeconds") < 0 && get_int(now, "terminationGracePeriodSeconds") == 1) {
     restore("terminationGracePeriodSeconds");
@@ -240,6 +267,7 @@ json::value without_what_may_change(const json::value& now, const json::value& b
     for (size_t i = 0; i < containers->get_array().size() && i < olds.size(); ++i) {
       json::value& container = containers->get_array()[i];
       if (const json::value* image = find(olds[i], "image"); image && container.is_object()) container.get_object()["image"] = *image;
+      if (subresource == "resize") keep_amounts(container, olds[i]);
     }
   }
   return munged;
@@ -255,6 +283,17 @@ std::vector<std::string> differing_fields(const json::value& a, const json::valu
     }
   }
   return {names.begin(), names.end()};
+}
+
+// A pod that is held back may become choosier.
+void check_node_selector_grows(const json::value& now, const json::value& before, Findings& out) {
+  const json::object& kept = get_object(now, "nodeSelector");
+  for (const auto& pair : get_object(before, "nodeSelector")) {
+    const json::value* value = kept.if_contains(pair.key());
+    if (value && *value == pair.value()) continue;
+    out.invalid_json("spec.nodeSelector", json::value(kept), "only additions to spec.nodeSelector are allowed (no mutations or deletions)");
+    return;
+  }
 }
 
 void check_tolerations_only_grow(const json::value& now, const json::value& before, Findings& out) {
@@ -293,8 +332,12 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
     }
   }
   check_tolerations_only_grow(*spec, *old, out);
+  check_gates_only_go(now, before, out);
+  check_pod_subresource(now, before, subresource, out);
+  if (!get_array(*old, "schedulingGates").empty()) check_node_selector_grows(*spec, *old, out);
   std::vector<std::string> changed = differing_fields(without_what_may_change(*spec, *old, subresource), *old);
-  if (!changed.empty()) out.forbidden("spec", std::string(kMayChange) + "\nchanged: " + join(changed, ", "));
+  if (!changed.empty() && subresource == "resize") out.forbidden("spec", "only cpu and memory resources are mutable\nchanged: " + join(changed, ", "));
+  else if (!changed.empty()) out.forbidden("spec", std::string(kMayChange) + "\nchanged: " + join(changed, ", "));
 }
 
 }  // namespace coracle::schema

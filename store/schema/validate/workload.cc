@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of ReplicaSets and Deployments: the selector finds the template's pods, the strategy can make progress.
-// Source: apps/v1 API reference.
-#include "runtime/base/text.h"
+// Validation of what keeps equal pods: ReplicaSets, Deployments, ReplicationControllers. The selector finds the template's
+// pods, the strategy can make progress. Source: apps/v1 and core/v1 API reference.
 #include "store/object/selector.h"
-#include "store/schema/validate/findings.h"
-#include "store/schema/views.h"
+#include "store/schema/validate/syntax.h"
+#include "store/schema/validate/workload.h"
 
 namespace coracle::schema {
 namespace {
-
-void check_selector_and_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {
-  const json::value* selector = find(spec, "selector");
-  view::LabelSelector view = selector ? view::LabelSelector(*selector) : view::LabelSelector();
-  if (view && view.match_labels().empty() && view.match_expressions().empty()) {
-    out.invalid_json(sub(path, "selector"), *selector, "empty selector is invalid for " + std::string(workload));
-  } else if (view) {
-    auto parsed = LabelSelector::from_json(selector);
-    const json::object& labels = get_object(spec, "template.metadata.labels");
-    if (parsed && !parsed->matches(labels)) {
-      out.invalid_json(sub(path, "template.metadata.labels"), json::value(labels), "`selector` does not match template `labels`");
-    }
-  }
-  std::string_view policy = get_string(spec, "template.spec.restartPolicy");
-  if (policy == "OnFailure" || policy == "Never") out.not_supported(sub(path, "template.spec.restartPolicy"), policy, {"Always"});
-  if (find(spec, "template.spec.activeDeadlineSeconds")) {
-    out.forbidden(sub(path, "template.spec.activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported");
-  }
-}
 
 void check_counts(const json::value& spec, const std::string& path, Findings& out) {
   for (std::string_view name : {"replicas", "minReadySeconds", "revisionHistoryLimit"}) {
@@ -34,57 +14,55 @@ void check_counts(const json::value& spec, const std::string& path, Findings& ou
   }
 }
 
-void check_replica_set_spec(const json::value& value, const std::string& path, Findings& out) {
-  check_counts(value, path, out);
-  check_selector_and_template(value, "deployment", path, out);
+void check_replica_set_spec(const json::value& spec, const std::string& path, Findings& out) {
+  check_counts(spec, path, out);
+  check_selector_and_template(spec, "deployment", path, out);
+  check_endless_template(spec, "ReplicaSet", path, out);
 }
 
-void check_deployment_spec(const json::value& value, const std::string& path, Findings& out) {
-  check_counts(value, path, out);
-  check_selector_and_template(value, "deployment", path, out);
-  view::DeploymentSpec spec(value);
-  if (!spec.has_progress_deadline_seconds()) return;
-  out.not_negative(sub(path, "progressDeadlineSeconds"), spec.progress_deadline_seconds());
-  if (spec.progress_deadline_seconds() <= spec.min_ready_seconds()) {
-    out.invalid(sub(path, "progressDeadlineSeconds"), spec.progress_deadline_seconds(), "must be greater than minReadySeconds");
+void check_deployment_spec(const json::value& spec, const std::string& path, Findings& out) {
+  check_replica_set_spec(spec, path, out);
+  const json::value* deadline = find(spec, "progressDeadlineSeconds");
+  if (!deadline || !deadline->is_int64()) return;
+  int64_t seconds = deadline->get_int64();
+  out.not_negative(sub(path, "progressDeadlineSeconds"), seconds);
+  if (seconds <= get_int(spec, "minReadySeconds")) {
+    out.invalid(sub(path, "progressDeadlineSeconds"), seconds, "must be greater than minReadySeconds");
   }
 }
 
-void check_strategy(const json::value& value, const std::string& path, Findings& out) {
-  view::DeploymentStrategy strategy(value);
-  if (strategy.type() == "Recreate" && strategy.has_rolling_update()) {
+void check_strategy(const json::value& strategy, const std::string& path, Findings& out) {
+  std::string_view type = get_string(strategy, "type");
+  const json::value* rolling = find(strategy, "rollingUpdate");
+  if (type == "Recreate" && rolling) {
     out.forbidden(sub(path, "rollingUpdate"), "may not be specified when strategy `type` is 'Recreate'");
-  }
-  if (strategy.type() == "RollingUpdate" && !strategy.has_rolling_update()) {
+  } else if (type == "RollingUpdate" && !rolling) {
     out.required(sub(path, "rollingUpdate"), "this should be defaulted and never be nil");
+  } else if (type != "Recreate" && type != "RollingUpdate") {
+    out.not_supported_json(path, json::object{{"Type", type}, {"RollingUpdate", nullptr}}, {"Recreate", "RollingUpdate"});
   }
 }
 
-// The number, or the percentage; -1 when it is neither.
-int64_t amount(Findings& out, const std::string& path, const json::value* value) {
-  if (!value) return -1;
-  if (value->is_int64()) {
-    out.not_negative(path, value->get_int64());
-    return value->get_int64();
+void check_rolling_update(const json::value& rolling, const std::string& path, Findings& out) {
+  const json::value *unavailable = find(rolling, "maxUnavailable"), *surge = find(rolling, "maxSurge");
+  check_amount(out, sub(path, "maxUnavailable"), unavailable);
+  check_amount(out, sub(path, "maxSurge"), surge);
+  if (unavailable && amount_of(unavailable) == 0 && amount_of(surge) == 0) {
+    out.invalid_json(sub(path, "maxUnavailable"), *unavailable, "may not be 0 when `maxSurge` is 0");
   }
-  std::string_view text = value->is_string() ? std::string_view(value->get_string()) : "";
-  auto percent = text.ends_with('%') ? parse_number<uint32_t>(text.substr(0, text.size() - 1)) : std::nullopt;
-  if (percent) return *percent;
-  out.invalid(path, text, "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used "
-                          "for validation is '[0-9]+%')");
-  return -1;
+  check_at_most_all(out, sub(path, "maxUnavailable"), unavailable);
 }
 
-void check_rolling_update(const json::value& value, const std::string& path, Findings& out) {
-  view::RollingUpdateDeployment rolling(value);
-  int64_t unavailable = amount(out, sub(path, "maxUnavailable"), rolling.max_unavailable());
-  int64_t surge = amount(out, sub(path, "maxSurge"), rolling.max_surge());
-  if (unavailable == 0 && surge == 0) {
-    out.invalid_json(sub(path, "maxUnavailable"), *rolling.max_unavailable(), "may not be 0 when `maxSurge` is 0");
+void check_controller_spec(const json::value& spec, const std::string& path, Findings& out) {
+  check_counts(spec, path, out);
+  const json::object& selector = get_object(spec, "selector");
+  if (selector.empty()) out.required(sub(path, "selector"));
+  if (!find(spec, "template")) return out.required(sub(path, "template"));
+  const json::object& labels = get_object(spec, "template.metadata.labels");
+  if (!selector.empty() && !LabelSelector::from_map(selector).matches(labels)) {
+    out.invalid_json(sub(path, "template.metadata.labels"), json::value(labels), "`selector` does not match template `labels`");
   }
-  if (rolling.max_unavailable() && rolling.max_unavailable()->is_string() && unavailable > 100) {
-    out.invalid_json(sub(path, "maxUnavailable"), *rolling.max_unavailable(), "must not be greater than 100%");
-  }
+  check_endless_template(spec, "ReplicationController", path, out);
 }
 
 constexpr NamedValidationRule kRules[] = {
@@ -92,14 +70,95 @@ constexpr NamedValidationRule kRules[] = {
     {"io.k8s.api.apps.v1.DeploymentSpec", check_deployment_spec},
     {"io.k8s.api.apps.v1.DeploymentStrategy", check_strategy},
     {"io.k8s.api.apps.v1.RollingUpdateDeployment", check_rolling_update},
+    {"io.k8s.api.core.v1.ReplicationControllerSpec", check_controller_spec},
 };
 
+// ---- status ----
+
+void check_not_negative(Findings& out, const json::value& status, std::initializer_list<std::string_view> names) {
+  for (std::string_view name : names) out.not_negative(sub("status", name), get_int(status, name));
+}
+
+void check_within(Findings& out, const json::value& status, std::initializer_list<std::string_view> names, std::string_view most,
+                  std::string_view words) {
+  for (std::string_view name : names) {
+    int64_t number = get_int(status, name);
+    if (number > get_int(status, most)) out.invalid(sub("status", name), number, words);
+  }
+}
+
+void check_collisions(Findings& out, const json::value& now, const json::value& before) {
+  int64_t count = get_int(now, "status.collisionCount");
+  out.not_negative("status.collisionCount", count);
+  if (count < get_int(before, "status.collisionCount")) out.invalid("status.collisionCount", count, "cannot be decremented");
+}
+
+const json::value& status_of(const json::value& object) {
+  static const json::value none = json::object();
+  const json::value* status = find(object, "status");
+  return status ? *status : none;
+}
+
+constexpr std::string_view kMoreThanAll = "cannot be greater than status.replicas";
+
 }  // namespace
+
+void check_selector_and_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {
+  const json::value* selector = find(spec, "selector");
+  if (!selector || !selector->is_object()) return;
+  if (get_object(*selector, "matchLabels").empty() && get_array(*selector, "matchExpressions").empty()) {
+    out.invalid_json(sub(path, "selector"), *selector, "empty selector is invalid for " + std::string(workload));
+    return;
+  }
+  auto parsed = LabelSelector::from_json(selector);
+  const json::object& labels = get_object(spec, "template.metadata.labels");
+  if (parsed && !parsed->matches(labels)) {
+    out.invalid_json(sub(path, "template.metadata.labels"), json::value(labels), "`selector` does not match template `labels`");
+  }
+}
+
+void check_endless_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {
+  std::string_view policy = get_string(spec, "template.spec.restartPolicy");
+  if (policy != "Always") out.not_supported(sub(path, "template.spec.restartPolicy"), policy, {"Always"});
+  if (find(spec, "template.spec.activeDeadlineSeconds")) {
+    out.forbidden(sub(path, "template.spec.activeDeadlineSeconds"),
+                  "activeDeadlineSeconds in " + std::string(workload) + " is not Supported");
+  }
+}
 
 std::span<const NamedValidationRule> workload_rules() { return kRules; }
 
 void check_workload_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   check_immutable(out, "spec.selector", find(now, "spec.selector"), find(before, "spec.selector"));
+}
+
+void check_replica_set_status(const json::value& now, const json::value&, Findings& out) {
+  const json::value& status = status_of(now);
+  check_not_negative(out, status, {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"});
+  check_within(out, status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, "replicas", kMoreThanAll);
+  check_within(out, status, {"availableReplicas"}, "readyReplicas", "cannot be greater than readyReplicas");
+}
+
+void check_deployment_status(const json::value& now, const json::value& before, Findings& out) {
+  const json::value& status = status_of(now);
+  check_not_negative(out, status, {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"});
+  check_collisions(out, now, before);
+  check_within(out, status, {"updatedReplicas", "readyReplicas", "availableReplicas"}, "replicas", kMoreThanAll);
+  check_within(out, status, {"availableReplicas"}, "readyReplicas", "cannot be greater than readyReplicas");
+}
+
+void check_stateful_set_status(const json::value& now, const json::value& before, Findings& out) {
+  const json::value& status = status_of(now);
+  check_not_negative(out, status, {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration"});
+  check_collisions(out, now, before);
+  check_within(out, status, {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"}, "replicas", kMoreThanAll);
+  check_within(out, status, {"availableReplicas"}, "readyReplicas", "cannot be greater than status.readyReplicas");
+}
+
+void check_daemon_set_status(const json::value& now, const json::value& before, Findings& out) {
+  check_not_negative(out, status_of(now), {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+                                           "updatedNumberScheduled", "numberAvailable", "numberUnavailable"});
+  check_collisions(out, now, before);
 }
 
 }  // namespace coracle::schema

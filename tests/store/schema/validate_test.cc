@@ -92,7 +92,9 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
            Row{kPod, pod(R"("hostUsers":false,"shareProcessNamespace":true,"containers":[{"name":"a","image":"b","securityContext":{"procMount":"Unmasked"}}])"), ""},
            Row{kPod, pod(R"("hostUsers":true,"hostNetwork":true,"containers":[{"name":"a","image":"b"}])"), ""},
            Row{kPod, pod(R"("hostUsers":false,"volumes":[{"name":"v","hostPath":{"path":"/a"}}],"containers":[{"name":"a","image":"b","volumeDevices":[{"name":"v","devicePath":"/dev/x"}]}])"),
-               "spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false\n"},
+               "spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false\n"
+               "spec.containers[0].volumeDevices[0].name: Invalid value: \"v\": can only use volume source type of PersistentVolumeClaim or "
+               "Ephemeral for block mode\n"},
            Row{kPod, container(R"("securityContext":{"procMount":"Unmasked"})"),
                "spec.containers[0].securityContext.procMount: Invalid value: \"Unmasked\": `hostUsers` must be false to use `Unmasked`\n"},
            Row{kDeployment, meta + R"("spec":{"template":{"spec":{"containers":[{"name":"a","image":"b"}]}}}})", "spec.selector: Required value\n"},

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs: unless the user says that the selector is his own, the server makes it, and labels the template so that the job's
+// pods are found by nobody else. Source: batch/v1 API reference, JobSpec.manualSelector; Kubernetes "Jobs", "Specifying your
+// own Pod selector".
+#include <string>
+
+#include "daemon/registry/kinds/kinds.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr std::string_view kUid = "batch.kubernetes.io/controller-uid", kName = "batch.kubernetes.io/job-name";
+
+// What a user has set stays; validation refuses it where it is wrong.
+void set_if_absent(json::value& labels, std::string_view key, std::string_view value) {
+  if (!labels.is_object()) labels.emplace_object();
+  if (!labels.get_object().contains(key)) labels.get_object()[key] = value;
+}
+
+Result<void> admit_create(json::value& job, const Admission&) {
+  if (get_bool(job, "spec.manualSelector")) return {};
+  std::string uid(get_string(job, "metadata.uid")), name(get_string(job, "metadata.name"));
+  json::value& labels = make(job, "spec.template.metadata.labels");
+  for (std::string_view key : {std::string_view("job-name"), kName}) set_if_absent(labels, key, name);
+  for (std::string_view key : {std::string_view("controller-uid"), kUid}) set_if_absent(labels, key, uid);
+  set_if_absent(make(job, "spec.selector.matchLabels"), kUid, uid);
+  return {};
+}
+
+}  // namespace
+
+const Strategy& job_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kJob;
+    s.deletion.counts_generations = true;
+    s.admit_create = admit_create;
+    return s;
+  }();
+  return strategy;
+}
+
+}  // namespace coracle::registry

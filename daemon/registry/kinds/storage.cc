@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes know since when they are in their phase; a claim says what to fill it from in the old field and in the new one.
+// Source: Kubernetes "Persistent Volumes", "Phase transition timestamp", "Data source references".
+#include "daemon/registry/kinds/kinds.h"
+
+namespace coracle::registry {
+namespace {
+
+Result<void> begin_volume(json::value& volume, const Admission& admission) {
+  make(volume, "status.lastPhaseTransitionTime") = format_time(admission.now);
+  return {};
+}
+
+// A client that changes the phase and says nothing of the time gets the time.
+void note_phase(json::value& volume, const json::value& old, WallTime now) {
+  constexpr std::string_view kTime = "status.lastPhaseTransitionTime";
+  bool changed = get_string(volume, "status.phase") != get_string(old, "status.phase");
+  bool told = !get_string(volume, kTime).empty() && get_string(volume, kTime) != get_string(old, kTime);
+  if (changed && !told) make(volume, kTime) = format_time(now);
+}
+
+json::object without_namespace(const json::value& reference) {
+  json::object out;
+  for (std::string_view name : {"apiGroup", "kind", "name"}) {
+    if (const json::value* found = find(reference, name)) out[name] = *found;
+  }
+  return out;
+}
+
+void fill_sources(json::value& claim) {
+  const json::value *source = find(claim, "spec.dataSource"), *reference = find(claim, "spec.dataSourceRef");
+  if (source && !reference) {
+    json::object copy = without_namespace(*source);
+    make(claim, "spec.dataSourceRef") = std::move(copy);
+  } else if (reference && !source && get_string(*reference, "namespace").empty()) {
+    json::object copy = without_namespace(*reference);
+    make(claim, "spec.dataSource") = std::move(copy);
+  }
+}
+
+void fill_sources_again(json::value& claim, const json::value&) { fill_sources(claim); }
+
+}  // namespace
+
+const Strategy& volume_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kPersistentVolume;
+    s.admit_create = begin_volume;
+    s.prepare_status = note_phase;
+    return s;
+  }();
+  return strategy;
+}
+
+const Strategy& claim_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kPersistentVolumeClaim;
+    s.prepare_create = fill_sources;
+    s.prepare_update = fill_sources_again;
+    return s;
+  }();
+  return strategy;
+}
+
+}  // namespace coracle::registry

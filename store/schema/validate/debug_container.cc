@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validation of containers that are added to a running pod: they are for looking, not for serving. And of what of other
+// containers goes together with the pod around them: devices, sleeps, signals, the system. Source: core/v1 API reference.
+#include <set>
+
+#include "runtime/base/text.h"
+#include "store/schema/validate/pod.h"
+
+namespace coracle::schema {
+namespace {
+
+std::set<std::string_view> names_in(const json::array& list, std::string_view field) {
+  std::set<std::string_view> out;
+  for (const json::value& one : list) out.insert(get_string(one, field));
+  return out;
+}
+
+void check_debug_container(const json::value& container, const std::set<std::string_view>& others, const std::string& path, Findings& out) {
+  constexpr std::string_view kWords = "cannot be set for an Ephemeral Container";
+  std::string_view target = get_string(container, "targetContainerName");
+  if (!target.empty() && !others.contains(target)) out.not_found(sub(path, "targetContainerName"), target);
+  for (std::string_view field : {"ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
+    const json::value* found = find(container, field);
+    bool empty = !found || (found->is_array() && found->get_array().empty());
+    if (!empty) out.forbidden(sub(path, field), kWords);
+  }
+  const json::value* resources = find(container, "resources");
+  if (resources && resources->is_object() && !resources->get_object().empty()) out.forbidden(sub(path, "resources"), kWords);
+  const json::array& mounts = get_array(container, "volumeMounts");
+  for (size_t i = 0; i < mounts.size(); ++i) {
+    for (std::string_view field : {"subPath", "subPathExpr"}) {
+      if (!get_string(mounts[i], field).empty()) out.forbidden(sub(item(sub(path, "volumeMounts"), i), field), kWords);
+    }
+  }
+}
+
+void check_devices(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
+  std::set<std::string_view> claims, mounted = names_in(get_array(container, "volumeMounts"), "name"),
+                             places = names_in(get_array(container, "volumeMounts"), "mountPath"), names, paths;
+  for (const json::value& volume : get_array(spec, "volumes")) {
+    if (find(volume, "persistentVolumeClaim") || find(volume, "ephemeral")) claims.insert(get_string(volume, "name"));
+  }
+  std::set<std::string_view> volumes = names_in(get_array(spec, "volumes"), "name");
+  const json::array& devices = get_array(container, "volumeDevices");
+  for (size_t i = 0; i < devices.size(); ++i) {
+    std::string at = item(sub(path, "volumeDevices"), i);
+    std::string_view name = get_string(devices[i], "name"), place = get_string(devices[i], "devicePath");
+    if (!names.insert(name).second) out.invalid(sub(at, "name"), name, "must be unique");
+    if (!name.empty() && !volumes.contains(name)) out.not_found(sub(at, "name"), name);
+    if (volumes.contains(name) && !claims.contains(name)) {
+      out.invalid(sub(at, "name"), name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
+    }
+    if (!paths.insert(place).second) out.invalid(sub(at, "devicePath"), place, "must be unique");
+    for (std::string_view part : split(place, '/')) {
+      if (part == "..") out.invalid(sub(at, "devicePath"), place, "can not contain backsteps ('..')");
+    }
+    if (mounted.contains(name)) out.invalid(sub(at, "name"), name, "must not already exist in volumeMounts");
+    if (!place.empty() && places.contains(place)) out.invalid(sub(at, "devicePath"), place, "must not already exist as a path in volumeMounts");
+  }
+}
+
+void check_propagation(const json::value& container, const std::string& path, Findings& out) {
+  const json::array& mounts = get_array(container, "volumeMounts");
+  for (size_t i = 0; i < mounts.size(); ++i) {
+    bool both_ways = get_string(mounts[i], "mountPropagation") == "Bidirectional";
+    if (!both_ways || get_bool(container, "securityContext.privileged")) continue;
+    out.forbidden(sub(item(sub(path, "volumeMounts"), i), "mountPropagation"),
+                  "Bidirectional mount propagation is available only to privileged containers");
+  }
+}
+
+void check_hooks(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
+  int64_t grace = get_int(spec, "terminationGracePeriodSeconds");
+  for (std::string_view hook : {"postStart", "preStop"}) {
+    const json::value* sleep = find_keys(container, {"lifecycle", hook, "sleep"});
+    int64_t seconds = sleep ? get_int(*sleep, "seconds") : 0;
+    if (!sleep || (seconds >= 0 && seconds <= grace)) continue;
+    out.invalid(sub(sub(sub(path, "lifecycle"), hook), "sleep"), seconds,
+                "must be non-negative and less than terminationGracePeriodSeconds (" + std::to_string(grace) + ")");
+  }
+  if (find(container, "lifecycle.stopSignal") && get_string(spec, "os.name").empty()) {
+    out.forbidden(sub(path, "lifecycle.stopSignal"), "may not be set for containers with empty `spec.os.name`");
+  }
+}
+
+void check_resize_policies(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
+  const json::array& policies = get_array(container, "resizePolicy");
+  std::string at = sub(path, "resizePolicy");
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < policies.size(); ++i) {
+    std::string_view name = get_string(policies[i], "resourceName"), policy = get_string(policies[i], "restartPolicy");
+    if (!seen.insert(name).second) out.duplicate(item(at, i), name);
+    if (!name.empty() && name != "cpu" && name != "memory") out.not_supported(at, name, {"cpu", "memory"});
+    if (!policy.empty() && policy != "NotRequired" && policy != "RestartContainer") {
+      out.not_supported(at, policy, {"NotRequired", "RestartContainer"});
+    }
+    if (get_string(spec, "restartPolicy") == "Never" && policy == "RestartContainer") {
+      out.invalid(at, policy, "must be 'NotRequired' when `restartPolicy` is 'Never'");
+    }
+  }
+}
+
+bool is_sysctl(std::string_view name) {
+  if (name.size() > 253) return false;
+  std::string dotted(name);
+  for (char& c : dotted) {
+    if (c == '/') c = '.';
+  }
+  for (std::string_view part : split(dotted, '.')) {
+    auto good = [](char c, bool inner) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (inner && (c == '-' || c == '_')); };
+    if (part.empty() || !good(part.front(), false) || !good(part.back(), false)) return false;
+    for (char c : part) {
+      if (!good(c, true)) return false;
+    }
+  }
+  return true;
+}
+
+void check_sysctls(const json::value& spec, const std::string& path, Findings& out) {
+  const json::array& sysctls = get_array(spec, "securityContext.sysctls");
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < sysctls.size(); ++i) {
+    std::string at = sub(item(sub(path, "securityContext.sysctls"), i), "name");
+    std::string_view name = get_string(sysctls[i], "name");
+    if (name.empty()) continue;  // required
+    if (!is_sysctl(name)) {
+      out.invalid(at, name, "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$");
+    } else if (!seen.insert(name).second) {
+      out.duplicate(at, name);
+    }
+    bool net = name.starts_with("net.") || name.starts_with("net/");
+    bool ipc = name.starts_with("kernel.shm") || name.starts_with("kernel.msg") || name == "kernel.sem" || name.starts_with("fs.mqueue.");
+    if (net && get_bool(spec, "hostNetwork")) out.invalid(at, name, "may not be specified when 'hostNetwork' is true");
+    if (ipc && get_bool(spec, "hostIPC")) out.invalid(at, name, "may not be specified when 'hostIPC' is true");
+  }
+}
+
+void check_claims(const json::value& spec, const std::string& path, Findings& out) {
+  const json::array& claims = get_array(spec, "resourceClaims");
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    std::string at = item(sub(path, "resourceClaims"), i);
+    std::string_view name = get_string(claims[i], "name");
+    if (!name.empty() && !seen.insert(name).second) out.duplicate(sub(at, "name"), name);
+    else if (!name.empty()) out.invalid_all(sub(at, "name"), name, dns_label_problems(name));
+    bool claim = find(claims[i], "resourceClaimName"), made = find(claims[i], "resourceClaimTemplateName");
+    if (claim && made) out.invalid_json(at, claims[i], "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+    if (!claim && !made) out.invalid_json(at, claims[i], "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+    for (std::string_view field : {"resourceClaimName", "resourceClaimTemplateName"}) {
+      std::string_view text = get_string(claims[i], field);
+      if (find(claims[i], field)) out.invalid_all(sub(at, field), text, dns_subdomain_problems(text));
+    }
+  }
+}
+
+void check_system(const json::value& spec, const std::string& path, Findings& out) {
+  std::string_view name = get_string(spec, "os.name");
+  if (find(spec, "os") && name.empty()) out.required(sub(path, "os.name"), "cannot be empty");
+  if (!name.empty() && name != "linux" && name != "windows") out.not_supported(sub(path, "os"), name, {"linux", "windows"});
+  if (name == "linux" && find(spec, "securityContext.windowsOptions")) {
+    out.forbidden(sub(path, "securityContext.windowsOptions"), "windows options cannot be set for a linux pod");
+  }
+}
+
+}  // namespace
+
+void check_surroundings(const json::value& spec, const std::string& path, Findings& out) {
+  check_sysctls(spec, path, out);
+  check_claims(spec, path, out);
+  check_system(spec, path, out);
+  std::set<std::string_view> others;
+  for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+    const json::array& containers = get_array(spec, list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      std::string at = item(sub(path, list), i);
+      check_devices(spec, containers[i], at, out);
+      check_propagation(containers[i], at, out);
+      if (list == "ephemeralContainers") {
+        check_debug_container(containers[i], others, at, out);
+        continue;
+      }
+      check_hooks(spec, containers[i], at, out);
+      check_resize_policies(spec, containers[i], at, out);
+      others.insert(get_string(containers[i], "name"));
+    }
+  }
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a pod's validation that have files of their own. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/schema/validate/findings.h"
+
+namespace coracle::schema {
+
+// Of a pod's spec: spreading that is said twice, gates (placement.cc); containers and what the pod has for them: devices,
+// hooks, kernel parameters, claims, the system (debug_container.cc).
+void check_placement(const json::value& spec, const std::string& path, Findings& out);
+void check_surroundings(const json::value& spec, const std::string& path, Findings& out);
+
+// Of a change (pod_change.cc).
+void check_gates_only_go(const json::value& now, const json::value& before, Findings& out);
+void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+
+}  // namespace coracle::schema

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may change in a pod that is there: its status, in ways that can happen; containers for debugging, which are only added;
+// and amounts, by /resize. What the main resource may change is in pod.cc. Source: core/v1 API reference, Pod; Kubernetes
+// "Ephemeral Containers", "Resize CPU and Memory Resources assigned to Containers".
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/text.h"
+#include "store/schema/validate/pod.h"
+#include "store/schema/validate/syntax.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
+
+// Containers that ended and are not to be started again stay ended.
+void check_ends(const json::value& now, const json::value& before, std::string_view list, std::string_view policy, Findings& out) {
+  if (policy == "Always") return;
+  std::string path = sub("status", list);
+  const json::array &olds = get_array(before, path), &news = get_array(now, path);
+  for (size_t i = 0; i < olds.size(); ++i) {
+    const json::value* end = find(olds[i], "state.terminated");
+    if (!end || (get_int(*end, "exitCode") != 0 && policy == "OnFailure")) continue;
+    std::string_view name = get_string(olds[i], "name");
+    bool sidecar = false;
+    for (const json::value& container : get_array(before, "spec.initContainers")) {
+      sidecar = sidecar || (list == "initContainerStatuses" && get_string(container, "name") == name && get_string(container, "restartPolicy") == "Always");
+    }
+    if (sidecar) continue;
+    for (const json::value& status : news) {
+      if (get_string(status, "name") == name && !find(status, "state.terminated")) {
+        out.forbidden(sub(item(path, i), "state"), "may not be transitioned to non-terminated state");
+      }
+    }
+  }
+}
+
+void check_addresses(const json::value& now, std::string_view list, Findings& out) {
+  std::string path = sub("status", list);
+  const json::array& addresses = get_array(now, path);
+  std::set<std::string_view> seen;
+  size_t four = 0;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    std::string_view ip = get_string(addresses[i], "ip");
+    out.invalid_all(item(path, i), ip, ip_problems(ip, true));
+    if (addresses.size() > 1 && !seen.insert(ip).second) out.duplicate_json(item(path, i), addresses[i]);
+    four += ip.find(':') == ip.npos;
+  }
+  bool one_of_each = addresses.size() == 2 && four == 1;
+  if (addresses.size() > 1 && !one_of_each) out.invalid_json(path, addresses, "may specify no more than one IP for each IP family");
+}
+
+void check_debug_containers(const json::value& now, const json::value& before, Findings& out) {
+  if (get_object(before, "metadata.annotations").contains(kMirror)) {
+    return out.forbidden("", "static pods do not support ephemeral containers");
+  }
+  const json::array& news = get_array(now, "spec.ephemeralContainers");
+  for (const json::value& old : get_array(before, "spec.ephemeralContainers")) {
+    std::string_view name = get_string(old, "name");
+    auto kept = std::find_if(news.begin(), news.end(), [&](auto& one) { return get_string(one, "name") == name; });
+    if (kept == news.end()) {
+      out.forbidden("spec.ephemeralContainers", "existing ephemeral containers " + quoted(name) + " may not be removed\n");
+    } else if (*kept != old) {
+      out.forbidden("spec.ephemeralContainers", "existing ephemeral containers " + quoted(name) + " may not be changed\n");
+    }
+  }
+}
+
+}  // namespace
+
+void check_pod_create(const json::value& pod, Findings& out) {
+  if (!get_array(pod, "spec.ephemeralContainers").empty()) out.forbidden("spec.ephemeralContainers", "cannot be set on create");
+  if (!get_string(pod, "spec.nodeName").empty() && !get_array(pod, "spec.schedulingGates").empty()) {
+    out.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared");
+  }
+}
+
+void check_pod_status(const json::value& now, const json::value& before, Findings& out) {
+  const json::array& conditions = get_array(now, "status.conditions");
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    std::string_view type = get_string(conditions[i], "type");
+    out.invalid_all(sub(item("metadata.conditions", i), "Type"), type, qualified_name_problems(type));  // Kubernetes' own path
+  }
+  std::string_view nominated = get_string(now, "status.nominatedNodeName");
+  if (!nominated.empty() && nominated != get_string(before, "status.nominatedNodeName")) {
+    out.invalid_all("status.nominatedNodeName", nominated, dns_subdomain_problems(nominated));
+  }
+  std::string_view policy = get_string(before, "spec.restartPolicy");
+  check_ends(now, before, "containerStatuses", policy, out);
+  check_ends(now, before, "initContainerStatuses", policy, out);
+  check_ends(now, before, "ephemeralContainerStatuses", "Never", out);
+  check_addresses(now, "podIPs", out);
+  check_addresses(now, "hostIPs", out);
+  const json::array& hosts = get_array(now, "status.hostIPs");
+  if (!hosts.empty() && get_string(hosts[0], "ip") != get_string(now, "status.hostIP")) {
+    out.invalid("status.hostIPs[0].ip", get_string(hosts[0], "ip"), "must be equal to `hostIP`");
+  }
+}
+
+void check_gates_only_go(const json::value& now, const json::value& before, Findings& out) {
+  std::set<std::string_view> olds;
+  for (const json::value& gate : get_array(before, "spec.schedulingGates")) olds.insert(get_string(gate, "name"));
+  const json::array& news = get_array(now, "spec.schedulingGates");
+  for (size_t i = 0; i < news.size(); ++i) {
+    std::string_view name = get_string(news[i], "name");
+    if (olds.contains(name)) continue;
+    out.forbidden(sub(item("spec.schedulingGates", i), "name"), "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
+  }
+}
+
+void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out) {
+  if (subresource == "ephemeralcontainers") check_debug_containers(now, before, out);
+}
+
+}  // namespace coracle::schema
