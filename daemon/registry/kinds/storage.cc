@@ -7,6 +7,7 @@ namespace coracle::registry {
 namespace {
 
 Result<void> begin_volume(json::value& volume, const Admission& admission) {
+  make(volume, "status.phase") = "Pending";
   make(volume, "status.lastPhaseTransitionTime") = format_time(admission.now);
   return {};
 }
@@ -38,6 +39,11 @@ void fill_sources(json::value& claim) {
   }
 }
 
+Result<void> begin_claim(json::value& claim, const Admission&) {
+  make(claim, "status.phase") = "Pending";
+  return {};
+}
+
 void fill_sources_again(json::value& claim, const json::value&) { fill_sources(claim); }
 
 }  // namespace
@@ -58,6 +64,7 @@ const Strategy& claim_strategy() {
     Strategy s;
     s.kind = &kPersistentVolumeClaim;
     s.prepare_create = fill_sources;
+    s.admit_create = begin_claim;
     s.prepare_update = fill_sources_again;
     return s;
   }();

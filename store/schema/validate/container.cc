@@ -6,7 +6,8 @@
 
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
-#include "store/schema/validate/findings.h"
+#include "store/schema/validate/resource.h"
+#include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
@@ -105,6 +106,9 @@ void check_http(const json::value& value, const std::string& path, Findings& out
   view::HTTPGetAction http(value);
   if (http.path().empty()) out.required(sub(path, "path"));
   check_port_or_name(out, sub(path, "port"), http.port());
+  for (view::HTTPHeader header : http.http_headers()) {
+    out.invalid_all(sub(path, "httpHeaders"), header.name(), header_name_problems(header.name()));
+  }
 }
 
 void check_tcp(const json::value& value, const std::string& path, Findings& out) {
@@ -139,34 +143,43 @@ void check_probes(view::Container container, const std::string& path, Findings& 
   }
 }
 
-bool is_native(std::string_view resource) { return resource.find('/') == resource.npos || resource.find("kubernetes.io/") != resource.npos; }
-
 void check_amounts(const std::string& path, const json::object& amounts, Findings& out) {
   for (const auto& pair : amounts) {
     std::string at = entry(path, pair.key());
-    std::string_view name = pair.key();
-    out.invalid_all(at, name, qualified_name_problems(name));
-    bool standard = name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-");
-    if (is_native(name) && !standard) out.invalid(at, name, "must be a standard resource for containers");
-    auto amount = Quantity::from_json(pair.value());
-    if (!amount) continue;
-    if (amount->negative()) out.invalid(at, amount->text(), "must be greater than or equal to 0");
-    if (!is_native(name) && amount->milli_value() % 1000 != 0) out.invalid(at, amount->text(), "must be an integer");
+    check_container_resource_name(out, at, pair.key());
+    check_resource_amount(out, at, pair.key(), pair.value());
   }
+}
+
+// What is set aside is within what is allowed; what cannot be promised twice is both.
+void check_request(const json::object& limits, std::string_view name, const json::value& asked, const std::string& path, Findings& out) {
+  const json::value* limit = limits.if_contains(name);
+  auto request = Quantity::from_json(asked);
+  if (!request) return;
+  if (!limit) {
+    if (!may_overcommit(name)) out.required(sub(path, "limits"), "Limit must be set for non overcommitable resources");
+    return;
+  }
+  auto most = Quantity::from_json(*limit);
+  if (!most) return;
+  std::string words = std::string(name) + " limit of " + most->text();
+  if (!may_overcommit(name) && !(*request == *most)) out.invalid(sub(path, "requests"), request->text(), "must be equal to " + words);
+  else if (may_overcommit(name) && *most < *request) out.invalid(sub(path, "requests"), request->text(), "must be less than or equal to " + words);
 }
 
 void check_resources(const json::value& value, const std::string& path, Findings& out) {
   view::ResourceRequirements resources(value);
   check_amounts(sub(path, "limits"), resources.limits(), out);
   check_amounts(sub(path, "requests"), resources.requests(), out);
-  for (const auto& pair : resources.requests()) {
-    const json::value* limit = resources.limits().if_contains(pair.key());
-    auto request = Quantity::from_json(pair.value());
-    auto most = limit ? Quantity::from_json(*limit) : Quantity();
-    if (!limit || !request || !most || !(*most < *request)) continue;
-    out.invalid(sub(path, "requests"), request->text(),
-                "must be less than or equal to " + std::string(pair.key()) + " limit of " + most->text());
+  bool pages = false, basic = false;
+  for (const json::object* amounts : {&resources.limits(), &resources.requests()}) {
+    for (const auto& pair : *amounts) {
+      pages = pages || is_huge_pages(pair.key());
+      basic = basic || pair.key() == "cpu" || pair.key() == "memory";
+    }
   }
+  for (const auto& pair : resources.requests()) check_request(resources.limits(), pair.key(), pair.value(), path, out);
+  if (pages && !basic) out.forbidden(path, "HugePages require cpu or memory");
 }
 
 void check_security(const json::value& value, const std::string& path, Findings& out) {
@@ -186,10 +199,31 @@ void check_security(const json::value& value, const std::string& path, Findings&
   }
 }
 
+void check_descending_path(std::string_view text, const std::string& path, Findings& out) {
+  if (text.starts_with('/')) out.invalid(path, text, "must be a relative path");
+  for (std::string_view part : split(text, '/')) {
+    if (part == "..") return out.invalid(path, text, "must not contain '..'");
+  }
+}
+
+void check_app_armor(const json::value& value, const std::string& path, Findings& out) {
+  view::AppArmorProfile profile(value);
+  std::string at = sub(path, "localhostProfile");
+  if (profile.type() != "Localhost") {
+    if (profile.has_localhost_profile()) out.invalid(at, profile.localhost_profile(), "can only be set when AppArmor type is Localhost");
+    return;
+  }
+  if (trim(profile.localhost_profile()).empty()) return out.required(at, "must be set when AppArmor type is Localhost");
+  if (trim(profile.localhost_profile()) != profile.localhost_profile()) {
+    out.invalid(at, profile.localhost_profile(), "must not be padded with whitespace");
+  }
+}
+
 void check_seccomp(const json::value& value, const std::string& path, Findings& out) {
   view::SeccompProfile profile(value);
   std::string at = sub(path, "localhostProfile");
-  if (profile.type() == "Localhost" && !profile.has_localhost_profile()) out.required(at, "must be set when seccomp type is Localhost ");
+  if (profile.type() == "Localhost" && !profile.has_localhost_profile()) out.required(at, "must be set when seccomp type is Localhost");
+  if (profile.type() == "Localhost") check_descending_path(profile.localhost_profile(), at, out);
   if (profile.type() != "Localhost" && profile.has_localhost_profile()) {
     out.invalid(at, profile.localhost_profile(), "can only be set when seccomp type is Localhost");
   }
@@ -227,6 +261,7 @@ constexpr NamedValidationRule kRules[] = {
     {"io.k8s.api.core.v1.ResourceRequirements", check_resources},
     {"io.k8s.api.core.v1.SecurityContext", check_security},
     {"io.k8s.api.core.v1.SeccompProfile", check_seccomp},
+    {"io.k8s.api.core.v1.AppArmorProfile", check_app_armor},
 };
 
 }  // namespace

@@ -3,13 +3,13 @@
 // Source: core/v1 API reference, Service.
 #include <set>
 
-#include "store/schema/validate/findings.h"
+#include "runtime/base/text.h"
+#include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kNoIp = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 constexpr int64_t kAffinitySecondsMax = 86400;
 
 void check_ports(view::ServiceSpec spec, const std::string& path, Findings& out) {
@@ -25,8 +25,12 @@ void check_ports(view::ServiceSpec spec, const std::string& path, Findings& out)
     if (!port.name().empty() && !names.insert(port.name()).second) out.duplicate(sub(at, "name"), port.name());
     check_port_number(out, sub(at, "port"), port.port());
     check_port_or_name(out, sub(at, "targetPort"), port.target_port());
+    if (port.has_app_protocol()) out.invalid_all(sub(at, "appProtocol"), port.app_protocol(), qualified_name_problems(port.app_protocol()));
     std::string number = std::string(port.protocol()) + "/" + std::to_string(port.port());
-    if (!numbers.insert(number).second) out.duplicate(at, number);
+    if (!numbers.insert(number).second) {
+      out.duplicate_json(at, json::object{{"Name", ""}, {"Protocol", port.protocol()}, {"AppProtocol", nullptr}, {"Port", port.port()},
+                                          {"TargetPort", 0}, {"NodePort", 0}});
+    }
     if (port.node_port() == 0) continue;
     check_port_number(out, sub(at, "nodePort"), port.node_port());
     if (spec.type() == "ClusterIP") out.forbidden(sub(at, "nodePort"), "may not be used when `type` is 'ClusterIP'");
@@ -39,13 +43,34 @@ void check_addresses(view::ServiceSpec spec, const std::string& path, Findings& 
     std::string at = item(sub(path, "clusterIPs"), i);
     if (i == 0 && address != spec.cluster_ip()) out.invalid_json(sub(path, "clusterIPs"), *find(spec.raw(), "clusterIPs"), "first value must match `clusterIP`");
     if (address == "None" && spec.cluster_ips().size() > 1) out.invalid(at, address, "'None' must be the first and only value");
-    if (address != "None" && !is_ip(address)) out.invalid(at, address, kNoIp);
+    if (address != "None" && !is_ip(address)) out.invalid(at, address, kNotAnIp);
   }
   if (spec.cluster_ip() == "None" && (spec.type() == "NodePort" || spec.type() == "LoadBalancer")) {
     out.invalid(sub(path, "clusterIPs[0]"), spec.cluster_ip(), "may not be set to 'None' for " + std::string(spec.type()) + " services");
   }
   for (size_t i = 0; i < spec.external_ips().size(); ++i) {
-    if (!is_ip(spec.external_ips()[i])) out.invalid(item(sub(path, "externalIPs"), i), spec.external_ips()[i], kNoIp);
+    if (!is_ip(spec.external_ips()[i])) out.invalid(item(sub(path, "externalIPs"), i), spec.external_ips()[i], kNotAnIp);
+  }
+}
+
+// Fields that only a load balancer has a use for.
+void check_balancer(view::ServiceSpec spec, const std::string& path, Findings& out) {
+  constexpr std::string_view kOnly = "may only be used when `type` is 'LoadBalancer'";
+  bool balanced = spec.type() == "LoadBalancer";
+  if (!balanced && !spec.load_balancer_source_ranges().empty()) out.forbidden(sub(path, "loadBalancerSourceRanges"), kOnly);
+  for (size_t i = 0; balanced && i < spec.load_balancer_source_ranges().size(); ++i) {
+    std::string range(trim(spec.load_balancer_source_ranges()[i]));
+    out.invalid_all(item(sub(path, "loadBalancerSourceRanges"), i), range, network_problems(range, false));
+  }
+  if (!balanced && spec.has_allocate_load_balancer_node_ports()) out.forbidden(sub(path, "allocateLoadBalancerNodePorts"), kOnly);
+  if (!balanced && spec.has_load_balancer_class()) out.forbidden(sub(path, "loadBalancerClass"), kOnly);
+  if (balanced && spec.has_load_balancer_class()) {
+    out.invalid_all(sub(path, "loadBalancerClass"), spec.load_balancer_class(), qualified_name_problems(spec.load_balancer_class()));
+  }
+  bool checked = balanced && spec.external_traffic_policy() == "Local";
+  if (!checked && spec.health_check_node_port() != 0) {
+    out.invalid(sub(path, "healthCheckNodePort"), spec.health_check_node_port(),
+                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
   }
 }
 
@@ -53,6 +78,11 @@ void check_service_spec(const json::value& value, const std::string& path, Findi
   view::ServiceSpec spec(value);
   check_ports(spec, path, out);
   check_addresses(spec, path, out);
+  check_balancer(spec, path, out);
+  std::string_view preferred = spec.traffic_distribution();
+  if (spec.has_traffic_distribution() && preferred != "PreferClose" && preferred != "PreferSameZone" && preferred != "PreferSameNode") {
+    out.not_supported_json(sub(path, "trafficDistribution"), json::value(preferred), {"PreferClose", "PreferSameZone", "PreferSameNode"});
+  }
   check_labels(out, sub(path, "selector"), spec.selector());
   if (spec.type() == "ExternalName") {
     std::string_view name = spec.external_name();
@@ -84,6 +114,10 @@ std::span<const NamedValidationRule> service_rules() { return kRules; }
 
 void check_service_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   view::ServiceSpec spec = view::Service(now).spec(), old = view::Service(before).spec();
+  const json::value *balancer_class = find(spec.raw(), "loadBalancerClass"), *old_class = find(old.raw(), "loadBalancerClass");
+  if (spec.type() == "LoadBalancer" && old.type() == "LoadBalancer" && (balancer_class && old_class ? *balancer_class != *old_class : balancer_class != old_class)) {
+    out.invalid_json("spec.loadBalancerClass", balancer_class ? *balancer_class : json::value(), "may not change once set");
+  }
   bool both_have_addresses = spec.type() != "ExternalName" && old.type() != "ExternalName";
   if (!both_have_addresses || old.cluster_ip().empty() || spec.cluster_ip() == old.cluster_ip()) return;
   out.invalid_json("spec.clusterIPs[0]", json::array{json::value(spec.cluster_ip())}, "may not change once set");

@@ -105,7 +105,58 @@ void check_token(const json::value& value, const std::string& path, Findings& ou
   }
 }
 
+void check_nfs(const json::value& value, const std::string& path, Findings& out) {
+  view::NFSVolumeSource source(value);
+  if (!source.path().empty() && !source.path().starts_with('/')) out.invalid(sub(path, "path"), source.path(), "must be an absolute path");
+}
+
+// Of a pod's volume and of a PersistentVolume alike.
+void check_iscsi(const json::value& value, const std::string& path, Findings& out) {
+  std::string_view name = get_string(value, "iqn");
+  if (!name.empty() && !name.starts_with("iqn") && !name.starts_with("eui") && !name.starts_with("naa")) {
+    out.invalid(sub(path, "iqn"), name, "must be valid format starting with iqn, eui, or naa");
+  }
+  out.between(sub(path, "lun"), get_int(value, "lun"), 0, 255);
+  bool authenticates = get_bool(value, "chapAuthDiscovery") || get_bool(value, "chapAuthSession");
+  if (authenticates && !find(value, "secretRef")) out.required(sub(path, "secretRef"));
+}
+
+void check_fibre_channel(const json::value& value, const std::string& path, Findings& out) {
+  const json::array &targets = get_array(value, "targetWWNs"), &names = get_array(value, "wwids");
+  if (targets.empty() && names.empty()) out.required(sub(path, "targetWWNs"), "must specify either targetWWNs or wwids, but not both");
+  if (!targets.empty() && !names.empty()) {
+    out.invalid_json(sub(path, "targetWWNs"), targets, "targetWWNs and wwids can not be specified simultaneously");
+  }
+  if (targets.empty() || !names.empty()) return;
+  if (!find(value, "lun")) out.required(sub(path, "lun"), "lun is required if targetWWNs is specified");
+  else out.between(sub(path, "lun"), get_int(value, "lun"), 0, 255);
+}
+
+void check_inline_csi(const json::value& value, const std::string& path, Findings& out) {
+  view::CSIVolumeSource source(value);
+  if (source.driver().size() > 63) out.too_long(sub(path, "driver"), 63);
+  if (!source.driver().empty()) out.invalid_all(sub(path, "driver"), source.driver(), dns_subdomain_problems(to_lower(source.driver())));
+  if (source.has_node_publish_secret_ref() && source.node_publish_secret_ref().name().empty()) {
+    out.required(sub(path, "nodePublishSecretRef.name"));
+  }
+}
+
+void check_made_claim(const json::value& value, const std::string& path, Findings& out) {
+  if (!find(value, "volumeClaimTemplate")) out.required(sub(path, "volumeClaimTemplate"));
+}
+
+void check_image_volume(const json::value& value, const std::string& path, Findings& out) {
+  if (get_string(value, "reference").empty()) out.required(sub(path, "reference"));
+}
+
 constexpr NamedValidationRule kRules[] = {
+    {"io.k8s.api.core.v1.NFSVolumeSource", check_nfs},
+    {"io.k8s.api.core.v1.ISCSIVolumeSource", check_iscsi},
+    {"io.k8s.api.core.v1.ISCSIPersistentVolumeSource", check_iscsi},
+    {"io.k8s.api.core.v1.FCVolumeSource", check_fibre_channel},
+    {"io.k8s.api.core.v1.CSIVolumeSource", check_inline_csi},
+    {"io.k8s.api.core.v1.EphemeralVolumeSource", check_made_claim},
+    {"io.k8s.api.core.v1.ImageVolumeSource", check_image_volume},
     {"io.k8s.api.core.v1.Volume", check_volume},
     {"io.k8s.api.core.v1.HostPathVolumeSource", check_host_path},
     {"io.k8s.api.core.v1.EmptyDirVolumeSource", check_empty_dir},

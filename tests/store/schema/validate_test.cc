@@ -75,6 +75,7 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
                "spec.containers[0].readinessProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0\n"
                "spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1\n"},
            Row{kPod, container(R"("resources":{"requests":{"cpu":"2","memory":"-1","foo":"1"},"limits":{"cpu":"1"}})"),
+               "spec.containers[0].resources.requests[foo]: Invalid value: \"foo\": must be a standard resource type or fully qualified\n"
                "spec.containers[0].resources.requests[foo]: Invalid value: \"foo\": must be a standard resource for containers\n"
                "spec.containers[0].resources.requests[memory]: Invalid value: \"-1\": must be greater than or equal to 0\n"
                "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1\n"},

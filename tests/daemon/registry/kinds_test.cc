@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pipeline does for single kinds: jobs find their own pods, volumes know since when, subresources keep to their part.
+#include <gtest/gtest.h>
+
+#include "daemon/registry/scale.h"
+#include "tests/daemon/registry/world.h"
+
+namespace coracle::registry {
+namespace {
+
+class KindsTest : public testing::Test {
+ protected:
+  static const Kind& kind(std::string_view api_version, std::string_view name) {
+    return schema::catalog().by_kind(api_version, name)->kind;
+  }
+  static std::string job(const std::string& more) {
+    return R"({"metadata":{"name":"j","namespace":"default"},"spec":{)" + more +
+           R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})";
+  }
+  static std::string first_cause(const Result<ObjectPtr>& result) {
+    if (result || !result.error().details() || result.error().details()->causes.empty()) return {};
+    return result.error().details()->causes.front().field;
+  }
+  World world;
+};
+
+TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
+  ObjectPtr made = world.make(kind("batch/v1", "Job"), job(""));
+  const json::object& labels = get_object(made->json(), "spec.template.metadata.labels");
+  EXPECT_EQ(labels.at("batch.kubernetes.io/controller-uid"), json::value(made->uid()));
+  EXPECT_EQ(labels.at("controller-uid"), json::value(made->uid()));
+  EXPECT_EQ(labels.at("batch.kubernetes.io/job-name"), json::value("j"));
+  EXPECT_EQ(labels.at("job-name"), json::value("j"));
+  EXPECT_EQ(labels.at("a"), json::value("b"));
+  EXPECT_EQ(to_text(*find(made->json(), "spec.selector")), R"({"matchLabels":{"batch.kubernetes.io/controller-uid":")" + made->uid() + "\"}}");
+  EXPECT_EQ(made->label("a"), "b");  // of the template as it was written
+  EXPECT_EQ(made->label("job-name"), "");
+  EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
+}
+
+TEST_F(KindsTest, a_job_may_bring_its_own_selector_and_no_one_elses) {
+  const Kind& jobs = kind("batch/v1", "Job");
+  ObjectPtr made = world.make(jobs, job(R"("manualSelector":true,"selector":{"matchLabels":{"a":"b"}},)"));
+  EXPECT_EQ(to_text(*find(made->json(), "spec.selector")), R"({"matchLabels":{"a":"b"}})");
+  EXPECT_FALSE(get_object(made->json(), "spec.template.metadata.labels").contains("job-name"));
+  auto wrong = world.try_make(jobs, job(R"("selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"other"}},)"));
+  EXPECT_EQ(first_cause(wrong), "spec.selector");
+}
+
+TEST_F(KindsTest, a_suspended_job_keeps_its_status_apart_and_counts_its_changes) {
+  const Kind& jobs = kind("batch/v1", "Job");
+  world.make(jobs, job(R"("suspend":true,)"));
+  ObjectPtr changed = MUST(world.try_merge(jobs, {"default", "j"}, R"({"spec":{"suspend":false},"status":{"active":3}})"));
+  EXPECT_EQ(get_int(changed->json(), "metadata.generation"), 2);
+  EXPECT_EQ(find(changed->json(), "status.active"), nullptr);
+  ObjectPtr told = MUST(world.try_merge(jobs, {"default", "j"}, R"({"spec":{"parallelism":9},"status":{"active":3}})", "status"));
+  EXPECT_EQ(get_int(told->json(), "status.active"), 3);
+  EXPECT_EQ(get_int(told->json(), "spec.parallelism"), 1);
+  EXPECT_EQ(get_int(told->json(), "metadata.generation"), 2);
+}
+
+TEST_F(KindsTest, a_volume_knows_since_when_it_is_in_its_phase) {
+  const Kind& volumes = kind("v1", "PersistentVolume");
+  ObjectPtr made = world.make(volumes, R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})");
+  EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
+  EXPECT_EQ(get_string(made->json(), "status.lastPhaseTransitionTime"), format_time(world.clock.now()));
+  world.clock.advance(std::chrono::seconds(60));
+  ObjectPtr same = MUST(world.try_merge(volumes, {"", "v"}, R"({"status":{"message":"m"}})", "status"));
+  EXPECT_EQ(get_string(same->json(), "status.lastPhaseTransitionTime"), get_string(made->json(), "status.lastPhaseTransitionTime"));
+  ObjectPtr bound = MUST(world.try_merge(volumes, {"", "v"}, R"({"status":{"phase":"Bound"}})", "status"));
+  EXPECT_EQ(get_string(bound->json(), "status.lastPhaseTransitionTime"), format_time(world.clock.now()));
+}
+
+TEST_F(KindsTest, a_claim_names_its_source_in_both_ways) {
+  ObjectPtr made = world.make(kind("v1", "PersistentVolumeClaim"), R"({"metadata":{"name":"c","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
+      "resources":{"requests":{"storage":"1Gi"}},"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}}})");
+  EXPECT_EQ(get_string(made->json(), "spec.dataSourceRef.name"), "x");
+  EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
+}
+
+TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
+  const std::string pods = R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+  for (auto [api_version, name, selector] : {std::tuple{"v1", "ReplicationController", R"({"a":"b"})"},
+                                             std::tuple{"apps/v1", "StatefulSet", R"({"matchLabels":{"a":"b"}})"},
+                                             std::tuple{"apps/v1", "ReplicaSet", R"({"matchLabels":{"a":"b"}})"}}) {
+    const Kind& scaled = kind(api_version, name);
+    ObjectPtr made = world.make(scaled, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":)" + std::string(selector) + "," + pods + "}}");
+    json::value scale = scale_of(*made);
+    EXPECT_EQ(get_int(scale, "spec.replicas"), 2) << name;
+    EXPECT_EQ(get_string(scale, "status.selector"), "a=b") << name;
+    ObjectPtr changed = MUST(world.try_merge(scaled, {"default", "s"}, R"({"spec":{"replicas":5}})", "scale"));
+    EXPECT_EQ(get_int(changed->json(), "spec.replicas"), 5) << name;
+    EXPECT_EQ(get_int(changed->json(), "metadata.generation"), 2) << name;
+  }
+}
+
+TEST_F(KindsTest, debugging_containers_are_only_added_and_only_there) {
+  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  const char* debug = R"({"spec":{"containers":[{"name":"c","image":"other"}],"ephemeralContainers":[{"name":"d","image":"i"}]}})";
+  ObjectPtr added = MUST(world.try_merge(kPod, {"default", "p"}, debug, "ephemeralcontainers"));
+  EXPECT_EQ(get_array(added->json(), "spec.ephemeralContainers").size(), 1u);
+  EXPECT_EQ(get_string(get_array(added->json(), "spec.containers")[0], "image"), "i");
+  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})", "ephemeralcontainers")),
+            "spec.ephemeralContainers");
+  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})")), "spec");
+}
+
+TEST_F(KindsTest, amounts_change_by_resize_alone) {
+  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
+  const char* more = R"({"spec":{"containers":[{"name":"c","image":"other","resources":{"requests":{"cpu":"2"}}}]}})";
+  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, more)), "spec");
+  ObjectPtr resized = MUST(world.try_merge(kPod, {"default", "p"}, more, "resize"));
+  const json::value& container = get_array(resized->json(), "spec.containers")[0];
+  EXPECT_EQ(get_string(container, "resources.requests.cpu"), "2");
+  EXPECT_EQ(get_string(container, "image"), "i");
+  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2","example.com/x":"1"},"limits":{"example.com/x":"1"}}}]}})", "resize")),
+            "spec");
+}
+
+TEST_F(KindsTest, the_systems_priorities_stay) {
+  const Kind& classes = kind("scheduling.k8s.io/v1", "PriorityClass");
+  if (!world.registry().get(classes, {"", "system-node-critical"})) {
+    world.make(classes, R"({"metadata":{"name":"system-node-critical"},"value":2000001000})");
+  }
+  auto refused = world.registry().remove(classes, {"", "system-node-critical"}, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::forbidden);
+}
+
+}  // namespace
+}  // namespace coracle::registry
