@@ -45,6 +45,15 @@ Error nameless(std::string_view on_url) {
   return bad_request("the name of the object (" + std::string(on_url) + " based on URL) was undeterminable: name must be provided");
 }
 
+// What a patch makes of an object must be one of its kind. Source: apiserver, endpoints/handlers/patch.go.
+Error unreadable_patch(const json::value& patched, const Error& why) {
+  std::string_view words = why.text();
+  size_t prefix = words.find(" cannot be handled as a ");
+  if (prefix != words.npos) prefix = words.find(": ", prefix);
+  if (prefix != words.npos) words.remove_prefix(prefix + 2);
+  return invalid(Kind{}, "", {invalid_value("patch", quoted(to_text(patched)), words)});
+}
+
 // The engine's refusals in Kubernetes' words.
 Error reworded(const Kind& kind, const Key& key, Error error) {
   if (error.code() == Code::already_exists) return already_exists(kind, key.name);
@@ -286,8 +295,10 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         TRY(settle_place(info.kind, body, key));
         std::string demanded = given_revision(body);
         if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
-        json::value decoded = TRY(decode(info, std::move(body), writer));
-        return keep_split(target, std::move(decoded), old);
+        auto decoded = decode(info, std::move(body), writer);
+        if (!decoded && applies) return decoded.take_error();
+        if (!decoded) return unreadable_patch(*apply_any_patch(info, old.json(), type, patch), decoded.error());
+        return keep_split(target, *std::move(decoded), old);
       },
       revision.empty(), recorder);
   bool absent = !changed && changed.error().code() == Code::not_found;

@@ -186,7 +186,9 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   if (!conflicts.empty() && !manager.force) return conflict_error(conflicts);
 
   json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
-  if (own != entries.end()) prune(root, merged, own->fields, mine, others);
+  json::object said = mine;
+  if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object keeps its name, whatever else of it goes
+  if (own != entries.end()) prune(root, merged, own->fields, said, others);
   if (own == entries.end()) {
     entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
   } else if (own->fields != mine) {

@@ -20,18 +20,20 @@ flock 8  # two runs at once would fill the cache at once
 fetched() { "$source/fetch_debs.sh" "$@" >"$T/fetch.log" 2>&1 || skip_all "$(tail -n 2 "$T/fetch.log" | tr '\n' ' ')"; }
 
 prepare_go() {
-  fetched "$store/debs" '^golang-' golang-k8s-client-go-dev golang-go
+  fetched "$store/debs" '^golang-(.*-dev|[0-9.]+-(go|src))$' golang-k8s-client-go-dev golang-go
   local go key
   go=$(find "$store/debs/root/usr/lib" -path '*/bin/go' | head -n 1)
   key=$(cat "$store/debs/packages" "$source"/go/*.go | sha256sum | cut -c1-16)
-  program=("$store/clients-$key")
-  [ ! -x "${program[0]}" ] || return 0
+  local binary=$store/clients-$key
+  # Each informer compares what its streamed list brought with an ordinary list of that resourceVersion, and ends the program if it differs.
+  program=(env KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true "$binary")
+  [ ! -x "$binary" ] || return 0
   mkdir -p "$store/path"
   ln -sfn "$store/debs/root/usr/share/gocode/src" "$store/path/src"
   rm -f "$store"/clients-*
   # No module, no network: the packages' sources are the whole path. Without debugging symbols it takes half the time.
   (cd "$source/go" && env GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0 GOPATH="$store/path" GOCACHE="$store/build" \
-    nice "$go" build -gcflags=all=-dwarf=false -ldflags='-s -w' -o "${program[0]}" .) >"$T/build.log" 2>&1 ||
+    nice "$go" build -buildvcs=false -gcflags=all=-dwarf=false -ldflags='-s -w' -o "$binary" .) >"$T/build.log" 2>&1 ||
     { not_ok "the Go program compiles"; sed 's/^/  | /' "$T/build.log" | head -n 60; rm -rf "$T"; exit 1; }
 }
 
@@ -60,7 +62,7 @@ case $language in
   go|python|node) "prepare_$language" ;;
   *) echo "clients.sh: there is no program in $language" >&2; exit 2 ;;
 esac
-flock -u 8
+exec 8>&-
 
 start_machine
 # In this shell: the one that launched the daemon is the one that can stop it.

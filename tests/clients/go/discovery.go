@@ -109,12 +109,17 @@ func checkDiscovery() {
 		}
 		version := map[string]string{}
 		for _, list := range lists {
-			for _, resource := range list.APIResources {
-				if old, found := version[resource.Group]; found && old != resource.Version {
-					return fmt.Errorf("group %q has %s and %s", resource.Group, old, resource.Version)
-				}
-				version[resource.Group] = resource.Version
+			if len(list.APIResources) == 0 { // of a version that is not preferred
+				continue
 			}
+			gv, err := schema.ParseGroupVersion(list.GroupVersion)
+			if err != nil {
+				return err
+			}
+			if old, found := version[gv.Group]; found {
+				return fmt.Errorf("group %q has %s and %s", gv.Group, old, gv.Version)
+			}
+			version[gv.Group] = gv.Version
 		}
 		return all(same("apps", version["apps"], "v1"), same("autoscaling", version["autoscaling"], "v2"))
 	})

@@ -102,7 +102,7 @@ func checkInformers(ns string) {
 		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced, registration.HasSynced) {
 			return fmt.Errorf("did not sync")
 		}
-		_, answer := sent.last("GET")
+		_, answer := sent.last("WATCH")
 		if _, err := maps.Create(ctx, configMap("later"), options()); err != nil {
 			return err
 		}

@@ -115,7 +115,12 @@ func checkEvents(ns string) {
 		})
 	})
 	check("what an event of events.k8s.io needs", func(ctx context.Context) error {
-		_, err := typed.EventsV1().Events(ns).Create(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "poor"}, Regarding: corev1.ObjectReference{Namespace: ns}}, options())
-		return all(causes(err, "eventTime: FieldValueRequired", "reportingController: FieldValueRequired", "reportingController: FieldValueInvalid", "reportingInstance: FieldValueRequired", "action: FieldValueRequired", "reason: FieldValueRequired", "type: FieldValueInvalid"))
+		poor := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "poor"}, Regarding: corev1.ObjectReference{Namespace: ns}}
+		_, timeless := typed.EventsV1().Events(ns).Create(ctx, poor, options())
+		poor.EventTime = metav1.NowMicro()
+		_, err := typed.EventsV1().Events(ns).Create(ctx, poor, options())
+		return all(causes(timeless, "eventTime: FieldValueRequired", "type: FieldValueInvalid"),
+			causes(err, "reportingController: FieldValueRequired", "reportingController: FieldValueInvalid", "reportingController: FieldValueInvalid",
+				"reportingInstance: FieldValueRequired", "action: FieldValueRequired", "reason: FieldValueRequired", "type: FieldValueInvalid"))
 	})
 }

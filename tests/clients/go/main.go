@@ -45,11 +45,15 @@ type recorder struct{ next http.RoundTripper }
 
 func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(request)
+	method := request.Method
+	if request.URL.Query().Has("watch") {
+		method = "WATCH"
+	}
 	sent.Lock()
 	defer sent.Unlock()
-	sent.request[request.Method] = request.Header.Get("Content-Type")
+	sent.request[method] = request.Header.Get("Content-Type")
 	if err == nil {
-		sent.response[request.Method] = response.Header.Get("Content-Type")
+		sent.response[method] = response.Header.Get("Content-Type")
 	}
 	return response, err
 }

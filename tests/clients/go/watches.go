@@ -106,7 +106,7 @@ func checkWatches(ns string) {
 		if err != nil {
 			return err
 		}
-		_, answer := sent.last("GET")
+		_, answer := sent.last("WATCH")
 		return all(same("answer's type", answer, "application/vnd.kubernetes.protobuf;stream=watch"), same("added", first, made), same("modified", second, changed), same("deleted", what, "DELETED seen"),
 			same("the deleted object's data", third.Data, map[string]string{"a": "b"}), same("its resourceVersion is the deletion's", third.ResourceVersion != changed.ResourceVersion, true))
 	})
@@ -206,6 +206,11 @@ func checkWatches(ns string) {
 		return causes(err, "resourceVersionMatch: FieldValueForbidden")
 	})
 	check("410: a watch from a past that is gone says Expired, as does its list; a token comes with another that works", func(ctx context.Context) error {
+		for _, name := range []string{"old-1", "old-2", "old-3"} {
+			if _, err := maps.Create(ctx, configMap(name), options()); err != nil {
+				return err
+			}
+		}
 		first, err := maps.List(ctx, metav1.ListOptions{Limit: 2})
 		if err != nil {
 			return err
@@ -229,7 +234,8 @@ func checkWatches(ns string) {
 		if !apierrors.IsResourceExpired(err) {
 			return fmt.Errorf("continue: %v", err)
 		}
-		again := err.(apierrors.APIStatus).Status().ListMeta.Continue
+		status := err.(apierrors.APIStatus).Status()
+		again := status.ListMeta.Continue
 		rest, err := maps.List(ctx, metav1.ListOptions{Continue: again})
 		if err != nil {
 			return fmt.Errorf("continue with the new token: %w", err)
@@ -238,6 +244,12 @@ func checkWatches(ns string) {
 		if err != nil {
 			return err
 		}
-		return all(matches("message", fmt.Sprint(err), `.*`), same("the rest", len(rest.Items), len(everything.Items)-len(first.Items)))
+		after := 0 // in the order of names: "ballast" has come before the first page
+		for _, item := range everything.Items {
+			if item.Name > first.Items[1].Name {
+				after++
+			}
+		}
+		return all(matches("message", status.Message, `^The provided continue parameter is too old to display a consistent list result\.`), same("the rest", len(rest.Items), after))
 	})
 }

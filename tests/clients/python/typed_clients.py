@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generated clients, one for each group and version: objects by model and by dictionary, patches, errors, subresources, deletion."""
+import json
+import threading
 from datetime import datetime, timedelta, timezone
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.leaderelection import electionconfig, leaderelection
+from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
 
 from check import check, matches, refused, same, until
 
@@ -163,6 +167,16 @@ def run(ns):
         review = client.AuthorizationV1Api().create_self_subject_access_review(client.V1SelfSubjectAccessReview(
             spec=client.V1SelfSubjectAccessReviewSpec(resource_attributes=client.V1ResourceAttributes(namespace=ns, verb="delete", resource="pods"))))
         same("allowed", review.status.allowed, True)
+
+    @check("leader election, by a ConfigMap as this library has it")
+    def _():
+        leads = threading.Event()
+        election = leaderelection.LeaderElection(electionconfig.Config(
+            ConfigMapLock("leader", ns, "one"), lease_duration=6, renew_deadline=4, retry_period=1, onstarted_leading=leads.set, onstopped_leading=None))
+        threading.Thread(target=election.run, daemon=True).start()
+        assert leads.wait(15)
+        held = core.read_namespaced_config_map("leader", ns).metadata.annotations["control-plane.alpha.kubernetes.io/leader"]
+        same("holder", json.loads(held)["holderIdentity"], "one")
 
     @check("a Lease, renewed with microseconds")
     def _():

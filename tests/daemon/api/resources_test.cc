@@ -207,6 +207,11 @@ TEST_F(Resources, are_patched_in_each_way) {
   EXPECT_EQ(test.status, 422);
   EXPECT_EQ(get_string(test.json(), "reason"), "Invalid");
   EXPECT_EQ(patch("application/json-patch+json", "{}").status, 400);
+  RawAnswer strict = client.ask("PATCH", target + "?fieldValidation=Strict", R"({"dada":1})", "Content-Type: application/merge-patch+json\r\n");
+  EXPECT_EQ(strict.status, 422);
+  json::value refusal = strict.json();
+  EXPECT_EQ(get_string(get_array(refusal, "details.causes")[0], "field"), "patch");
+  EXPECT_NE(get_string(refusal, "message").find(R"(: strict decoding error: unknown field "dada")"), std::string_view::npos) << strict.body;
   EXPECT_EQ(patch("application/merge-patch+json", R"({"metadata":{"resourceVersion":"1"}})").status, 409);
   RawAnswer applied = client.ask("PATCH", std::string(kMaps) + "/new?fieldManager=me", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {x: z}\n",
                                  "Content-Type: application/apply-patch+yaml\r\n");

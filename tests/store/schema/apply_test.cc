@@ -94,6 +94,16 @@ TEST(Apply, a_status_is_applied_alone_and_an_object_without_it) {
   EXPECT_EQ(fields_of_manager(*second, "second"), R"(Apply{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{}}})");
 }
 
+TEST(Apply, an_object_keeps_its_name_when_its_labels_go) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value live = *server_side_apply(info, kNone, parsed(R"({"metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"v"}})"), {"me"}, kNow);
+  auto less = server_side_apply(info, live, parsed(R"({"metadata":{"name":"x"}})"), {"me"}, kNow);
+  ASSERT_TRUE(less) << less.error().text();
+  EXPECT_EQ(get_string(*less, "metadata.name"), "x");
+  EXPECT_EQ(find(*less, "metadata.labels"), nullptr);
+  EXPECT_EQ(find(*less, "data"), nullptr);
+}
+
 TEST(Apply, what_another_holds_stays) {
   const KindInfo& info = catalog().of(kDeployment);
   json::value live = *server_side_apply(info, kNone, parsed(R"({"spec":{"replicas":1,"paused":true}})"), {"first"}, kNow);
