@@ -167,8 +167,14 @@ void set_version(json::value& representation, const Wanted& wanted) {
 
 }  // namespace
 
+std::vector<Header> flow_headers(const Call& call) {
+  if (!call.flow || call.flow->schema.empty()) return {};
+  return {{"X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid}, {"X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid}};
+}
+
 std::vector<Header> common_headers(const Call& call) {
   std::vector<Header> out{{"Audit-ID", audit_id(call.head())}, {"Cache-Control", "no-cache, private"}};
+  for (Header& header : flow_headers(call)) out.push_back(std::move(header));
   for (Header& warning : warning_headers(call.warnings)) out.push_back(std::move(warning));
   return out;
 }
@@ -290,9 +296,10 @@ namespace {
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected, std::vector<std::string>* duplicates) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
   if (encoding == Encoding::json || trim(body).starts_with("{")) return parse_json(body, duplicates);
-  auto documents = TRY(parse_yaml(body));
-  if (documents.size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents.size()));
-  return std::move(documents.front());
+  auto documents = parse_yaml(body);
+  if (!documents) return bad_request(documents.error().text());  // too deep and too many aliases as well
+  if (documents->size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents->size()));
+  return std::move(documents->front());
 }
 
 }  // namespace

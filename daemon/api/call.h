@@ -3,13 +3,15 @@
 // protobuf; the object, a Table of it, its metadata) is made here; stored text goes out as it is when JSON was asked for.
 #pragma once
 
-#include <map>
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "daemon/api/fairness.h"
 #include "daemon/api/http.h"
+#include "daemon/api/metrics.h"
 #include "daemon/api/negotiate.h"
 #include "daemon/api/route.h"
 #include "daemon/api/server.h"
@@ -19,10 +21,6 @@
 #include "store/schema/table.h"
 
 namespace coracle::api {
-
-struct Metrics {  // small and true
-  std::map<std::string, uint64_t> requests;  // labels → count
-};
 
 struct House {  // what handlers work with
   registry::Registry& registry;
@@ -35,7 +33,9 @@ struct House {  // what handlers work with
   backup::Keeper* keeper = nullptr;  // of the store's file; null: nobody keeps it
   std::function<Front::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
-  Guarded<Metrics> metrics = Guarded<Metrics>();
+  Fairness& fairness;
+  RequestMetrics metrics = {};
+  std::atomic<int> reading = 0, writing = 0;  // short requests that run now
 };
 
 struct Call {
@@ -45,6 +45,7 @@ struct Call {
   User user;
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
+  std::optional<Classified> flow;  // where fairness put it
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }
@@ -54,7 +55,9 @@ struct Call {
 };
 
 using Header = std::pair<std::string, std::string>;
-// Cache-Control, Audit-ID, warnings: what goes with every answer.
+// Which flow schema and priority level took the request, by their uids.
+std::vector<Header> flow_headers(const Call& call);
+// Cache-Control, Audit-ID, warnings and the above: what goes with every answer.
 std::vector<Header> common_headers(const Call& call);
 
 void answer_error(Call& call, const Error& error);

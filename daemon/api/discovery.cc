@@ -5,6 +5,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <array>
 
 #include "daemon/api/handlers.h"
 #include "runtime/base/text.h"
@@ -29,12 +30,36 @@ struct Version {
   std::string text() const { return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version); }
 };
 
-std::vector<Version> versions() {  // in the catalog's order
+// The groups in the order in which clients look for a kind that several of them have. Those that are not here follow.
+// Source: kube-aggregator's API service priorities.
+size_t rank_of(std::string_view group) {
+  static constexpr std::string_view kOrder[] = {
+      "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+      "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io",
+      "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io",
+      "flowcontrol.apiserver.k8s.io"};
+  return size_t(std::find(std::begin(kOrder), std::end(kOrder), group) - std::begin(kOrder));
+}
+
+// v2 before v1 before v1beta1 before v1alpha1: {maturity, major, minor}, each the greater the better.
+std::array<int, 3> maturity_of(std::string_view version) {
+  size_t digits = version.find_first_not_of("0123456789", 1);
+  int major = parse_number<int>(version.substr(1, digits == version.npos ? digits : digits - 1)).value_or(0);
+  if (digits == version.npos) return {2, major, 0};
+  bool beta = version.substr(digits).starts_with("beta");
+  return {beta ? 1 : 0, major, parse_number<int>(version.substr(std::min(version.size(), digits + (beta ? 4 : 5)))).value_or(0)};
+}
+
+std::vector<Version> versions() {  // in the order of discovery
   std::vector<Version> out;
   for (const KindInfo& info : schema::catalog().kinds()) {
     Version version{info.kind.group, info.kind.version};
     if (std::find(out.begin(), out.end(), version) == out.end()) out.push_back(version);
   }
+  std::stable_sort(out.begin(), out.end(), [](const Version& a, const Version& b) {
+    if (a.group != b.group) return rank_of(a.group) < rank_of(b.group);
+    return maturity_of(a.version) > maturity_of(b.version);
+  });
   return out;
 }
 
@@ -137,7 +162,7 @@ json::object aggregated_resource(const KindInfo& info) {
   return entry;
 }
 
-json::value aggregated(bool core, std::string_view api_version) {
+json::value aggregated(bool core) {
   json::array items;
   auto add = [&](std::string_view group) {
     json::array all;
@@ -153,36 +178,37 @@ json::value aggregated(bool core, std::string_view api_version) {
   };
   if (core) add("");
   else for (std::string_view group : groups()) add(group);
-  return json::object{{"kind", "APIGroupDiscoveryList"}, {"apiVersion", "apidiscovery.k8s.io/" + std::string(api_version)},
+  return json::object{{"kind", "APIGroupDiscoveryList"}, {"apiVersion", "apidiscovery.k8s.io/v2"},
                       {"metadata", json::object()}, {"items", std::move(items)}};
 }
 
-// The version of the aggregated form that the client prefers to the legacy one; "" when it does not.
-std::string aggregated_version(const Head& head) {
-  for (std::string_view field : head.headers.all("Accept"))
-    for (const MediaType& type : parse_accept(field)) {
-      bool discovery = type.parameter("as") == "APIGroupDiscoveryList" && type.parameter("g") == "apidiscovery.k8s.io";
-      std::string_view version = type.parameter("v");
-      if (type.type == "application/json" && discovery && (version == "v2" || version == "v2beta1")) return std::string(version);
-      if (!discovery && type.parameter("as").empty()) return {};
-    }
-  return {};
+// Whether the client prefers the aggregated form to the legacy one. v2beta1 is no longer served.
+bool prefers_aggregated(const Head& head) {
+  for (const MediaType& type : accepted_by(head)) {
+    bool discovery = type.parameter("as") == "APIGroupDiscoveryList" && type.parameter("g") == "apidiscovery.k8s.io" && type.parameter("v") == "v2";
+    if (type.type == "application/json" && discovery) return true;
+    if (type.parameter("as").empty()) return false;
+  }
+  return false;
 }
 
 std::string etag_of(std::string_view text) {
   unsigned char digest[SHA512_DIGEST_LENGTH];
   SHA512(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-  return "\"" + hex({reinterpret_cast<char*>(digest), sizeof digest}) + "\"";
+  std::string digits = hex({reinterpret_cast<char*>(digest), sizeof digest});
+  for (char& c : digits) c = c >= 'a' && c <= 'f' ? char(c - 32) : c;
+  return "\"" + digits + "\"";
 }
 
-void serve_aggregated(Call& call, bool core, const std::string& version) {
-  std::string text = to_text(aggregated(core, version)) + "\n", etag = etag_of(text);
+void serve_aggregated(Call& call, bool core) {
+  std::string text = to_text(aggregated(core)) + "\n", etag = etag_of(text);
   bool same = call.head().headers.get("If-None-Match") == etag;
   Answer& answer = call.answer();
   answer.status = same ? 304 : 200;
-  answer.content_type = "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList";
+  answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   if (!same) answer.body = std::move(text);
-  answer.headers = {{"Etag", etag}, {"Vary", "Accept"}, {"Cache-Control", "public"}};
+  answer.headers = flow_headers(call);
+  for (const Header& header : {Header{"Etag", etag}, Header{"Vary", "Accept"}, Header{"Cache-Control", "public"}}) answer.headers.push_back(header);
 }
 
 void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
@@ -204,7 +230,7 @@ void serve_discovery(Call& call) {
   const Route& route = call.route;
   bool core = route.what == Route::What::api_versions;
   if (core || route.what == Route::What::group_list) {
-    if (std::string version = aggregated_version(call.head()); !version.empty()) return serve_aggregated(call, core, version);
+    if (prefers_aggregated(call.head())) return serve_aggregated(call, core);
     return answer_value(call, core ? api_versions(call) : group_list());
   }
   if (route.what == Route::What::group) {

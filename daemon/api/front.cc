@@ -78,6 +78,7 @@ struct Current {
   const Front::Handler* handler;
   std::function<std::stop_token()> notice_peer;
   bool reusable = true;
+  std::shared_ptr<void> held = nullptr;  // until the answer is written
 };
 thread_local Current* current = nullptr;
 
@@ -91,6 +92,7 @@ void fill(httplib::Response& response, Answer& answer) {
 void serve(httplib::Response& response, BodySource body) {
   Exchange exchange(*current->head, *current->connection, std::move(body), current->notice_peer);
   (*current->handler)(exchange);
+  current->held = exchange.take_held();
   if (exchange.taken()) {
     current->stream->mute();
     current->reusable = exchange.reusable;
@@ -470,7 +472,9 @@ bool Front::State::process(Connection& connection, const Head& head, const Handl
   bool usable = http.process(stream, !head.keep_alive);
   current = nullptr;
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
-  return connection.tls.flush() && usable && here.reusable && head.keep_alive;
+  bool written = connection.tls.flush();
+  here.held.reset();
+  return written && usable && here.reusable && head.keep_alive;
 }
 
 Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "daemon/api/handlers.h"
+#include "runtime/base/text.h"
 #include "store/object/status.h"
 
 namespace coracle::api {
@@ -19,10 +20,12 @@ std::vector<HealthCheck> checks_of(const Call& call, bool live_only) {
   return all;
 }
 
-void metric(std::string& text, std::string_view name, std::string_view labels, uint64_t value) {
-  text += name;
-  if (!labels.empty()) (text += '{').append(labels) += '}';
-  text += ' ' + std::to_string(value) + '\n';
+std::string quoted_list(std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<std::string> out;
+  for (std::string_view name : names) out.push_back(quoted(name));
+  return join(out, ",");
 }
 
 }  // namespace
@@ -34,10 +37,12 @@ void serve_health(Call& call) {
   std::string report;
   bool good = true, found = one.empty();
   auto excluded = call.query().all("exclude");
+  auto unknown = excluded;
   for (const HealthCheck& check : checks_of(call, what == "livez")) {
     if (!one.empty() && check.name != one) continue;
     found = true;
-    if (std::find(excluded.begin(), excluded.end(), check.name) != excluded.end()) {
+    if (one.empty() && std::find(excluded.begin(), excluded.end(), check.name) != excluded.end()) {
+      std::erase(unknown, check.name);
       report += "[+]" + check.name + " excluded: ok\n";
       continue;
     }
@@ -46,6 +51,8 @@ void serve_health(Call& call) {
     report += passes ? "[+]" + check.name + " ok\n" : "[-]" + check.name + " failed: reason withheld\n";
   }
   if (!found) return answer_text(call, 404, "404 page not found\n");
+  if (!one.empty()) return answer_text(call, good ? 200 : 500, good ? "ok" : "internal server error: reason withheld\n");
+  if (!unknown.empty()) report += "warn: some health checks cannot be excluded: no matches for " + quoted_list(unknown) + "\n";
   report += what + " check " + (good ? "passed" : "failed") + "\n";
   bool verbose = call.query().has("verbose") || !good;
   answer_text(call, good ? 200 : 500, verbose ? report : "ok");
@@ -69,26 +76,39 @@ void serve_version(Call& call) {
 }
 
 void serve_metrics(Call& call) {
-  Front::Counts counts = call.house.counts();
+  House& house = call.house;
+  Front::Counts counts = house.counts();
   std::string text;
-  text += "# TYPE apiserver_request_total counter\n";
-  call.house.metrics.with([&](const Metrics& metrics) {
-    for (const auto& [labels, count] : metrics.requests) metric(text, "apiserver_request_total", labels, count);
-  });
-  text += "# TYPE apiserver_current_inflight_requests gauge\n";
-  metric(text, "apiserver_current_inflight_requests", "", uint64_t(counts.requests));
-  text += "# TYPE apiserver_longrunning_requests gauge\n";
-  metric(text, "apiserver_longrunning_requests", "", uint64_t(counts.watches));
-  text += "# TYPE coracle_connections gauge\n";
-  metric(text, "coracle_connections", "", uint64_t(counts.connections));
-  text += "# TYPE coracle_api_threads gauge\n";
-  metric(text, "coracle_api_threads", "", uint64_t(counts.threads));
-  text += "# TYPE coracle_store_revision counter\n";
-  metric(text, "coracle_store_revision", "", call.house.registry.engine().revision());
-  text += "# TYPE apiserver_storage_objects gauge\n";
+  auto one = [&](std::string_view name, std::string_view type, double value) {
+    write_type(text, name, type);
+    write_metric(text, name, "", value);
+  };
+  house.metrics.write(text);
+  write_type(text, "apiserver_current_inflight_requests", "gauge");
+  write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"mutating\"", house.writing);
+  write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"readOnly\"", house.reading);
+  struct Column {
+    std::string_view name, type;
+    double (*value)(const Fairness::Count&);
+  };
+  auto levels = house.fairness.counts();
+  for (const Column& column : {Column{"apiserver_flowcontrol_nominal_limit_seats", "gauge", [](const auto& c) { return double(c.seats); }},
+                               Column{"apiserver_flowcontrol_current_executing_requests", "gauge", [](const auto& c) { return double(c.executing); }},
+                               Column{"apiserver_flowcontrol_current_inqueue_requests", "gauge", [](const auto& c) { return double(c.waiting); }},
+                               Column{"apiserver_flowcontrol_dispatched_requests_total", "counter", [](const auto& c) { return double(c.dispatched); }},
+                               Column{"apiserver_flowcontrol_rejected_requests_total", "counter", [](const auto& c) { return double(c.rejected); }}}) {
+    write_type(text, column.name, column.type);
+    for (const auto& level : levels) write_metric(text, column.name, "priority_level=\"" + level.level + "\"", column.value(level));
+  }
+  write_type(text, "apiserver_storage_objects", "gauge");
   for (const schema::KindInfo& info : schema::catalog().kinds())
     if (info.has_verb("get"))
-      metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"", call.house.registry.engine().count(info.kind));
+      write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"", double(house.registry.engine().count(info.kind)));
+  one("coracle_connections", "gauge", counts.connections);
+  one("coracle_api_threads", "gauge", counts.threads);
+  one("coracle_store_revision", "counter", double(house.registry.engine().revision()));
+  write_process_metrics(text);
+  if (house.config.metrics) house.config.metrics(text);
   answer_text(call, 200, std::move(text));
   call.answer().content_type = "text/plain; version=0.0.4; charset=utf-8";
 }

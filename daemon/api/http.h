@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -48,6 +49,10 @@ class Exchange {
   // the connection (a watch). Once it is stopped, ask again after looking at connection.peer_gone().
   std::stop_token notice_peer() { return notice_peer_ ? notice_peer_() : std::stop_token(); }
 
+  // Kept until the answer is on its way to the client: a seat (fairness.h).
+  void hold(std::shared_ptr<void> held) { held_ = std::move(held); }
+  std::shared_ptr<void> take_held() { return std::move(held_); }
+
   // After a take-over: whether the next request may follow on this connection (the answer was framed and is complete).
   bool reusable = false;
 
@@ -55,6 +60,7 @@ class Exchange {
   BodySource body_;
   std::function<std::stop_token()> notice_peer_;
   bool taken_ = false;
+  std::shared_ptr<void> held_;
 };
 
 // An endless answer, taken over and chunked: head and chunks reach the client at once.

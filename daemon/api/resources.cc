@@ -104,9 +104,10 @@ Result<PatchType> patch_type(std::string_view content_type) {
 Result<json::value> read_patch(Call& call, PatchType type, std::vector<std::string>* duplicates) {
   std::string body = TRY(call.exchange.read_body());
   if (type != PatchType::apply || trim(body).starts_with("{")) return parse_json(body, duplicates);
-  auto documents = TRY(parse_yaml(body));
-  if (documents.size() != 1) return bad_request("an apply patch must be one YAML document");
-  return std::move(documents.front());
+  auto documents = parse_yaml(body);
+  if (!documents) return bad_request("error decoding patch: " + documents.error().text());
+  if (documents->size() != 1) return bad_request("an apply patch must be one YAML document");
+  return std::move(documents->front());
 }
 
 Result<void> patch(Call& call) {

@@ -2,6 +2,8 @@
 // See server.h: the parts put together, and the order of questions that every request passes.
 #include "daemon/api/server.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <thread>
 
@@ -14,7 +16,8 @@ namespace coracle::api {
 namespace {
 
 constexpr std::chrono::hours kCertificateCheck{1};
-constexpr size_t kMetricLabelsMax = 512;
+constexpr std::string_view kFlowGroup = "flowcontrol.apiserver.k8s.io";
+constexpr int kWatchesKept = 16;  // for administrators
 
 std::string issuer_of(const Config& config) { return "https://kubernetes.default.svc." + config.cluster_domain; }
 
@@ -45,17 +48,40 @@ bool is_long(const Head& head) {
   return sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy" || (sub == "log" && head.query.flag("follow"));
 }
 
+// As dashboards know requests.
+RequestLabels labels_of(const Call& call) {
+  const Route& route = call.route;
+  std::string verb = route.verb(call.head());
+  RequestLabels labels;
+  static constexpr std::pair<std::string_view, std::string_view> kVerbs[] = {
+      {"create", "POST"}, {"update", "PUT"}, {"deletecollection", "DELETECOLLECTION"}, {"patch", "PATCH"}, {"delete", "DELETE"},
+      {"get", "GET"}, {"list", "LIST"}, {"watch", "WATCH"}};
+  auto found = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& row) { return row.first == verb; });
+  labels.verb = found == std::end(kVerbs) ? "OTHER" : std::string(found->second);
+  if (labels.verb == "PATCH" && call.head().headers.get("Content-Type").starts_with("application/apply-patch")) labels.verb = "APPLY";
+  labels.dry_run = call.head().query.has("dryRun");
+  if (!call.info) return labels;  // names that a client invents are no labels
+  const schema::Subresource* sub = call.info->subresource(route.subresource);
+  if (sub && (sub->name == "exec" || sub->name == "attach" || sub->name == "portforward" || sub->name == "proxy")) labels.verb = "CONNECT";
+  labels.group = call.kind().group, labels.version = call.kind().version, labels.resource = call.kind().resource;
+  if (sub) labels.subresource = sub->name;
+  bool creates = labels.verb == "POST" && !sub;
+  labels.scope = !route.name.empty() || creates ? "resource" : route.ns.empty() ? "cluster" : "namespace";
+  return labels;
+}
+
 }  // namespace
 
 struct Server::State {
   State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
       : config(std::move(c)), clock(clock),
-        house{registry, streams, images, config, clock, nullptr, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }},
+        house{registry, streams, images, config, clock, nullptr, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }, fairness},
         front(tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
               [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
 
   Config config;
   const Clock& clock;
+  Fairness fairness{standard_rules(), config.fairness};
   House house;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
@@ -63,14 +89,18 @@ struct Server::State {
   std::optional<Tokens> tokens;
   std::optional<Authenticator> authenticator;
   std::vector<sys::Endpoint> bound;
+  std::atomic<bool> rules_changed = false;
   Front front;
+  std::vector<std::unique_ptr<engine::Subscription>> rule_watches;
   Guarded<bool> resting;  // what the keeper sleeps on
   std::jthread keeper;
 
   Result<void> prepare();
   void serve(Exchange& exchange);
   void answer(Call& call);
-  void count(const Call& call);
+  bool take_seat(Call& call, const Attributes& attributes);
+  void follow_rules();
+  void refresh_rules();
   void keep(std::stop_token stop);
   Result<void> renew();
   Result<void> tell_administrator(const KeyPair& admin) const;
@@ -78,9 +108,15 @@ struct Server::State {
 
 // Who, where, may they: then the handler.
 void Server::State::serve(Exchange& exchange) {
-  Call call{exchange, house, {}, {}, nullptr, {}};
+  Call call{exchange, house, {}, {}, nullptr, {}, {}};
+  auto began = std::chrono::steady_clock::now();
+  bool occupies = is_long(exchange.head), writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
+  std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;
+  if (running) ++*running;
   answer(call);
-  count(call);
+  if (running) --*running;
+  int status = exchange.taken() ? 200 : exchange.answer.status;
+  house.metrics.count(labels_of(call), status, std::chrono::steady_clock::now() - began);
 }
 
 void Server::State::answer(Call& call) {
@@ -91,18 +127,78 @@ void Server::State::answer(Call& call) {
   if (!user) return answer_error(call, user.error());
   call.user = *std::move(user);
   Attributes attributes = attributes_of(call.route, call.head());
+  if (!take_seat(call, attributes)) return;
   if (!allowed(call.user, attributes))
     return answer_error(call, call.user.anonymous() ? Error(Code::unauthorized, "Unauthorized") : denial(call.user, attributes));
+  if (!is_long(call.head())) return dispatch(call);
+  RequestLabels labels = labels_of(call);
+  house.metrics.begin_long(labels);
   dispatch(call);
+  house.metrics.end_long(labels);
 }
 
-void Server::State::count(const Call& call) {
-  int status = call.exchange.taken() ? 200 : call.exchange.answer.status;
-  std::string labels = "verb=\"" + call.route.verb(call.head()) + "\",resource=\"" + (call.info ? std::string(call.kind().resource) : "") +
-                       "\",code=\"" + std::to_string(status) + "\"";
-  house.metrics.with([&](Metrics& metrics) {
-    if (metrics.requests.size() < kMetricLabelsMax || metrics.requests.contains(labels)) metrics.requests[labels]++;
-  });
+// Whether the request may go on now; else it was answered. Streams that are no watches are not limited here.
+bool Server::State::take_seat(Call& call, const Attributes& attributes) {
+  bool occupies = is_long(call.head());
+  if (occupies && attributes.verb != "watch") return true;
+  if (rules_changed.exchange(false)) refresh_rules();
+  call.flow = fairness.classify(call.user, attributes);
+  bool full = occupies && !call.flow->exempt && front.counts().watches > config.limits.watches - kWatchesKept;
+  if (occupies && !full) return true;
+  if (!full) {
+    auto seat = fairness.enter(*call.flow);
+    if (seat) return call.exchange.hold(std::make_shared<Fairness::Seat>(*std::move(seat))), true;
+  }
+  answer_text(call, 429, "Too many requests, please try again later.\n");
+  call.answer().headers.emplace_back("Retry-After", "1");
+  return false;
+}
+
+// From here on the stored rules count, where their kinds are served.
+void Server::State::follow_rules() {
+  registry::Registry& registry = house.registry;
+  FlowRules standard = standard_rules();
+  auto follow = [&](std::string_view resource, const std::vector<json::value>& objects) {
+    const schema::KindInfo* info = schema::catalog().by_resource(kFlowGroup, "v1", resource);
+    if (!info) return;
+    registry::Writer writer;
+    writer.internal = true;
+    for (const json::value& object : objects) {
+      Key key{"", std::string(get_string(object, "metadata.name"))};
+      if (registry.get(info->kind, key)) continue;
+      auto made = registry.create(info->kind, {}, object, writer);
+      if (!made) log_warning("api", "a flow rule could not be made", {{"name", key.name}, {"why", made.error().text()}});
+    }
+    engine::Callbacks callbacks;
+    callbacks.event = [this](const engine::Event&) { rules_changed = true; };
+    callbacks.end = [](const Error&) {};
+    auto subscription = registry.engine().subscribe(info->kind, "", registry.engine().revision(), std::move(callbacks));
+    if (subscription) rule_watches.push_back(*std::move(subscription));
+  };
+  follow("prioritylevelconfigurations", standard.levels);
+  follow("flowschemas", standard.schemas);
+  rules_changed = !rule_watches.empty();
+}
+
+void Server::State::refresh_rules() {
+  FlowRules rules = standard_rules();
+  auto stored = [&](std::string_view resource, std::vector<json::value>& into) {
+    const schema::KindInfo* info = schema::catalog().by_resource(kFlowGroup, "v1", resource);
+    if (!info) return;
+    auto page = house.registry.engine().list(info->kind, {});
+    if (!page) return;
+    // The mandatory ones count whatever becomes of them.
+    std::erase_if(into, [](const json::value& object) {
+      std::string_view name = get_string(object, "metadata.name");
+      return name != "exempt" && name != "catch-all";
+    });
+    for (const ObjectPtr& object : page->items)
+      if (object->name() != "exempt" && object->name() != "catch-all") into.push_back(object->json());
+      else std::replace_if(into.begin(), into.end(), [&](const json::value& one) { return get_string(one, "metadata.name") == object->name(); }, object->json());
+  };
+  stored("prioritylevelconfigurations", rules.levels);
+  stored("flowschemas", rules.schemas);
+  fairness.set_rules(rules);
 }
 
 Result<void> Server::State::prepare() {
@@ -160,6 +256,7 @@ void Server::set_keeper(backup::Keeper& keeper) { state_->house.keeper = &keeper
 
 Result<void> Server::start() {
   TRY(state_->prepare().wrap("prepare certificates"));
+  state_->follow_rules();
   state_->bound = TRY(state_->front.start(state_->config.listen));
   TRY(state_->tell_administrator(admin()));
   state_->keeper = std::jthread([state = state_.get()](std::stop_token stop) { state->keep(stop); });
@@ -170,6 +267,7 @@ void Server::stop() {
   state_->keeper.request_stop();
   if (state_->keeper.joinable()) state_->keeper.join();
   state_->front.stop();
+  state_->rule_watches.clear();
 }
 
 const std::vector<sys::Endpoint>& Server::bound() const { return state_->bound; }

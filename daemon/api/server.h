@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/api/certificates.h"
+#include "daemon/api/fairness.h"
 #include "daemon/api/front.h"
 #include "daemon/api/user.h"
 #include "daemon/backup/keeper.h"
@@ -37,6 +38,8 @@ struct Config {
   TokenSettings tokens;                     // an empty issuer follows from cluster_domain
   std::vector<HealthCheck> checks;          // for /readyz and /livez, beside our own
   FrontLimits limits;
+  FairnessLimits fairness;
+  std::function<void(std::string&)> metrics;  // writes further ones, as text
 };
 
 class Server {

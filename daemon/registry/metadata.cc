@@ -34,6 +34,11 @@ json::object& metadata_of(json::value& object) {
 Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
   if (!body.is_object()) return bad_request("the body must be a JSON object");
   json::object& object = body.get_object();
+  for (std::string_view own : {"apiVersion", "kind"}) {
+    const json::value* said = object.if_contains(own);
+    if (said && !said->is_string() && !said->is_null())
+      return bad_request("couldn't get version/kind; json parse error: " + std::string(own) + " must be a string");
+  }
   std::string version = text_at(object, "apiVersion"), name_of_kind = text_at(object, "kind");
   if (!version.empty() && version != kind.api_version()) return wrong_version(version, kind.api_version());
   if (!name_of_kind.empty() && name_of_kind != kind.kind)

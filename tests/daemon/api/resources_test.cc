@@ -321,6 +321,23 @@ TEST_F(Resources, are_discovered_at_once) {
   EXPECT_EQ(get_string(client.get("/apis", "Accept: application/json\r\n").json(), "kind"), "APIGroupList");
 }
 
+TEST_F(Resources, are_discovered_in_the_order_in_which_clients_look) {
+  std::vector<std::string> groups, versions;
+  json::value all = client.get("/apis").json();
+  for (const auto& group : get_array(all, "groups")) {
+    groups.emplace_back(get_string(group, "name"));
+    if (groups.back() == "autoscaling")
+      for (const auto& version : get_array(group, "versions")) versions.emplace_back(get_string(version, "version"));
+  }
+  auto at = [&](const char* name) { return std::find(groups.begin(), groups.end(), name) - groups.begin(); };
+  EXPECT_LT(at("apps"), at("authentication.k8s.io"));
+  EXPECT_LT(at("authentication.k8s.io"), at("policy"));
+  EXPECT_LT(at("policy"), at("coordination.k8s.io"));
+  EXPECT_TRUE(std::is_sorted(versions.rbegin(), versions.rend())) << "the newest first";
+  EXPECT_EQ(client.get("/apis", "Accept: application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList\r\n").status, 406) << "no longer served";
+  EXPECT_EQ(get_string(client.get("/apis", "Accept: application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json\r\n").json(), "kind"), "APIGroupList");
+}
+
 TEST_F(Resources, have_openapi_documents) {
   json::value index = client.get("/openapi/v3").json();
   std::string url(get_string(*find_keys(index, {"paths", "apis/apps/v1"}), "serverRelativeURL"));
@@ -338,9 +355,21 @@ TEST_F(Resources, health_and_metrics_are_told) {
   EXPECT_EQ(client.get("/readyz").body, "ok");
   EXPECT_NE(client.get("/livez?verbose").body.find("[+]ping ok\n"), std::string::npos);
   EXPECT_EQ(client.get("/readyz/ping").status, 200);
+  EXPECT_EQ(client.get("/readyz/ping?verbose").body, "ok");
+  RawAnswer excluded = client.get("/readyz?verbose&exclude=ping&exclude=nothing");
+  EXPECT_NE(excluded.body.find("[+]ping excluded: ok\n"), std::string::npos);
+  EXPECT_NE(excluded.body.find("warn: some health checks cannot be excluded: no matches for \"nothing\"\nreadyz check passed\n"), std::string::npos) << excluded.body;
+  EXPECT_EQ(excluded.header("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(get_string(client.get("/version").json(), "gitVersion").find("v1.36."), 0u);
+  EXPECT_TRUE(get_string(client.get("/version").json(), "gitVersion").ends_with("+coracle"));
   EXPECT_EQ(client.get("/readyz/nothing").status, 404);
   EXPECT_EQ(get_string(client.get("/version").json(), "minor"), "36");
-  EXPECT_NE(client.get("/metrics").body.find("apiserver_storage_objects{resource=\"namespaces\"} 4"), std::string::npos);
+  std::string metrics = client.get("/metrics").body;
+  EXPECT_NE(metrics.find("apiserver_storage_objects{resource=\"namespaces\"} 4"), std::string::npos);
+  for (const char* line : {"apiserver_request_total{code=\"200\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"\",scope=\"\",subresource=\"\",verb=\"GET\",version=\"\"} ",
+                           "apiserver_request_duration_seconds_bucket{", ",le=\"0.005\"} ", ",le=\"+Inf\"} ", "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 1\n",
+                           "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"workload-low\"} ", "process_resident_memory_bytes ", "process_start_time_seconds "})
+    EXPECT_NE(metrics.find(line), std::string::npos) << line;
 }
 
 }  // namespace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// See metrics.h.
+#include "daemon/api/metrics.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr int kTicksPerSecond = 100, kPageBytes = 4096;  // as /proc counts them on every machine that we build for
+constexpr size_t kStatUser = 11, kStatSystem = 12, kStatStart = 19, kStatVirtual = 20, kStatResident = 21;  // behind the name
+
+std::string text_of(const RequestLabels& labels) {
+  auto one = [](std::string_view name, std::string_view value) {
+    std::string out(name);
+    out += "=\"";
+    for (char c : value.substr(0, 64)) out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
+    return out += '"';
+  };
+  return one("component", "apiserver") + "," + one("dry_run", labels.dry_run ? "All" : "") + "," + one("group", labels.group) + "," +
+         one("resource", labels.resource) + "," + one("scope", labels.scope) + "," + one("subresource", labels.subresource) + "," +
+         one("verb", labels.verb) + "," + one("version", labels.version);
+}
+
+// The numbers of /proc/self/stat behind the program's name, which may hold anything.
+std::vector<double> stat_fields() {
+  auto stat = sys::read_file("/proc/self/stat");
+  std::vector<double> fields;
+  if (!stat) return fields;
+  size_t name_end = stat->rfind(')');
+  if (name_end == std::string::npos) return fields;
+  for (std::string_view word : split(trim(std::string_view(*stat).substr(name_end + 1)), ' ')) fields.push_back(double(parse_number<uint64_t>(word).value_or(0)));
+  return fields;
+}
+
+double number_after(const std::string& text, std::string_view name) {
+  size_t at = text.find(name);
+  if (at == std::string::npos) return 0;
+  std::string_view rest = trim(std::string_view(text).substr(at + name.size()));
+  return double(parse_number<uint64_t>(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0));
+}
+
+}  // namespace
+
+void write_type(std::string& text, std::string_view name, std::string_view type) { ((text += "# TYPE ").append(name) += ' ').append(type) += '\n'; }
+
+void write_metric(std::string& text, std::string_view name, std::string_view labels, double value) {
+  text += name;
+  if (!labels.empty()) (text += '{').append(labels) += '}';
+  char number[40];
+  auto end = std::to_chars(number, number + sizeof number, value).ptr;
+  if (value == std::floor(value) && std::abs(value) < 1e15) end = std::to_chars(number, number + sizeof number, int64_t(value)).ptr;
+  (text += ' ').append(number, size_t(end - number)) += '\n';
+}
+
+void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::duration<double> took) {
+  std::string key = text_of(labels);
+  book_.with([&](Book& book) {
+    if (book.series.size() >= kSeriesMax && !book.series.contains(key)) {
+      key = text_of({"OTHER", "", "", "other", "", "", false});
+      code = code / 100 * 100;
+    }
+    Series& series = book.series[key];
+    series.codes[code]++;
+    series.buckets[size_t(std::lower_bound(std::begin(kBounds), std::end(kBounds), took.count()) - std::begin(kBounds))]++;
+    series.seconds += took.count();
+  });
+}
+
+void RequestMetrics::begin_long(const RequestLabels& labels) {
+  book_.with([&](Book& book) { book.long_running[text_of(labels)]++; });
+}
+
+void RequestMetrics::end_long(const RequestLabels& labels) {
+  book_.with([&](Book& book) {
+    auto found = book.long_running.find(text_of(labels));
+    if (found != book.long_running.end() && --found->second <= 0) book.long_running.erase(found);
+  });
+}
+
+void RequestMetrics::write(std::string& text) const {
+  Book book = book_.with([](const Book& now) { return now; });
+  write_type(text, "apiserver_request_total", "counter");
+  for (const auto& [labels, series] : book.series)
+    for (const auto& [code, times] : series.codes) write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
+  write_type(text, "apiserver_request_duration_seconds", "histogram");
+  for (const auto& [labels, series] : book.series) {
+    uint64_t below = 0;
+    for (size_t i = 0; i < series.buckets.size(); i++) {
+      below += series.buckets[i];
+      char bound[24] = "+Inf";
+      if (i < std::size(kBounds)) *std::to_chars(bound, bound + sizeof bound, kBounds[i]).ptr = 0;
+      write_metric(text, "apiserver_request_duration_seconds_bucket", labels + ",le=\"" + bound + "\"", double(below));
+    }
+    write_metric(text, "apiserver_request_duration_seconds_sum", labels, series.seconds);
+    write_metric(text, "apiserver_request_duration_seconds_count", labels, double(below));
+  }
+  write_type(text, "apiserver_longrunning_requests", "gauge");
+  for (const auto& [labels, running] : book.long_running) write_metric(text, "apiserver_longrunning_requests", labels, double(running));
+}
+
+void write_process_metrics(std::string& text) {
+  std::vector<double> stat = stat_fields();
+  if (stat.size() <= kStatResident) return;
+  double booted = number_after(sys::read_file("/proc/stat").value_or(""), "btime ");
+  std::string limits = sys::read_file("/proc/self/limits").value_or("");
+  auto one = [&](std::string_view name, std::string_view type, double value) {
+    write_type(text, name, type);
+    write_metric(text, name, "", value);
+  };
+  one("process_cpu_seconds_total", "counter", (stat[kStatUser] + stat[kStatSystem]) / kTicksPerSecond);
+  one("process_resident_memory_bytes", "gauge", stat[kStatResident] * kPageBytes);
+  one("process_virtual_memory_bytes", "gauge", stat[kStatVirtual]);
+  one("process_start_time_seconds", "gauge", booted + stat[kStatStart] / kTicksPerSecond);
+  one("process_max_fds", "gauge", number_after(limits, "Max open files"));
+}
+
+}  // namespace coracle::api

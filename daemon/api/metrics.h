@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics: what was asked of the API, how it went and how long it took, under the names and labels that Kubernetes' dashboards
+// know; and the process itself. Bounded: beyond kSeriesMax kinds of request, further ones count together as "other".
+// Thread-safe. Source: apiserver endpoints/metrics; Prometheus text format 0.0.4.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/guarded.h"
+
+namespace coracle::api {
+
+constexpr size_t kSeriesMax = 400;
+
+struct RequestLabels {
+  std::string verb, group, version, resource, subresource, scope;  // "LIST" "apps" "v1" "deployments" "" "namespace"
+  bool dry_run = false;
+};
+
+class RequestMetrics {
+ public:
+  void count(const RequestLabels& labels, int code, std::chrono::duration<double> took);
+  void begin_long(const RequestLabels& labels);
+  void end_long(const RequestLabels& labels);
+  void write(std::string& text) const;
+
+ private:
+  static constexpr double kBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
+  struct Series {
+    std::map<int, uint64_t> codes;
+    std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last is beyond every bound
+    double seconds = 0;
+  };
+  struct Book {
+    std::map<std::string, Series> series;  // by labels
+    std::map<std::string, int64_t> long_running;
+  };
+  Guarded<Book> book_;
+};
+
+// One sample. `labels` is `a="b",c="d"`, or empty.
+void write_metric(std::string& text, std::string_view name, std::string_view labels, double value);
+void write_type(std::string& text, std::string_view name, std::string_view type);
+// process_cpu_seconds_total and its kin, from /proc.
+void write_process_metrics(std::string& text);
+
+}  // namespace coracle::api

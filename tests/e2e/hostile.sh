@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Malformed and malicious requests of every kind against the running daemon, while somebody well-behaved uses it: hostile.py says
+# which. Needs Python 3, its standard library only.
+. "$(dirname "$0")/lib.sh"
+command -v python3 >/dev/null || skip_all "python3 is missing"
+trap cleanup EXIT
+make_network || skip_all "cannot make network namespaces with veth pairs"
+ulimit -n "$(ulimit -Hn)"
+write_config
+start_daemon
+field() { sed -n "s/.*$1: *\"\{0,1\}\([^\" ]*\).*/\1/p" "$T/etc/admin.kubeconfig" | head -n 1 | base64 -d > "$2"; }
+field certificate-authority-data "$T/ca.crt"; field client-certificate-data "$T/admin.crt"; field client-key-data "$T/admin.key"
+in_ns python3 "$here/hostile.py" --pid "$daemon_pid" --ca "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admin.key" || failures=1
