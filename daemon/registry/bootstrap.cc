@@ -3,6 +3,7 @@
 #include "daemon/registry/bootstrap.h"
 
 #include "daemon/registry/kinds/address_range.h"
+#include "daemon/registry/parts.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::registry {
@@ -80,6 +81,7 @@ Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap
   std::string address = TRY(api_service_address(ranges));
   Key key{"default", "kubernetes"};
   TRY(ensure(registry, kService, key, service(address, facts.api_port)).wrap("make the Service kubernetes"));
+  TRY(make_parts(registry, ranges));
   if (facts.api_address.empty()) return {};
   TRY(ensure(registry, kEndpoints, key, endpoints(facts)).wrap("make the Endpoints kubernetes"));
   TRY(ensure(registry, kEndpointSlice, key, slice(facts)).wrap("make the EndpointSlice kubernetes"));

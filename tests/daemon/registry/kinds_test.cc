@@ -117,6 +117,17 @@ TEST_F(KindsTest, amounts_change_by_resize_alone) {
             "spec");
 }
 
+TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start) {
+  const Kind& networks = kind("networking.k8s.io/v1", "ServiceCIDR");
+  ObjectPtr network = MUST(world.registry().get(networks, {"", "kubernetes"}));
+  EXPECT_EQ(to_text(*find(network->json(), "spec")), R"({"cidrs":["10.43.0.0/16"]})");
+  EXPECT_EQ(get_string(get_array(network->json(), "status.conditions")[0], "type"), "Ready");
+  for (const char* part : {"scheduler", "controller-manager", "etcd-0"}) {
+    ObjectPtr status = MUST(world.registry().get(kind("v1", "ComponentStatus"), {"", part}));
+    EXPECT_EQ(get_string(get_array(status->json(), "conditions")[0], "status"), "True") << part;
+  }
+}
+
 TEST_F(KindsTest, the_systems_priorities_stay) {
   const Kind& classes = kind("scheduling.k8s.io/v1", "PriorityClass");
   if (!world.registry().get(classes, {"", "system-node-critical"})) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// See parts.h.
+#include "daemon/registry/parts.h"
+
+#include "store/schema/catalog.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr std::string_view kComponents[] = {"controller-manager", "etcd-0", "scheduler"};
+
+Writer house() {
+  Writer writer;
+  writer.internal = true;
+  return writer;
+}
+
+Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
+  const Kind& kind = schema::catalog().by_resource("networking.k8s.io", "v1", "servicecidrs")->kind;
+  Key key{"", "kubernetes"};
+  if (!registry.get(kind, key)) {
+    json::value network = json::object{{"metadata", json::object{{"name", key.name}}},
+                                       {"spec", json::object{{"cidrs", json::array{json::string(ranges.service_cidr)}}}}};
+    auto made = registry.create(kind, {}, std::move(network), house());
+    if (!made && made.error().code() != Code::already_exists) return made.take_error();
+  }
+  ObjectPtr there = TRY(registry.get(kind, key));
+  if (!get_array(there->json(), "status.conditions").empty()) return {};
+  json::object ready{{"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", format_time(registry.clock().now())}, {"reason", ""},
+                     {"message", "Kubernetes default Service CIDR is ready"}};
+  json::value patch = json::object{{"status", json::object{{"conditions", json::array{std::move(ready)}}}}};
+  TRY(registry.patch(kind, key, "status", PatchType::merge, patch, false, house()));
+  return {};
+}
+
+Result<void> make_component(Registry& registry, std::string_view name) {
+  const Kind& kind = schema::catalog().by_resource("", "v1", "componentstatuses")->kind;
+  if (registry.get(kind, {"", std::string(name)})) return {};
+  json::object healthy{{"type", "Healthy"}, {"status", "True"}, {"message", "ok"}};
+  json::value component = json::object{{"metadata", json::object{{"name", name}}}, {"conditions", json::array{std::move(healthy)}}};
+  auto made = registry.create(kind, {}, std::move(component), house());
+  if (!made && made.error().code() != Code::already_exists) return made.take_error();
+  return {};
+}
+
+}  // namespace
+
+Result<void> make_parts(Registry& registry, const Ranges& ranges) {
+  TRY(make_service_network(registry, ranges).wrap("make the ServiceCIDR kubernetes"));
+  for (std::string_view name : kComponents) TRY(make_component(registry, name).wrap("make a ComponentStatus"));
+  return {};
+}
+
+}  // namespace coracle::registry
