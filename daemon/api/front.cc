@@ -216,7 +216,7 @@ struct Front::State {
   Served serve_one(Connection& connection);
   Result<std::string> read_head(Connection& connection);
   bool refuse_one(Connection& connection, const Head& head, const Error& why);
-  bool process(Connection& connection, const Head& head, const Handler& with);
+  bool process(Connection& connection, const Head& head, const Handler& with, const std::function<void()>& done = {});
 };
 
 void Front::State::keep_door(std::stop_token stop) {
@@ -453,9 +453,13 @@ Front::State::Served Front::State::serve_one(Connection& connection) {
     Error busy = Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
     return refuse_one(connection, *head, busy) && !head->has_body() ? Served::again : Served::never;
   }
-  Scope leave([&] { book.with([&](Book& b) { (occupies ? b.watches : b.requests)--; }); });
+  bool counted = true;
+  auto leave = [&] {
+    if (std::exchange(counted, false)) book.with([&](Book& b) { (occupies ? b.watches : b.requests)--; });
+  };
+  Scope leave_at_last(leave);
   connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
-  return process(connection, *head, handler) ? Served::again : Served::never;
+  return process(connection, *head, handler, leave) ? Served::again : Served::never;
 }
 
 bool Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
@@ -465,16 +469,17 @@ bool Front::State::refuse_one(Connection& connection, const Head& head, const Er
   return process(connection, as, [&](Exchange& exchange) { refuse(exchange, why); });
 }
 
-bool Front::State::process(Connection& connection, const Head& head, const Handler& with) {
+// `done`: called when the answer was made, before the end of it leaves: who has it may ask for the next at once.
+bool Front::State::process(Connection& connection, const Head& head, const Handler& with, const std::function<void()>& done) {
   RequestStream stream(connection.tls, tame_head(head));
   Current here{&head, &connection.tls, &stream, &with, [&] { return notice_peer(connection); }, head.keep_alive};
   current = &here;
   bool usable = http.process(stream, !head.keep_alive);
   current = nullptr;
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
-  bool written = connection.tls.flush();
   here.held.reset();
-  return written && usable && here.reusable && head.keep_alive;
+  if (done) done();
+  return connection.tls.flush() && usable && here.reusable && head.keep_alive;
 }
 
 Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)

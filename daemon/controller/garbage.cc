@@ -11,6 +11,8 @@
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
+#include "daemon/event/recorder.h"
+#include "runtime/base/text.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::controller {
@@ -65,7 +67,7 @@ constexpr std::string_view kByOwner = "owner";
 
 class GarbageCollector : public Controller {
  public:
-  explicit GarbageCollector(const Context& context) : client_(context.client) {
+  explicit GarbageCollector(const Context& context) : client_(context.client), recorder_(context.events, "garbage-collector-controller") {
     for (const schema::KindInfo& info : schema::catalog().kinds()) {
       bool kept = info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
       if (!kept || info.kind.resource == kEvent.resource) continue;  // events own nothing, are owned by nobody
@@ -162,15 +164,47 @@ class GarbageCollector : public Controller {
   Result<OwnerState> state_of(const Object& object, const OwnerReference& reference) {
     const Held* held = held_for(reference);
     if (!held) return OwnerState::solid;  // a kind we do not serve: not ours to judge
+    if (held->kind->namespaced && object.ns().empty()) {
+      tell_wrong_namespace(object, reference);
+      return OwnerState::solid;  // no such owner can be; whether it is there is nobody's to judge
+    }
     Key key{held->kind->namespaced ? object.ns() : "", reference.name};
     ObjectPtr owner = held->cache->get(key);
     if (!owner || owner->uid() != reference.uid) {
       auto live = client_.get(*held->kind, key);
       if (!live && live.error().code() != Code::not_found) return live.take_error();
-      if (!live || (*live)->uid() != reference.uid) return OwnerState::absent;
+      if (!live || (*live)->uid() != reference.uid) {
+        if (held->kind->namespaced && lives_elsewhere(*held, reference.uid)) tell_wrong_namespace(object, reference);
+        return OwnerState::absent;
+      }
       owner = *live;
     }
     return owner->deleting() && has_finalizer(*owner, kForeground) ? OwnerState::waiting : OwnerState::solid;
+  }
+
+  // Owners are of the same namespace, or of none.
+  void tell_wrong_namespace(const Object& object, const OwnerReference& reference) const {
+    recorder_.warning(object, "OwnerRefInvalidNamespace",
+                      "ownerRef [" + reference.api_version + "/" + reference.kind + ", namespace: " + object.ns() + ", name: " + reference.name +
+                          ", uid: " + reference.uid + "] does not exist in namespace " + quoted(object.ns()));
+  }
+
+  static bool lives_elsewhere(const Held& held, const std::string& uid) {
+    std::vector<ObjectPtr> all = held.cache->list();
+    return std::any_of(all.begin(), all.end(), [&](const ObjectPtr& other) { return other->uid() == uid; });
+  }
+
+  // Owners in a circle would wait for each other for ever: who closes it blocks nobody.
+  Result<void> break_circle(const Object& object) {
+    std::vector<ObjectPtr> owned = dependents(object.uid());
+    bool closes = std::any_of(owned.begin(), owned.end(), [](const ObjectPtr& dependent) {
+      return dependent->deleting() && has_finalizer(*dependent, kForeground);
+    });
+    if (!closes) return {};
+    json::array unblocked = get_array(object.json(), "metadata.ownerReferences");
+    for (json::value& reference : unblocked) make(reference, "blockOwnerDeletion") = false;
+    json::value patch = {{"metadata", {{"uid", object.uid()}, {"ownerReferences", std::move(unblocked)}}}};
+    return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch), "unblock owners of " + object.name());
   }
 
   Result<void> check_owners(const Object& object) {
@@ -187,6 +221,8 @@ class GarbageCollector : public Controller {
       case OwnedPlan::What::drop_references:
         return drop_references(object, plan.drop);
       case OwnedPlan::What::remove:
+        if (plan.propagation == "Foreground")
+          TRY(break_circle(object));
         return remove(object, plan.propagation);
     }
     return {};
@@ -244,6 +280,7 @@ class GarbageCollector : public Controller {
   }
 
   Client& client_;
+  EventRecorder recorder_;
   std::map<std::string, Held, std::less<>> kinds_;  // by qualified resource
 };
 

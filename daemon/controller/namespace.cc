@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds kLookAgain{2};  // while content goes away by itself
 
 struct Remaining {
-  std::map<std::string, size_t> by_resource;  // "pods" → 2
+  std::map<std::string, size_t> by_resource;  // "pods." → 2, "deployments.apps"
   std::map<std::string, size_t> by_finalizer;
   std::string failure;
 };
@@ -107,7 +107,7 @@ class NamespaceController : public Controller {
       if (!gone) return removed.take_error().wrap("delete " + object->key().text());
     }
     ObjectList left = TRY(client_.list(kind, {.ns = ns}).wrap("list " + kind.qualified_resource()));
-    if (!left.items.empty()) remaining.by_resource[kind.qualified_resource() + "."] += left.items.size();
+    if (!left.items.empty()) remaining.by_resource[std::string(kind.resource) + "." + std::string(kind.group)] += left.items.size();
     for (const ObjectPtr& object : left.items)
       for (const json::value& finalizer : get_array(object->json(), "metadata.finalizers"))
         if (finalizer.is_string()) ++remaining.by_finalizer[std::string(finalizer.get_string())];

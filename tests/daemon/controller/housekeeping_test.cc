@@ -96,9 +96,10 @@ TEST_F(HousekeepingTest, a_finalizer_keeps_its_namespace_and_is_named) {
   delete_namespace("team");
   pass(std::chrono::seconds(3));
   const json::array& conditions = get_array(client.find(kNamespace, {"", "team"})->json(), "status.conditions");
-  EXPECT_NE(
-      get_string(*find_condition(conditions, "NamespaceFinalizersRemaining"), "message").find("example.com/wait in 1"),
-      std::string_view::npos);
+  EXPECT_EQ(get_string(*find_condition(conditions, "NamespaceFinalizersRemaining"), "message"),
+            "Some content in the namespace has finalizers remaining: example.com/wait in 1 resource instances");
+  EXPECT_EQ(get_string(*find_condition(conditions, "NamespaceContentRemaining"), "message"),
+            "Some resources are remaining: configmaps. has 1 resource instances");
   client.erase(kConfigMap, {"team", "held"});
   pass(std::chrono::seconds(3));
   EXPECT_TRUE(released("team"));
@@ -147,6 +148,75 @@ TEST_F(HousekeepingTest, one_of_two_owners_is_enough) {
   ASSERT_TRUE(both);
   ASSERT_EQ(both->owners().size(), 1u);
   EXPECT_EQ(both->owners()[0].uid, "b");
+}
+
+// [sig-api-machinery] Garbage collector should not be blocked by dependency circle [Conformance]
+TEST_F(HousekeepingTest, a_circle_of_owners_does_not_hold_itself) {
+  put(kConfigMap, "default", "one", R"(,"uid":"1")" + owned_by("three", "3", true));
+  put(kConfigMap, "default", "two", R"(,"uid":"2")" + owned_by("one", "1", true));
+  put(kConfigMap, "default", "three", R"(,"uid":"3")" + owned_by("two", "2", true));
+  start();
+  MUST(client.remove(kConfigMap, {"default", "one"}, {.propagation = "Foreground"}));
+  settle();
+  for (const char* name : {"one", "two", "three"}) EXPECT_FALSE(client.find(kConfigMap, {"default", name})) << name;
+}
+
+// [sig-api-machinery] Garbage collector should not delete dependents that have both valid owner and owner that's waiting for
+// dependents to be deleted [Serial] [Conformance]
+TEST_F(HousekeepingTest, who_has_another_owner_outlives_one_that_waits) {
+  put(kConfigMap, "default", "goes", R"(,"uid":"g")");
+  put(kConfigMap, "default", "stays", R"(,"uid":"s")");
+  put(kSecret, "default", "both", R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"goes","uid":"g","blockOwnerDeletion":true},
+    {"apiVersion":"v1","kind":"ConfigMap","name":"stays","uid":"s"}])");
+  put(kSecret, "default", "one", owned_by("goes", "g", true));
+  start();
+  MUST(client.remove(kConfigMap, {"default", "goes"}, {.propagation = "Foreground"}));
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "goes"}));
+  EXPECT_FALSE(client.find(kSecret, {"default", "one"}));
+  ASSERT_TRUE(client.find(kSecret, {"default", "both"}));
+  EXPECT_EQ(client.find(kSecret, {"default", "both"})->owners().size(), 1u);
+}
+
+// [sig-api-machinery] Garbage collector should keep the rc around until all its pods are deleted if the deleteOptions says so
+// [Serial] [Conformance]
+TEST_F(HousekeepingTest, an_owner_in_the_foreground_waits_for_those_who_block_it) {
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");
+  put(kSecret, "default", "held", R"(,"finalizers":["test/held"])" + owned_by("root", "r", true));
+  start();
+  MUST(client.remove(kConfigMap, {"default", "root"}, {.propagation = "Foreground"}));
+  settle();
+  EXPECT_TRUE(client.find(kConfigMap, {"default", "root"})) << "what it owns is still there";
+  EXPECT_TRUE(client.find(kSecret, {"default", "held"})->deleting());
+  client.erase(kSecret, {"default", "held"});
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "root"}));
+}
+
+// [sig-api-machinery] Garbage collector should orphan pods created by rc if delete options say so [Serial] [Conformance]
+TEST_F(HousekeepingTest, orphans_stay_and_forget_their_owner) {
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");
+  put(kSecret, "default", "child", owned_by("root", "r", true));
+  start();
+  MUST(client.remove(kConfigMap, {"default", "root"}, {.propagation = "Orphan"}));
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "root"}));
+  ASSERT_TRUE(client.find(kSecret, {"default", "child"}));
+  EXPECT_TRUE(client.find(kSecret, {"default", "child"})->owners().empty());
+}
+
+TEST_F(HousekeepingTest, owners_are_of_the_same_namespace_or_of_none) {
+  put(kConfigMap, "other", "root", R"(,"uid":"r")");
+  put(kNamespace, "", "cluster", R"(,"uid":"n")");
+  put(kSecret, "default", "of-elsewhere", owned_by("root", "r"));
+  put(kNode, "", "of-a-namespaced-one", owned_by("root", "r"));
+  put(kSecret, "default", "of-the-cluster", R"(,"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"cluster","uid":"n"}])");
+  start();
+  EXPECT_FALSE(client.find(kSecret, {"default", "of-elsewhere"})) << "it has no owner where it is";
+  EXPECT_TRUE(client.find(kNode, {"", "of-a-namespaced-one"})) << "nobody's to judge";
+  EXPECT_TRUE(client.find(kSecret, {"default", "of-the-cluster"}));
+  EXPECT_TRUE(events.has("OwnerRefInvalidNamespace", "ownerRef [v1/ConfigMap, namespace: default, name: root, uid: r] does not exist in namespace \"default\""));
+  EXPECT_TRUE(events.has("OwnerRefInvalidNamespace", "does not exist in namespace \"\""));
 }
 
 TEST_F(HousekeepingTest, before_an_owner_counts_as_gone_the_store_is_asked) {
