@@ -47,7 +47,7 @@ std::vector<Entry> entries_of(const json::value& object) {
 }
 
 void write_entries(json::value& object, std::vector<Entry> entries) {
-  std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty() && entry.operation == "Update"; });
+  std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty(); });  // who holds nothing is no holder
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.operation, a.time, a.manager, a.api_version, a.subresource) <
            std::tie(b.operation, b.time, b.manager, b.api_version, b.subresource);
