@@ -192,6 +192,7 @@ Result<registry::Writer> read_writer(Call& call, std::string_view options) {
   const Query& query = call.query();
   registry::Writer writer;
   writer.warnings = &call.warnings;
+  writer.user = admitted_user(call);
   std::vector<Cause> causes;
   writer.field_manager = query.get("fieldManager");
   check_manager(writer.field_manager, causes);

@@ -141,6 +141,7 @@ bool returns_deleted(const Kind& kind) {
 registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
   registry::Writer writer;
   writer.warnings = &call.warnings;
+  writer.user = admitted_user(call);
   writer.dry_run = parameters.dry_run;
   return writer;
 }

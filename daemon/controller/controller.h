@@ -65,6 +65,9 @@ std::unique_ptr<Controller> make_garbage_collector(const Context& context);
 std::unique_ptr<Controller> make_pod_collector(const Context& context);
 std::unique_ptr<Controller> make_node_lifecycle(const Context& context);
 std::unique_ptr<Controller> make_event_expiry(const Context& context);
+std::unique_ptr<Controller> make_resource_quota_controller(const Context& context);
+std::unique_ptr<Controller> make_disruption_controller(const Context& context);
+std::unique_ptr<Controller> make_storage_protection(const Context& context);
 std::unique_ptr<Controller> make_load_balancer_controller(const Context& context);
 
 }  // namespace coracle::controller

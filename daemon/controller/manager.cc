@@ -42,6 +42,9 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_pod_collector(context));
   add(make_node_lifecycle(context));
   add(make_event_expiry(context));
+  add(make_resource_quota_controller(context));
+  add(make_disruption_controller(context));
+  add(make_storage_protection(context));
 }
 
 Manager::~Manager() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Node lifecycle: a remote node whose lease is not renewed is no longer ready, and says so by condition and taint. This
-// machine's own node is never judged: when it does not run, neither do we. Source: Kubernetes node heartbeats (leases).
+// machine's own node is never judged: when it does not run, neither do we. On any node, the taint not-ready follows what the
+// node says of itself: admission gives it to each new one. Source: Kubernetes node heartbeats (leases); taint nodes by condition.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -10,6 +11,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
 constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
 
 class NodeLifecycle : public Controller {
@@ -27,7 +29,7 @@ class NodeLifecycle : public Controller {
 
   void subscribe(const LookAt& look_at) override {
     nodes_.on_change([=, this](const Informer::Change& change) {
-      if (change.any().name() != local_) look_at.now(change.any().key());
+      if (change.after) look_at.now(change.after->key());
     });
     leases_.on_change([=, this](const Informer::Change& change) {
       const Object& lease = change.any();
@@ -37,8 +39,11 @@ class NodeLifecycle : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr node = nodes_.get(key);
+    if (!node) return Outcome{};
+    bool changed = TRY(taint_unready(*node));
+    if (changed || key.name == local_) return Outcome{};  // a change names it again
     ObjectPtr lease = leases_.get({std::string(kLeaseNamespace), key.name});
-    if (!node || !lease) return Outcome{};
+    if (!lease) return Outcome{};
     auto renewed = parse_time(view::Lease(*lease).spec().renew_time());
     if (!renewed) return Outcome{};
     WallTime due = *renewed + grace_;
@@ -49,6 +54,25 @@ class NodeLifecycle : public Controller {
   }
 
  private:
+  // True: the node was changed.
+  Result<bool> taint_unready(const Object& node) {
+    const json::value* ready = find_condition(get_array(node.json(), "status.conditions"), "Ready");
+    if (!ready) return false;
+    bool wanted = get_string(*ready, "status") == "False", tainted = false;
+    json::array taints;
+    for (const json::value& taint : get_array(node.json(), "spec.taints")) {
+      bool ours = get_string(taint, "key") == kNotReady && get_string(taint, "effect") == "NoSchedule";
+      tainted |= ours;
+      if (!ours) taints.push_back(taint);
+    }
+    if (wanted == tainted) return false;
+    if (wanted) taints.push_back({{"key", kNotReady}, {"effect", "NoSchedule"}, {"timeAdded", format_time(clock_.now())}});
+    json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}}, {"spec", {{"taints", taints}}}};
+    auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
+    if (!done) return done.take_error().wrap("taint node");
+    return true;
+  }
+
   Result<void> judge(const Object& node, bool silent) {
     bool tainted = false;
     json::array taints;

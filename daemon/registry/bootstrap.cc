@@ -15,6 +15,7 @@ constexpr int kServicePort = 443;
 Writer house() {
   Writer writer;
   writer.internal = true;
+  writer.user = house_user();
   return writer;
 }
 
@@ -61,6 +62,24 @@ json::value slice(const Bootstrap& facts) {
                       {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
 }
 
+struct SystemClass {
+  const char* name;
+  int64_t value;
+  const char* description;
+};
+constexpr SystemClass kSystemClasses[] = {
+    {"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
+    {"system-cluster-critical", 2'000'000'000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}};
+
+Result<void> make_priority_classes(Registry& registry) {
+  for (const SystemClass& one : kSystemClasses) {
+    const Kind& kind = admission::kPriorityClasses;
+    if (!registry.get(kind, {"", one.name}))
+      TRY(ensure(registry, kind, {"", one.name}, json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
+  }
+  return {};
+}
+
 }  // namespace
 
 const Kind* stored_kind(std::string_view group, std::string_view resource) {
@@ -78,6 +97,7 @@ Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap
   for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     if (!registry.get(kNamespace, {"", std::string(name)}))
       TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));
+  TRY(make_priority_classes(registry));
   std::string address = TRY(api_service_address(ranges));
   Key key{"default", "kubernetes"};
   TRY(ensure(registry, kService, key, service(address, facts.api_port)).wrap("make the Service kubernetes"));

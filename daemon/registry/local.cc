@@ -11,6 +11,7 @@ namespace {
 Writer house(const UpdateOptions& options = {}) {
   Writer writer;
   writer.internal = true;
+  writer.user = house_user();
   writer.field_manager = options.field_manager;
   return writer;
 }

@@ -62,6 +62,11 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
   return error;
 }
 
+// A quota has changed since it was asked: the write is to be admitted again.
+bool wants_recount(const Error& error, const Kind& kind) {
+  return error.code() == Code::conflict && error.details() && error.details()->kind == admission::kResourceQuotas.resource && !(kind == admission::kResourceQuotas);
+}
+
 Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
   if (causes.empty()) return {};
   return invalid(info.kind, get_string(object, "metadata.name"), std::move(causes));
@@ -139,16 +144,8 @@ schema::Manager manager_of(const Writer& writer, std::string_view subresource, b
 
 }  // namespace
 
-struct Registry::Target {
-  const schema::KindInfo& info;
-  const Strategy& strategy;
-  Key key;
-  std::string_view subresource;
-  const Kind& kind() const { return info.kind; }
-};
-
 Registry::Registry(engine::Engine& engine, Ranges ranges, const Clock& clock)
-    : engine_(engine), ranges_(std::move(ranges)), clock_(clock) {}
+    : engine_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] { return random_suffix(); }) {}
 
 // ---- reads ----
 
@@ -186,15 +183,21 @@ Result<json::value> Registry::decode(const schema::KindInfo& info, json::value b
   return std::move(decoded.value);
 }
 
-Result<void> Registry::check_namespace(const Kind& kind, const std::string& ns, std::string_view name) const {
-  if (!kind.namespaced) return {};
-  auto found = engine_.get(kNamespace, {"", ns});
-  if (!found) return not_found(kNamespace, ns);
-  if (!(*found)->deleting()) return {};
-  ErrorDetails details;
-  details.name = name, details.group = kind.group, details.kind = kind.resource;
-  details.causes.push_back({"NamespaceTerminating", "namespace " + ns + " is being terminated", "metadata.namespace"});
-  return Error(Code::forbidden, kind.qualified_resource() + " " + quoted(name) + " is forbidden: unable to create new content in namespace " + ns + " because it is being terminated").with(std::move(details));
+admission::Request Registry::request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,
+                                         const Writer& writer) const {
+  admission::Request request{operation, kind, key, subresource, nullptr, nullptr, writer.user, clock_.now()};
+  request.dry_run = writer.dry_run;
+  request.warnings = writer.warnings;
+  request.audit = writer.audit;
+  return request;
+}
+
+// The object and what is charged for it, both or none. Errors: the engine's; for a charge that is out of date, its conflict.
+Result<ObjectPtr> Registry::commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability) {
+  if (charges.empty()) return engine_.write(std::move(write), durability);
+  charges.push_back(std::move(write));
+  std::vector<ObjectPtr> stored = TRY(engine_.write_all(std::move(charges), durability));
+  return std::move(stored.back());
 }
 
 Result<Written> Registry::create(const Kind& kind, const Key& place, json::value body, const Writer& writer) {
@@ -202,14 +205,15 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode(info, std::move(body), writer));
-  TRY(check_namespace(info.kind, place.ns, get_string(decoded, "metadata.name")));
   auto turn = turn_of(strategy_of(info.kind));
-  if (!generated) return create_once(info, place, decoded, writer);
-  for (int attempt = 1;; attempt++) {
-    metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
+  for (int attempt = 1, names = 1;; attempt++) {
+    if (generated) metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
     auto made = create_once(info, place, decoded, writer);
-    if (made || made.error().code() != Code::already_exists) return made;
-    if (attempt == kNameAttempts) return no_unique_name(info.kind, get_string(decoded, "metadata.name"));
+    if (made || attempt == kConflictAttempts) return made;
+    bool taken = generated && made.error().code() == Code::already_exists;
+    bool recount = made.error().code() == Code::conflict;  // a quota has changed since it was asked
+    if (!taken && !recount) return made;
+    if (taken && names++ == kNameAttempts) return no_unique_name(info.kind, get_string(decoded, "metadata.name"));
   }
 }
 
@@ -221,12 +225,20 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   TRY(begin_life(object, strategy.deletion.counts_generations, now));
   if (strategy.prepare_create) strategy.prepare_create(object);
   schema::apply_defaults(info, object);
-  if (strategy.admit_create)
-    TRY(strategy.admit_create(object, {engine_, ranges_, now}));
+  admission::Request request = request_for(admission::Operation::create, info.kind, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
+  request.object = &object;
+  TRY(admission_.admit(request));
+  schema::apply_defaults(info, object);  // of what admission added
+  if (strategy.allocate_create)
+    TRY(strategy.allocate_create(object, {engine_, ranges_, now}));
   metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
   schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(object)));  // what was added is put in its place
   object = std::move(canonical.value);
   TRY(check(info, object, schema::validate_create(info, object)));
+  std::vector<engine::Write> charges;
+  request.charges = &charges;
+  auto counting = admission_.turn(request);
+  TRY(admission_.validate(request));
   if (!writer.field_manager.empty()) schema::track_update(info, nullptr, object, manager_of(writer, {}, false), now);
 
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
@@ -236,7 +248,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
     ObjectPtr imagined = TRY(Object::make(info.kind, std::move(object)));
     return Written{std::move(imagined), true};
   }
-  auto stored = engine_.write({&info.kind, key, std::move(object), Revision(0)}, durability_of(info.kind, {}, writer));
+  auto stored = commit({&info.kind, key, std::move(object), Revision(0)}, std::move(charges), durability_of(info.kind, {}, writer));
   if (!stored) return reworded(info.kind, key, stored.take_error());
   return Written{*std::move(stored), true};
 }
@@ -358,6 +370,7 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
   for (int attempt = 1;; attempt++) {
     ObjectPtr old = TRY(get(target.kind(), target.key));
     auto written = modify_once(target, *old, change, writer);
+    if (!written && attempt < kConflictAttempts && wants_recount(written.error(), target.kind())) continue;
     bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
     if (!again) return written;
     auto now = engine_.get(target.kind(), target.key);
@@ -373,14 +386,24 @@ Result<Written> Registry::modify_once(const Target& target, const Object& old, c
   TRY(continue_life(target.kind(), object, old));
   if (target.subresource == "status" && target.strategy.prepare_status) target.strategy.prepare_status(object, old.json(), now);
   schema::apply_defaults(target.info, object);
-  if (main_resource && target.strategy.admit_update)
-    TRY(target.strategy.admit_update(object, old, {engine_, ranges_, now}));
+  // A binding was admitted as what it is; what it makes of the pod is ours.
+  bool admits = target.subresource != "binding";
+  admission::Request request = request_for(admission::Operation::update, target.kind(), target.key, target.subresource, writer);
+  request.object = &object;
+  request.old = &old;
+  if (admits) TRY(admission_.admit(request));
+  if (main_resource && target.strategy.allocate_update)
+    TRY(target.strategy.allocate_update(object, old, {engine_, ranges_, now}));
   schema::Decoded canonical = TRY(schema::decode(target.info.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = target.strategy.deletion.counts_generations && main_resource;
   if (counts && spec_changed(object, old.json())) count_generation(object, old.json());
   std::string_view looked_at = target.subresource == "scale" ? std::string_view() : target.subresource;
   TRY(check(target.info, object, schema::validate_update(target.info, object, old.json(), looked_at)));
+  std::vector<engine::Write> charges;
+  request.charges = &charges;
+  auto counting = admits ? admission_.turn(request) : std::unique_lock<std::mutex>();
+  if (admits) TRY(admission_.validate(request));
   if (!writer.field_manager.empty())
     schema::track_update(target.info, old.json(), object, manager_of(writer, target.subresource, false), now);
 
@@ -391,7 +414,8 @@ Result<Written> Registry::modify_once(const Target& target, const Object& old, c
   auto durability = durability_of(target.kind(), target.subresource, writer);
   auto stored = may_go(object, target.strategy.deletion)
                     ? engine_.remove(target.kind(), target.key, old.revision(), durability)
-                    : engine_.write({&target.kind(), target.key, std::move(object), old.revision()}, durability);
+                    : commit({&target.kind(), target.key, std::move(object), old.revision()}, std::move(charges), durability);
+  if (!stored && wants_recount(stored.error(), target.kind())) return stored.take_error();
   if (!stored) return reworded(target.kind(), target.key, stored.take_error());
   return Written{*std::move(stored), false};
 }
@@ -403,8 +427,12 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
   const Strategy& strategy = strategy_of(info.kind);
   for (int attempt = 1;; attempt++) {
     ObjectPtr old = TRY(get(info.kind, key));
-    if (strategy.admit_delete)
-      TRY(strategy.admit_delete(*old));
+    admission::Request request = request_for(admission::Operation::remove, info.kind, key, {}, writer);
+    request.old = old.get();
+    TRY(admission_.admit(request));
+    TRY(admission_.validate(request));
+    if (strategy.check_delete)
+      TRY(strategy.check_delete(*old));
     DeletionRules rules = strategy.deletion;
     rules.orphans_by_default = orphans_by_default(info.kind);
     DeletionPlan plan = TRY(plan_deletion(*old, options, rules, clock_.now()));
@@ -439,8 +467,12 @@ Result<engine::ListPage> Registry::remove_all(const Kind& kind, const ListReques
 // ---- actions ----
 
 Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer) {
+  admission::Request request = request_for(admission::Operation::create, kind, key, subresource, writer);
+  request.object = &body;
+  TRY(admission_.admit(request));
+  TRY(admission_.validate(request));
   if (kind == kPod && subresource == "binding") return bind(key, body, writer);
-  if (kind == kPod && subresource == "eviction") return evict(key, body, writer);
+  if (kind == kPod && subresource == "eviction") return evict(key, std::move(body), writer);
   if (kind == kServiceAccount && subresource == "token") return issue_token(key, std::move(body), writer);
   return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
 }
@@ -480,20 +512,6 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
       },
       true, writer);
   if (!bound) return bound.take_error();
-  json::value answer = success_status();
-  answer.get_object()["code"] = 201;
-  return answer;
-}
-
-Result<json::value> Registry::evict(const Key& key, const json::value& body, const Writer& writer) {
-  std::string_view name = get_string(body, "metadata.name");
-  if (!name.empty() && name != key.name)
-    return bad_request("name in URL does not match name in Eviction object: " + coracle::quoted(key.name) + " vs " + coracle::quoted(name));
-  DeleteOptions options;
-  if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64())
-    options.grace_period_seconds = grace->get_int64();
-  options.uid = get_string(body, "deleteOptions.preconditions.uid");
-  TRY(remove(kPod, key, options, writer));
   json::value answer = success_status();
   answer.get_object()["code"] = 201;
   return answer;

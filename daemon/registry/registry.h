@@ -2,17 +2,20 @@
 // Registry: the one way to write. Every create, update, patch and deletion, of every kind, from HTTP and from inside the
 // house, goes through the same pipeline; what is special to a kind is a Strategy (strategy.h).
 //   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ hub ─▶ watches
+// What admission may change or refuse is daemon/admission's: it is asked twice, before and after validation.
 // Reads are the engine's: this room adds selectors only. Thread-safe; writes may block on the disk.
 // Source: Kubernetes API concepts; apiserver registry/generic.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/admission/chain.h"
 #include "daemon/registry/fields.h"
 #include "daemon/registry/strategy.h"
 #include "runtime/base/clock.h"
@@ -32,7 +35,12 @@ struct Writer {
   std::vector<std::string>* warnings = nullptr;  // gets what the client should be told
   bool dry_run = false;
   bool internal = false;                         // our own component: what it observes is written softly
+  admission::User user;                          // who asks
+  std::map<std::string, std::string>* audit = nullptr;  // gets the annotations that admission has for the audit log
 };
+
+// As whom our own components write.
+inline admission::User house_user() { return {"system:apiserver", "", {"system:masters", "system:authenticated"}, {}}; }
 
 struct Written {
   ObjectPtr object;
@@ -80,28 +88,37 @@ class Registry {
   // Returns what was there, as it was listed: a page of it where `which` has a limit.
   Result<engine::ListPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options, const Writer& writer);
 
-  // ---- actions: binding, eviction, token. Return the body of the answer. ----
+  // ---- actions: binding, eviction (eviction.cc), token. Return the body of the answer. ----
   Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
 
  private:
   // What an update makes of the object that is there. Called again when somebody was faster.
   using Change = std::function<Result<json::value>(const Object& old)>;
-  struct Target;
+  struct Target {  // of an update
+    const schema::KindInfo& info;
+    const Strategy& strategy;
+    Key key;
+    std::string_view subresource;
+    const Kind& kind() const { return info.kind; }
+  };
   Result<Written> modify(const Target& target, const Change& change, bool retry, const Writer& writer);
   Result<Written> modify_once(const Target& target, const Object& old, const Change& change, const Writer& writer);
   Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
   Result<json::value> decode(const schema::KindInfo& info, json::value body, const Writer& writer) const;
   Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;
-  Result<void> check_namespace(const Kind& kind, const std::string& ns, std::string_view name) const;
+  admission::Request request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,
+                                 const Writer& writer) const;
+  Result<ObjectPtr> commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability);
   Result<Written> create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer);
   Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);
-  Result<json::value> evict(const Key& key, const json::value& body, const Writer& writer);
+  Result<json::value> evict(const Key& key, json::value body, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
   std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
 
   engine::Engine& engine_;
   Ranges ranges_;
   const Clock& clock_;
+  admission::Chain admission_;
   TokenIssuer* token_issuer_ = nullptr;
   std::mutex allocation_;  // held over a write of a kind that allocates from a shared range
 };

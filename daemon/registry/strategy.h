@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategy: what the write pipeline does for one kind beyond what it does for all. One file per kind under kinds/; a kind
 // without one needs nothing special. The steps, in the order in which the pipeline takes them:
-//   decode ▸ [prepare] ▸ default ▸ [admit] ▸ validate ▸ commit
-// Source: Kubernetes API reference per kind; admission controllers reference (ServiceAccount, Priority, ...).
+//   decode ▸ [prepare] ▸ default ▸ admission ▸ [allocate] ▸ validate ▸ admission ▸ commit
+// Source: Kubernetes API reference per kind.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct Ranges {  // from the configuration
   int node_port_min = 30000, node_port_max = 32767;
 };
 
-struct Admission {  // what a strategy may look at
+struct Allocation {  // what a strategy may look at
   engine::Engine& engine;
   const Ranges& ranges;
   WallTime now;
@@ -39,11 +39,11 @@ struct Strategy {
   void (*prepare_update)(json::value& object, const json::value& old) = nullptr;
   // On update of the status.
   void (*prepare_status)(json::value& object, const json::value& old, WallTime now) = nullptr;
-  // Defaulted. Errors: forbidden, invalid: in Kubernetes' words.
-  Result<void> (*admit_create)(json::value& object, const Admission& admission) = nullptr;
-  Result<void> (*admit_update)(json::value& object, const Object& old, const Admission& admission) = nullptr;
+  // Defaulted and admitted: what the server alone gives it (addresses, ports, classes). Errors: invalid, in Kubernetes' words.
+  Result<void> (*allocate_create)(json::value& object, const Allocation& allocation) = nullptr;
+  Result<void> (*allocate_update)(json::value& object, const Object& old, const Allocation& allocation) = nullptr;
   // Errors: forbidden when it may not be deleted at all.
-  Result<void> (*admit_delete)(const Object& object) = nullptr;
+  Result<void> (*check_delete)(const Object& object) = nullptr;
 };
 
 const Strategy& strategy_of(const Kind& kind);

@@ -17,7 +17,7 @@ void set_if_absent(json::value& labels, std::string_view key, std::string_view v
   if (!labels.get_object().contains(key)) labels.get_object()[key] = value;
 }
 
-Result<void> admit_create(json::value& job, const Admission&) {
+Result<void> own_its_pods(json::value& job, const Allocation&) {
   if (get_bool(job, "spec.manualSelector")) return {};
   std::string uid(get_string(job, "metadata.uid")), name(get_string(job, "metadata.name"));
   json::value& labels = make(job, "spec.template.metadata.labels");
@@ -34,7 +34,7 @@ const Strategy& job_strategy() {
     Strategy s;
     s.kind = &kJob;
     s.deletion.counts_generations = true;
-    s.admit_create = admit_create;
+    s.allocate_create = own_its_pods;
     return s;
   }();
   return strategy;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Namespaces: begin Active, carry their name as a label, and stay Terminating until somebody has emptied them and taken
-// "kubernetes" out of spec.finalizers (PUT /finalize). Source: Kubernetes "Namespaces"; admission NamespaceLifecycle.
+// "kubernetes" out of spec.finalizers (PUT /finalize). Source: Kubernetes "Namespaces".
 #include <algorithm>
 
 #include "daemon/registry/kinds/kinds.h"
 #include "daemon/registry/metadata.h"
-#include "store/object/status.h"
 
 namespace coracle::registry {
 namespace {
@@ -32,12 +31,6 @@ void prepare_update(json::value& object, const json::value& old) {
   if (const json::value* finalizers = find(old, "spec.finalizers")) make(object, "spec.finalizers") = *finalizers;  // only /finalize takes them
 }
 
-Result<void> admit_delete(const Object& object) {
-  for (std::string_view kept : {"default", "kube-system", "kube-public"})
-    if (object.name() == kept) return forbidden(kNamespace, object.name(), "this namespace may not be deleted");
-  return {};
-}
-
 }  // namespace
 
 const Strategy& namespace_strategy() {
@@ -47,7 +40,6 @@ const Strategy& namespace_strategy() {
     s.deletion.awaits_finalize = true;
     s.prepare_create = prepare_create;
     s.prepare_update = prepare_update;
-    s.admit_delete = admit_delete;
     return s;
   }();
   return strategy;

@@ -6,7 +6,7 @@
 namespace coracle::registry {
 namespace {
 
-Result<void> admit_delete(const Object& object) {
+Result<void> check_delete(const Object& object) {
   if (object.name() != "system-node-critical" && object.name() != "system-cluster-critical") return {};
   return forbidden(kPriorityClass, object.name(), "this is a system priority class and cannot be deleted");
 }
@@ -18,7 +18,7 @@ const Strategy& priority_class_strategy() {
     Strategy s;
     s.kind = &kPriorityClass;
     s.deletion.counts_generations = true;
-    s.admit_delete = admit_delete;
+    s.check_delete = check_delete;
     return s;
   }();
   return strategy;

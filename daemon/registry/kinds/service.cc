@@ -110,22 +110,22 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
   for (std::string_view field : fields) spec.get_object().erase(field);
 }
 
-Result<void> allocate(json::value& service, const Admission& admission) {
+Result<void> allocate(json::value& service, const Allocation& allocation) {
   std::string type(get_string(service, "spec.type"));
-  Taken taken = taken_by_others(admission.engine, std::string(get_string(service, "metadata.uid")));
+  Taken taken = taken_by_others(allocation.engine, std::string(get_string(service, "metadata.uid")));
   if (!has_address(type)) {
     drop(service, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
   } else if (get_string(service, "spec.clusterIP") == "None") {
     make(service, "spec.clusterIPs") = json::array{"None"};
     name_families(service);
   } else {
-    TRY(give_address(service, taken, admission.ranges));
+    TRY(give_address(service, taken, allocation.ranges));
     name_families(service);
   }
   bool balanced = type == "LoadBalancer";
   bool wants_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
   if (!wants_ports) return {};
-  return give_ports(service, taken, admission.ranges);
+  return give_ports(service, taken, allocation.ranges);
 }
 
 void prepare_create(json::value& service) {
@@ -177,7 +177,7 @@ void prepare_update(json::value& service, const json::value& old) {
   }
 }
 
-Result<void> admit_update(json::value& service, const Object&, const Admission& admission) { return allocate(service, admission); }
+Result<void> allocate_update(json::value& service, const Object&, const Allocation& allocation) { return allocate(service, allocation); }
 
 }  // namespace
 
@@ -188,8 +188,8 @@ const Strategy& service_strategy() {
     s.one_at_a_time = true;
     s.prepare_create = prepare_create;
     s.prepare_update = prepare_update;
-    s.admit_create = allocate;
-    s.admit_update = admit_update;
+    s.allocate_create = allocate;
+    s.allocate_update = allocate_update;
     return s;
   }();
   return strategy;

@@ -6,9 +6,9 @@
 namespace coracle::registry {
 namespace {
 
-Result<void> begin_volume(json::value& volume, const Admission& admission) {
+Result<void> begin_volume(json::value& volume, const Allocation& allocation) {
   make(volume, "status.phase") = "Pending";
-  make(volume, "status.lastPhaseTransitionTime") = format_time(admission.now);
+  make(volume, "status.lastPhaseTransitionTime") = format_time(allocation.now);
   return {};
 }
 
@@ -39,7 +39,7 @@ void fill_sources(json::value& claim) {
   }
 }
 
-Result<void> begin_claim(json::value& claim, const Admission&) {
+Result<void> begin_claim(json::value& claim, const Allocation&) {
   make(claim, "status.phase") = "Pending";
   return {};
 }
@@ -52,7 +52,7 @@ const Strategy& volume_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kPersistentVolume;
-    s.admit_create = begin_volume;
+    s.allocate_create = begin_volume;
     s.prepare_status = note_phase;
     return s;
   }();
@@ -64,7 +64,7 @@ const Strategy& claim_strategy() {
     Strategy s;
     s.kind = &kPersistentVolumeClaim;
     s.prepare_create = fill_sources;
-    s.admit_create = begin_claim;
+    s.allocate_create = begin_claim;
     s.prepare_update = fill_sources_again;
     return s;
   }();

@@ -310,5 +310,20 @@ TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
   EXPECT_FALSE(client.find(kEvent, {"default", "late"}));
 }
 
+TEST_F(HousekeepingTest, a_nodes_taint_follows_its_readiness_this_machines_too) {
+  start();
+  auto taints = [&](const char* node) { return get_array(client.find(kNode, {"", node})->json(), "spec.taints").size(); };
+  auto ready = [](const char* status) { return R"({"conditions":[{"type":"Ready","status":")" + std::string(status) + R"("}]})"; };
+  put(kNode, "", "pi", "", R"(,"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"mine","effect":"NoSchedule"}]})");
+  settle();
+  EXPECT_EQ(taints("pi"), 2u) << "it has not said anything yet";
+  client.set_status(kNode, {"", "pi"}, ready("True"));
+  settle();
+  EXPECT_EQ(taints("pi"), 1u);
+  client.set_status(kNode, {"", "pi"}, ready("False"));
+  settle();
+  EXPECT_EQ(taints("pi"), 2u);
+}
+
 }  // namespace
 }  // namespace coracle::controller

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// See chain.h.
+#include "daemon/admission/chain.h"
+
+#include "daemon/quota/usage.h"
+#include "store/object/status.h"
+
+namespace coracle::admission {
+
+Error refuse(const Request& request, std::string_view why) {
+  std::string_view name = request.key.name;
+  if (name.empty() && request.object) name = get_string(*request.object, "metadata.name");
+  if (name.empty() && request.object) name = get_string(*request.object, "metadata.generateName");
+  return forbidden(request.kind, name, why);
+}
+
+ObjectPtr World::get(const Kind& kind, const Key& key) const {
+  auto found = engine_.get(kind, key);
+  return found ? *std::move(found) : nullptr;
+}
+
+std::vector<ObjectPtr> World::list(const Kind& kind, const std::string& ns) const {
+  engine::ListOptions options;
+  options.ns = ns;
+  auto page = engine_.list(kind, options);
+  return page ? std::move(page->items) : std::vector<ObjectPtr>();
+}
+
+Result<void> Plugin::admit(Request&, const World&) const { return {}; }
+Result<void> Plugin::validate(const Request&, const World&) const { return {}; }
+
+Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : world_(engine, std::move(suffix)) {
+  for (auto make : {make_namespace_lifecycle, make_limit_ranger, make_service_account, make_node_restriction,
+                    make_taint_nodes_by_condition, make_pod_security, make_priority, make_default_toleration_seconds,
+                    make_default_storage_class, make_storage_object_in_use_protection, make_volume_claim_resize, make_runtime_class,
+                    make_default_ingress_class, make_resource_quota})
+    plugins_.push_back(make());
+}
+
+Result<void> Chain::admit(Request& request) const {
+  for (const auto& plugin : plugins_) TRY(plugin->admit(request, world_));
+  return {};
+}
+
+Result<void> Chain::validate(const Request& request) const {
+  for (const auto& plugin : plugins_) TRY(plugin->validate(request, world_));
+  return {};
+}
+
+std::unique_lock<std::mutex> Chain::turn(const Request& request) const {
+  bool may_use_more = request.operation == Operation::create || request.kind == kService || request.kind == kClaims ||
+                      (request.kind == kPod && request.subresource == "resize");
+  bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.kind) && !request.key.ns.empty() &&
+                !world_.list(kResourceQuotas, request.key.ns).empty();
+  return counts ? std::unique_lock(counting_) : std::unique_lock<std::mutex>();
+}
+
+}  // namespace coracle::admission

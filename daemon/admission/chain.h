@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chain: the admission plugins in Kubernetes' order.
+//   registry: decode ▸ default ▸ chain.admit ▸ validate ▸ chain.validate ▸ commit, with what was charged
+// Thread-safe. May block for a moment: a new namespace's default service account is waited for.
+// Source: Kubernetes pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "daemon/admission/plugin.h"
+
+namespace coracle::admission {
+
+class Chain {
+ public:
+  Chain(engine::Engine& engine, std::function<std::string()> suffix);
+  Result<void> admit(Request& request) const;
+  Result<void> validate(const Request& request) const;
+  // Held from before validate() until the commit, where a quota counts the write: two creates at once cannot take one place.
+  std::unique_lock<std::mutex> turn(const Request& request) const;
+
+ private:
+  World world_;
+  std::vector<std::unique_ptr<Plugin>> plugins_;
+  mutable std::mutex counting_;
+};
+
+}  // namespace coracle::admission

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// DefaultIngressClass: an ingress that names no class gets the default one, where there is one.
+// Source: Kubernetes plugin/pkg/admission/network/defaultingressclass.
+#include "daemon/admission/default_class.h"
+
+namespace coracle::admission {
+namespace {
+
+class DefaultIngressClass : public Plugin {
+ public:
+  std::string_view name() const override { return "DefaultIngressClass"; }
+
+  Result<void> admit(Request& request, const World& world) const override {
+    if (!request.creates(kIngresses)) return {};
+    json::value& ingress = *request.object;
+    const json::value* named = find(ingress, "spec.ingressClassName");
+    bool has_class = (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
+    if (has_class) return {};
+    if (ObjectPtr found = default_class(world, kIngressClasses, {"ingressclass.kubernetes.io/is-default-class"}))
+      make(ingress, "spec.ingressClassName") = found->name();
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_default_ingress_class() { return std::make_unique<DefaultIngressClass>(); }
+
+}  // namespace coracle::admission

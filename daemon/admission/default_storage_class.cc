@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// DefaultStorageClass: a claim that names no class gets the default one, where there is one. A claim that names "" wants none.
+// Source: Kubernetes plugin/pkg/admission/storage/storageclass/setdefault.
+#include "daemon/admission/default_class.h"
+
+namespace coracle::admission {
+namespace {
+
+class DefaultStorageClass : public Plugin {
+ public:
+  std::string_view name() const override { return "DefaultStorageClass"; }
+
+  Result<void> admit(Request& request, const World& world) const override {
+    if (!request.creates(kClaims)) return {};
+    json::value& claim = *request.object;
+    const json::value* named = find(claim, "spec.storageClassName");
+    bool has_class = (named && !named->is_null()) || get_object(claim, "metadata.annotations").contains("volume.beta.kubernetes.io/storage-class");
+    if (has_class) return {};
+    ObjectPtr found = default_class(world, kStorageClasses, {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});
+    if (found) make(claim, "spec.storageClassName") = found->name();
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_default_storage_class() { return std::make_unique<DefaultStorageClass>(); }
+
+}  // namespace coracle::admission

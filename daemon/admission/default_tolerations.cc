@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// DefaultTolerationSeconds: pods stay for five minutes on a node that is not ready or cannot be reached, unless they say how
+// long. Source: Kubernetes plugin/pkg/admission/defaulttolerationseconds.
+#include <algorithm>
+
+#include "daemon/admission/plugin.h"
+#include "daemon/admission/pod.h"
+
+namespace coracle::admission {
+namespace {
+
+constexpr int kSeconds = 300;
+
+bool tolerates(const json::array& tolerations, std::string_view taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(), [&](const json::value& toleration) {
+    std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
+    return (key.empty() || key == taint) && (effect.empty() || effect == "NoExecute");
+  });
+}
+
+class DefaultTolerationSeconds : public Plugin {
+ public:
+  std::string_view name() const override { return "DefaultTolerationSeconds"; }
+
+  Result<void> admit(Request& request, const World&) const override {
+    if (!(request.kind == kPod) || !request.subresource.empty() || request.operation == Operation::remove) return {};
+    for (std::string_view taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+      if (!tolerates(get_array(*request.object, "spec.tolerations"), taint))
+        array_at(*request.object, "spec.tolerations")
+            .push_back(json::object{{"key", taint}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", kSeconds}});
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_default_toleration_seconds() { return std::make_unique<DefaultTolerationSeconds>(); }
+
+}  // namespace coracle::admission

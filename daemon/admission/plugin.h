@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugin: one rule of admission, in a file of its own. First all may change the request's object, in the order of chain.cc;
+// then the object is validated; then all may refuse it.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "daemon/admission/request.h"
+
+namespace coracle::admission {
+
+// What plugins look at besides the request: the store as it is now.
+class World {
+ public:
+  // `suffix`: what makes a generated name unlike any other.
+  World(engine::Engine& engine, std::function<std::string()> suffix) : engine_(engine), suffix_(std::move(suffix)) {}
+  ObjectPtr get(const Kind& kind, const Key& key) const;  // null: there is none
+  std::vector<ObjectPtr> list(const Kind& kind, const std::string& ns = {}) const;
+  engine::Engine& engine() const { return engine_; }
+  std::string suffix() const { return suffix_(); }
+
+ private:
+  engine::Engine& engine_;
+  std::function<std::string()> suffix_;
+};
+
+class Plugin {
+ public:
+  virtual ~Plugin() = default;
+  virtual std::string_view name() const = 0;
+  // Errors: as the client is told them.
+  virtual Result<void> admit(Request& request, const World& world) const;
+  virtual Result<void> validate(const Request& request, const World& world) const;
+};
+
+std::unique_ptr<Plugin> make_namespace_lifecycle();
+std::unique_ptr<Plugin> make_limit_ranger();
+std::unique_ptr<Plugin> make_service_account();
+std::unique_ptr<Plugin> make_node_restriction();
+std::unique_ptr<Plugin> make_taint_nodes_by_condition();
+std::unique_ptr<Plugin> make_pod_security();
+std::unique_ptr<Plugin> make_priority();
+std::unique_ptr<Plugin> make_default_toleration_seconds();
+std::unique_ptr<Plugin> make_default_storage_class();
+std::unique_ptr<Plugin> make_storage_object_in_use_protection();
+std::unique_ptr<Plugin> make_volume_claim_resize();
+std::unique_ptr<Plugin> make_runtime_class();
+std::unique_ptr<Plugin> make_default_ingress_class();
+std::unique_ptr<Plugin> make_resource_quota();
+
+// The kinds that plugins ask for by name.
+inline constexpr Kind kLimitRanges{"", "v1", "LimitRange", "limitranges"};
+inline constexpr Kind kResourceQuotas{"", "v1", "ResourceQuota", "resourcequotas"};
+inline constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
+inline constexpr Kind kVolumes{"", "v1", "PersistentVolume", "persistentvolumes", false};
+inline constexpr Kind kPriorityClasses{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false};
+inline constexpr Kind kRuntimeClasses{"node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false};
+inline constexpr Kind kStorageClasses{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
+inline constexpr Kind kAttributesClasses{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};
+inline constexpr Kind kCsiNodes{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
+inline constexpr Kind kIngresses{"networking.k8s.io", "v1", "Ingress", "ingresses"};
+inline constexpr Kind kIngressClasses{"networking.k8s.io", "v1", "IngressClass", "ingressclasses", false};
+
+}  // namespace coracle::admission

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several plugins ask of a pod: its containers, and the names it refers to. Pure.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "runtime/base/json.h"
+
+namespace coracle::admission {
+
+inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
+
+bool is_mirror(const json::value& pod);
+json::array& array_at(json::value& root, std::string_view dotted);  // made where there is none
+
+// Of a pod's spec; `list`: "initContainers", "containers", "ephemeralContainers", in this order.
+using VisitContainer = std::function<void(const json::value& container, std::string_view list)>;
+void visit_containers(const json::value& spec, const VisitContainer& visit);
+
+// Every name of a Secret, or of a ConfigMap, that the pod's spec mentions anywhere.
+using VisitName = std::function<void(std::string_view name)>;
+void visit_secrets(const json::value& spec, const VisitName& visit);
+void visit_config_maps(const json::value& spec, const VisitName& visit);
+
+}  // namespace coracle::admission

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodSecurity: a namespace says by labels how much its pods may do; pods that do more are refused (enforce), noted in the
+// audit log (audit) or warned about (warn); workloads are warned about what their pods will meet. Nobody is exempt unless a
+// configuration says so, and ours has none: as in Kubernetes by default.
+// Source: pod-security-admission/admission; policy in pod_security_policy.h.
+#include <map>
+#include <set>
+
+#include "daemon/admission/plugin.h"
+#include "daemon/admission/pod_security_policy.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::admission {
+namespace {
+
+constexpr std::string_view kEnforcedPolicy = "pod-security.kubernetes.io/enforce-policy";
+constexpr std::string_view kAuditViolations = "pod-security.kubernetes.io/audit-violations";
+constexpr std::string_view kAuditError = "pod-security.kubernetes.io/error";
+constexpr size_t kPodsMax = 3000;  // of a namespace that are looked at when its level rises
+
+struct Workload {
+  std::string_view group, resource, template_path;
+};
+constexpr Workload kWorkloads[] = {{"", "replicationcontrollers", "spec.template"}, {"", "podtemplates", "template"},
+                                   {"apps", "replicasets", "spec.template"},        {"apps", "deployments", "spec.template"},
+                                   {"apps", "statefulsets", "spec.template"},       {"apps", "daemonsets", "spec.template"},
+                                   {"batch", "jobs", "spec.template"},              {"batch", "cronjobs", "spec.jobTemplate.spec.template"}};
+
+const json::value& part(const json::value& root, std::string_view name) {
+  static const json::value empty = json::object();
+  const json::value* found = find(root, name);
+  return found ? *found : empty;
+}
+
+// Another image, or other containers: only these of what may change in a pod matter here.
+bool significant(const json::value& pod, const json::value& old) {
+  for (const char* list : {"spec.containers", "spec.initContainers"}) {
+    const json::array &now = get_array(pod, list), &before = get_array(old, list);
+    if (now.size() != before.size()) return true;
+    for (size_t i = 0; i < now.size(); i++)
+      if (get_string(now[i], "image") != get_string(before[i], "image")) return true;
+  }
+  for (const json::value& container : get_array(pod, "spec.ephemeralContainers")) {
+    bool same = false;
+    for (const json::value& before : get_array(old, "spec.ephemeralContainers"))
+      same |= get_string(before, "name") == get_string(container, "name") && get_string(before, "image") == get_string(container, "image");
+    if (!same) return true;
+  }
+  return false;
+}
+
+Result<void> evaluate(const Request& request, const SecurityPolicy& policy, const json::value& metadata, const json::value& spec, bool enforce) {
+  if (!policy.errors.empty()) {
+    std::vector<std::string> parts;
+    for (const Cause& cause : policy.errors) parts.push_back(cause.field + ": " + cause.message);
+    request.annotate(std::string(kAuditError), "Failed to parse policy: " + (parts.size() == 1 ? parts[0] : "[" + join(parts, ", ") + "]"));
+  }
+  auto audited = violations(policy.audit, metadata, spec);
+  if (!audited.empty()) request.annotate(std::string(kAuditViolations), "would violate PodSecurity " + quoted(policy.audit.text()) + ": " + details(audited));
+  if (enforce) {
+    request.annotate(std::string(kEnforcedPolicy), policy.enforce.text());
+    auto found = violations(policy.enforce, metadata, spec);
+    if (!found.empty()) return refuse(request, "violates PodSecurity " + quoted(policy.enforce.text()) + ": " + details(found));
+  }
+  auto warned = violations(policy.warn, metadata, spec);
+  if (!warned.empty()) request.warn("would violate PodSecurity " + quoted(policy.warn.text()) + ": " + details(warned));
+  return {};
+}
+
+// ---- namespaces ----
+
+// What the pods that are there would be refused for now, each kind of it once, with the pods that do it.
+void warn_of_pods(const Request& request, const World& world, const std::string& ns, const LevelVersion& enforce) {
+  struct Seen {
+    std::string first;
+    size_t count = 0;
+  };
+  std::map<std::string, Seen> found;
+  std::vector<ObjectPtr> pods = world.list(kPod, ns), first, more;
+  std::set<std::string> controllers;  // of pods that are all alike, one comes first
+  for (ObjectPtr& pod : pods) {
+    auto controller = pod->controller();
+    (controller && !controllers.insert(controller->uid).second ? more : first).push_back(std::move(pod));
+  }
+  first.insert(first.end(), more.begin(), more.end());
+  size_t total = first.size();
+  first.resize(std::min(total, kPodsMax));
+  for (const ObjectPtr& pod : first) {
+    auto violated = violations(enforce, part(pod->json(), "metadata"), part(pod->json(), "spec"));
+    if (violated.empty()) continue;
+    Seen& seen = found[reasons(violated)];
+    if (seen.count++ == 0 || pod->name() < seen.first) seen.first = pod->name();
+  }
+  if (first.size() < total)
+    request.warn("new PodSecurity enforce level only checked against the first " + std::to_string(first.size()) + " of " + std::to_string(total) + " existing pods");
+  if (!found.empty()) request.warn("existing pods in namespace " + quoted(ns) + " violate the new PodSecurity enforce level " + quoted(enforce.text()));
+  std::set<std::string> lines;
+  for (const auto& [why, seen] : found) {
+    std::string others = seen.count == 1 ? "" : seen.count == 2 ? " (and 1 other pod)" : " (and " + std::to_string(seen.count - 1) + " other pods)";
+    lines.insert(seen.first + others + ": " + why);
+  }
+  for (const std::string& line : lines) request.warn(line);
+}
+
+Result<void> check_namespace(const Request& request, const World& world) {
+  const json::value& object = *request.object;
+  std::string name(get_string(object, "metadata.name"));
+  SecurityPolicy policy = policy_of(get_object(object, "metadata.labels"));
+  if (request.operation == Operation::create) {
+    if (!policy.errors.empty()) return invalid(kNamespace, name, std::move(policy.errors));
+    return {};
+  }
+  SecurityPolicy before = policy_of(get_object(request.old->json(), "metadata.labels"));
+  if (!policy.errors.empty() && policy.errors != before.errors) return invalid(kNamespace, name, std::move(policy.errors));
+  bool stricter = policy.enforce.level > before.enforce.level || policy.enforce.minor != before.enforce.minor;
+  if (policy.enforce == before.enforce || policy.enforce.level == SecurityLevel::privileged || !stricter) return {};
+  warn_of_pods(request, world, name, policy.enforce);
+  return {};
+}
+
+class PodSecurity : public Plugin {
+ public:
+  std::string_view name() const override { return "PodSecurity"; }
+
+  Result<void> validate(const Request& request, const World& world) const override {
+    if (request.operation == Operation::remove) return {};
+    if (request.kind == kNamespace) return request.subresource.empty() ? check_namespace(request, world) : Result<void>();
+    if (request.kind == kPod) return check_pod(request, world);
+    for (const Workload& workload : kWorkloads)
+      if (request.kind.group == workload.group && request.kind.resource == workload.resource) return check_workload(request, world, workload);
+    return {};
+  }
+
+ private:
+  static Result<void> check_pod(const Request& request, const World& world) {
+    const std::string_view sub = request.subresource;
+    if (!sub.empty() && sub != "ephemeralcontainers" && sub != "resize") return {};  // the others write no pod's spec
+    ObjectPtr ns = world.get(kNamespace, {"", request.key.ns});
+    if (!ns) return internal_error("failed to lookup namespace " + quoted(request.key.ns));
+    SecurityPolicy policy = policy_of(ns->labels());
+    if (policy.errors.empty() && policy.privileged()) {
+      request.annotate(std::string(kEnforcedPolicy), policy.enforce.text());
+      return {};
+    }
+    const json::value& pod = *request.object;
+    if (request.old && !significant(pod, request.old->json())) return {};
+    return evaluate(request, policy, part(pod, "metadata"), part(pod, "spec"), true);
+  }
+
+  static Result<void> check_workload(const Request& request, const World& world, const Workload& workload) {
+    if (!request.subresource.empty()) return {};
+    ObjectPtr ns = world.get(kNamespace, {"", request.key.ns});
+    const json::value* pod = find(*request.object, workload.template_path);
+    if (!ns || !pod) return {};
+    SecurityPolicy policy = policy_of(ns->labels());
+    bool quiet = policy.errors.empty() && policy.warn.level == SecurityLevel::privileged && policy.audit.level == SecurityLevel::privileged;
+    if (quiet) return {};
+    return evaluate(request, policy, part(*pod, "metadata"), part(*pod, "spec"), false);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_pod_security() { return std::make_unique<PodSecurity>(); }
+
+}  // namespace coracle::admission

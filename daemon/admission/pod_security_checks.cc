@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pod_security_checks.h.
+#include "daemon/admission/pod_security_checks.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+
+#include "daemon/admission/pod.h"
+#include "runtime/base/text.h"
+
+namespace coracle::admission {
+namespace {
+
+using Words = std::vector<std::string>;
+using Sorted = std::set<std::string>;
+
+constexpr std::string_view kAppArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
+constexpr std::string_view kSeccompPod = "seccomp.security.alpha.kubernetes.io/pod";
+constexpr std::string_view kSeccompPrefix = "container.seccomp.security.alpha.kubernetes.io/";
+
+std::string listed(const Words& words) { return words.empty() ? "" : "\"" + join(words, "\", \"") + "\""; }
+std::string listed(const Sorted& words) { return listed(Words(words.begin(), words.end())); }
+std::string plain(const Sorted& words) { return join(Words(words.begin(), words.end()), ", "); }
+const char* plural(size_t count, const char* one, const char* many) { return count == 1 ? one : many; }
+
+std::string name_of(const json::value& container) { return std::string(get_string(container, "name")); }
+
+void each(const CheckedPod& pod, const std::function<void(const json::value& container)>& look) {
+  visit_containers(pod.spec, [&](const json::value& container, std::string_view) { look(container); });
+}
+
+// container "a" · containers "a", "b"
+std::string containers(const Words& names) { return plural(names.size(), "container ", "containers ") + listed(names); }
+
+Words those(const CheckedPod& pod, const std::function<bool(const json::value& container)>& bad) {
+  Words names;
+  each(pod, [&](const json::value& container) {
+    if (bad(container)) names.push_back(name_of(container));
+  });
+  return names;
+}
+
+std::optional<bool> said(const json::value& root, std::string_view path) {
+  const json::value* value = find(root, path);
+  return value && value->is_bool() ? std::optional(value->get_bool()) : std::nullopt;
+}
+
+bool is_windows(const CheckedPod& pod) { return get_string(pod.spec, "os.name") == "windows"; }
+bool has_own_users(const CheckedPod& pod) { return said(pod.spec, "hostUsers") == false; }
+
+// The pod itself and those containers whose value at `path` (below securityContext) is bad.
+struct Setters {
+  Words who;
+  Sorted values;
+};
+Setters bad_values(const CheckedPod& pod, std::string_view path, const std::function<bool(std::string_view)>& good) {
+  Setters out;
+  std::string full = "securityContext." + std::string(path), holder = full.substr(0, full.rfind('.'));
+  auto bad = [&](const json::value& of) {
+    if (!find(of, holder)) return false;
+    std::string_view value = get_string(of, full);
+    if (good(value)) return false;
+    out.values.emplace(value);
+    return true;
+  };
+  bool of_pod = bad(pod.spec);
+  Words names = those(pod, bad);
+  if (of_pod) out.who.emplace_back("pod");
+  if (!names.empty()) out.who.push_back(containers(names));
+  return out;
+}
+
+bool good_profile(std::string_view type) { return type == "RuntimeDefault" || type == "Localhost"; }
+
+Verdict sysctls_beyond(const CheckedPod& pod, size_t allowed) {
+  static constexpr std::array kSafe = {"kernel.shm_rmid_forced",         "net.ipv4.ip_local_port_range",  "net.ipv4.tcp_syncookies",
+                                       "net.ipv4.ping_group_range",      "net.ipv4.ip_unprivileged_port_start",
+                                       "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout",
+                                       "net.ipv4.tcp_keepalive_intvl",   "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
+                                       "net.ipv4.tcp_wmem"};
+  Words forbidden;
+  for (const json::value& sysctl : get_array(pod.spec, "securityContext.sysctls"))
+    if (std::find(kSafe.begin(), kSafe.begin() + allowed, get_string(sysctl, "name")) == kSafe.begin() + allowed) forbidden.push_back(name_of(sysctl));
+  if (forbidden.empty()) return std::nullopt;
+  return Violation{"forbidden sysctls", join(forbidden, ", ")};
+}
+
+Verdict se_linux_beyond(const CheckedPod& pod, size_t allowed) {
+  static constexpr std::array kTypes = {"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"};
+  Sorted types;
+  bool user = false, role = false;
+  auto bad = [&](const json::value& of) {
+    const json::value* options = find(of, "securityContext.seLinuxOptions");
+    if (!options) return false;
+    std::string_view type = get_string(*options, "type");
+    bool wrong_type = std::find(kTypes.begin(), kTypes.begin() + allowed, type) == kTypes.begin() + allowed;
+    if (wrong_type) types.emplace(type);
+    bool has_user = !get_string(*options, "user").empty(), has_role = !get_string(*options, "role").empty();
+    user |= has_user, role |= has_role;
+    return wrong_type || has_user || has_role;
+  };
+  Words who;
+  if (bad(pod.spec)) who.emplace_back("pod");
+  if (Words names = those(pod, bad); !names.empty()) who.push_back(containers(names));
+  if (who.empty()) return std::nullopt;
+  Words what;
+  if (!types.empty()) what.push_back(plural(types.size(), "type ", "types ") + listed(types));
+  if (user) what.emplace_back("user may not be set");
+  if (role) what.emplace_back("role may not be set");
+  return Violation{"seLinuxOptions", join(who, " and ") + " set forbidden securityContext.seLinuxOptions: " + join(what, "; ")};
+}
+
+}  // namespace
+
+// ---- baseline ----
+
+Verdict check_app_armor(const CheckedPod& pod) {
+  Setters bad = bad_values(pod, "appArmorProfile.type", good_profile);
+  Words values(bad.values.begin(), bad.values.end());
+  Sorted annotations;
+  for (const auto& annotation : get_object(pod.metadata, "annotations")) {
+    std::string_view profile = annotation.value().is_string() ? std::string_view(annotation.value().get_string()) : std::string_view();
+    bool allowed = profile.empty() || profile == "runtime/default" || profile.starts_with("localhost/");
+    if (std::string_view(annotation.key()).starts_with(kAppArmorPrefix) && !allowed) annotations.insert(std::string(annotation.key()) + "=" + quoted(profile));
+  }
+  if (!annotations.empty()) {
+    values.insert(values.end(), annotations.begin(), annotations.end());
+    bad.who.emplace_back(plural(annotations.size(), "annotation", "annotations"));
+  }
+  if (bad.who.empty()) return std::nullopt;
+  return Violation{plural(values.size(), "forbidden AppArmor profile", "forbidden AppArmor profiles"),
+                   join(bad.who, " and ") + " must not set AppArmor profile type to " + listed(values)};
+}
+
+Verdict check_capabilities_baseline(const CheckedPod& pod) {
+  static constexpr std::array kDefault = {"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"};
+  Sorted forbidden;
+  Words names = those(pod, [&](const json::value& container) {
+    bool bad = false;
+    for (const json::value& capability : get_array(container, "securityContext.capabilities.add")) {
+      std::string name(capability.is_string() ? std::string_view(capability.get_string()) : std::string_view());
+      if (std::find(kDefault.begin(), kDefault.end(), name) != kDefault.end()) continue;
+      forbidden.insert(name);
+      bad = true;
+    }
+    return bad;
+  });
+  if (names.empty()) return std::nullopt;
+  return Violation{"non-default capabilities", containers(names) + " must not include " + listed(forbidden) + " in securityContext.capabilities.add"};
+}
+
+Verdict check_host_namespaces(const CheckedPod& pod) {
+  Words shared;
+  for (const char* which : {"hostNetwork", "hostPID", "hostIPC"})
+    if (get_bool(pod.spec, which)) shared.push_back(std::string(which) + "=true");
+  if (shared.empty()) return std::nullopt;
+  return Violation{"host namespaces", join(shared, ", ")};
+}
+
+Verdict check_host_path_volumes(const CheckedPod& pod) {
+  Words names;
+  for (const json::value& volume : get_array(pod.spec, "volumes"))
+    if (find(volume, "hostPath")) names.push_back(name_of(volume));
+  if (names.empty()) return std::nullopt;
+  return Violation{"hostPath volumes", plural(names.size(), "volume ", "volumes ") + listed(names)};
+}
+
+Verdict check_host_ports(const CheckedPod& pod) {
+  Sorted ports;
+  Words names = those(pod, [&](const json::value& container) {
+    bool bad = false;
+    for (const json::value& port : get_array(container, "ports"))
+      if (int64_t number = get_int(port, "hostPort")) ports.insert(std::to_string(number)), bad = true;
+    return bad;
+  });
+  if (names.empty()) return std::nullopt;
+  return Violation{"hostPort", containers(names) + plural(names.size(), " uses ", " use ") + plural(ports.size(), "hostPort ", "hostPorts ") + plain(ports)};
+}
+
+Verdict check_host_probes(const CheckedPod& pod) {
+  Sorted names, hosts;
+  each(pod, [&](const json::value& container) {
+    for (const char* handler : {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop"})
+      for (const char* action : {".httpGet.host", ".tcpSocket.host"})
+        if (auto host = get_string(container, std::string(handler) + action); !host.empty()) names.insert(name_of(container)), hosts.emplace(host);
+  });
+  if (names.empty()) return std::nullopt;
+  return Violation{"probe or lifecycle host", containers(Words(names.begin(), names.end())) + plural(names.size(), " uses ", " use ") +
+                                                  plural(hosts.size(), "probe or lifecycle host ", "probe or lifecycle hosts ") + listed(hosts)};
+}
+
+Verdict check_privileged(const CheckedPod& pod) {
+  Words names = those(pod, [](const json::value& container) { return get_bool(container, "securityContext.privileged"); });
+  if (names.empty()) return std::nullopt;
+  return Violation{"privileged", containers(names) + " must not set securityContext.privileged=true"};
+}
+
+Verdict check_proc_mount(const CheckedPod& pod) {
+  Sorted types;
+  Words names = those(pod, [&](const json::value& container) {
+    const json::value* mount = find(container, "securityContext.procMount");
+    if (!mount || mount->is_null() || *mount == json::value("Default")) return false;
+    types.emplace(get_string(container, "securityContext.procMount"));
+    return true;
+  });
+  if (names.empty()) return std::nullopt;
+  return Violation{"procMount", containers(names) + " must not set securityContext.procMount to " + listed(types)};
+}
+
+Verdict check_proc_mount_1_35(const CheckedPod& pod) { return has_own_users(pod) ? std::nullopt : check_proc_mount(pod); }
+Verdict check_se_linux(const CheckedPod& pod) { return se_linux_beyond(pod, 4); }
+Verdict check_se_linux_1_31(const CheckedPod& pod) { return se_linux_beyond(pod, 5); }
+
+Verdict check_seccomp_annotations(const CheckedPod& pod) {
+  const json::object& annotations = get_object(pod.metadata, "annotations");
+  Sorted forbidden;
+  auto look = [&](const std::string& name) {
+    const json::value* value = annotations.if_contains(name);
+    if (!value) return;
+    std::string_view profile = value->is_string() ? std::string_view(value->get_string()) : std::string_view();
+    bool allowed = profile == "runtime/default" || profile == "docker/default" || profile.starts_with("localhost/");
+    if (!allowed) forbidden.insert(name + "=" + quoted(profile));
+  };
+  look(std::string(kSeccompPod));
+  each(pod, [&](const json::value& container) { look(std::string(kSeccompPrefix) + name_of(container)); });
+  if (forbidden.empty()) return std::nullopt;
+  return Violation{"seccompProfile", plural(forbidden.size(), "forbidden annotation ", "forbidden annotations ") + plain(forbidden)};
+}
+
+Verdict check_seccomp_baseline(const CheckedPod& pod) {
+  Setters bad = bad_values(pod, "seccompProfile.type", good_profile);
+  if (bad.who.empty()) return std::nullopt;
+  return Violation{"seccompProfile", join(bad.who, " and ") + " must not set securityContext.seccompProfile.type to " + listed(bad.values)};
+}
+
+Verdict check_sysctls(const CheckedPod& pod) { return sysctls_beyond(pod, 5); }
+Verdict check_sysctls_1_27(const CheckedPod& pod) { return sysctls_beyond(pod, 6); }
+Verdict check_sysctls_1_29(const CheckedPod& pod) { return sysctls_beyond(pod, 10); }
+Verdict check_sysctls_1_32(const CheckedPod& pod) { return sysctls_beyond(pod, 12); }
+
+Verdict check_windows_host_process(const CheckedPod& pod) {
+  auto bad = [](const json::value& of) { return get_bool(of, "securityContext.windowsOptions.hostProcess"); };
+  Words who;
+  if (bad(pod.spec)) who.emplace_back("pod");
+  if (Words names = those(pod, bad); !names.empty()) who.push_back(containers(names));
+  if (who.empty()) return std::nullopt;
+  return Violation{"hostProcess", join(who, " and ") + " must not set securityContext.windowsOptions.hostProcess=true"};
+}
+
+// ---- restricted ----
+
+Verdict check_privilege_escalation(const CheckedPod& pod) {
+  Words names = those(pod, [](const json::value& container) { return said(container, "securityContext.allowPrivilegeEscalation") != false; });
+  if (names.empty()) return std::nullopt;
+  return Violation{"allowPrivilegeEscalation != false", containers(names) + " must set securityContext.allowPrivilegeEscalation=false"};
+}
+
+Verdict check_privilege_escalation_1_25(const CheckedPod& pod) { return is_windows(pod) ? std::nullopt : check_privilege_escalation(pod); }
+
+Verdict check_capabilities_restricted(const CheckedPod& pod) {
+  Words keeping, adding;
+  Sorted forbidden;
+  each(pod, [&](const json::value& container) {
+    const json::array& drops = get_array(container, "securityContext.capabilities.drop");
+    if (std::find(drops.begin(), drops.end(), json::value("ALL")) == drops.end()) keeping.push_back(name_of(container));
+    bool bad = false;
+    for (const json::value& capability : get_array(container, "securityContext.capabilities.add"))
+      if (capability != json::value("NET_BIND_SERVICE")) forbidden.insert(capability.is_string() ? std::string(capability.get_string()) : ""), bad = true;
+    if (bad) adding.push_back(name_of(container));
+  });
+  Words what;
+  if (!keeping.empty()) what.push_back(containers(keeping) + " must set securityContext.capabilities.drop=[\"ALL\"]");
+  if (!adding.empty()) what.push_back(containers(adding) + " must not include " + listed(forbidden) + " in securityContext.capabilities.add");
+  if (what.empty()) return std::nullopt;
+  return Violation{"unrestricted capabilities", join(what, "; ")};
+}
+
+Verdict check_capabilities_restricted_1_25(const CheckedPod& pod) { return is_windows(pod) ? std::nullopt : check_capabilities_restricted(pod); }
+
+Verdict check_restricted_volumes(const CheckedPod& pod) {
+  static constexpr std::array kAllowed = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"};
+  static constexpr std::array kKnown = {"hostPath", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "nfs", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs",
+                                        "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "storageos"};
+  Words names;
+  Sorted types;
+  for (const json::value& volume : get_array(pod.spec, "volumes")) {
+    auto is = [&](const char* type) { return find(volume, type) != nullptr; };
+    if (std::any_of(kAllowed.begin(), kAllowed.end(), is)) continue;
+    names.push_back(name_of(volume));
+    auto type = std::find_if(kKnown.begin(), kKnown.end(), is);
+    types.insert(type == kKnown.end() ? "unknown" : *type);
+  }
+  if (names.empty()) return std::nullopt;
+  return Violation{"restricted volume types", plural(names.size(), "volume ", "volumes ") + listed(names) + plural(names.size(), " uses ", " use ") +
+                                                  plural(types.size(), "restricted volume type ", "restricted volume types ") + listed(types)};
+}
+
+Verdict check_run_as_non_root(const CheckedPod& pod) {
+  constexpr const char* kReason = "runAsNonRoot != true";
+  constexpr const char* kPath = "securityContext.runAsNonRoot";
+  auto of_pod = said(pod.spec, kPath);
+  Words who, names = those(pod, [](const json::value& container) { return said(container, kPath) == false; });
+  if (of_pod == false) who.emplace_back("pod");
+  if (!names.empty()) who.push_back(containers(names));
+  if (!who.empty()) return Violation{kReason, join(who, " and ") + " must not set securityContext.runAsNonRoot=false"};
+  names = those(pod, [&](const json::value& container) { return !said(container, kPath) && of_pod != true; });
+  if (names.empty()) return std::nullopt;
+  return Violation{kReason, "pod or " + containers(names) + " must set securityContext.runAsNonRoot=true"};
+}
+
+Verdict check_run_as_non_root_1_35(const CheckedPod& pod) { return has_own_users(pod) ? std::nullopt : check_run_as_non_root(pod); }
+
+Verdict check_run_as_user(const CheckedPod& pod) {
+  auto bad = [](const json::value& of) {
+    const json::value* user = find(of, "securityContext.runAsUser");
+    return user && !user->is_null() && get_int(of, "securityContext.runAsUser") == 0;
+  };
+  Words who;
+  if (bad(pod.spec)) who.emplace_back("pod");
+  if (Words names = those(pod, bad); !names.empty()) who.push_back(containers(names));
+  if (who.empty()) return std::nullopt;
+  return Violation{"runAsUser=0", join(who, " and ") + " must not set runAsUser=0"};
+}
+
+Verdict check_run_as_user_1_35(const CheckedPod& pod) { return has_own_users(pod) ? std::nullopt : check_run_as_user(pod); }
+
+Verdict check_seccomp_restricted(const CheckedPod& pod) {
+  if (auto wrong = check_seccomp_baseline(pod)) return wrong;
+  bool of_pod = find(pod.spec, "securityContext.seccompProfile") != nullptr;
+  Words names = those(pod, [&](const json::value& container) { return !find(container, "securityContext.seccompProfile") && !of_pod; });
+  if (names.empty()) return std::nullopt;
+  return Violation{"seccompProfile", "pod or " + containers(names) + " must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""};
+}
+
+Verdict check_seccomp_restricted_1_25(const CheckedPod& pod) { return is_windows(pod) ? std::nullopt : check_seccomp_restricted(pod); }
+
+}  // namespace coracle::admission

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the Pod Security Standards look at, one function per check and version. Pure. Each returns what the pod does that the
+// check forbids, in Kubernetes' words; nothing when it passes. Source: pod-security-admission/policy/check_*.go.
+#pragma once
+
+#include "daemon/admission/pod_security_policy.h"
+
+namespace coracle::admission {
+
+struct CheckedPod {
+  const json::value& metadata;
+  const json::value& spec;
+};
+
+using Verdict = std::optional<Violation>;
+
+Verdict check_app_armor(const CheckedPod& pod);
+Verdict check_capabilities_baseline(const CheckedPod& pod);
+Verdict check_host_namespaces(const CheckedPod& pod);
+Verdict check_host_path_volumes(const CheckedPod& pod);
+Verdict check_host_ports(const CheckedPod& pod);
+Verdict check_host_probes(const CheckedPod& pod);
+Verdict check_privileged(const CheckedPod& pod);
+Verdict check_proc_mount(const CheckedPod& pod);
+Verdict check_proc_mount_1_35(const CheckedPod& pod);  // pods with users of their own may
+Verdict check_se_linux(const CheckedPod& pod);
+Verdict check_se_linux_1_31(const CheckedPod& pod);
+Verdict check_seccomp_annotations(const CheckedPod& pod);
+Verdict check_seccomp_baseline(const CheckedPod& pod);
+Verdict check_sysctls(const CheckedPod& pod);
+Verdict check_sysctls_1_27(const CheckedPod& pod);
+Verdict check_sysctls_1_29(const CheckedPod& pod);
+Verdict check_sysctls_1_32(const CheckedPod& pod);
+Verdict check_windows_host_process(const CheckedPod& pod);
+
+Verdict check_privilege_escalation(const CheckedPod& pod);
+Verdict check_privilege_escalation_1_25(const CheckedPod& pod);  // of Windows it cannot be asked
+Verdict check_capabilities_restricted(const CheckedPod& pod);
+Verdict check_capabilities_restricted_1_25(const CheckedPod& pod);
+Verdict check_restricted_volumes(const CheckedPod& pod);
+Verdict check_run_as_non_root(const CheckedPod& pod);
+Verdict check_run_as_non_root_1_35(const CheckedPod& pod);
+Verdict check_run_as_user(const CheckedPod& pod);
+Verdict check_run_as_user_1_35(const CheckedPod& pod);
+Verdict check_seccomp_restricted(const CheckedPod& pod);
+Verdict check_seccomp_restricted_1_25(const CheckedPod& pod);
+
+}  // namespace coracle::admission

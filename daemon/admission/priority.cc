@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Priority: a pod's number and preemption policy follow from its PriorityClass, or from the one that is everybody's default.
+// Source: Kubernetes plugin/pkg/admission/priority.
+#include "daemon/admission/plugin.h"
+
+namespace coracle::admission {
+namespace {
+
+struct Class {
+  std::string name;
+  int64_t value = 0;
+  std::string preemption = "PreemptLowerPriority";
+};
+
+Class class_of(const Object& object) {
+  Class out{object.name(), get_int(object.json(), "value")};
+  if (auto policy = get_string(object.json(), "preemptionPolicy"); !policy.empty()) out.preemption = policy;
+  return out;
+}
+
+// Of several, which can only come of a race, the one of the least value. Null: there is none.
+ObjectPtr default_class(const World& world) {
+  ObjectPtr found;
+  for (ObjectPtr& one : world.list(kPriorityClasses))
+    if (get_bool(one->json(), "globalDefault") && (!found || get_int(one->json(), "value") < get_int(found->json(), "value"))) found = std::move(one);
+  return found;
+}
+
+Result<Class> class_for(const Request& request, const World& world) {
+  std::string name(get_string(*request.object, "spec.priorityClassName"));
+  if (name.empty()) {
+    ObjectPtr found = default_class(world);
+    return found ? class_of(*found) : Class();
+  }
+  if (ObjectPtr found = world.get(kPriorityClasses, {"", name})) return class_of(*found);
+  // The system's own are as fixed as their names, and pods may come before they are stored.
+  if (name == "system-node-critical") return Class{name, 2'000'001'000};
+  if (name == "system-cluster-critical") return Class{name, 2'000'000'000};
+  return refuse(request, "no PriorityClass with name " + name + " was found");
+}
+
+Result<void> admit_new_pod(Request& request, const World& world) {
+  Class found = TRY(class_for(request, world));
+  json::value& pod = *request.object;
+  if (!found.name.empty()) make(pod, "spec.priorityClassName") = found.name;
+  const json::value* number = find(pod, "spec.priority");
+  if (number && !number->is_null() && get_int(pod, "spec.priority") != found.value)
+    return refuse(request, "the integer value of priority (" + to_text(*number) + ") must not be provided in pod spec; priority admission controller computed " +
+                               std::to_string(found.value) + " from the given PriorityClass name");
+  make(pod, "spec.priority") = found.value;
+  std::string policy(get_string(pod, "spec.preemptionPolicy"));
+  if (!policy.empty() && policy != found.preemption)
+    return refuse(request, "the string value of PreemptionPolicy (" + policy + ") must not be provided in pod spec; priority admission controller computed " +
+                               found.preemption + " from the given PriorityClass name");
+  make(pod, "spec.preemptionPolicy") = found.preemption;
+  return {};
+}
+
+class Priority : public Plugin {
+ public:
+  std::string_view name() const override { return "Priority"; }
+
+  Result<void> admit(Request& request, const World& world) const override {
+    if (!(request.kind == kPod) || !request.subresource.empty()) return {};
+    if (request.operation == Operation::create) return admit_new_pod(request, world);
+    if (request.operation != Operation::update) return {};
+    for (const char* path : {"spec.priority", "spec.preemptionPolicy"})  // who leaves them out does not mean to change them
+      if (const json::value* before = find(request.old->json(), path); before && !find(*request.object, path)) make(*request.object, path) = *before;
+    return {};
+  }
+
+  Result<void> validate(const Request& request, const World& world) const override {
+    bool concerned = request.kind == kPriorityClasses && request.subresource.empty() && request.operation != Operation::remove;
+    if (!concerned || !get_bool(*request.object, "globalDefault")) return {};
+    ObjectPtr other = default_class(world);
+    if (!other || (request.operation == Operation::update && other->name() == request.key.name)) return {};
+    return refuse(request, "PriorityClass " + other->name() + " is already marked as default. Only one default can exist");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_priority() { return std::make_unique<Priority>(); }
+
+}  // namespace coracle::admission

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// RuntimeClass: what a pod's runtime costs besides its containers, and on which nodes it runs, follow from its RuntimeClass.
+// Source: Kubernetes plugin/pkg/admission/runtimeclass; util/tolerations.
+#include "daemon/admission/plugin.h"
+#include "daemon/quota/amounts.h"
+#include "runtime/base/text.h"
+
+namespace coracle::admission {
+namespace {
+
+// Whether `wide` tolerates all that `narrow` does.
+bool covers(const json::value& wide, const json::value& narrow) {
+  if (wide == narrow) return true;
+  std::string_view op = get_string(wide, "operator");
+  std::string_view key = get_string(wide, "key"), effect = get_string(wide, "effect");
+  if (key != get_string(narrow, "key") && (!key.empty() || op != "Exists")) return false;
+  if (!effect.empty() && effect != get_string(narrow, "effect")) return false;
+  if (effect == "NoExecute" && find(wide, "tolerationSeconds")) {
+    bool forever = !find(narrow, "tolerationSeconds");
+    if (forever || get_int(narrow, "tolerationSeconds") > get_int(wide, "tolerationSeconds")) return false;
+  }
+  if (op == "Exists") return true;
+  bool equal = op.empty() || op == "Equal";
+  return equal && get_string(narrow, "operator") == "Equal" && get_string(narrow, "value") == get_string(wide, "value");
+}
+
+json::array merged(const json::array& first, const json::array& second) {
+  json::array all = first, out;
+  all.insert(all.end(), second.begin(), second.end());
+  for (size_t i = 0; i < all.size(); i++) {
+    bool needless = std::any_of(out.begin(), out.end(), [&](const json::value& other) { return covers(other, all[i]); });
+    for (size_t j = i + 1; j < all.size(); j++) needless |= all[j] != all[i] && covers(all[j], all[i]);
+    if (!needless) out.push_back(all[i]);
+  }
+  return out;
+}
+
+Result<ObjectPtr> class_of(const Request& request, const World& world) {
+  std::string name(get_string(*request.object, "spec.runtimeClassName"));
+  if (name.empty()) return ObjectPtr();
+  ObjectPtr found = world.get(kRuntimeClasses, {"", name});
+  if (!found) return refuse(request, "pod rejected: RuntimeClass " + coracle::quoted(name) + " not found");
+  return found;
+}
+
+Result<void> set_overhead(Request& request, const Object& runtime_class) {
+  const json::value* overhead = find(runtime_class.json(), "overhead");
+  if (!overhead) return {};
+  const json::object& fixed = get_object(*overhead, "podFixed");
+  const json::value* own = find(*request.object, "spec.overhead");
+  if (own && !own->is_null() && quota::amounts_of(get_object(*request.object, "spec.overhead")) != quota::amounts_of(fixed))
+    return refuse(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+  if (!fixed.empty()) make(*request.object, "spec.overhead") = fixed;
+  return {};
+}
+
+Result<void> set_scheduling(Request& request, const Object& runtime_class) {
+  const json::value* scheduling = find(runtime_class.json(), "scheduling");
+  if (!scheduling) return {};
+  json::value& pod = *request.object;
+  for (const auto& wanted : get_object(*scheduling, "nodeSelector")) {
+    const json::value* own = get_object(pod, "spec.nodeSelector").if_contains(wanted.key());
+    if (own && *own != wanted.value()) {
+      std::string key(wanted.key()), theirs(wanted.value().is_string() ? wanted.value().get_string().c_str() : ""), ours(own->is_string() ? own->get_string().c_str() : "");
+      return refuse(request, "conflict: runtimeClass.scheduling.nodeSelector[" + key + "] = " + theirs + "; pod.spec.nodeSelector[" + key + "] = " + ours);
+    }
+    json::value& selector = make(pod, "spec.nodeSelector");
+    if (!selector.is_object()) selector.emplace_object();
+    selector.get_object()[wanted.key()] = wanted.value();
+  }
+  json::array tolerations = merged(get_array(pod, "spec.tolerations"), get_array(*scheduling, "tolerations"));
+  if (!tolerations.empty()) make(pod, "spec.tolerations") = std::move(tolerations);
+  return {};
+}
+
+class RuntimeClass : public Plugin {
+ public:
+  std::string_view name() const override { return "RuntimeClass"; }
+
+  Result<void> admit(Request& request, const World& world) const override {
+    if (!request.creates(kPod)) return {};
+    ObjectPtr found = TRY(class_of(request, world));
+    if (!found) return {};
+    TRY(set_overhead(request, *found));
+    return set_scheduling(request, *found);
+  }
+
+  Result<void> validate(const Request& request, const World& world) const override {
+    if (!request.creates(kPod)) return {};
+    ObjectPtr found = TRY(class_of(request, world));
+    const json::value* own = find(*request.object, "spec.overhead");
+    bool has_own = own && !own->is_null();
+    if (!found || !find(found->json(), "overhead"))
+      return has_own ? refuse(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead") : Result<void>();
+    if (quota::amounts_of(get_object(*request.object, "spec.overhead")) != quota::amounts_of(get_object(found->json(), "overhead.podFixed")))
+      return refuse(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_runtime_class() { return std::make_unique<RuntimeClass>(); }
+
+}  // namespace coracle::admission

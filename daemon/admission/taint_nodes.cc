@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// TaintNodesByCondition: a new node takes no pods until it was seen to be ready; the node lifecycle controller takes the
+// taint away. Source: Kubernetes plugin/pkg/admission/nodetaint.
+#include "daemon/admission/plugin.h"
+#include "daemon/admission/pod.h"
+
+namespace coracle::admission {
+namespace {
+
+constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready", kNoSchedule = "NoSchedule";
+
+class TaintNodesByCondition : public Plugin {
+ public:
+  std::string_view name() const override { return "TaintNodesByCondition"; }
+
+  Result<void> admit(Request& request, const World&) const override {
+    if (!request.creates(kNode)) return {};
+    json::array& taints = array_at(*request.object, "spec.taints");
+    for (const json::value& taint : taints)
+      if (get_string(taint, "key") == kNotReady && get_string(taint, "effect") == kNoSchedule) return {};
+    taints.push_back(json::object{{"key", kNotReady}, {"effect", kNoSchedule}});
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_taint_nodes_by_condition() { return std::make_unique<TaintNodesByCondition>(); }
+
+}  // namespace coracle::admission

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// PersistentVolumeClaimResize: a claim may ask for more once it is bound, where its class allows volumes to grow.
+// Source: Kubernetes plugin/pkg/admission/storage/persistentvolume/resize.
+#include "daemon/admission/plugin.h"
+#include "store/object/quantity.h"
+
+namespace coracle::admission {
+namespace {
+
+Quantity storage_of(const json::value& claim) {
+  const json::value* asked = find(claim, "spec.resources.requests.storage");
+  auto amount = asked ? Quantity::from_json(*asked) : Result<Quantity>(Quantity());
+  return std::move(amount).value_or(Quantity());
+}
+
+std::string class_of(const json::value& claim) {
+  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains("volume.beta.kubernetes.io/storage-class"); beta && beta->is_string())
+    return std::string(beta->get_string());
+  return std::string(get_string(claim, "spec.storageClassName"));
+}
+
+class VolumeClaimResize : public Plugin {
+ public:
+  std::string_view name() const override { return "PersistentVolumeClaimResize"; }
+
+  Result<void> validate(const Request& request, const World& world) const override {
+    bool concerned = request.kind == kClaims && request.subresource.empty() && request.operation == Operation::update;
+    if (!concerned || storage_of(*request.object) <= storage_of(request.old->json())) return {};
+    if (get_string(request.old->json(), "status.phase") != "Bound") return refuse(request, "Only bound persistent volume claims can be expanded");
+    std::string name = class_of(*request.object);
+    ObjectPtr storage_class = name.empty() || name != class_of(request.old->json()) ? nullptr : world.get(kStorageClasses, {"", name});
+    if (storage_class && get_bool(storage_class->json(), "allowVolumeExpansion")) return {};
+    return refuse(request, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_volume_claim_resize() { return std::make_unique<VolumeClaimResize>(); }
+
+}  // namespace coracle::admission

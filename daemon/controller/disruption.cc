@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Disruption: how many of the pods behind a PodDisruptionBudget are healthy, how many should be, and so how many may be
+// evicted now. Evictions charge the budget themselves and name the pod in disruptedPods; it counts as gone until it is, or
+// until two minutes have shown that it does not go. Source: Kubernetes pkg/controller/disruption.
+#include <set>
+
+#include "daemon/controller/common.h"
+#include "daemon/controller/controller.h"
+#include "daemon/quota/disruption.h"
+#include "store/object/selector.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr std::chrono::minutes kGoesWithin{2};
+
+class DisruptionController : public Controller {
+ public:
+  explicit DisruptionController(const Context& context)
+      : client_(context.client),
+        clock_(context.clock),
+        budgets_(context.informers.of(quota::kDisruptionBudgets)),
+        pods_(context.informers.of(kPod)),
+        recorder_(context.events, "controllermanager") {}
+
+  std::string_view name() const override { return "disruption"; }
+
+  void subscribe(const LookAt& look_at) override {
+    budgets_.on_change([=](const Informer::Change& change) {
+      if (change.after) look_at.now(change.after->key());
+    });
+    pods_.on_change([=, this](const Informer::Change& change) {
+      for (const ObjectPtr& budget : budgets_.list(change.any().ns()))
+        if ((change.before && quota::covers(*budget, *change.before)) || (change.after && quota::covers(*budget, *change.after)))
+          look_at.now(budget->key());
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr budget = budgets_.get(key);
+    if (!budget || budget->deleting()) return Outcome{};
+    std::vector<ObjectPtr> pods;
+    for (ObjectPtr& pod : pods_.list(key.ns))
+      if (quota::covers(*budget, *pod)) pods.push_back(std::move(pod));
+    if (pods.empty()) recorder_.normal(*budget, "NoPods", "No matching pods found");
+    auto expected = expectation(*budget, pods);
+    if (!expected) {
+      recorder_.warning(*budget, "CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: " + expected.error().text());
+      TRY(write(*budget, [&](json::value& body) {
+        make(body, "status.disruptionsAllowed") = 0;
+        make(body, "status.observedGeneration") = get_int(body, "metadata.generation");
+        for (const char* count : {"currentHealthy", "desiredHealthy", "expectedPods"}) make(body, "status." + std::string(count)) = get_int(body, "status." + std::string(count));
+        quota::set_sync_failed(body, expected.error().text(), clock_.now());
+      }));
+      return Outcome{};
+    }
+    Disrupted disrupted = disrupted_of(*budget, pods);
+    TRY(write(*budget, [&](json::value& body) { tell(body, *expected, healthy(pods, disrupted.pods), disrupted.pods); }));
+    if (!disrupted.look_again) return Outcome{};
+    return Outcome{*disrupted.look_again - clock_.now() + std::chrono::seconds(1)};
+  }
+
+ private:
+  struct Expectation {
+    int64_t pods = 0, healthy = 0;
+  };
+  struct Disrupted {
+    json::object pods;  // name → since when
+    std::optional<WallTime> look_again;
+  };
+
+  // ---- how many there should be ----
+
+  Result<Expectation> expectation(const Object& budget, const std::vector<ObjectPtr>& pods) {
+    const json::value *most = find(budget.json(), "spec.maxUnavailable"), *least = find(budget.json(), "spec.minAvailable");
+    if (most && !most->is_null()) {
+      int64_t scale = TRY(expected_scale(pods));
+      return Expectation{scale, std::max<int64_t>(0, scale - scaled(most, scale, true))};
+    }
+    if (!least || least->is_null()) return Expectation{};
+    if (least->is_int64()) return Expectation{int64_t(pods.size()), least->get_int64()};
+    int64_t scale = TRY(expected_scale(pods));
+    return Expectation{scale, scaled(least, scale, true)};
+  }
+
+  // The replicas that the pods' controllers want, together; pods without one count for nothing.
+  Result<int64_t> expected_scale(const std::vector<ObjectPtr>& pods) {
+    std::set<std::string> known;
+    int64_t sum = 0;
+    for (const ObjectPtr& pod : pods) {
+      auto controller = pod->controller();
+      if (!controller) continue;
+      ObjectPtr scales = TRY(scaling_owner(*pod, *controller));
+      if (known.insert(scales->uid()).second) sum += get_int(scales->json(), "spec.replicas", 1);
+    }
+    return sum;
+  }
+
+  // Who decides about the number of the pod's kind: its controller, or that one's (a Deployment).
+  Result<ObjectPtr> scaling_owner(const Object& pod, OwnerReference reference) {
+    ObjectPtr last;
+    for (int depth = 0; depth < 4; depth++) {
+      const schema::KindInfo* info = schema::catalog().by_kind(reference.api_version, reference.kind);
+      bool scales = info && info->subresource("scale");
+      if (!scales && last) return last;
+      if (!scales) {
+        std::string_view group = schema::split_api_version(reference.api_version).group;
+        std::string resource = info ? std::string(info->kind.resource) : to_plural(reference.kind);
+        return Error(Code::invalid, resource + (group.empty() ? "" : "." + std::string(group)) + " does not implement the scale subresource");
+      }
+      auto found = client_.get(info->kind, {pod.ns(), reference.name});
+      bool ours = found && (*found)->uid() == reference.uid;
+      if (!ours && last) return last;
+      if (!ours) return Error(Code::invalid, "found no controllers for pod \"" + pod.name() + "\"");
+      last = *found;
+      auto above = last->controller();
+      if (!above) return last;
+      reference = *above;
+    }
+    return last;
+  }
+  static std::string to_plural(const std::string& kind) {
+    std::string out;
+    for (char c : kind) out += char(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    return out + "s";
+  }
+
+  // ---- how many there are ----
+
+  Disrupted disrupted_of(const Object& budget, const std::vector<ObjectPtr>& pods) {
+    Disrupted out;
+    const json::object& marked = get_object(budget.json(), "status.disruptedPods");
+    for (const ObjectPtr& pod : pods) {
+      const json::value* since = marked.if_contains(pod->name());
+      auto time = since && since->is_string() && !pod->deleting() ? parse_time(since->get_string()) : Result<WallTime>(Error(Code::invalid, ""));
+      if (!time) continue;
+      WallTime until = *time + kGoesWithin;
+      if (until < clock_.now()) {
+        recorder_.warning(*pod, "NotDeleted", "Pod was expected by PDB " + budget.key().text() + " to be deleted but it wasn't");
+        continue;
+      }
+      if (!out.look_again || until < *out.look_again) out.look_again = until;
+      out.pods[pod->name()] = *since;
+    }
+    return out;
+  }
+
+  static int64_t healthy(const std::vector<ObjectPtr>& pods, const json::object& disrupted) {
+    int64_t count = 0;
+    for (const ObjectPtr& pod : pods) count += !pod->deleting() && !disrupted.contains(pod->name()) && quota::is_ready(*pod);
+    return count;
+  }
+
+  void tell(json::value& body, const Expectation& expected, int64_t healthy, const json::object& disrupted) {
+    int64_t allowed = expected.pods <= 0 ? 0 : std::max<int64_t>(0, healthy - expected.healthy);
+    make(body, "status.currentHealthy") = healthy;
+    make(body, "status.desiredHealthy") = expected.healthy;
+    make(body, "status.expectedPods") = expected.pods;
+    make(body, "status.disruptionsAllowed") = allowed;
+    if (disrupted.empty()) make(body, "status").get_object().erase("disruptedPods");
+    else make(body, "status.disruptedPods") = disrupted;
+    make(body, "status.observedGeneration") = get_int(body, "metadata.generation");
+    quota::set_allowed_condition(body, clock_.now());
+  }
+
+  template <typename Change>
+  Result<void> write(const Object& budget, Change change) {
+    json::value body = budget.json();
+    change(body);
+    auto written = write_status(client_, budget, make(body, "status"));
+    if (!written && written.error().code() == Code::not_found) return {};
+    return written;
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& budgets_;
+  Informer& pods_;
+  EventRecorder recorder_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_disruption_controller(const Context& context) { return std::make_unique<DisruptionController>(context); }
+
+}  // namespace coracle::controller

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resource quota: what a namespace uses of each quota, counted anew when something goes, ends or changes what it uses.
+// Admission charges what comes, in the transaction that makes it; here the store itself is read and the quota written back
+// only if nobody charged it meanwhile, so that nothing is ever counted too low. Source: Kubernetes pkg/controller/resourcequota.
+#include "daemon/controller/common.h"
+#include "daemon/controller/controller.h"
+#include "daemon/quota/usage.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr Kind kQuotas{"", "v1", "ResourceQuota", "resourcequotas"};
+constexpr std::string_view kClaimResource = "persistentvolumeclaims";
+
+class ResourceQuotaController : public Controller {
+ public:
+  explicit ResourceQuotaController(const Context& context)
+      : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kQuotas)) {
+    for (const schema::KindInfo& info : schema::catalog().kinds())
+      if (quota::counted(info.kind) && info.has_verb("list") && info.has_verb("watch")) counted_.push_back({&info.kind, &context.informers.of(info.kind)});
+  }
+
+  std::string_view name() const override { return "resourcequota"; }
+
+  void subscribe(const LookAt& look_at) override {
+    quotas_.on_change([=](const Informer::Change& change) {
+      if (change.after) look_at.now(change.after->key());
+    });
+    for (const Counted& each : counted_)
+      each.cache->on_change([=, this](const Informer::Change& change) {
+        if (!gives_back(change)) return;
+        for (const ObjectPtr& quota : quotas_.list(change.any().ns())) look_at.now(quota->key());
+      });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    auto found = client_.get(kQuotas, key);  // before what it counts: a charge after this is a conflict
+    if (!found && found.error().code() == Code::not_found) return Outcome{};
+    ObjectPtr quota = TRY(std::move(found));
+    if (quota->deleting()) return Outcome{};
+    quota::Amounts hard = quota::amounts_of(get_object(quota->json(), "spec.hard"));
+    quota::Amounts used = TRY(count(*quota, hard));
+    bool level = find(quota->json(), "status.hard") && find(quota->json(), "status.used") &&
+                 quota::amounts_of(get_object(quota->json(), "status.hard")) == hard &&
+                 quota::amounts_of(get_object(quota->json(), "status.used")) == used;
+    if (level) return Outcome{};
+    json::value status = json::object{{"hard", quota::to_json(hard)}, {"used", quota::to_json(used)}};
+    auto written = write_status(client_, *quota, std::move(status));
+    if (!written && written.error().code() == Code::not_found) return Outcome{};
+    TRY(std::move(written));
+    return Outcome{};
+  }
+
+ private:
+  struct Counted {
+    const Kind* kind;
+    Informer* cache;
+  };
+
+  // Something that was charged is charged no more, or otherwise than admission knew.
+  static bool gives_back(const Informer::Change& change) {
+    const Object& object = change.any();
+    if (!change.after) return true;
+    if (!change.before) return false;
+    if (object.kind() == kPod) {
+      view::Pod now(*change.after), before(*change.before);
+      return (pod_finished(now) && !pod_finished(before)) || change.after->deleting() != change.before->deleting();
+    }
+    return object.kind() == kService || object.kind().resource == kClaimResource;
+  }
+
+  Result<quota::Amounts> count(const Object& quota, const quota::Amounts& hard) {
+    std::vector<std::string> limited = quota::names_of(quota::to_json(hard));
+    quota::Amounts used, known = quota::amounts_of(get_object(quota.json(), "status.used"));
+    for (const std::string& name : limited)  // what nobody counts stays as it is
+      if (auto found = known.find(name); found != known.end()) used.insert(*found);
+    for (const Counted& each : counted_) {
+      std::vector<std::string> names = quota::tracked(*each.kind, limited);
+      if (names.empty()) continue;
+      quota::Amounts sum;
+      ObjectList there = TRY(client_.list(*each.kind, {.ns = quota.ns()}));
+      for (const ObjectPtr& object : there.items)
+        if (quota::in_scopes(*each.kind, quota.json(), object->json())) quota::add(sum, quota::usage_of(*each.kind, object->json(), clock_.now()));
+      for (const std::string& name : names) used[name] = sum[name];
+    }
+    return used;
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& quotas_;
+  std::vector<Counted> counted_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_resource_quota_controller(const Context& context) { return std::make_unique<ResourceQuotaController>(context); }
+
+}  // namespace coracle::controller

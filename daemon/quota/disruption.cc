@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// See disruption.h.
+#include "daemon/quota/disruption.h"
+
+#include "store/object/selector.h"
+
+namespace coracle::quota {
+namespace {
+
+constexpr std::string_view kType = "DisruptionAllowed";
+
+void set_condition(json::value& budget, std::string_view status, std::string_view reason, std::string_view message, WallTime now) {
+  json::value& list = make(budget, "status.conditions");
+  if (!list.is_array()) list.emplace_array();
+  json::object* condition = nullptr;
+  for (json::value& one : list.get_array())
+    if (get_string(one, "type") == kType) condition = &one.get_object();
+  if (!condition) condition = &list.get_array().emplace_back(json::object{{"type", kType}}).get_object();
+  const json::value* before = condition->if_contains("status");
+  if (!before || *before != json::value(status)) (*condition)["lastTransitionTime"] = format_time(now);
+  (*condition)["status"] = status;
+  (*condition)["reason"] = reason;
+  (*condition)["message"] = message;
+  (*condition)["observedGeneration"] = get_int(budget, "status.observedGeneration");
+}
+
+}  // namespace
+
+bool covers(const Object& budget, const Object& pod) {
+  if (budget.ns() != pod.ns()) return false;
+  auto selector = LabelSelector::from_json(find(budget.json(), "spec.selector"));
+  return selector && selector->matches(pod);
+}
+
+bool is_ready(const Object& pod) {
+  for (const json::value& condition : get_array(pod.json(), "status.conditions"))
+    if (get_string(condition, "type") == "Ready") return get_string(condition, "status") == "True";
+  return false;
+}
+
+const json::value* allowed_condition(const json::value& budget) {
+  for (const json::value& condition : get_array(budget, "status.conditions"))
+    if (get_string(condition, "type") == kType) return &condition;
+  return nullptr;
+}
+
+void set_allowed_condition(json::value& budget, WallTime now) {
+  bool allowed = get_int(budget, "status.disruptionsAllowed") > 0;
+  set_condition(budget, allowed ? "True" : "False", allowed ? "SufficientPods" : "InsufficientPods", "", now);
+}
+
+void set_sync_failed(json::value& budget, std::string_view why, WallTime now) { set_condition(budget, "False", "SyncFailed", why, now); }
+
+}  // namespace coracle::quota

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// See usage.h.
+#include "daemon/quota/usage.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace coracle::quota {
+namespace {
+
+constexpr std::string_view kByClass = ".storageclass.storage.k8s.io/";
+constexpr std::string_view kClassAnnotation = "volume.beta.kubernetes.io/storage-class";
+constexpr std::string_view kRequests = "requests.", kHugePages = "hugepages-", kRequestsHugePages = "requests.hugepages-";
+
+constexpr std::array kPodNames = {"count/pods", "pods", "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory",
+                                  "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage"};
+constexpr std::array kServiceNames = {"count/services", "services", "services.nodeports", "services.loadbalancers"};
+constexpr std::array kClaimNames = {"persistentvolumeclaims", "requests.storage"};
+
+bool is_pod(const Kind& kind) { return kind.group.empty() && kind.resource == "pods"; }
+bool is_service(const Kind& kind) { return kind.group.empty() && kind.resource == "services"; }
+bool is_claim(const Kind& kind) { return kind.group.empty() && kind.resource == "persistentvolumeclaims"; }
+
+std::string count_name(const Kind& kind) { return "count/" + kind.qualified_resource(); }
+
+// The kinds that quotas counted by a name of their own before there was count/.
+bool has_plain_name(const Kind& kind) {
+  static constexpr std::array kPlain = {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"};
+  return kind.group.empty() && std::find(kPlain.begin(), kPlain.end(), kind.resource) != kPlain.end();
+}
+
+template <typename List>
+bool among(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// Names with a domain that is not Kubernetes' own, such as a device plugin's.
+bool is_extended(std::string_view name) {
+  bool native = name.find('/') == name.npos || name.find("kubernetes.io/") != name.npos;
+  return !native && !name.starts_with(kRequests);
+}
+
+bool is_extended_quota(std::string_view name) {
+  bool native = name.find('/') == name.npos || name.find("kubernetes.io/") != name.npos;
+  return !native && name.starts_with(kRequests);
+}
+
+// ---- pods ----
+
+bool pod_counts(const json::value& pod, WallTime now) {
+  std::string_view phase = get_string(pod, "status.phase");
+  if (phase == "Failed" || phase == "Succeeded") return false;
+  auto deleted = parse_time(get_string(pod, "metadata.deletionTimestamp"));
+  const json::value* grace = find(pod, "metadata.deletionGracePeriodSeconds");
+  if (!deleted || !grace) return true;
+  return now <= *deleted + std::chrono::seconds(get_int(pod, "metadata.deletionGracePeriodSeconds"));
+}
+
+Amounts pod_usage(const json::value& pod, WallTime now) {
+  Amounts out{{"count/pods", Quantity::of_count(1)}};
+  if (!pod_counts(pod, now)) return out;
+  out["pods"] = Quantity::of_count(1);
+  Amounts requests = pod_requests(pod, true), limits = pod_limits(pod, true);
+  for (const char* name : {"cpu", "memory", "ephemeral-storage"}) {
+    if (auto found = requests.find(name); found != requests.end()) out[name] = out["requests." + std::string(name)] = found->second;
+    if (auto found = limits.find(name); found != limits.end()) out["limits." + std::string(name)] = found->second;
+  }
+  for (const auto& [name, amount] : requests) {
+    if (name.starts_with(kHugePages)) out[name] = out["requests." + name] = amount;
+    if (is_extended(name)) out["requests." + name] = amount;
+  }
+  return out;
+}
+
+bool best_effort(const json::value& pod) {
+  auto asks = [](const json::value& of) {
+    for (const char* list : {"resources.requests", "resources.limits"})
+      for (const char* name : {"cpu", "memory"}) {
+        Amounts amounts = amounts_of(get_object(of, list));
+        if (auto found = amounts.find(name); found != amounts.end() && !found->second.is_zero()) return true;
+      }
+    return false;
+  };
+  if (const json::value* spec = find(pod, "spec"); spec && asks(*spec)) return false;
+  for (const char* list : {"spec.containers", "spec.initContainers"})
+    for (const json::value& container : get_array(pod, list))
+      if (asks(container)) return false;
+  return true;
+}
+
+bool crosses_namespaces(const json::value& pod) {
+  auto crosses = [](const json::value& term) { return !get_array(term, "namespaces").empty() || find(term, "namespaceSelector"); };
+  for (const char* kind : {"spec.affinity.podAffinity.", "spec.affinity.podAntiAffinity."}) {
+    for (const json::value& term : get_array(pod, std::string(kind) + "requiredDuringSchedulingIgnoredDuringExecution"))
+      if (crosses(term)) return true;
+    for (const json::value& weighted : get_array(pod, std::string(kind) + "preferredDuringSchedulingIgnoredDuringExecution"))
+      if (const json::value* term = find(weighted, "podAffinityTerm"); term && crosses(*term)) return true;
+  }
+  return false;
+}
+
+// ---- scopes ----
+
+struct Scope {
+  std::string_view name, op;
+  const json::array* values;
+};
+
+// `values`: what the object has of it; none: it has nothing.
+bool selected(const Scope& scope, const std::set<std::string_view>& values) {
+  auto listed = [&](std::string_view value) {
+    return std::any_of(scope.values->begin(), scope.values->end(), [&](const json::value& one) { return one.is_string() && std::string_view(one.get_string()) == value; });
+  };
+  if (scope.op == "Exists") return !values.empty();
+  if (scope.op == "DoesNotExist") return values.empty();
+  if (scope.op == "In") return std::any_of(values.begin(), values.end(), listed);
+  if (scope.op == "NotIn") return values.empty() || !std::all_of(values.begin(), values.end(), listed);
+  return false;
+}
+
+std::set<std::string_view> of_strings(std::initializer_list<std::string_view> all) {
+  std::set<std::string_view> out;
+  for (std::string_view one : all)
+    if (!one.empty()) out.insert(one);
+  return out;
+}
+
+bool in_scope(const Kind& kind, const Scope& scope, const json::value& object) {
+  if (is_claim(kind)) {
+    if (scope.name != "VolumeAttributesClass") return false;
+    return selected(scope, of_strings({get_string(object, "spec.volumeAttributesClassName"), get_string(object, "status.currentVolumeAttributesClassName"),
+                                       get_string(object, "status.modifyVolumeStatus.targetVolumeAttributesClassName")}));
+  }
+  if (!is_pod(kind)) return false;
+  const json::value* deadline = find(object, "spec.activeDeadlineSeconds");
+  bool terminating = deadline && get_int(object, "spec.activeDeadlineSeconds") >= 0;
+  if (scope.name == "Terminating") return terminating;
+  if (scope.name == "NotTerminating") return !terminating;
+  if (scope.name == "BestEffort") return best_effort(object);
+  if (scope.name == "NotBestEffort") return !best_effort(object);
+  if (scope.name == "PriorityClass") return selected(scope, of_strings({get_string(object, "spec.priorityClassName")}));
+  if (scope.name == "CrossNamespacePodAffinity") return crosses_namespaces(object);
+  return false;
+}
+
+// ---- others ----
+
+Amounts service_usage(const json::value& service) {
+  const json::array& ports = get_array(service, "spec.ports");
+  std::string_view type = get_string(service, "spec.type");
+  int64_t node_ports = 0;
+  if (type == "NodePort" || type == "LoadBalancer") node_ports = int64_t(ports.size());
+  if (type == "LoadBalancer" && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true))
+    node_ports = std::count_if(ports.begin(), ports.end(), [](const json::value& port) { return get_int(port, "nodePort") != 0; });
+  return {{"count/services", Quantity::of_count(1)},
+          {"services", Quantity::of_count(1)},
+          {"services.nodeports", Quantity::of_count(node_ports)},
+          {"services.loadbalancers", Quantity::of_count(type == "LoadBalancer" ? 1 : 0)}};
+}
+
+std::string claim_class(const json::value& claim) {
+  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains(kClassAnnotation); beta && beta->is_string())
+    return std::string(beta->get_string());
+  return std::string(get_string(claim, "spec.storageClassName"));
+}
+
+Amounts claim_usage(const json::value& claim) {
+  Quantity one = Quantity::of_count(1);
+  Amounts out{{"count/persistentvolumeclaims", one}, {"persistentvolumeclaims", one}};
+  std::string storage_class = claim_class(claim);
+  if (!storage_class.empty()) out[storage_class + std::string(kByClass) + "persistentvolumeclaims"] = one;
+  Amounts asked = amounts_of(get_object(claim, "spec.resources.requests")), given = amounts_of(get_object(claim, "status.allocatedResources"));
+  auto storage = asked.find("storage");
+  if (storage == asked.end()) return out;
+  if (auto more = given.find("storage"); more != given.end() && storage->second < more->second) storage->second = more->second;
+  out["requests.storage"] = storage->second;
+  if (!storage_class.empty()) out[storage_class + std::string(kByClass) + "requests.storage"] = storage->second;
+  return out;
+}
+
+}  // namespace
+
+bool counted(const Kind& kind) { return kind.namespaced && kind.resource != "events"; }
+
+std::vector<std::string> names_of(const json::object& list) {
+  std::vector<std::string> names;
+  for (const auto& entry : list) names.emplace_back(entry.key());
+  return names;
+}
+
+std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names) {
+  auto uses = [&](std::string_view name) {
+    if (is_pod(kind)) return among(kPodNames, name) || name.starts_with(kHugePages) || name.starts_with(kRequestsHugePages) || is_extended_quota(name);
+    if (is_service(kind)) return among(kServiceNames, name);
+    if (is_claim(kind)) {
+      size_t by_class = name.find(kByClass);
+      return name == count_name(kind) || among(kClaimNames, by_class == name.npos ? name : name.substr(by_class + kByClass.size()));
+    }
+    return name == count_name(kind) || (has_plain_name(kind) && name == kind.resource);
+  };
+  std::vector<std::string> out;
+  for (const std::string& name : names)
+    if (uses(name)) out.push_back(name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Amounts usage_of(const Kind& kind, const json::value& object, WallTime now) {
+  if (is_pod(kind)) return pod_usage(object, now);
+  if (is_service(kind)) return service_usage(object);
+  if (is_claim(kind)) return claim_usage(object);
+  Amounts out{{count_name(kind), Quantity::of_count(1)}};
+  if (has_plain_name(kind)) out[std::string(kind.resource)] = Quantity::of_count(1);
+  return out;
+}
+
+bool in_scopes(const Kind& kind, const json::value& quota, const json::value& object) {
+  static const json::array none;
+  for (const json::value& scope : get_array(quota, "spec.scopes"))
+    if (!scope.is_string() || !in_scope(kind, {scope.get_string(), "Exists", &none}, object)) return false;
+  for (const json::value& term : get_array(quota, "spec.scopeSelector.matchExpressions"))
+    if (!in_scope(kind, {get_string(term, "scopeName"), get_string(term, "operator"), &get_array(term, "values")}, object)) return false;
+  return true;
+}
+
+bool matches(const Kind& kind, const json::value& quota, const json::value& object) {
+  return !tracked(kind, names_of(get_object(quota, "status.hard"))).empty() && in_scopes(kind, quota, object);
+}
+
+}  // namespace coracle::quota

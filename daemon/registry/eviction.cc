@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eviction: a deletion of a pod that asks its disruption budget first, and charges it. Who may not is told 429 and tries
+// again. Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
+#include "daemon/quota/disruption.h"
+#include "daemon/registry/registry.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr int kAttempts = 20;
+constexpr size_t kDisruptedPodsMax = 2000;  // evictions that the controller has not confirmed
+constexpr int kLookAgainSeconds = 10;
+
+Error would_violate(std::string cause, int retry_after_seconds) {
+  ErrorDetails details;
+  details.causes.push_back({"DisruptionBudget", std::move(cause), ""});
+  details.retry_after_seconds = retry_after_seconds;
+  return Error(Code::too_many_requests, "Cannot evict pod as it would violate the pod's disruption budget.").with(std::move(details));
+}
+
+Error being_processed(const std::string& budget) {
+  return would_violate("The disruption budget " + budget + " is still being processed by the server.", kLookAgainSeconds);
+}
+
+// Why it allows nothing.
+std::string refusal(const Object& budget) {
+  const json::value& body = budget.json();
+  const json::value* condition = quota::allowed_condition(body);
+  std::string message(condition ? get_string(*condition, "message") : ""), head = "The disruption budget " + budget.name();
+  bool says_no = condition && get_string(*condition, "status") == "False" && !message.empty();
+  std::string reason(condition ? get_string(*condition, "reason") : "");
+  if (says_no && reason == "SyncFailed") return head + " does not allow evicting pods currently because it failed sync: " + message;
+  int64_t desired = get_int(body, "status.desiredHealthy"), current = get_int(body, "status.currentHealthy");
+  if (current <= desired) return head + " needs " + std::to_string(desired) + " healthy pods and has " + std::to_string(current) + " currently";
+  if (says_no) return head + " does not allow evicting pods currently (" + reason + "): " + message;
+  return head + " does not allow evicting pods currently";
+}
+
+bool has_ended_or_goes(const Object& pod) {
+  std::string_view phase = get_string(pod.json(), "status.phase");
+  return phase == "Succeeded" || phase == "Failed" || pod.deleting();
+}
+
+// It serves nobody yet, or no more: its budget does not count it.
+bool needs_no_budget(const Object& pod) { return has_ended_or_goes(pod) || get_string(pod.json(), "status.phase") == "Pending"; }
+
+// An unhealthy pod that may go without charging the budget.
+bool goes_unhealthy(const Object& pod, const Object& budget) {
+  if (quota::is_ready(pod)) return false;
+  if (get_string(budget.json(), "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow") return true;
+  int64_t desired = get_int(budget.json(), "status.desiredHealthy");
+  return get_int(budget.json(), "status.currentHealthy") >= desired && desired > 0;
+}
+
+// The budget with this pod's disruption charged. Errors: too_many_requests, forbidden.
+Result<json::value> charged(const Object& budget, const std::string& pod, WallTime now) {
+  const json::value& body = budget.json();
+  if (get_int(body, "status.observedGeneration") < get_int(body, "metadata.generation")) return being_processed(budget.name());
+  static constexpr Kind kSingular{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudget"};  // as Kubernetes names it here
+  int64_t allowed = get_int(body, "status.disruptionsAllowed");
+  if (allowed < 0) return forbidden(kSingular, budget.name(), "pdb disruptions allowed is negative");
+  if (get_object(body, "status.disruptedPods").size() > kDisruptedPodsMax)
+    return forbidden(kSingular, budget.name(), "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+  if (allowed == 0) return would_violate(refusal(budget), 0);
+  json::value out = body;
+  make(out, "status.disruptionsAllowed") = allowed - 1;
+  if (allowed == 1) quota::set_allowed_condition(out, now);
+  json::value& disrupted = make(out, "status.disruptedPods");
+  if (!disrupted.is_object()) disrupted.emplace_object();
+  disrupted.get_object()[pod] = format_time(now);
+  return out;
+}
+
+Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
+  DeleteOptions options;
+  if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64()) options.grace_period_seconds = grace->get_int64();
+  options.uid = get_string(body, "deleteOptions.preconditions.uid");
+  options.propagation = get_string(body, "deleteOptions.propagationPolicy");
+  if (auto revision = get_string(body, "deleteOptions.preconditions.resourceVersion"); !revision.empty()) {
+    auto number = parse_number<Revision>(revision);
+    if (!number) return bad_request("deleteOptions.preconditions.resourceVersion must be a number");
+    options.revision = *number;
+  }
+  for (const json::value& value : get_array(body, "deleteOptions.dryRun")) writer.dry_run |= value == json::value("All");
+  return options;
+}
+
+json::value evicted() {
+  json::value answer = success_status();
+  answer.get_object()["code"] = 201;
+  return answer;
+}
+
+}  // namespace
+
+Result<json::value> Registry::evict(const Key& key, json::value body, const Writer& asked) {
+  std::string_view name = get_string(body, "metadata.name");
+  if (!name.empty() && name != key.name)
+    return bad_request("name in URL does not match name in Eviction object: " + coracle::quoted(key.name) + " vs " + coracle::quoted(name));
+  Writer writer = asked;
+  DeleteOptions options = TRY(delete_options(body, writer));
+  for (int attempt = 1;; attempt++) {
+    ObjectPtr pod = TRY(get(kPod, key));
+    if (!needs_no_budget(*pod)) break;
+    DeleteOptions exactly = options;
+    if (!has_ended_or_goes(*pod) && exactly.revision == 0) exactly.revision = pod->revision();  // it must not have become ready meanwhile
+    auto removed = remove(kPod, key, exactly, writer);
+    if (removed) return evicted();
+    bool again = removed.error().code() == Code::conflict && options.revision == 0 && attempt < kAttempts;
+    if (!again) return removed.take_error();
+  }
+
+  ObjectPtr pod = TRY(get(kPod, key));
+  std::vector<ObjectPtr> budgets;
+  engine::ListOptions here;
+  here.ns = key.ns;
+  here.matches = [&](const Object& budget) { return quota::covers(budget, *pod); };
+  auto found = engine_.list(quota::kDisruptionBudgets, here);
+  if (found) budgets = std::move(found->items);
+  if (budgets.size() > 1)
+    return Error(Code::internal, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  if (budgets.empty()) {
+    TRY(remove(kPod, key, options, writer));
+    return evicted();
+  }
+
+  const Object& budget = *budgets.front();
+  if (goes_unhealthy(*pod, budget)) {
+    DeleteOptions exactly = options;
+    exactly.revision = pod->revision();
+    auto removed = remove(kPod, key, exactly, writer);
+    if (removed) return evicted();
+    bool changed = removed.error().code() == Code::conflict && options.revision == 0;
+    return changed ? being_processed(budget.name()) : removed.take_error();
+  }
+  const schema::KindInfo& info = schema::catalog().of(budget.kind());
+  Writer house = writer;
+  house.user = house_user(), house.field_manager.clear();
+  auto charge = modify({info, strategy_of(info.kind), budget.key(), "status"},
+                       [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, house);
+  if (!charge) return charge.take_error();
+  TRY(remove(kPod, key, options, writer));
+  return evicted();
+}
+
+}  // namespace coracle::registry
