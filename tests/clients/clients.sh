@@ -17,7 +17,7 @@ mkdir -p "$store"
 exec 8>"$store/lock"
 flock 8  # two runs at once would fill the cache at once
 
-fetched() { "$source/fetch_debs.sh" "$@" >"$T/fetch.log" 2>&1 || skip_all "$(tail -n 2 "$T/fetch.log" | tr '\n' ' ')"; }
+fetched() { "$source/fetch_debs.sh" "$@" >"$T/fetch.log" 2>&1 || skip_all "$(grep -m 1 ^fetch_debs "$T/fetch.log") $(tail -n 1 "$T/fetch.log")"; }
 
 prepare_go() {
   fetched "$store/debs" '^golang-(.*-dev|[0-9.]+-(go|src))$' golang-k8s-client-go-dev golang-go
@@ -51,8 +51,8 @@ prepare_node() {
   [ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] || skip_all "node $(node --version) is too old for $package"
   if [ "$(cat "$store/package" 2>/dev/null)" != "$package" ]; then
     rm -rf "$store/node_modules"
-    (cd "$store" && npm install --no-audit --no-fund --ignore-scripts --no-save --prefix "$store" "$package") >"$T/fetch.log" 2>&1 ||
-      skip_all "npm has no $package: $(grep -v '^npm warn' "$T/fetch.log" | head -n 1)"
+    (cd "$store" && timeout 240 npm install --fetch-retries=1 --no-audit --no-fund --ignore-scripts --no-save --prefix "$store" "$package") >"$T/fetch.log" 2>&1 ||
+      skip_all "npm has no $package: $(grep -m 1 -iE '^npm err' "$T/fetch.log")"
     echo "$package" >"$store/package"
   fi
   program=(env CLIENT_NODE="$store/node_modules" node "$source/node/main.mjs")

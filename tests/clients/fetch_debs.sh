@@ -22,6 +22,7 @@ apt() {  # sid's lists age in a week, and a clock may be off
   shift
   apt-get -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts="$work/parts" -o Dir::State::lists="$work/lists" \
     -o Dir::State::status="$work/status" -o Dir::Cache="$work" -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false \
+    -o APT::Update::Error-Mode=any \
     "$command" "$@"
 }
 fail() { echo "fetch_debs: $1:" >&2; tail -n 3 "$work/log" >&2; exit 1; }
