@@ -51,7 +51,7 @@ prepare_node() {
   [ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] || skip_all "node $(node --version) is too old for $package"
   if [ "$(cat "$store/package" 2>/dev/null)" != "$package" ]; then
     rm -rf "$store/node_modules"
-    (cd "$store" && timeout 240 npm install --fetch-retries=1 --no-audit --no-fund --ignore-scripts --no-save --prefix "$store" "$package") >"$T/fetch.log" 2>&1 ||
+    (cd "$store" && timeout 120 npm install --fetch-retries=1 --fetch-retry-mintimeout=1000 --no-audit --no-fund --ignore-scripts --no-save --prefix "$store" "$package") >"$T/fetch.log" 2>&1 ||
       skip_all "npm has no $package: $(grep -m 1 -iE '^npm err' "$T/fetch.log")"
     echo "$package" >"$store/package"
   fi
