@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -37,22 +38,16 @@ func (n *notebook) write(line string) {
 	n.lines = append(n.lines, line)
 }
 
-func (n *notebook) has(line string) bool {
+// all gives a copy of the lines.
+func (n *notebook) all() []string {
 	n.Lock()
 	defer n.Unlock()
-	for _, one := range n.lines {
-		if one == line {
-			return true
-		}
-	}
-	return false
+	return slices.Clone(n.lines)
 }
 
-func (n *notebook) text() string {
-	n.Lock()
-	defer n.Unlock()
-	return fmt.Sprint(n.lines)
-}
+func (n *notebook) has(line string) bool { return slices.Contains(n.all(), line) }
+
+func (n *notebook) text() string { return fmt.Sprint(n.all()) }
 
 func (n *notebook) handler() cache.ResourceEventHandlerDetailedFuncs {
 	name := func(object any) string {
@@ -120,9 +115,10 @@ func checkInformers(ns string) {
 		if err != nil {
 			return err
 		}
-		sort.Strings(notes.lines[:4])
+		told := notes.all()
+		sort.Strings(told[:min(4, len(told))])
 		return all(same("it is a streamed list in protobuf", answer, "application/vnd.kubernetes.protobuf;stream=watch"), same("by label", len(one), 1), same("by index", len(indexed), 1),
-			same("told", notes.lines, []string{"add first-0 true", "add first-1 true", "add first-2 true", "add kube-root-ca.crt true", "add later false", "update later", "delete later"}))
+			same("told", told, []string{"add first-0 true", "add first-1 true", "add first-2 true", "add kube-root-ca.crt true", "add later false", "update later", "delete later"}))
 	})
 	check("a handler is told everything again at each resync", func(ctx context.Context) error {
 		factory := informers.NewSharedInformerFactoryWithOptions(typed, time.Second, informers.WithNamespace(ns),
@@ -241,7 +237,7 @@ func checkRestart(ns string) {
 			return err
 		}
 		count := 0
-		for _, line := range notes.lines {
+		for _, line := range notes.all() {
 			if line == "add stays true" || line == "add stays false" {
 				count++
 			}

@@ -96,9 +96,10 @@ func namespace(name string) string {
 	defer cancel()
 	_, err := typed.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, options())
 	if err == nil {
-		err = until(ctx, "the namespace has its service account", func() (bool, string) {
-			_, err := typed.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-			return err == nil, fmt.Sprint(err)
+		err = until(ctx, "the namespace has its service account and the authority's certificate", func() (bool, string) {
+			_, account := typed.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+			_, authority := typed.CoreV1().ConfigMaps(name).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+			return account == nil && authority == nil, fmt.Sprint(account, authority)
 		})
 	}
 	if err != nil {

@@ -22,8 +22,8 @@ const as = (strategy) => k8s.setHeaderOptions('Content-Type', strategy);
 
 async function namespaced(name) {
   await core.createNamespace({ body: { metadata: { name } } });
-  await until('the namespace has its service account', async () =>
-    (await core.listNamespacedServiceAccount({ namespace: name })).items.some((account) => account.metadata.name === 'default'));
+  await until("the namespace has its service account and the authority's certificate", async () =>
+    (await core.listNamespacedServiceAccount({ namespace: name })).items.length > 0 && (await core.listNamespacedConfigMap({ namespace: name })).items.length > 0);
   return name;
 }
 const map = (namespace, name, data, metadata) => core.createNamespacedConfigMap({ namespace, body: { metadata: { name, ...metadata }, data } });

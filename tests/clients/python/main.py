@@ -15,8 +15,8 @@ import watches
 def namespace(name):
     core = client.CoreV1Api()
     core.create_namespace({"metadata": {"name": name}})
-    check.until("the namespace has its service account", lambda: any(
-        account.metadata.name == "default" for account in core.list_namespaced_service_account(name).items))
+    check.until("the namespace has its service account and the authority's certificate", lambda: bool(
+        core.list_namespaced_service_account(name).items and core.list_namespaced_config_map(name).items))
     return name
 
 
