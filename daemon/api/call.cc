@@ -295,7 +295,11 @@ namespace {
 
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected, std::vector<std::string>* duplicates) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (encoding == Encoding::json || trim(body).starts_with("{")) return parse_json(body, duplicates);
+  if (encoding == Encoding::json) return parse_json(body, duplicates);
+  if (trim(body).starts_with("{")) {  // JSON, as a rule; or YAML in its braces
+    auto value = parse_json(body, duplicates);
+    if (value) return value;
+  }
   auto documents = parse_yaml(body);
   if (!documents) return bad_request(documents.error().text());  // too deep and too many aliases as well
   if (documents->size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents->size()));

@@ -57,6 +57,15 @@ TEST_F(Writing, names_and_namespaces_are_settled) {
   EXPECT_EQ(message(versioned), "resourceVersion should not be set on objects to be created");
 }
 
+TEST_F(Writing, yaml_may_stand_in_braces) {
+  RawAnswer made = client.ask("POST", kMaps, "{metadata: {name: y}, data: {a: 'yes'}}", "Content-Type: application/yaml\r\n");
+  EXPECT_EQ(made.status, 201) << made.body;
+  RawAnswer applied = client.ask("PATCH", at("y") + "?fieldManager=me", "{apiVersion: v1, kind: ConfigMap, metadata: {name: y}, data: {b: c}}", "Content-Type: application/apply-patch+yaml\r\n");
+  EXPECT_EQ(applied.status, 200) << applied.body;
+  EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}", "Content-Type: application/yaml\r\n").status, 400);
+  EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}}").status, 400) << "but not where JSON was said";
+}
+
 TEST_F(Writing, an_owner_named_twice_is_kept_once) {
   std::string owner = R"({"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u-1"})";
   RawAnswer made = create("m", ",\"ownerReferences\":[" + owner + "," + owner + "]");
