@@ -156,6 +156,17 @@ json::object without_managed_fields(const json::value& object) {
   return copy;
 }
 
+// What `kubectl apply` set while it merged on the client's side, and what is as it set it: its own to change when it applies on
+// the server's side. Source: apimachinery managedfields, lastappliedmanager.go.
+json::object applied_by_client(const Place& root, const json::value& live, const std::string& version) {
+  const json::value* text = find_keys(live, {"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"});
+  if (!text || !text->is_string()) return {};
+  auto last = parse_json(std::string_view(text->get_string()));
+  if (!last || !last->is_object() || get_string(*last, "apiVersion") != version) return {};
+  json::object unchanged = difference_of(fields_of(root, *last, Dots::no), changed_fields(root, *last, live));
+  return difference_of(unchanged, removed_fields(root, *last, live));
+}
+
 }  // namespace
 
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
@@ -174,16 +185,22 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.is_of(manager, "Apply", version); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
   std::vector<const json::object*> others;
+  json::object contested;
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (entry == own) continue;
     std::vector<std::string> paths;
     json::object taken;
     find_conflicts(root, entry->fields, live, applied, "", paths, taken);
     if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
+    contested = union_of(std::move(contested), taken);
     if (!paths.empty()) conflicts.emplace_back(&*entry, std::move(paths));
     others.push_back(&entry->fields);
   }
-  if (!conflicts.empty() && !manager.force) return conflict_error(conflicts);
+  if (!conflicts.empty() && !manager.force) {
+    bool only_its_own = manager.name == "kubectl" && difference_of(contested, applied_by_client(root, live, version)).empty();
+    if (!only_its_own) return conflict_error(conflicts);
+    return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true}, now);
+  }
 
   json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
   json::object said = mine;

@@ -58,12 +58,27 @@ TEST_F(Writing, names_and_namespaces_are_settled) {
 }
 
 TEST_F(Writing, yaml_may_stand_in_braces) {
-  RawAnswer made = client.ask("POST", kMaps, "{metadata: {name: y}, data: {a: 'yes'}}", "Content-Type: application/yaml\r\n");
+  RawAnswer made = client.ask("POST", kMaps, "{metadata: {name: braced}, data: {a: 'yes'}}", "Content-Type: application/yaml\r\n");
   EXPECT_EQ(made.status, 201) << made.body;
-  RawAnswer applied = client.ask("PATCH", at("y") + "?fieldManager=me", "{apiVersion: v1, kind: ConfigMap, metadata: {name: y}, data: {b: c}}", "Content-Type: application/apply-patch+yaml\r\n");
+  RawAnswer applied = client.ask("PATCH", at("braced") + "?fieldManager=me", "{apiVersion: v1, kind: ConfigMap, metadata: {name: braced}, data: {b: c}}", "Content-Type: application/apply-patch+yaml\r\n");
   EXPECT_EQ(applied.status, 200) << applied.body;
   EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}", "Content-Type: application/yaml\r\n").status, 400);
   EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}}").status, 400) << "but not where JSON was said";
+}
+
+TEST_F(Writing, kubectl_goes_over_from_applying_itself_to_having_it_applied) {
+  RawAnswer made = client.ask("POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply",
+      R"({"metadata":{"name":"m","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\"},\"data\":{\"a\":\"b\"}}"}},"data":{"a":"b"}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  auto apply = [&](const std::string& manager, const std::string& value) {
+    return client.ask("PATCH", at("m") + "?fieldManager=" + manager, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: " + value + "}\n",
+                      "Content-Type: application/apply-patch+yaml\r\n").status;
+  };
+  EXPECT_EQ(apply("other", "c"), 409) << "another's";
+  EXPECT_EQ(client.ask("PATCH", at("m") + "?fieldManager=hand", R"({"data":{"a":"z"}})", kMerge).status, 200);
+  EXPECT_EQ(apply("kubectl", "c"), 409) << "somebody has changed it since";
+  EXPECT_EQ(client.ask("PATCH", at("m") + "?fieldManager=kubectl-client-side-apply", R"({"data":{"a":"b"}})", kMerge).status, 200);
+  EXPECT_EQ(apply("kubectl", "c"), 200) << "its own";
 }
 
 TEST_F(Writing, an_owner_named_twice_is_kept_once) {
