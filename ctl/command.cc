@@ -122,6 +122,7 @@ void add_commands(Commands& commands) {
   add_cp(commands);
   add_events(commands);
   add_rollout(commands);
+  add_certificate(commands);
   add_wait(commands);
   add_node(commands);
   add_about(commands);

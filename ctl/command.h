@@ -52,6 +52,7 @@ void add_cp(Commands& commands);
 void add_events(Commands& commands);
 void add_edit(Commands& commands);       // edit, patch, label, annotate, set, scale
 void add_rollout(Commands& commands);
+void add_certificate(Commands& commands);  // certificate approve, deny
 void add_wait(Commands& commands);
 void add_node(Commands& commands);       // cordon, uncordon, drain, taint
 void add_about(Commands& commands);      // api-resources, api-versions, explain, version, cluster-info, config, auth

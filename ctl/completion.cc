@@ -147,6 +147,7 @@ class Completer {
     if (about.starts_with("VERB")) return complete_permission();
     if (about.starts_with("CONTEXT")) return offer_unnamed(names_.of_kubeconfig("contexts"));
     if (about.starts_with("POD")) return complete_pods(about);
+    if (about.starts_with("NAME of the request")) return offer_unnamed(names_.objects(schema::catalog().of(kCertificateSigningRequest)));
     if (about.starts_with("NODE")) return offer_unnamed(names_.objects(schema::catalog().of(kNode)));
     if (about.starts_with("the image's name") || about.starts_with("IMAGE")) return offer_unnamed(names_.images());
     if (auto values = listed_values(about); !values.empty()) return offer_all(values);

@@ -104,6 +104,19 @@ const std::map<std::string, Read, std::less<>>& fields() {
          return {};
        }},
       {"tlsSANs", texts(&Config::tls_san)},
+      {"tokenAuthFile", path(&Config::token_auth_file)},
+      {"auditPolicyFile", path(&Config::audit_policy_file)},
+      {"auditLogPath", path(&Config::audit_log_path)},
+      {"auditLogMaxSize", [](Config& config, const json::value& value) -> Result<void> {
+         int64_t megabytes = TRY(number_of(value, 1, 1024));
+         config.audit_log_max_size = int(megabytes);
+         return {};
+       }},
+      {"auditLogMaxBackup", [](Config& config, const json::value& value) -> Result<void> {
+         int64_t files = TRY(number_of(value, 0, 100));
+         config.audit_log_max_backup = int(files);
+         return {};
+       }},
       {"stateDir", path(&Config::state_dir)},
       {"runDir", path(&Config::run_dir)},
       {"configDir", path(&Config::config_dir)},

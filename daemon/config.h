@@ -22,6 +22,11 @@ struct Config {
   std::vector<std::string> listen;  // listen: addresses beside loopback; empty = the node's address
   uint16_t port = 6443;             // port: 0 picks a free one
   std::vector<std::string> tls_san; // tlsSANs: further names of the serving certificate
+  std::string token_auth_file;      // tokenAuthFile: lines of token,user,uid,"group,..."; "" = none
+  std::string audit_policy_file;    // auditPolicyFile: an audit.k8s.io/v1 Policy; "" = nothing is written down, to spare the card
+  std::string audit_log_path = "/var/log/coracle/audit.log";  // auditLogPath
+  int audit_log_max_size = 10;      // auditLogMaxSize: megabytes of one file
+  int audit_log_max_backup = 2;     // auditLogMaxBackup: full files that are kept
 
   // Where things are.
   std::string state_dir = "/var/lib/coracle";               // stateDir: 0700

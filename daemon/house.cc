@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/access/default_roles.h"
+#include "daemon/access/signer.h"
+#include "daemon/access/static_tokens.h"
 #include "daemon/machine.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
@@ -113,6 +116,8 @@ api::Config api_config(const Config& config, const Facts& facts, std::atomic<boo
   for (const auto& name : config.tls_san) (name.find_first_not_of("0123456789.:abcdef") == name.npos ? to.addresses : to.dns_names).push_back(name);
   to.addresses.push_back(facts.node_address);
   if (auto service = registry::api_service_address(ranges_of(config))) to.addresses.push_back(*service);
+  if (!config.audit_policy_file.empty())
+    to.audit = {config.audit_policy_file, config.audit_log_path, size_t(config.audit_log_max_size) << 20, config.audit_log_max_backup};
   to.checks.push_back({"informers", [&settled] { return settled.load(); }, false});
   return to;
 }
@@ -149,7 +154,9 @@ Result<void> House::furnish() {
   node::AgentSeams seams{.client = *client_, .pods = informers_->of(kPod), .config_maps = informers_->of(kConfigMap),
                          .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
-  server_ = std::make_unique<api::Server>(api_config(config_, facts_, settled_), *registry_, *agent_, *agent_);
+  api::Config api = api_config(config_, facts_, settled_);
+  if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(access::read_static_tokens(config_.token_auth_file));
+  server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_);
   server_->set_keeper(*keeper_);
   return {};
 }
@@ -157,6 +164,7 @@ Result<void> House::furnish() {
 Result<void> House::start(std::stop_token stop) {
   TRY(server_->start());
   TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port()}));
+  TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
   controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
   scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_);
   network_->publish_dns(*client_);
@@ -192,6 +200,13 @@ controller::Config House::controller_config() const {
   controller::Config to;
   to.root_ca = server_->ca_certificate();
   to.local_node = facts_.node_name;
+  to.judge_request = [this](const json::value& request) { return access::approval_of(request, server_->authorizer()); };
+  to.sign_request = [this](const json::value& request) -> Result<controller::SignedRequest> {
+    if (!access::is_built_in(get_string(request, "spec.signerName"))) return controller::SignedRequest{};
+    access::Outcome outcome = TRY(access::signed_request(request, server_->authority(), system_clock().now()));
+    return controller::SignedRequest{std::move(outcome.certificate), std::move(outcome.failure)};
+  };
+  to.lasting_token = [this](const Object& account, std::string_view secret) { return server_->tokens().issue_lasting(account, secret); };
   return to;
 }
 

@@ -288,7 +288,7 @@ uninstall() {
   if with_systemd; then systemctl daemon-reload; systemctl reset-failed coracled.service coracle-pods.service 2>/dev/null || true; fi
   if [ "$action" = purge ]; then
     unmount_below /var/lib/coracle
-    rm -rf --one-file-system /var/lib/coracle /etc/coracle /var/log/pods
+    rm -rf --one-file-system /var/lib/coracle /etc/coracle /var/log/pods /var/log/coracle
     echo "Coracle and its data are gone. The Debian packages that were installed for it stay."
   else
     echo "Coracle is gone. Its data stays in /var/lib/coracle and /etc/coracle; --purge takes it away."

@@ -23,6 +23,7 @@ struct User {  // who asks, as far as admission is concerned
   std::vector<std::string> groups;
   std::map<std::string, std::vector<std::string>> extra;
   bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
+  bool anonymous() const { return name == "system:anonymous"; }
 };
 
 enum class Operation : uint8_t { create, update, remove };

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
@@ -63,11 +62,6 @@ std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
   return headers;
 }
 
-std::string audit_id(const Head& head) {
-  std::string_view given = head.headers.get("Audit-ID");
-  return given.empty() || given.size() > 64 ? registry::make_uid() : std::string(given);
-}
-
 std::string gzip(std::string_view text) {
   z_stream stream{};
   if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return {};
@@ -94,12 +88,24 @@ void compress(Call& call) {
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
+// What the audit log wants of an answer: the object, or at least the Status of a failure.
+void record_response(Call& call) {
+  if (!call.audit) return;
+  const Answer& answer = call.answer();
+  bool wanted = call.audit->decision.level == access::AuditLevel::request_response || answer.status >= 400;
+  if (!wanted) return;
+  bool protobuf = answer.content_type.starts_with("application/vnd.kubernetes.protobuf");
+  auto value = protobuf ? schema::from_protobuf(answer.body, nullptr) : parse_json(answer.body);
+  if (value) call.audit->response = *std::move(value);
+}
+
 void set_answer(Call& call, int status, std::string_view type, std::string body) {
   Answer& answer = call.answer();
   answer.status = status;
   answer.content_type = type;
   answer.body = std::move(body);
   for (Header& header : common_headers(call)) answer.headers.push_back(std::move(header));
+  record_response(call);
   compress(call);
 }
 
@@ -173,7 +179,7 @@ std::vector<Header> flow_headers(const Call& call) {
 }
 
 std::vector<Header> common_headers(const Call& call) {
-  std::vector<Header> out{{"Audit-ID", audit_id(call.head())}, {"Cache-Control", "no-cache, private"}};
+  std::vector<Header> out{{"Audit-ID", call.audit_id}, {"Cache-Control", "no-cache, private"}};
   for (Header& header : flow_headers(call)) out.push_back(std::move(header));
   for (Header& warning : warning_headers(call.warnings)) out.push_back(std::move(warning));
   return out;
@@ -312,7 +318,9 @@ Result<json::value> read_value(Call& call, const schema::Type* expected, std::ve
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   std::string body = TRY(call.exchange.read_body());
   if (trim(body).empty()) return bad_request("the request body is empty");
-  return parse_body(body, encoding, expected, duplicates);
+  auto value = parse_body(body, encoding, expected, duplicates);
+  if (value && call.audit) call.audit->request = *value;
+  return value;
 }
 
 Result<std::optional<json::value>> read_optional_value(Call& call, const schema::Type* expected) {
@@ -321,6 +329,7 @@ Result<std::optional<json::value>> read_optional_value(Call& call, const schema:
   if (body.empty()) return std::optional<json::value>();
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   json::value value = TRY(parse_body(body, encoding, expected, nullptr));
+  if (call.audit) call.audit->request = value;
   return std::optional<json::value>(std::move(value));
 }
 

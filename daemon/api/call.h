@@ -15,6 +15,7 @@
 #include "daemon/api/negotiate.h"
 #include "daemon/api/route.h"
 #include "daemon/api/server.h"
+#include "daemon/access/audit_log.h"
 #include "daemon/api/user.h"
 #include "daemon/backup/keeper.h"
 #include "store/schema/catalog.h"
@@ -28,7 +29,8 @@ struct House {  // what handlers work with
   NodeImages& images;
   const Config& config;
   const Clock& clock;
-  Tokens* tokens = nullptr;
+  access::Tokens* tokens = nullptr;
+  const access::Authorizer* authorizer = nullptr;
   const std::string* ca = nullptr;
   backup::Keeper* keeper = nullptr;  // of the store's file; null: nobody keeps it
   std::function<Front::Counts()> counts;
@@ -46,6 +48,8 @@ struct Call {
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
   std::optional<Classified> flow;  // where fairness put it
+  std::string audit_id;                    // the header Audit-ID
+  access::AuditRecord* audit = nullptr;    // where this call is written down, nullptr: nowhere
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }

@@ -151,7 +151,7 @@ void Fairness::set_rules(const FlowRules& rules) {
   seat_those_who_wait();
 }
 
-Classified Fairness::classify(const User& user, const Attributes& attributes) const {
+Classified Fairness::classify(const User& user, const access::Attributes& attributes) const {
   std::shared_ptr<const Schemas> schemas;
   {
     std::lock_guard lock(mutex_);

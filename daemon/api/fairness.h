@@ -49,7 +49,7 @@ class Fairness {
 
   // Takes other rules; what runs and waits goes on under those it came in by.
   void set_rules(const FlowRules& rules);
-  Classified classify(const User& user, const Attributes& attributes) const;
+  Classified classify(const User& user, const access::Attributes& attributes) const;
 
   class Seat {  // held while the request runs
    public:

@@ -43,7 +43,12 @@ class Exchange {
   Result<void> stream_body(const std::function<bool(std::string_view)>& take) { return body_(take); }
 
   // From here on the handler writes to the connection itself, head included; `answer` is not sent.
-  TlsConnection& take_over() { return taken_ = true, connection; }
+  TlsConnection& take_over() {
+    taken_ = true;
+    if (when_taken) when_taken();
+    return connection;
+  }
+  std::function<void()> when_taken;  // an endless answer begins
   bool taken() const { return taken_; }
   // Stopped when the client sends something, goes away, or the front stops: for a thread that sleeps on something else than
   // the connection (a watch). Once it is stopped, ask again after looking at connection.peer_gone().

@@ -193,6 +193,7 @@ Result<registry::Writer> read_writer(Call& call, std::string_view options) {
   registry::Writer writer;
   writer.warnings = &call.warnings;
   writer.user = admitted_user(call);
+  if (call.audit) writer.audit = &call.audit->annotations;
   std::vector<Cause> causes;
   writer.field_manager = query.get("fieldManager");
   check_manager(writer.field_manager, causes);

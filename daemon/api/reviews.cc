@@ -33,24 +33,31 @@ json::object user_info(const User& user) {
   return out;
 }
 
-Attributes asked_about(const json::value& spec) {
-  Attributes out;
-  const json::value* resource = find(spec, "resourceAttributes");
-  const json::value& from = resource && resource->is_object() ? *resource : spec;
-  out.is_resource = resource && resource->is_object();
-  if (!out.is_resource) {
-    out.path = get_string(from, "nonResourceAttributes.path");
-    out.verb = get_string(from, "nonResourceAttributes.verb");
-    return out;
+// Errors: invalid.
+Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec) {
+  const json::value *resource = find(spec, "resourceAttributes"), *other = find(spec, "nonResourceAttributes");
+  bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
+  constexpr std::string_view kExactlyOne = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+  if (of_resource && of_path) return invalid(kind, "", {invalid_value("spec.nonResourceAttributes", to_text(*other), "cannot be specified in combination with resourceAttributes")});
+  if (!of_resource && !of_path) return invalid(kind, "", {invalid_value("spec.resourceAttributes", "null", kExactlyOne)});
+  access::Attributes out;
+  out.is_resource = of_resource;
+  if (of_path) return out.path = get_string(*other, "path"), out.verb = get_string(*other, "verb"), out;
+  out.verb = get_string(*resource, "verb"), out.group = get_string(*resource, "group"), out.resource = get_string(*resource, "resource");
+  out.subresource = get_string(*resource, "subresource"), out.ns = get_string(*resource, "namespace"), out.name = get_string(*resource, "name");
+  out.field_selector = get_string(*resource, "fieldSelector.rawSelector");
+  for (const json::value& term : get_array(*resource, "fieldSelector.requirements")) {
+    auto values = strings_of(get_array(term, "values"));
+    if (get_string(term, "operator") != "In" || values.size() != 1) continue;
+    out.field_selector += (out.field_selector.empty() ? "" : ",") + std::string(get_string(term, "key")) + "=" + values[0];
   }
-  out.verb = get_string(from, "verb"), out.group = get_string(from, "group"), out.resource = get_string(from, "resource");
-  out.subresource = get_string(from, "subresource"), out.ns = get_string(from, "namespace"), out.name = get_string(from, "name");
   return out;
 }
 
-json::object access_status(const User& user, const Attributes& asked) {
-  json::object out{{"allowed", allowed(user, asked)}};
-  if (!allowed(user, asked)) out["reason"] = denial(user, asked).text();
+json::object access_status(const Call& call, const User& user, const access::Attributes& asked) {
+  access::Decision decision = call.house.authorizer->authorize(user, asked);
+  json::object out{{"allowed", decision.allowed}};
+  if (!decision.reason.empty()) out["reason"] = decision.reason;
   return out;
 }
 
@@ -64,45 +71,50 @@ User user_of(const json::value& spec) {
   return user;
 }
 
-json::object rules_status(const User& user) {
+json::object rules_status(const Call& call, const json::value& spec) {
+  access::Authorizer::Held held = call.house.authorizer->rules_for(call.user, std::string(get_string(spec, "namespace")));
   json::array resources, others;
-  auto all = [] { return json::array{"*"}; };
-  if (user.in("system:masters")) {
-    resources.push_back(json::object{{"verbs", all()}, {"apiGroups", all()}, {"resources", all()}});
-    others.push_back(json::object{{"verbs", all()}, {"nonResourceURLs", all()}});
-  } else if (user.in("system:authenticated")) {
-    resources.push_back(json::object{{"verbs", json::array{"create"}}, {"apiGroups", json::array{"authorization.k8s.io"}},
-                                     {"resources", json::array{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}}});
-    resources.push_back(json::object{{"verbs", json::array{"create"}}, {"apiGroups", json::array{"authentication.k8s.io"}},
-                                     {"resources", json::array{"selfsubjectreviews"}}});
-    others.push_back(json::object{{"verbs", json::array{"get"}},
-                                  {"nonResourceURLs", json::array{"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
-                                                                  "/readyz", "/version", "/.well-known/openid-configuration", "/openid/v1/jwks"}}});
+  for (const access::Rule& rule : held.rules) {
+    if (!rule.resources.empty()) {
+      json::object to{{"verbs", strings(rule.verbs)}, {"apiGroups", strings(rule.groups)}, {"resources", strings(rule.resources)}};
+      if (!rule.names.empty()) to["resourceNames"] = strings(rule.names);
+      resources.push_back(std::move(to));
+    }
+    if (!rule.urls.empty()) others.push_back(json::object{{"verbs", strings(rule.verbs)}, {"nonResourceURLs", strings(rule.urls)}});
   }
-  return {{"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(others)}, {"incomplete", false}};
+  json::object out{{"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(others)}, {"incomplete", held.incomplete}};
+  if (!held.error.empty()) out["evaluationError"] = held.error;
+  return out;
 }
 
-json::object token_status(const Call& call, const json::value& spec) {
-  auto verified = call.house.tokens->verify(get_string(spec, "token"), strings_of(get_array(spec, "audiences")));
-  if (!verified) return {{"authenticated", false}, {"user", json::object()}, {"error", "token is not valid here"}};
-  return {{"authenticated", true}, {"user", user_info(verified->user)}, {"audiences", strings(verified->audiences)}};
+Result<json::object> token_status(const Call& call, const json::value& spec) {
+  std::string_view token = get_string(spec, "token");
+  if (token.empty()) return bad_request("token is required for TokenReview in authentication");
+  auto verified = call.house.tokens->verify(token, strings_of(get_array(spec, "audiences")));
+  if (!verified) return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
+  json::object out{{"authenticated", true}, {"user", user_info(verified->user)}};
+  if (!get_array(spec, "audiences").empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
+  return out;
 }
 
 Result<json::object> status_of(const Call& call, const json::value& spec) {
   std::string_view kind = call.kind().kind;
   if (kind == "TokenReview") return token_status(call, spec);
   if (kind == "SelfSubjectReview") return json::object{{"userInfo", user_info(call.user)}};
-  if (kind == "SelfSubjectRulesReview") return rules_status(call.user);
-  Attributes asked = asked_about(spec);
-  if (!asked.is_resource && asked.path.empty())
-    return invalid(call.kind(), "", {invalid_value("spec.resourceAttributes", "null", "exactly one of nonResourceAttributes or resourceAttributes must be specified")});
-  if (kind == "SelfSubjectAccessReview") return access_status(call.user, asked);
-  if (kind == "LocalSubjectAccessReview" && asked.ns != call.route.ns)
-    return bad_request("spec.resourceAttributes.namespace must match namespace: " + call.route.ns);
+  if (kind == "SelfSubjectRulesReview") {
+    if (get_string(spec, "namespace").empty()) return bad_request("no namespace on request");
+    return rules_status(call, spec);
+  }
+  access::Attributes asked = TRY(asked_about(call.kind(), spec));
+  if (kind == "SelfSubjectAccessReview") return access_status(call, call.user, asked);
+  if (kind == "LocalSubjectAccessReview") {
+    if (!asked.is_resource) return invalid(call.kind(), "", {forbidden_field("spec.nonResourceAttributes", "disallowed on this kind of request")});
+    if (asked.ns != call.route.ns) return bad_request("spec.resourceAttributes.namespace must match namespace: " + call.route.ns);
+  }
   User user = user_of(spec);
   if (user.name.empty() && user.groups.empty())
     return invalid(call.kind(), "", {invalid_value("spec.user", "\"\"", "at least one of user or group must be specified")});
-  return access_status(user, asked);
+  return access_status(call, user, asked);
 }
 
 Result<void> review(Call& call) {

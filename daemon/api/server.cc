@@ -7,7 +7,10 @@
 #include <condition_variable>
 #include <thread>
 
+#include "daemon/api/audit.h"
 #include "daemon/api/handlers.h"
+#include "daemon/api/user.h"
+#include "daemon/registry/identity.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -18,6 +21,12 @@ namespace {
 constexpr std::chrono::hours kCertificateCheck{1};
 constexpr std::string_view kFlowGroup = "flowcontrol.apiserver.k8s.io";
 constexpr int kWatchesKept = 16;  // for administrators
+constexpr size_t kAuditIdMax = 64;
+
+std::string audit_id(const Head& head) {
+  std::string_view given = head.headers.get("Audit-ID");
+  return given.empty() || given.size() > kAuditIdMax ? registry::make_uid() : std::string(given);
+}
 
 std::string issuer_of(const Config& config) { return "https://kubernetes.default.svc." + config.cluster_domain; }
 
@@ -75,19 +84,23 @@ RequestLabels labels_of(const Call& call) {
 struct Server::State {
   State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
       : config(std::move(c)), clock(clock),
-        house{registry, streams, images, config, clock, nullptr, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }, fairness},
+        authorizer(registry), guard(authorizer),
+        house{registry, streams, images, config, clock, nullptr, &authorizer, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }, fairness},
         front(tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
               [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
 
   Config config;
   const Clock& clock;
+  access::Authorizer authorizer;
+  access::WriteGuard guard;
   Fairness fairness{standard_rules(), config.fairness};
   House house;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
   std::string ca;
-  std::optional<Tokens> tokens;
-  std::optional<Authenticator> authenticator;
+  std::optional<access::Tokens> tokens;
+  std::optional<access::Authenticator> authenticator;
+  std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
   std::atomic<bool> rules_changed = false;
   Front front;
@@ -96,9 +109,10 @@ struct Server::State {
   std::jthread keeper;
 
   Result<void> prepare();
+  void authorize(Call& call, access::AuditRecord* record, const access::Attributes& asked);
   void serve(Exchange& exchange);
   void answer(Call& call);
-  bool take_seat(Call& call, const Attributes& attributes);
+  bool take_seat(Call& call, const access::Attributes& attributes);
   void follow_rules();
   void refresh_rules();
   void keep(std::stop_token stop);
@@ -108,7 +122,7 @@ struct Server::State {
 
 // Who, where, may they: then the handler.
 void Server::State::serve(Exchange& exchange) {
-  Call call{exchange, house, {}, {}, nullptr, {}, {}};
+  Call call{exchange, house, {}, {}, nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = is_long(exchange.head), writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
   std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;
@@ -123,13 +137,29 @@ void Server::State::answer(Call& call) {
   auto route = read_route(call.head().path);
   if (!route) return answer_error(call, route.error());
   call.route = *std::move(route);
-  auto user = authenticator->authenticate(call.head(), call.exchange.connection);
-  if (!user) return answer_error(call, user.error());
+  auto user = authenticator->authenticate(credentials_of(call.head(), call.exchange.connection));
+  access::Attributes asked = attributes_of(call.route, call.head());
+  WallTime received = clock.now();
+  if (!user) {
+    answer_error(call, user.error());
+    return auditor->refused(call, asked, received);
+  }
   call.user = *std::move(user);
-  Attributes attributes = attributes_of(call.route, call.head());
-  if (!take_seat(call, attributes)) return;
-  if (!allowed(call.user, attributes))
-    return answer_error(call, call.user.anonymous() ? Error(Code::unauthorized, "Unauthorized") : denial(call.user, attributes));
+  auto record = auditor->begin(call, asked, received);
+  authorize(call, record.get(), asked);
+  if (record) auditor->end(call, *record);
+  call.audit = nullptr, call.exchange.when_taken = nullptr;
+}
+
+void Server::State::authorize(Call& call, access::AuditRecord* record, const access::Attributes& asked) {
+  auto other = access::impersonated(impersonation_of(call.head()), call.user, authorizer);
+  if (!other) return answer_error(call, other.error());
+  if (*other) call.user = *std::move(*other);
+  if (*other && record) record->as = call.user;
+  if (!take_seat(call, asked)) return;
+  access::Decision decision = authorizer.authorize(call.user, asked);
+  if (record) record->allowed = decision.allowed, record->reason = decision.reason;
+  if (!decision.allowed) return answer_error(call, access::denial(call.user, asked, decision.reason));
   if (!is_long(call.head())) return dispatch(call);
   RequestLabels labels = labels_of(call);
   house.metrics.begin_long(labels);
@@ -138,7 +168,7 @@ void Server::State::answer(Call& call) {
 }
 
 // Whether the request may go on now; else it was answered. Streams that are no watches are not limited here.
-bool Server::State::take_seat(Call& call, const Attributes& attributes) {
+bool Server::State::take_seat(Call& call, const access::Attributes& attributes) {
   bool occupies = is_long(call.head());
   if (occupies && attributes.verb != "watch") return true;
   if (rules_changed.exchange(false)) refresh_rules();
@@ -205,13 +235,14 @@ Result<void> Server::State::prepare() {
   Pki made = TRY(Pki::open(config.pki_dir, names_of(config), clock));
   ca = made.ca().certificate;
   TRY(tls.set(made.serving().certificate, made.serving().key, ca));
-  TokenSigner signer = TRY(TokenSigner::make(made.token_key()));
+  access::TokenSigner signer = TRY(access::TokenSigner::make(made.token_key()));
   if (config.tokens.issuer.empty()) config.tokens.issuer = issuer_of(config);
   tokens.emplace(std::move(signer), config.tokens, house.registry);
   authenticator.emplace(*tokens);
   house.tokens = &*tokens;
   house.ca = &ca;
   house.registry.set_token_issuer(&*tokens);
+  house.registry.set_guard(&guard);
   pki.with([&](auto& p) { p.emplace(std::move(made)); });
   return {};
 }
@@ -250,11 +281,13 @@ Server::Server(Config config, registry::Registry& registry, PodStreams& streams,
 Server::~Server() {
   stop();
   state_->house.registry.set_token_issuer(nullptr);
+  state_->house.registry.set_guard(nullptr);
 }
 
 void Server::set_keeper(backup::Keeper& keeper) { state_->house.keeper = &keeper; }
 
 Result<void> Server::start() {
+  state_->auditor = TRY(Auditor::open(state_->config.audit));
   TRY(state_->prepare().wrap("prepare certificates"));
   state_->follow_rules();
   state_->bound = TRY(state_->front.start(state_->config.listen));
@@ -275,6 +308,11 @@ const std::string& Server::ca_certificate() const { return state_->ca; }
 KeyPair Server::admin() const {
   return state_->pki.with([](const auto& p) { return p ? p->admin() : KeyPair{}; });
 }
+access::Authority Server::authority() const {
+  return state_->pki.with([](const auto& p) { return p ? access::Authority{p->ca().certificate, p->ca().key} : access::Authority{}; });
+}
+const access::Authorizer& Server::authorizer() const { return state_->authorizer; }
+const access::Tokens& Server::tokens() const { return *state_->tokens; }
 Front::Counts Server::counts() const { return state_->front.counts(); }
 
 }  // namespace coracle::api

@@ -10,10 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "daemon/access/audit_log.h"
+#include "daemon/access/authentication.h"
+#include "daemon/access/certificate_request.h"
+#include "daemon/access/write_guard.h"
 #include "daemon/api/certificates.h"
 #include "daemon/api/fairness.h"
 #include "daemon/api/front.h"
-#include "daemon/api/user.h"
 #include "daemon/backup/keeper.h"
 #include "daemon/registry/registry.h"
 #include "daemon/stream/stream.h"
@@ -35,7 +38,8 @@ struct Config {
   std::vector<std::string> addresses;       // further addresses: the node's, the service range's first
   std::string cluster_domain = "cluster.local";
   std::string kubeconfig_path;              // "" = none is written
-  TokenSettings tokens;                     // an empty issuer follows from cluster_domain
+  access::AuditSettings audit;              // without paths: nothing is written down
+  access::TokenSettings tokens;                     // an empty issuer follows from cluster_domain
   std::vector<HealthCheck> checks;          // for /readyz and /livez, beside our own
   FrontLimits limits;
   FairnessLimits fairness;
@@ -58,6 +62,9 @@ class Server {
   const std::vector<sys::Endpoint>& bound() const;
   const std::string& ca_certificate() const;   // PEM; for kube-root-ca.crt
   KeyPair admin() const;                       // the administrator's certificate and key
+  access::Authority authority() const;         // by which certificate requests are signed
+  const access::Authorizer& authorizer() const;
+  const access::Tokens& tokens() const;
   Front::Counts counts() const;
 
  private:

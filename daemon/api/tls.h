@@ -28,6 +28,7 @@ struct PeerCertificate {
   bool presented = false, valid = false;
   std::string common_name;
   std::vector<std::string> organizations;
+  std::string fingerprint;  // SHA-256, hex
 };
 
 class TlsSettings {  // Thread-safe. What a new connection is opened with.

@@ -20,12 +20,22 @@
 
 namespace coracle::controller {
 
+struct SignedRequest {  // neither: somebody else's to sign
+  std::string certificate;  // PEM
+  std::string failure;      // why it will never be signed
+};
+
 struct Config {
   std::string root_ca;     // PEM, published in each namespace
   std::string local_node;  // this machine: its life is not judged by a lease
   std::chrono::seconds event_ttl{3600};
   size_t terminated_pods_max = 500;     // beyond that the oldest are removed
   std::chrono::seconds node_grace{40};  // a remote node silent for longer is not ready
+
+  // What needs the authority's key or judges rights. Empty: certificate requests and tokens are left alone.
+  std::function<Result<std::optional<std::string>>(const json::value& request)> judge_request;  // the message of its approval
+  std::function<Result<SignedRequest>(const json::value& request)> sign_request;
+  std::function<Result<std::string>(const Object& account, std::string_view secret)> lasting_token;
 };
 
 // What every controller is made of. All must outlive it.
@@ -69,5 +79,8 @@ std::unique_ptr<Controller> make_resource_quota_controller(const Context& contex
 std::unique_ptr<Controller> make_disruption_controller(const Context& context);
 std::unique_ptr<Controller> make_storage_protection(const Context& context);
 std::unique_ptr<Controller> make_load_balancer_controller(const Context& context);
+std::unique_ptr<Controller> make_certificates_controller(const Context& context);
+std::unique_ptr<Controller> make_cluster_role_aggregation(const Context& context);
+std::unique_ptr<Controller> make_token_secrets(const Context& context);
 
 }  // namespace coracle::controller

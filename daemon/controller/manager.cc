@@ -45,6 +45,9 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_resource_quota_controller(context));
   add(make_disruption_controller(context));
   add(make_storage_protection(context));
+  add(make_certificates_controller(context));
+  add(make_cluster_role_aggregation(context));
+  add(make_token_secrets(context));
 }
 
 Manager::~Manager() {

@@ -37,7 +37,7 @@ engine::Durability durability_of(const Kind& kind, std::string_view subresource,
   if (kind == kLease) return engine::Durability::lazy;
   if (kind == kEvent) return engine::Durability::soft;
   bool observed = subresource == "status" && (writer.internal || kind == kPod || kind == kNode);
-  bool derived = writer.internal && (kind == kEndpoints || kind == kEndpointSlice);
+  bool derived = writer.internal && (kind == kEndpoints || kind == kEndpointSlice || kind.group == kRole.group);
   return observed || derived ? engine::Durability::soft : engine::Durability::durable;
 }
 
@@ -224,6 +224,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   if (has_status(info)) object.get_object().erase("status");
   TRY(begin_life(object, strategy.deletion.counts_generations, now));
   if (strategy.prepare_create) strategy.prepare_create(object);
+  if (strategy.record_user) strategy.record_user(object, writer.user.name.empty() ? nullptr : &writer.user);
   schema::apply_defaults(info, object);
   admission::Request request = request_for(admission::Operation::create, info.kind, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
   request.object = &object;
@@ -234,6 +235,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
   schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(object)));  // what was added is put in its place
   object = std::move(canonical.value);
+  if (guard_ && !writer.user.name.empty()) TRY(guard_->check({info.kind, {}, nullptr, object, writer.user}));
   TRY(check(info, object, schema::validate_create(info, object)));
   std::vector<engine::Write> charges;
   request.charges = &charges;
@@ -336,11 +338,19 @@ Result<json::value> Registry::change_scale(const Target& target, const Object& o
 // The spec and the status of one object are written by different hands: each keeps to its half.
 Result<json::value> Registry::keep_split(const Target& target, json::value body, const Object& old) const {
   const json::value& before = old.json();
-  if (target.subresource == "status") {
+  if (target.subresource == "status" || target.subresource == "approval") {
     json::value out = before;
     if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
     else out.get_object().erase("status");
     if (const json::value* fields = find(body, "metadata.managedFields")) metadata_of(out)["managedFields"] = *fields;
+    if (target.strategy.status_takes_metadata) {
+      for (std::string_view name : {"labels", "annotations"}) {
+        const json::value* given = find(body, "metadata." + std::string(name));
+        if (given) metadata_of(out)[name] = *given;
+        else metadata_of(out).erase(name);
+      }
+    }
+    if (target.strategy.divide_status) target.strategy.divide_status(out, before, target.subresource, clock_.now());
     return out;
   }
   if (target.subresource == "finalize") {
@@ -398,6 +408,7 @@ Result<Written> Registry::modify_once(const Target& target, const Object& old, c
   object = std::move(canonical.value);
   bool counts = target.strategy.deletion.counts_generations && main_resource;
   if (counts && spec_changed(object, old.json())) count_generation(object, old.json());
+  if (guard_ && !writer.user.name.empty()) TRY(guard_->check({target.kind(), target.subresource, &old.json(), object, writer.user}));
   std::string_view looked_at = target.subresource == "scale" ? std::string_view() : target.subresource;
   TRY(check(target.info, object, schema::validate_update(target.info, object, old.json(), looked_at)));
   std::vector<engine::Write> charges;

@@ -17,7 +17,9 @@
 
 #include "daemon/admission/chain.h"
 #include "daemon/registry/fields.h"
+#include "daemon/registry/guard.h"
 #include "daemon/registry/strategy.h"
+#include "daemon/registry/user.h"
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
@@ -70,6 +72,7 @@ class Registry {
  public:
   Registry(engine::Engine& engine, Ranges ranges, const Clock& clock = system_clock());
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
+  void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; asked for every write of a user
 
   engine::Engine& engine() { return engine_; }
   const Clock& clock() const { return clock_; }
@@ -120,6 +123,7 @@ class Registry {
   const Clock& clock_;
   admission::Chain admission_;
   TokenIssuer* token_issuer_ = nullptr;
+  const Guard* guard_ = nullptr;
   std::mutex allocation_;  // held over a write of a kind that allocates from a shared range
 };
 

@@ -9,7 +9,8 @@ namespace coracle::registry {
 const Strategy& strategy_of(const Kind& kind) {
   static const Strategy plain;
   static const Strategy* const all[] = {&pod_strategy(),    &service_strategy(), &namespace_strategy(),     &job_strategy(),
-                                        &volume_strategy(), &claim_strategy(),   &priority_class_strategy()};
+                                        &volume_strategy(), &claim_strategy(),   &priority_class_strategy(),
+                                        &certificate_request_strategy()};
   for (const Strategy* strategy : all)
     if (*strategy->kind == kind) return *strategy;
   for (const Strategy& strategy : simple_strategies())

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/registry/deletion.h"
+#include "daemon/registry/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
@@ -31,14 +32,19 @@ struct Allocation {  // what a strategy may look at
 struct Strategy {
   const Kind* kind = nullptr;
   DeletionRules deletion;
+  bool status_takes_metadata = false;  // labels and annotations may be written with the status
   bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
 
   // On create: the body is canonical, its status is gone already where the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;
+  // On create: the object says who made it. nullptr: a component of the house.
+  void (*record_user)(json::value& object, const User* user) = nullptr;
   // On update of the main resource: what a client left out but may not lose.
   void (*prepare_update)(json::value& object, const json::value& old) = nullptr;
   // On update of the status.
   void (*prepare_status)(json::value& object, const json::value& old, WallTime now) = nullptr;
+  // On update of /status or /approval: what the other one writes stays. Spec and metadata are the old ones already.
+  void (*divide_status)(json::value& object, const json::value& old, std::string_view subresource, WallTime now) = nullptr;
   // Defaulted and admitted: what the server alone gives it (addresses, ports, classes). Errors: invalid, in Kubernetes' words.
   Result<void> (*allocate_create)(json::value& object, const Allocation& allocation) = nullptr;
   Result<void> (*allocate_update)(json::value& object, const Object& old, const Allocation& allocation) = nullptr;

@@ -37,6 +37,11 @@ inline constexpr Kind kEndpointSlice{"discovery.k8s.io", "v1", "EndpointSlice", 
 inline constexpr Kind kLease{"coordination.k8s.io", "v1", "Lease", "leases"};
 inline constexpr Kind kReplicaSet{"apps", "v1", "ReplicaSet", "replicasets"};
 inline constexpr Kind kDeployment{"apps", "v1", "Deployment", "deployments"};
+inline constexpr Kind kRole{"rbac.authorization.k8s.io", "v1", "Role", "roles"};
+inline constexpr Kind kRoleBinding{"rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"};
+inline constexpr Kind kClusterRole{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false};
+inline constexpr Kind kClusterRoleBinding{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", false};
+inline constexpr Kind kCertificateSigningRequest{"certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", false};
 
 struct Key {  // of an object within its kind
   std::string ns;  // "" for what is cluster-scoped

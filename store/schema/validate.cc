@@ -18,7 +18,7 @@ Rules collect() {
   Rules rules(catalog().types().size(), nullptr);
   for (auto listed : {pod_rules(), placement_rules(), container_rules(), volume_rules(), service_rules(), endpoints_rules(), workload_rules(),
                       config_rules(), meta_rules(), node_rules(), set_rules(), job_rules(), cron_job_rules(), autoscaler_rules(),
-                      network_rules(), ingress_rules(), class_rules(), quota_rules(), storage_rules()}) {
+                      network_rules(), ingress_rules(), class_rules(), quota_rules(), storage_rules(), rbac_rules(), certificate_rules()}) {
     for (const NamedValidationRule& named : listed) rules[catalog().type(named.type)->index()] = &named;
   }
   return rules;
@@ -116,6 +116,9 @@ constexpr KindRules kKinds[] = {
     {"scheduling.k8s.io", "priorityclasses", check_priority_class_update},
     {"node.k8s.io", "runtimeclasses", check_runtime_class_update},
     {"discovery.k8s.io", "endpointslices", check_slice_update},
+    {"rbac.authorization.k8s.io", "rolebindings", check_binding_update},
+    {"rbac.authorization.k8s.io", "clusterrolebindings", check_binding_update},
+    {"certificates.k8s.io", "certificatesigningrequests", check_certificate_request_update, check_certificate_request_status},
 };
 
 const KindRules& rules_of(const Kind& kind) {

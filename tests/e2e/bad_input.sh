@@ -26,7 +26,7 @@ field() { sed -n "s/.*$1: *\"\{0,1\}\([^\" ]*\).*/\1/p" "$T/etc/admin.kubeconfig
 field certificate-authority-data "$T/ca.crt"; field client-certificate-data "$T/admin.crt"; field client-key-data "$T/admin.key"
 api=https://127.0.0.1:6443
 expect "the admin certificate works" "200" admin -o /dev/null -w '%{http_code}' $api/api/v1/namespaces
-expect "nobody sees nothing" "401" in_ns curl -sk -o /dev/null -w '%{http_code}' $api/api/v1/secrets
+expect "nobody sees nothing" "403" in_ns curl -sk -o /dev/null -w '%{http_code}' $api/api/v1/secrets
 expect "nobody may ask for health" "200" in_ns curl -sk -o /dev/null -w '%{http_code}' $api/livez
 expect "broken JSON is 400" "400" admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"kind":' $api/api/v1/namespaces/default/configmaps
 expect "broken protobuf is 400" "400" admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/vnd.kubernetes.protobuf' --data-binary $'k8s\001junk' $api/api/v1/namespaces/default/configmaps

@@ -216,7 +216,7 @@ def attack_heads():
         expect("a query that cannot be: " + query, {400, 422}, ask("GET", MAPS + "?" + query))
     deep = "Range: bytes=" + ",".join("%d-%d" % (i, i) for i in range(8000))
     expect("a range of many parts", {200, 400, 413, 416}, ask("GET", MAPS, headers=deep + "\r\n"))
-    expect("a stranger", {401}, ask("GET", MAPS, with_context=stranger))
+    expect("a stranger", {403}, ask("GET", MAPS, with_context=stranger))
 
 
 def attack_endings():

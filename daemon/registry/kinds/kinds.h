@@ -16,6 +16,7 @@ inline constexpr Kind kPriorityClass{"scheduling.k8s.io", "v1", "PriorityClass",
 const Strategy& pod_strategy();
 const Strategy& service_strategy();
 const Strategy& namespace_strategy();
+const Strategy& certificate_request_strategy();
 const Strategy& job_strategy();
 const Strategy& volume_strategy();
 const Strategy& claim_strategy();

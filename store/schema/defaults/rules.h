@@ -28,6 +28,7 @@ std::span<const NamedDefaultRule> limit_defaults();
 std::span<const NamedDefaultRule> node_defaults();
 std::span<const NamedDefaultRule> namespace_defaults();
 std::span<const NamedDefaultRule> secret_defaults();
+std::span<const NamedDefaultRule> rbac_defaults();
 
 // Absent or null; with `pointer` false, also "", 0 and false.
 bool unset(const json::object& object, std::string_view name, bool pointer = false);

@@ -14,7 +14,8 @@
 // Types: string int32 int64 bool double bytes Time MicroTime Quantity IntOrString Any Fields Strings, a type of the package,
 // or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
 // Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs); `-` when it has none.
-// Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it is an address.
+// Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it is an address;
+// path: whatever may stand in a URL's segment; any.
 // Options: required (empty: but may be empty), default=<JSON>, enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
 // validation has words of its own), keys=a,b (list merges by these), set (list is a set), merge[=key] and retain (strategic merge patch), atomic (map
 // or object is replaced as a whole).

@@ -39,6 +39,7 @@ std::span<const NamedCellRule> job_cells();
 std::span<const NamedCellRule> autoscaler_cells();
 std::span<const NamedCellRule> network_cells();  // Ingress, IngressClass, IPAddress
 std::span<const NamedCellRule> storage_cells();  // volumes, claims, quotas, ComponentStatus
+std::span<const NamedCellRule> access_cells();   // of bindings and certificate requests
 
 // Conditions of a row: a pod that is done is marked Completed, so that clients may hide it.
 json::array row_conditions(const KindInfo& kind, const json::value& object);

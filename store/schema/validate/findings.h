@@ -94,6 +94,8 @@ std::span<const NamedValidationRule> ingress_rules();
 std::span<const NamedValidationRule> class_rules();       // PriorityClass, RuntimeClass, PodDisruptionBudget
 std::span<const NamedValidationRule> quota_rules();       // LimitRange, ResourceQuota
 std::span<const NamedValidationRule> storage_rules();     // PersistentVolume, PersistentVolumeClaim
+std::span<const NamedValidationRule> rbac_rules();
+std::span<const NamedValidationRule> certificate_rules();
 
 // What may not change. Kinds without one may change in every way that is valid.
 using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
@@ -132,5 +134,8 @@ void check_autoscaler_status(const json::value& now, const json::value& before, 
 void check_ingress_status(const json::value& now, const json::value& before, Findings& out);
 void check_budget_status(const json::value& now, const json::value& before, Findings& out);
 void check_quota_status(const json::value& now, const json::value& before, Findings& out);
+void check_binding_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_certificate_request_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_certificate_request_status(const json::value& now, const json::value& before, Findings& out);
 
 }  // namespace coracle::schema

@@ -21,6 +21,8 @@ std::vector<std::string> name_problems(const KindInfo& kind, std::string_view na
   if (kind.names == "label") return dns_label_problems(name);
   if (kind.names == "1035") return dns_1035_problems(name);
   if (kind.names == "ip") return ip_problems(name, true);
+  if (kind.names == "path") return path_segment_problems(name);
+  if (kind.names == "any") return {};
   return dns_subdomain_problems(name);
 }
 

@@ -16,14 +16,14 @@ using std::chrono::milliseconds;
 
 User user(const std::string& name, std::vector<std::string> groups) { return {name, "", std::move(groups), {}}; }
 
-Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {}, const std::string& ns = "default") {
-  Attributes attributes;
+access::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {}, const std::string& ns = "default") {
+  access::Attributes attributes;
   attributes.verb = verb, attributes.resource = resource, attributes.group = group, attributes.ns = ns;
   return attributes;
 }
 
-Attributes at(const std::string& path) {
-  Attributes attributes;
+access::Attributes at(const std::string& path) {
+  access::Attributes attributes;
   attributes.verb = "get", attributes.path = path, attributes.is_resource = false;
   return attributes;
 }
@@ -48,7 +48,7 @@ TEST(Fairness, standard_rules_know_who_is_who) {
   Fairness fairness(standard_rules(), {});
   struct Row {
     User who;
-    Attributes what;
+    access::Attributes what;
     const char *schema, *level;
     bool exempt;
   };

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/access/default_roles.h"
 #include "daemon/api/server.h"
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry/registry.h"
@@ -90,6 +91,7 @@ class World {
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry = std::make_unique<registry::Registry>(*engine, registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
+    MUST(access::ensure_default_roles(*registry));
     json::value account = MUST(parse_json(R"({"metadata":{"name":"default"}})"));
     MUST(registry->create(kServiceAccount, {"default", ""}, account, {}));
     Config config;

@@ -251,7 +251,7 @@ Result<ObjectPtr> FakeClient::State::replace(Store& store, const Kind& kind, con
   std::string_view uid = get_string(body, "metadata.uid");
   if (!uid.empty() && uid != before->uid()) return conflict(kind, before->name(), "Precondition failed: UID in precondition: " + std::string(uid) + ", UID in object meta: " + before->uid());
   json::value wanted = body;
-  if (subresource == "status") {
+  if (subresource == "status" || subresource == "approval") {
     wanted = old;
     copy_member(wanted, body, "status");
   } else if (subresource == "scale") {

@@ -13,7 +13,8 @@ namespace {
 
 TEST(Catalog, holds_the_kinds_that_code_names) {
   for (const Kind& kind : {kNamespace, kNode, kPod, kService, kEndpoints, kConfigMap, kSecret, kServiceAccount, kEvent,
-                           kEndpointSlice, kLease, kReplicaSet, kDeployment}) {
+                           kEndpointSlice, kLease, kReplicaSet, kDeployment, kRole, kRoleBinding, kClusterRole,
+                           kClusterRoleBinding, kCertificateSigningRequest}) {
     const KindInfo& info = catalog().of(kind);
     EXPECT_EQ(info.kind.group, kind.group);
     EXPECT_EQ(info.kind.version, kind.version);

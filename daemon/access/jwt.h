@@ -11,7 +11,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 
-namespace coracle::api {
+namespace coracle::access {
 
 class TokenSigner {  // Thread-safe.
  public:
@@ -30,4 +30,4 @@ class TokenSigner {  // Thread-safe.
   std::string key_id_, x_, y_;  // coordinates, base64url
 };
 
-}  // namespace coracle::api
+}  // namespace coracle::access

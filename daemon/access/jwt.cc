@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See jwt.h. OpenSSL speaks DER signatures, JOSE two 32-byte numbers: converted here.
-#include "daemon/api/jwt.h"
+#include "daemon/access/jwt.h"
 
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
@@ -10,7 +10,7 @@
 
 #include "runtime/base/text.h"
 
-namespace coracle::api {
+namespace coracle::access {
 namespace {
 
 constexpr int kNumberBytes = 32;
@@ -114,4 +114,4 @@ json::object TokenSigner::public_jwk() const {
   return {{"use", "sig"}, {"kty", "EC"}, {"kid", key_id_}, {"crv", "P-256"}, {"alg", "ES256"}, {"x", x_}, {"y", y_}};
 }
 
-}  // namespace coracle::api
+}  // namespace coracle::access

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// certificate approve, certificate deny: deciding about certificate signing requests. Source: kubectl certificate.
+#include <algorithm>
+
+#include "ctl/command.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+struct CertificateFlags {
+  std::vector<std::string> names;
+  FileFlags files;
+  bool force = false;
+};
+
+Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
+  std::vector<std::string> names;
+  for (const std::string& name : flags.names) {  // csr/NAME is a way to say it too
+    size_t slash = name.find('/');
+    names.push_back(slash == name.npos ? name : name.substr(slash + 1));
+  }
+  if (!flags.files.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    for (const auto& document : documents) {
+      if (!(document.kind->kind == kCertificateSigningRequest))
+        return Error(Code::bad_request, "can only handle certificates.k8s.io/v1 certificate signing requests");
+      names.emplace_back(get_string(document.object, "metadata.name"));
+    }
+  }
+  if (names.empty()) return Error(Code::bad_request, "one or more CSRs must be specified as <name> or -f <filename>");
+  return names;
+}
+
+bool decided(const json::value& request, std::string_view type) {
+  const json::array& all = get_array(request, "status.conditions");
+  return std::any_of(all.begin(), all.end(), [&](const json::value& condition) { return get_string(condition, "type") == type; });
+}
+
+// Approves or denies each; what was decided so before stays as it is unless forced.
+Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std::string_view type, const std::string& done) {
+  std::vector<std::string> names = TRY(names_of(flags));
+  Session* session = TRY(commands.session());
+  const schema::KindInfo& kind = schema::catalog().of(kCertificateSigningRequest);
+  for (const std::string& name : names) {
+    json::value request = TRY(session->json({.path = session->path(kind, "", name)}));
+    if (!decided(request, type) || flags.force) {
+      json::value& conditions = make(request, "status.conditions");
+      if (!conditions.is_array()) conditions.emplace_array();
+      json::array& all = conditions.get_array();
+      all.erase(std::remove_if(all.begin(), all.end(), [&](const json::value& each) { return get_string(each, "type") == type; }), all.end());
+      all.push_back(json::object{{"type", type}, {"status", "True"}, {"reason", "Coraclectl" + std::string(type == "Approved" ? "Approve" : "Deny")},
+                                 {"message", "This CSR was " + done + " by coraclectl certificate " + (type == "Approved" ? "approve" : "deny") + "."},
+                                 {"lastUpdateTime", format_time(system_clock().now())}});
+      TRY(session->json({.method = "PUT", .path = session->path(kind, "", name, "approval"), .body = to_text(request)}));
+    }
+    out("certificatesigningrequest.certificates.k8s.io/" + name + " " + done + "\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_certificate(Commands& commands) {
+  CLI::App* certificate = commands.add("certificate", "Decide about certificate signing requests");
+  certificate->require_subcommand(1);
+  for (bool approve : {true, false}) {
+    auto flags = std::make_shared<CertificateFlags>();
+    CLI::App* command = approve ? commands.add("approve", "Let the signer sign a request", certificate)
+                                : commands.add("deny", "Keep a request from being signed", certificate);
+    command->add_option("names", flags->names, "NAME of the request");
+    flags->files.add_to(command);
+    command->add_flag("--force", flags->force, "decide again what is decided");
+    commands.on(command, [&commands, flags, approve] {
+      return approve ? run_decision(commands, *flags, "Approved", "approved") : run_decision(commands, *flags, "Denied", "denied");
+    });
+  }
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Authorizer: may they? Administrators (system:masters) always; nodes by what their pods need; everybody by roles.
+//   User, Attributes ──▶ system:masters | node authorizer | roles ──▶ Decision
+// The house's own components act in process and are never asked. Thread-safe; an answer takes microseconds.
+// Source: Kubernetes "Authorization Overview", "Using RBAC Authorization"; plugin/pkg/auth/authorizer/rbac (words).
+#pragma once
+
+#include "daemon/access/attributes.h"
+#include "daemon/access/node_authorizer.h"
+#include "daemon/access/role_index.h"
+
+namespace coracle::access {
+
+inline constexpr std::string_view kAdministrators = "system:masters", kAuthenticated = "system:authenticated",
+                                  kUnauthenticated = "system:unauthenticated", kAnonymous = "system:anonymous";
+
+struct Decision {
+  bool allowed = false;
+  std::string reason;  // RBAC: allowed by ...; or what kept an answer from being found
+};
+
+class Authorizer {
+ public:
+  explicit Authorizer(registry::Registry& registry) : roles_(registry.engine()), nodes_(registry) {}
+  Decision authorize(const User& user, const Attributes& asked) const;
+
+  struct Held {
+    Rules rules;
+    std::string error;        // what could not be found out
+    bool incomplete = false;  // there may be more
+  };
+  Held rules_for(const User& user, const std::string& ns) const;
+  // Errors: not_found.
+  Result<Rules> rules_of(const RoleRef& role, const std::string& ns) const { return roles_.rules_of(role, ns); }
+
+ private:
+  RoleIndex roles_;
+  NodeAuthorizer nodes_;
+};
+
+// In Kubernetes' words: pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "ns"
+Error denial(const User& user, const Attributes& asked, std::string_view reason = {});
+
+// The user that SubjectAccessReviews and impersonation name.
+User account_user(std::string_view ns, std::string_view name, std::string_view uid);
+
+}  // namespace coracle::access

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bootstrap tokens: id.secret, by which a machine asks for its first certificate. Each is a Secret in kube-system.
+// Source: Kubernetes "Authenticating with Bootstrap Tokens"; plugin/pkg/auth/authenticator/token/bootstrap.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "daemon/registry/registry.h"
+#include "daemon/registry/user.h"
+
+namespace coracle::access {
+
+inline constexpr std::string_view kBootstrapSecretType = "bootstrap.kubernetes.io/token", kBootstrapSecretPrefix = "bootstrap-token-";
+
+bool looks_like_bootstrap_token(std::string_view token);
+// Whose token it is; nothing: nobody's, or not for authentication, or over.
+std::optional<User> bootstrap_user(registry::Registry& registry, std::string_view token);
+
+}  // namespace coracle::access

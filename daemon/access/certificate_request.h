@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a certificate request asks for, whether a built-in signer may sign it, and the signing. The cryptography is OpenSSL's.
+//   CertificateSigningRequest ──read──▶ facts ──signer_problem──▶ "" | why not;   sign ──▶ PEM
+// Source: Kubernetes "Certificate Signing Requests", signers; pkg/controller/certificates, apis/certificates (rules, words);
+// RFC 2986, 5280.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/result.h"
+
+namespace coracle::access {
+
+inline constexpr std::string_view kApiClientSigner = "kubernetes.io/kube-apiserver-client",
+                                  kKubeletClientSigner = "kubernetes.io/kube-apiserver-client-kubelet",
+                                  kKubeletServingSigner = "kubernetes.io/kubelet-serving", kLegacySigner = "kubernetes.io/legacy-unknown";
+
+struct RequestFacts {
+  std::string common_name;
+  std::vector<std::string> organizations, dns_names, addresses, emails, uris;
+};
+
+// `request`: as it stands in spec.request, PEM in base64. Errors: invalid.
+Result<RequestFacts> read_certificate_request(std::string_view request);
+
+bool is_built_in(std::string_view signer);
+// Why the signer does not sign this; "": it does. Pure.
+std::string signer_problem(std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages);
+
+struct Authority {
+  std::string certificate, key;  // PEM
+};
+
+struct Signing {
+  std::vector<std::string> usages;
+  WallTime not_before, not_after;
+};
+
+// The certificate in PEM: the request's subject, names and key. Errors: invalid for the request, internal for the authority.
+Result<std::string> sign_certificate(const Authority& authority, std::string_view request, const Signing& signing);
+
+}  // namespace coracle::access

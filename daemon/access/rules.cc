@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// See rules.h.
+#include "daemon/access/rules.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/text.h"
+
+namespace coracle::access {
+namespace {
+
+bool has(const std::vector<std::string>& list, std::string_view item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+
+bool has_or_all(const std::vector<std::string>& list, std::string_view item) {
+  for (const std::string& each : list)
+    if (each == "*" || each == item) return true;
+  return false;
+}
+
+bool has_all(const std::vector<std::string>& list, const std::vector<std::string>& items) {
+  return std::all_of(items.begin(), items.end(), [&](const std::string& item) { return has(list, item); });
+}
+
+// "*/scale" stands for the subresource scale of everything.
+bool covers_resource(const std::vector<std::string>& held, std::string_view resource, std::string_view subresource) {
+  for (const std::string& each : held) {
+    if (each == "*") return true;
+    std::string_view rest(each);
+    if (!rest.starts_with(resource)) {
+      if (!subresource.empty() && rest.starts_with("*/") && rest.substr(2) == subresource) return true;
+      continue;
+    }
+    rest.remove_prefix(resource.size());
+    bool same = subresource.empty() ? rest.empty() : rest.size() == subresource.size() + 1 && rest[0] == '/' && rest.substr(1) == subresource;
+    if (same) return true;
+  }
+  return false;
+}
+
+bool covers_url(const std::vector<std::string>& held, std::string_view url) {
+  for (const std::string& each : held) {
+    if (each == "*" || each == url) return true;
+    if (each.ends_with('*') && url.starts_with(std::string_view(each).substr(0, each.size() - 1))) return true;
+  }
+  return false;
+}
+
+// `part` has one verb, and one group and resource and at most one name, or one URL.
+bool covers(const Rule& held, const Rule& part) {
+  if (!has(held.verbs, "*") && !has_all(held.verbs, part.verbs)) return false;
+  if (!part.urls.empty()) return covers_url(held.urls, part.urls[0]);
+  if (!has(held.groups, "*") && !has_all(held.groups, part.groups)) return false;
+  std::string_view resource = part.resources[0], subresource;
+  if (size_t slash = resource.find('/'); slash != resource.npos) subresource = resource.substr(slash + 1), resource = resource.substr(0, slash);
+  if (!covers_resource(held.resources, resource, subresource)) return false;
+  if (held.names.empty()) return true;
+  return !part.names.empty() && has_all(held.names, part.names);
+}
+
+Rules broken_down(const Rule& rule) {
+  Rules out;
+  for (const std::string& verb : rule.verbs) {
+    for (const std::string& group : rule.groups)
+      for (const std::string& resource : rule.resources) {
+        if (rule.names.empty()) out.push_back({{verb}, {group}, {resource}, {}, {}});
+        for (const std::string& name : rule.names) out.push_back({{verb}, {group}, {resource}, {name}, {}});
+      }
+    for (const std::string& url : rule.urls) out.push_back({{verb}, {}, {}, {}, {url}});
+  }
+  return out;
+}
+
+std::vector<std::string> strings_at(const json::value& rule, std::string_view name) {
+  std::vector<std::string> out;
+  for (const json::value& item : get_array(rule, name))
+    if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
+  return out;
+}
+
+void put(json::object& rule, std::string_view name, const std::vector<std::string>& list) {
+  if (list.empty()) return;
+  json::array& to = rule[name].emplace_array();
+  for (const std::string& text : list) to.emplace_back(text);
+}
+
+}  // namespace
+
+Rules read_rules(const json::value& role) {
+  Rules out;
+  for (const json::value& rule : get_array(role, "rules"))
+    out.push_back({strings_at(rule, "verbs"), strings_at(rule, "apiGroups"), strings_at(rule, "resources"), strings_at(rule, "resourceNames"),
+                   strings_at(rule, "nonResourceURLs")});
+  return out;
+}
+
+json::array write_rules(const Rules& rules) {
+  json::array out;
+  for (const Rule& rule : rules) {
+    json::object to;
+    put(to, "verbs", rule.verbs), put(to, "apiGroups", rule.groups), put(to, "resources", rule.resources);
+    put(to, "resourceNames", rule.names), put(to, "nonResourceURLs", rule.urls);
+    out.push_back(std::move(to));
+  }
+  return out;
+}
+
+bool allows(const Rule& rule, const Attributes& asked) {
+  if (!has_or_all(rule.verbs, asked.verb)) return false;
+  if (!asked.is_resource) return covers_url(rule.urls, asked.path);
+  if (!has_or_all(rule.groups, asked.group) || !covers_resource(rule.resources, asked.resource, asked.subresource)) return false;
+  return rule.names.empty() || has(rule.names, asked.name);
+}
+
+Rules uncovered(const Rules& held, const Rules& wanted) {
+  Rules out;
+  for (const Rule& rule : wanted)
+    for (Rule& part : broken_down(rule)) {
+      bool covered = std::any_of(held.begin(), held.end(), [&](const Rule& each) { return covers(each, part); });
+      if (!covered) out.push_back(std::move(part));
+    }
+  return out;
+}
+
+Rules compacted(const Rules& rules) {
+  Rules out;
+  std::map<std::pair<std::string, std::string>, size_t> simple;  // group, resource → position in `out`
+  for (const Rule& rule : rules) {
+    bool is_simple = rule.groups.size() == 1 && rule.resources.size() == 1 && rule.names.empty() && rule.urls.empty();
+    if (!is_simple) {
+      out.push_back(rule);
+      continue;
+    }
+    auto [found, fresh] = simple.try_emplace({rule.groups[0], rule.resources[0]}, out.size());
+    if (fresh) {
+      out.push_back(rule);
+      continue;
+    }
+    for (const std::string& verb : rule.verbs)
+      if (!has(out[found->second].verbs, verb)) out[found->second].verbs.push_back(verb);
+  }
+  return out;
+}
+
+std::string describe(const std::vector<std::string>& list) {
+  std::vector<std::string> all;
+  for (const std::string& item : list) all.push_back(coracle::quoted(std::string_view(item)));
+  return "[" + join(all, " ") + "]";
+}
+
+std::string describe(const Rule& rule) {
+  std::vector<std::string> parts;
+  auto part = [&](std::string_view name, const std::vector<std::string>& list) {
+    if (!list.empty()) parts.push_back(std::string(name) + ":" + describe(list));
+  };
+  part("APIGroups", rule.groups), part("Resources", rule.resources), part("NonResourceURLs", rule.urls);
+  part("ResourceNames", rule.names), part("Verbs", rule.verbs);
+  return "{" + join(parts, ", ") + "}";
+}
+
+}  // namespace coracle::access

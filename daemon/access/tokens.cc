@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// See tokens.h.
+#include "daemon/access/tokens.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "daemon/access/authorizer.h"
+#include "daemon/access/bootstrap_tokens.h"
+#include "daemon/access/rules.h"
+#include "daemon/access/secret_text.h"
+#include "daemon/registry/identity.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::access {
+namespace {
+
+constexpr std::string_view kAccountPrefix = "system:serviceaccount:", kLastingIssuer = "kubernetes/serviceaccount";
+constexpr std::string_view kLastingClaims = "kubernetes.io/serviceaccount/";
+constexpr int64_t kLeewaySeconds = 60;
+// What a pod's projected token asks for. Clients that never read it again get a year, and a warning in the audit log.
+constexpr int64_t kProjectedSeconds = 3607, kExtendedSeconds = 365 * 24 * 3600;
+
+Error refused(const std::string& why) { return Error(Code::unauthorized, why); }
+
+int64_t seconds_of(WallTime time) { return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count(); }
+
+std::vector<std::string> strings_of(const json::value* value) {
+  std::vector<std::string> out;
+  if (!value) return out;
+  if (const json::string* one = value->if_string()) out.emplace_back(one->data(), one->size());
+  if (const json::array* list = value->if_array())
+    for (const json::value& item : *list)
+      if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
+  return out;
+}
+
+json::value part(const json::value& of, std::string_view name) {
+  const json::value* found = of.is_object() ? of.get_object().if_contains(name) : nullptr;
+  return found ? *found : json::value();
+}
+
+std::string text_at(const json::value& of, std::string_view name) {
+  json::value found = part(of, name);
+  return found.is_string() ? std::string(found.get_string()) : std::string();
+}
+
+}  // namespace
+
+// ---- issuing ----
+
+Result<json::object> Tokens::bind(const Object& account, const json::value& reference) const {
+  std::string kind(get_string(reference, "kind")), name(get_string(reference, "name")), uid(get_string(reference, "uid"));
+  json::object claim;
+  if (kind.empty()) return claim;
+  std::string cannot = "cannot bind token for serviceaccount " + coracle::quoted(std::string_view(account.name()));
+  const Kind* what = kind == "Pod" ? &kPod : kind == "Secret" ? &kSecret : kind == "Node" ? &kNode : nullptr;
+  if (!what) return bad_request("cannot bind token to object of type " + std::string(get_string(reference, "apiVersion")) + ", Kind=" + kind);
+  ObjectPtr bound = TRY(registry_.get(*what, {what->namespaced ? account.ns() : "", name}));
+  if (!uid.empty() && uid != bound->uid())
+    return conflict(*what, name, "the UID in the bound object reference (" + uid + ") does not match the UID in record. The object might have been deleted and then recreated");
+  if (*what == kPod && get_string(bound->json(), "spec.serviceAccountName") != account.name())
+    return bad_request(cannot + " to pod running with different serviceaccount name.");
+  claim[to_lower(kind)] = json::object{{"name", name}, {"uid", bound->uid()}};
+  if (*what == kPod)
+    if (std::string node(get_string(bound->json(), "spec.nodeName")); !node.empty())
+      if (auto found = registry_.get(kNode, {"", node})) claim["node"] = json::object{{"name", node}, {"uid", (*found)->uid()}};
+  return claim;
+}
+
+Result<json::value> Tokens::issue(const Object& account, json::value request) {
+  json::object kubernetes = TRY(bind(account, json::value(get_object(request, "spec.boundObjectRef"))));
+  bool of_pod = kubernetes.contains("pod");
+  kubernetes["namespace"] = account.ns();
+  kubernetes["serviceaccount"] = json::object{{"name", account.name()}, {"uid", account.uid()}};
+  auto audiences = strings_of(find(request, "spec.audiences"));
+  if (audiences.empty()) audiences = {settings_.issuer};
+  json::array aud;
+  for (const auto& audience : audiences) aud.emplace_back(audience);
+  make(request, "spec.audiences") = aud;
+
+  WallTime now = registry_.clock().now();
+  int64_t issued = seconds_of(now), asked = get_int(request, "spec.expirationSeconds"), lifetime = asked;
+  bool for_us = std::all_of(audiences.begin(), audiences.end(), [&](const std::string& audience) { return audience == settings_.issuer; });
+  if (of_pod && for_us && asked == kProjectedSeconds) {
+    kubernetes["warnafter"] = issued + asked;
+    lifetime = kExtendedSeconds;
+  }
+  json::object claims{{"aud", std::move(aud)}, {"exp", issued + lifetime}, {"iat", issued}, {"iss", settings_.issuer},
+                      {"jti", registry::make_uid()}, {"kubernetes.io", std::move(kubernetes)}, {"nbf", issued},
+                      {"sub", std::string(kAccountPrefix) + account.ns() + ":" + account.name()}};
+  std::string token = TRY(signer_.sign(claims));
+  request.get_object()["status"] =
+      json::object{{"token", std::move(token)}, {"expirationTimestamp", format_time(now + std::chrono::seconds(asked))}};
+  return request;
+}
+
+Result<std::string> Tokens::issue_lasting(const Object& account, std::string_view secret) const {
+  std::string prefix(kLastingClaims);
+  return signer_.sign(json::object{{"iss", kLastingIssuer}, {prefix + "namespace", account.ns()}, {prefix + "secret.name", secret},
+                                   {prefix + "service-account.name", account.name()}, {prefix + "service-account.uid", account.uid()},
+                                   {"sub", std::string(kAccountPrefix) + account.ns() + ":" + account.name()}});
+}
+
+// ---- believing ----
+
+// An object that is being deleted is good for a minute longer than it was given.
+Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const json::value& reference) const {
+  if (!reference.is_object()) return {};
+  auto found = registry_.get(kind, {kind.namespaced ? ns : "", text_at(reference, "name")});
+  if (!found || (*found)->uid() != text_at(reference, "uid")) return refused("service account token has been invalidated");
+  auto end = parse_time(get_string((*found)->json(), "metadata.deletionTimestamp"));
+  bool over = (*found)->deleting() && end && *end + std::chrono::seconds(kLeewaySeconds) < registry_.clock().now();
+  if (over) return refused("service account token has been invalidated");
+  return {};
+}
+
+Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vector<std::string>& audiences) const {
+  std::optional<User> known;  // by tokens that are for nobody in particular: for the API, then
+  if (auto found = settings_.static_tokens.find(std::string(token)); found != settings_.static_tokens.end()) known = found->second;
+  else known = bootstrap_user(registry_, token);
+  if (known) {
+    bool for_us = audiences.empty() || std::find(audiences.begin(), audiences.end(), settings_.issuer) != audiences.end();
+    if (!for_us) return refused("the token is not meant for " + describe(audiences));
+    return Verified{*std::move(known), {settings_.issuer}};
+  }
+  json::value claims = TRY(signer_.verify(token));
+  if (text_at(claims, "iss") == kLastingIssuer) return verify_lasting(claims, token);
+  return verify_bound(claims, audiences);
+}
+
+Result<Tokens::Verified> Tokens::verify_lasting(const json::value& claims, std::string_view token) const {
+  auto claim = [&](std::string_view name) { return text_at(claims, std::string(kLastingClaims) + std::string(name)); };
+  std::string ns = claim("namespace"), name = claim("service-account.name"), uid = claim("service-account.uid"), secret = claim("secret.name");
+  if (ns.empty() || name.empty() || uid.empty() || secret.empty()) return refused("service account token is malformed");
+  TRY(still_there(kServiceAccount, ns, json::object{{"name", name}, {"uid", uid}}));
+  auto found = registry_.get(kSecret, {ns, secret});
+  bool holds_it = found && !(*found)->deleting() && same_secret(secret_text((*found)->json(), "token"), token);
+  if (!holds_it) return refused("service account token has been invalidated");
+  return Verified{account_user(ns, name, uid), {settings_.issuer}};
+}
+
+Result<Tokens::Verified> Tokens::verify_bound(const json::value& claims, const std::vector<std::string>& audiences) const {
+  int64_t now = seconds_of(registry_.clock().now());
+  if (text_at(claims, "iss") != settings_.issuer) return refused("service account token was issued by somebody else");
+  if (now >= get_int(claims, "exp")) return refused("service account token has expired");
+  if (now + kLeewaySeconds < get_int(claims, "nbf")) return refused("service account token is not valid yet");
+
+  Verified out;
+  auto meant = strings_of(find(claims, "aud"));
+  const std::vector<std::string> own{settings_.issuer};
+  const auto& wanted = audiences.empty() ? own : audiences;
+  for (const auto& audience : wanted)
+    if (std::find(meant.begin(), meant.end(), audience) != meant.end()) out.audiences.push_back(audience);
+  if (out.audiences.empty()) return refused("token audiences " + describe(meant) + " is invalid for the target audiences " + describe(wanted));
+
+  json::value about = part(claims, "kubernetes.io");
+  std::string ns = text_at(about, "namespace");
+  json::value account = part(about, "serviceaccount"), pod = part(about, "pod"), secret = part(about, "secret"), node = part(about, "node");
+  if (!account.is_object()) return refused("service account token is malformed");
+  TRY(still_there(kServiceAccount, ns, account));
+  TRY(still_there(kPod, ns, pod));
+  TRY(still_there(kSecret, ns, secret));
+  if (!pod.is_object()) TRY(still_there(kNode, ns, node));  // a pod's node is told, not asked for
+  out.user = account_user(ns, text_at(account, "name"), text_at(account, "uid"));
+  auto tell = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) out.user.extra["authentication.kubernetes.io/" + name] = {value};
+  };
+  tell("pod-name", text_at(pod, "name")), tell("pod-uid", text_at(pod, "uid"));
+  tell("node-name", text_at(node, "name")), tell("node-uid", text_at(node, "uid"));
+  if (std::string id = text_at(claims, "jti"); !id.empty()) tell("credential-id", "JTI=" + id);
+  return out;
+}
+
+}  // namespace coracle::access

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens: whose is it? Service accounts' tokens are issued and believed here; static and bootstrap tokens are believed.
+//   token ──▶ static file | bootstrap Secret | signed by us (jwt.h): account, and what it is bound to, still there? ──▶ User
+// Thread-safe. Source: Kubernetes "Authenticating", "Managing Service Accounts"; pkg/serviceaccount (claims, rules).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/access/jwt.h"
+#include "daemon/access/static_tokens.h"
+#include "daemon/registry/registry.h"
+#include "daemon/registry/user.h"
+
+namespace coracle::access {
+
+struct TokenSettings {
+  std::string issuer;
+  StaticTokens static_tokens;
+};
+
+class Tokens : public registry::TokenIssuer {
+ public:
+  Tokens(TokenSigner signer, TokenSettings settings, registry::Registry& registry)
+      : signer_(std::move(signer)), settings_(std::move(settings)), registry_(registry) {}
+  Result<json::value> issue(const Object& account, json::value request) override;
+  // A token without an end, that lives as long as account and Secret: what Secrets of type service-account-token hold.
+  Result<std::string> issue_lasting(const Object& account, std::string_view secret) const;
+
+  struct Verified {
+    User user;
+    std::vector<std::string> audiences;
+  };
+  // `audiences`: what the asker calls itself; empty: the API itself. Errors: unauthorized, saying why.
+  Result<Verified> verify(std::string_view token, const std::vector<std::string>& audiences) const;
+  const TokenSigner& signer() const { return signer_; }
+  const std::string& issuer() const { return settings_.issuer; }
+
+ private:
+  Result<json::object> bind(const Object& account, const json::value& reference) const;
+  Result<Verified> verify_bound(const json::value& claims, const std::vector<std::string>& audiences) const;
+  Result<Verified> verify_lasting(const json::value& claims, std::string_view token) const;
+  Result<void> still_there(const Kind& kind, const std::string& ns, const json::value& reference) const;
+  TokenSigner signer_;
+  TokenSettings settings_;
+  registry::Registry& registry_;
+};
+
+}  // namespace coracle::access

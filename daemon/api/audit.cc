@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// See audit.h.
+#include "daemon/api/audit.h"
+
+#include "runtime/sys/file.h"
+
+namespace coracle::api {
+
+Result<std::unique_ptr<Auditor>> Auditor::open(const access::AuditSettings& settings) {
+  auto auditor = std::make_unique<Auditor>();
+  if (settings.policy_path.empty() || settings.log_path.empty()) return auditor;
+  std::string text = TRY(sys::read_file(settings.policy_path).wrap("read the audit policy"));
+  auditor->policy_ = TRY(access::AuditPolicy::parse(text).wrap(settings.policy_path));
+  auditor->log_ = TRY(access::AuditLog::open(settings));
+  return auditor;
+}
+
+void Auditor::write(const access::AuditRecord& record, access::AuditStage stage, WallTime now) const {
+  if (record.decision.wants(stage)) log_->write(to_text(access::audit_event(record, stage, now)));
+}
+
+access::AuditRecord Auditor::record_of(const Call& call, const access::Attributes& asked, WallTime received) const {
+  access::AuditRecord record;
+  record.decision = policy_->decide(call.user, asked);
+  record.id = call.audit_id;
+  const Head& head = call.head();
+  record.uri = head.path + (head.query_text.empty() ? "" : "?" + head.query_text);
+  record.source = call.exchange.connection.peer().address;
+  record.agent = head.headers.get("User-Agent");
+  record.user = call.user;
+  record.asked = asked, record.version = call.route.version;
+  record.received = received;
+  return record;
+}
+
+void Auditor::refused(Call& call, const access::Attributes& asked, WallTime received) const {
+  if (!policy_) return;
+  access::AuditRecord record = record_of(call, asked, received);
+  record.status = call.answer().status;
+  record.response = json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}};
+  write(record, access::AuditStage::response_started, call.house.clock.now());
+}
+
+std::unique_ptr<access::AuditRecord> Auditor::begin(Call& call, const access::Attributes& asked, WallTime received) const {
+  if (!policy_) return nullptr;
+  auto record = std::make_unique<access::AuditRecord>(record_of(call, asked, received));
+  if (record->decision.level == access::AuditLevel::none) return nullptr;
+  write(*record, access::AuditStage::request_received, call.house.clock.now());
+  call.exchange.when_taken = [this, raw = record.get(), &call] {
+    raw->status = 200;
+    write(*raw, access::AuditStage::response_started, call.house.clock.now());
+  };
+  call.audit = record.get();
+  return record;
+}
+
+void Auditor::end(const Call& call, const access::AuditRecord& record) const {
+  access::AuditRecord done = record;
+  done.status = call.exchange.taken() ? 200 : call.exchange.answer.status;
+  write(done, access::AuditStage::response_complete, call.house.clock.now());
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// CertificateSigningRequests: the server writes down who asks; the request never changes; /approval writes Approved and
+// Denied, /status everything else of the status. Source: apiserver registry/certificates strategy.
+#include "daemon/registry/kinds/kinds.h"
+#include "daemon/registry/metadata.h"
+
+namespace coracle::registry {
+namespace {
+
+json::array strings(const std::vector<std::string>& all) {
+  json::array out;
+  for (const std::string& text : all) out.emplace_back(text);
+  return out;
+}
+
+void record_user(json::value& object, const User* user) {
+  json::value& spec = make(object, "spec");
+  if (!spec.is_object()) spec.emplace_object();
+  json::object& fields = spec.get_object();
+  for (std::string_view name : {"username", "uid", "groups", "extra"}) fields.erase(name);
+  if (!user) return;
+  fields["username"] = user->name;
+  if (!user->uid.empty()) fields["uid"] = user->uid;
+  if (!user->groups.empty()) fields["groups"] = strings(user->groups);
+  if (user->extra.empty()) return;
+  json::object& extra = fields["extra"].emplace_object();
+  for (const auto& [key, values] : user->extra) extra[key] = strings(values);
+}
+
+void keep_spec(json::value& object, const json::value& old) {
+  if (const json::value* spec = find(old, "spec")) object.get_object()["spec"] = *spec;
+}
+
+std::vector<json::value*> of_type(json::value& object, std::string_view type) {
+  std::vector<json::value*> out;
+  json::value* conditions = const_cast<json::value*>(find(object, "status.conditions"));
+  if (!conditions || !conditions->is_array()) return out;
+  for (json::value& condition : conditions->get_array())
+    if (get_string(condition, "type") == type) out.push_back(&condition);
+  return out;
+}
+
+// A condition of the same type and status keeps its time of transition.
+void fill_times(json::value& object, const json::value& old, WallTime now) {
+  json::value* conditions = const_cast<json::value*>(find(object, "status.conditions"));
+  if (!conditions || !conditions->is_array()) return;
+  for (json::value& condition : conditions->get_array()) {
+    if (!condition.is_object()) continue;
+    json::object& fields = condition.get_object();
+    if (get_string(condition, "lastUpdateTime").empty()) fields["lastUpdateTime"] = format_time(now);
+    if (!get_string(condition, "lastTransitionTime").empty()) continue;
+    fields["lastTransitionTime"] = format_time(now);
+    for (const json::value& before : get_array(old, "status.conditions")) {
+      bool same = get_string(before, "type") == get_string(condition, "type") && get_string(before, "status") == get_string(condition, "status");
+      if (same && !get_string(before, "lastTransitionTime").empty()) fields["lastTransitionTime"] = get_string(before, "lastTransitionTime");
+    }
+  }
+}
+
+// The status as this subresource may write it. Adding or removing what is another's is left in, for validation to refuse.
+void divide_status(json::value& object, const json::value& old, std::string_view subresource, WallTime now) {
+  if (subresource == "approval") {
+    if (const json::value* certificate = find(old, "status.certificate")) make(object, "status.certificate") = *certificate;
+    else if (const json::value* status = find(object, "status"); status && status->is_object()) make(object, "status").get_object().erase("certificate");
+    return fill_times(object, old, now);
+  }
+  json::value before = old;
+  for (std::string_view type : {"Approved", "Denied"}) {
+    auto has = of_type(object, type), had = of_type(before, type);
+    if (has.size() != had.size()) continue;
+    for (size_t i = 0; i < has.size(); ++i) *has[i] = *had[i];
+  }
+  fill_times(object, old, now);
+}
+
+}  // namespace
+
+const Strategy& certificate_request_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kCertificateSigningRequest;
+    s.status_takes_metadata = true;
+    s.record_user = record_user;
+    s.prepare_update = keep_spec;
+    s.divide_status = divide_status;
+    return s;
+  }();
+  return strategy;
+}
+
+}  // namespace coracle::registry

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is who: certificates, tokens of every kind, and whom somebody may act as.
+#include "daemon/access/authentication.h"
+
+#include <gtest/gtest.h>
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
+#include "daemon/access/bootstrap_tokens.h"
+#include "tests/daemon/access/world.h"
+
+namespace coracle::access {
+namespace {
+
+std::string private_key() {
+  EVP_PKEY* key = EVP_EC_gen("P-256");
+  BIO* out = BIO_new(BIO_s_mem());
+  PEM_write_bio_PKCS8PrivateKey(out, key, nullptr, nullptr, 0, nullptr, nullptr);
+  char* data = nullptr;
+  long size = BIO_get_mem_data(out, &data);
+  std::string text(data, size_t(size));
+  BIO_free(out), EVP_PKEY_free(key);
+  return text;
+}
+
+class Identity : public testing::Test {
+ protected:
+  Identity() : tokens(MUST(TokenSigner::make(private_key())), {"https://issuer", {{"s3cret", user("static", {"dev"})}}}, world.registry()), authenticator(tokens) {
+    account = MUST(world.registry().get(kServiceAccount, {"default", "default"}));
+  }
+  Credentials bearing(const std::string& token) {
+    header = "Bearer " + token;
+    Credentials out;
+    out.authorization = header;
+    return out;
+  }
+  std::string issued(const char* spec = "{}") {
+    json::value request = MUST(parse_json(std::string(R"({"spec":)") + spec + "}"));
+    if (!find(request, "spec.expirationSeconds")) make(request, "spec.expirationSeconds") = 3600;
+    return std::string(get_string(MUST(tokens.issue(*account, std::move(request))), "status.token"));
+  }
+  std::string name_of(const std::string& token) {
+    auto found = authenticator.authenticate(bearing(token));
+    return found ? found->name : found.error().text();
+  }
+  World world;
+  Tokens tokens;
+  Authenticator authenticator;
+  ObjectPtr account;
+  std::string header;
+};
+
+TEST_F(Identity, without_credentials_is_anonymous) {
+  User nobody = MUST(authenticator.authenticate({}));
+  EXPECT_EQ(nobody.name, "system:anonymous");
+  EXPECT_EQ(nobody.groups, std::vector<std::string>{"system:unauthenticated"});
+  Credentials basic;
+  basic.authorization = "Basic YTpi";
+  EXPECT_TRUE(MUST(authenticator.authenticate(basic)).anonymous());
+  EXPECT_EQ(name_of("nonsense"), "Unauthorized");
+}
+
+TEST_F(Identity, comes_from_a_certificate) {
+  Credentials shown;
+  shown.certificate = shown.trusted = true, shown.common_name = "jane", shown.organizations = {"dev"}, shown.fingerprint = "ab";
+  User jane = MUST(authenticator.authenticate(shown));
+  EXPECT_EQ(jane.name, "jane");
+  EXPECT_EQ(jane.groups, (std::vector<std::string>{"dev", "system:authenticated"}));
+  EXPECT_EQ(jane.extra["authentication.kubernetes.io/credential-id"], std::vector<std::string>{"X509SHA256=ab"});
+  shown.trusted = false;
+  EXPECT_FALSE(authenticator.authenticate(shown)) << "a bad one is refused even where none is needed";
+  shown.authorization = "bearer s3cret";
+  EXPECT_EQ(MUST(authenticator.authenticate(shown)).name, "static");
+}
+
+TEST_F(Identity, comes_from_a_static_token) {
+  User known = MUST(authenticator.authenticate(bearing("s3cret")));
+  EXPECT_EQ(known.groups, (std::vector<std::string>{"dev", "system:authenticated"}));
+  EXPECT_EQ(MUST(tokens.verify("s3cret", {"https://issuer", "x"})).audiences, std::vector<std::string>{"https://issuer"});
+  EXPECT_FALSE(tokens.verify("s3cret", {"vault"}));
+}
+
+TEST_F(Identity, of_an_account_ends_with_time_account_and_pod) {
+  world.clock.advance(std::chrono::hours(1));
+  std::string token = issued(), short_one = issued(R"({"expirationSeconds":600})");
+  EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
+  world.clock.advance(std::chrono::seconds(599));
+  EXPECT_EQ(name_of(short_one), "system:serviceaccount:default:default");
+  world.clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(name_of(short_one), "Unauthorized");
+  EXPECT_EQ(tokens.verify(short_one, {}).error().text(), "service account token has expired");
+  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  std::string bound = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})");
+  User of_pod = MUST(authenticator.authenticate(bearing(bound)));
+  EXPECT_EQ(of_pod.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
+  MUST(world.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
+  EXPECT_EQ(name_of(bound), "Unauthorized");
+  EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
+  MUST(world.registry().remove(kServiceAccount, {"default", "default"}, {}, {}));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+}
+
+TEST_F(Identity, of_an_account_is_for_its_audience) {
+  std::string vault = issued(R"({"audiences":["vault"]})");
+  EXPECT_EQ(name_of(vault), "Unauthorized");
+  EXPECT_EQ(tokens.verify(vault, {}).error().text(), R"(token audiences ["vault"] is invalid for the target audiences ["https://issuer"])");
+  EXPECT_EQ(MUST(tokens.verify(vault, {"x", "vault"})).audiences, std::vector<std::string>{"vault"});
+}
+
+TEST_F(Identity, of_a_pods_projected_token_outlasts_a_client_that_never_reads_it_again) {
+  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  std::string token = issued(R"({"expirationSeconds":3607,"boundObjectRef":{"kind":"Pod","name":"p"}})");
+  world.clock.advance(std::chrono::hours(24 * 364));
+  EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
+  world.clock.advance(std::chrono::hours(48));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+}
+
+TEST_F(Identity, of_a_lasting_token_ends_with_its_secret) {
+  std::string token = MUST(tokens.issue_lasting(*account, "t"));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+  world.make(kSecret, R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"default"}},"type":"kubernetes.io/service-account-token",
+      "stringData":{"token":")" + token + "\"}}");
+  EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
+  world.clock.advance(std::chrono::hours(24 * 3650));
+  EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
+  MUST(world.registry().remove(kSecret, {"default", "t"}, {}, {}));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+}
+
+TEST_F(Identity, comes_from_a_bootstrap_token) {
+  auto secret = [&](const std::string& more) {
+    (void)world.registry().remove(kSecret, {"kube-system", "bootstrap-token-abcdef"}, {}, {});
+    world.make(kSecret, R"({"metadata":{"name":"bootstrap-token-abcdef","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","stringData":{
+        "token-id":"abcdef","token-secret":"0123456789abcdef")" + more + "}}");
+  };
+  const std::string token = "abcdef.0123456789abcdef", usage = R"(,"usage-bootstrap-authentication":"true")";
+  secret(usage + R"(,"auth-extra-groups":"system:bootstrappers:worker")");
+  User machine = MUST(authenticator.authenticate(bearing(token)));
+  EXPECT_EQ(machine.name, "system:bootstrap:abcdef");
+  EXPECT_EQ(machine.groups, (std::vector<std::string>{"system:bootstrappers", "system:bootstrappers:worker", "system:authenticated"}));
+  EXPECT_EQ(name_of("abcdef.0123456789abcdee"), "Unauthorized");
+  EXPECT_EQ(name_of("ABCDEF.0123456789abcdef"), "Unauthorized");
+  for (const std::string& bad : {std::string(), std::string(R"(,"usage-bootstrap-authentication":"yes")"), usage + R"(,"auth-extra-groups":"system:masters")",
+                                 usage + R"(,"expiration":"2001-01-01T00:00:00Z")", usage + R"(,"expiration":"soon")"}) {
+    secret(bad);
+    EXPECT_EQ(name_of(token), "Unauthorized") << bad;
+  }
+  secret(usage + R"(,"expiration":")" + format_time(world.clock.now() + std::chrono::minutes(1)) + "\"");
+  EXPECT_EQ(name_of(token), "system:bootstrap:abcdef");
+  world.clock.advance(std::chrono::minutes(2));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+}
+
+TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
+  auto as = [&](const User& who, Impersonation wanted) -> std::string {
+    auto other = impersonated(wanted, who, world.authorizer);
+    if (!other) return other.error().text();
+    return *other ? (*other)->name + " " + describe((*other)->groups) : "itself";
+  };
+  User admin = user("root", {"system:masters"}), jane = user("jane");
+  EXPECT_EQ(as(jane, {}), "itself");
+  EXPECT_EQ(as(admin, {"bob", "", {}, {}}), R"(bob ["system:authenticated"])");
+  EXPECT_EQ(as(admin, {"bob", "u1", {"dev"}, {{"scope", {"a"}}}}), R"(bob ["dev" "system:authenticated"])");
+  EXPECT_EQ(as(admin, {"system:anonymous", "", {}, {}}), R"(system:anonymous ["system:unauthenticated"])");
+  EXPECT_EQ(as(admin, {"system:serviceaccount:a:b", "", {}, {}}), R"(system:serviceaccount:a:b ["system:serviceaccounts" "system:serviceaccounts:a" "system:authenticated"])");
+  EXPECT_EQ(as(jane, {"bob", "", {}, {}}), R"(users "bob" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope)");
+  EXPECT_EQ(as(jane, {"system:serviceaccount:a:b", "", {}, {}}), R"(serviceaccounts "b" is forbidden: User "jane" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a")");
+  world.make(kClusterRole, R"({"metadata":{"name":"actor"},"rules":[{"verbs":["impersonate"],"apiGroups":[""],"resources":["users"],"resourceNames":["bob"]}]})");
+  world.make(kClusterRoleBinding, R"({"metadata":{"name":"actor"},"roleRef":{"kind":"ClusterRole","name":"actor"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_EQ(as(jane, {"bob", "", {}, {}}), R"(bob ["system:authenticated"])");
+  EXPECT_EQ(as(jane, {"bob", "", {"dev"}, {}}), R"(groups "dev" is forbidden: User "jane" cannot impersonate resource "groups" in API group "" at the cluster scope)");
+  EXPECT_EQ(as(jane, {"bob", "u", {}, {}}), R"(uids.authentication.k8s.io "u" is forbidden: User "jane" cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope)");
+  EXPECT_EQ(as(jane, {"bob", "", {}, {{"scope", {"a"}}}}),
+            R"(userextras.authentication.k8s.io "a" is forbidden: User "jane" cannot impersonate resource "userextras/scope" in API group "authentication.k8s.io" at the cluster scope)");
+  EXPECT_NE(as(admin, {"", "", {"dev"}, {}}).find("without impersonating a user"), std::string::npos);
+}
+
+TEST(StaticTokens, are_read_as_kubernetes_reads_them) {
+  auto read = MUST(parse_static_tokens("t1,jane,u1\nt2,bob,u2,\"dev,ops\"\r\n\nt3,\"a \"\"quoted\"\" one\",u3,one\n"));
+  EXPECT_EQ(read.at("t1").groups, std::vector<std::string>{"system:authenticated"});
+  EXPECT_EQ(read.at("t2").groups, (std::vector<std::string>{"dev", "ops", "system:authenticated"}));
+  EXPECT_EQ(read.at("t2").uid, "u2");
+  EXPECT_EQ(read.at("t3").name, "a \"quoted\" one");
+  for (const char* bad : {"t1,jane", ",jane,u", "t1,\"jane,u", "t1,ja\"ne,u", "t1,\"jane\"x,u"}) {
+    auto refused = parse_static_tokens(bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_EQ(refused.error().text().find("line 1"), 0u) << refused.error().text();
+  }
+}
+
+TEST(Tokens, are_believed_only_when_we_signed_them) {
+  TokenSigner ours = MUST(TokenSigner::make(private_key())), theirs = MUST(TokenSigner::make(private_key()));
+  std::string token = MUST(ours.sign({{"sub", "me"}, {"exp", 1}}));
+  EXPECT_EQ(get_string(MUST(ours.verify(token)), "sub"), "me");
+  EXPECT_FALSE(theirs.verify(token));
+  auto parts = std::vector<size_t>{token.find('.'), token.rfind('.')};
+  std::string none = base64url_encode(R"({"alg":"none"})") + token.substr(parts[0], parts[1] - parts[0]) + ".";
+  EXPECT_FALSE(ours.verify(none));
+  std::string hmac = base64url_encode(R"({"alg":"HS256"})") + token.substr(parts[0]);
+  EXPECT_FALSE(ours.verify(hmac));
+  for (std::string bad : {std::string(), std::string("a.b"), std::string("..."), token + "A", token.substr(0, token.size() - 2), std::string(100000, '.')})
+    EXPECT_FALSE(ours.verify(bad)) << bad.substr(0, 50);
+  std::string changed = token;
+  changed[parts[0] + 3] = changed[parts[0] + 3] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(ours.verify(changed));
+  EXPECT_FALSE(TokenSigner::make("nonsense"));
+  EXPECT_EQ(ours.public_jwk()["crv"], "P-256");
+}
+
+}  // namespace
+}  // namespace coracle::access

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may what: administrators, default roles, roles and bindings as they come and go, and the words of a refusal.
+#include "daemon/access/authorizer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/daemon/access/world.h"
+
+namespace coracle::access {
+namespace {
+
+const User kAdmin = user("kubernetes-admin", {"system:masters", "system:authenticated"});
+const User kJane = user("jane");
+const User kNobody = user("system:anonymous", {"system:unauthenticated"});
+
+TEST(Authorizer, lets_administrators_do_everything) {
+  World world;
+  EXPECT_TRUE(world.may(kAdmin, "delete", "nodes", "", "x"));
+  EXPECT_TRUE(world.may_path(kAdmin, "post", "/anything"));
+}
+
+TEST(Authorizer, gives_everybody_the_default_rights_only) {
+  World world;
+  for (const char* path : {"/livez", "/readyz", "/healthz", "/version"}) {
+    EXPECT_TRUE(world.may_path(kNobody, "get", path)) << path;
+    EXPECT_TRUE(world.may_path(kJane, "get", path)) << path;
+  }
+  for (const char* path : {"/api", "/apis/apps/v1", "/openapi/v3"}) {
+    EXPECT_FALSE(world.may_path(kNobody, "get", path)) << path;
+    EXPECT_TRUE(world.may_path(kJane, "get", path)) << path;
+  }
+  EXPECT_FALSE(world.may_path(kJane, "get", "/metrics"));
+  EXPECT_TRUE(world.may_path(user("prometheus", {"system:monitoring"}), "get", "/metrics"));
+  EXPECT_TRUE(world.may(kJane, "create", "selfsubjectaccessreviews", "", "", "authorization.k8s.io"));
+  EXPECT_TRUE(world.may(kJane, "create", "selfsubjectreviews", "", "", "authentication.k8s.io"));
+  EXPECT_FALSE(world.may(kJane, "create", "subjectaccessreviews", "", "", "authorization.k8s.io"));
+  EXPECT_FALSE(world.may(kJane, "list", "pods"));
+  User account = account_user("default", "default", "u");
+  EXPECT_FALSE(world.may(account, "list", "pods"));
+  EXPECT_TRUE(world.may_path(account, "get", "/openid/v1/jwks"));
+  EXPECT_FALSE(world.may_path(kJane, "get", "/openid/v1/jwks"));
+}
+
+TEST(Authorizer, follows_bindings_at_once) {
+  World world;
+  world.make(kRole, R"({"metadata":{"name":"reader","namespace":"default"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
+  EXPECT_FALSE(world.may(kJane, "get", "pods"));
+  world.make(kRoleBinding, R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_TRUE(world.may(kJane, "get", "pods"));
+  EXPECT_EQ(world.decide(kJane, "get", "pods").reason, R"(RBAC: allowed by RoleBinding "b/default" of Role "reader" to User "jane")");
+  EXPECT_FALSE(world.may(kJane, "get", "pods", "kube-system"));
+  EXPECT_FALSE(world.may(kJane, "get", "pods", ""));
+  EXPECT_FALSE(world.may(user("john"), "get", "pods"));
+  MUST(world.try_merge(kRole, {"default", "reader"}, R"({"rules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]})"));
+  EXPECT_FALSE(world.may(kJane, "get", "pods"));
+  EXPECT_TRUE(world.may(kJane, "list", "pods"));
+  MUST(world.registry().remove(kRoleBinding, {"default", "b"}, {}, {}));
+  EXPECT_FALSE(world.may(kJane, "list", "pods"));
+}
+
+TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_namespace) {
+  World world;
+  world.make(kRoleBinding, R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},
+      "subjects":[{"kind":"Group","name":"dev"},{"kind":"ServiceAccount","name":"robot"},{"kind":"ServiceAccount","name":"other","namespace":"kube-system"}]})");
+  EXPECT_TRUE(world.may(user("a", {"dev"}), "list", "pods"));
+  EXPECT_FALSE(world.may(user("dev"), "list", "pods")) << "a group is no user";
+  EXPECT_TRUE(world.may(account_user("default", "robot", ""), "watch", "services"));
+  EXPECT_FALSE(world.may(account_user("kube-system", "robot", ""), "watch", "services"));
+  EXPECT_TRUE(world.may(account_user("kube-system", "other", ""), "watch", "services"));
+  EXPECT_FALSE(world.may(user("a", {"dev"}), "list", "secrets"));
+  world.make(kClusterRoleBinding, R"({"metadata":{"name":"all"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"Group","name":"ops"}]})");
+  EXPECT_TRUE(world.may(user("o", {"ops"}), "list", "pods", ""));
+  EXPECT_EQ(world.decide(user("o", {"ops"}), "list", "pods", "kube-system").reason,
+            R"(RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "system:aggregate-to-view" to Group "ops")");
+}
+
+TEST(Authorizer, names_the_role_that_is_missing) {
+  World world;
+  world.make(kClusterRoleBinding, R"({"metadata":{"name":"dangling"},"roleRef":{"kind":"ClusterRole","name":"gone"},"subjects":[{"kind":"User","name":"jane"}]})");
+  Attributes asked{"get", "", "pods", "log", "default", "x", "", true, ""};
+  EXPECT_EQ(denial(kJane, asked, world.authorizer.authorize(kJane, asked).reason).text(),
+            R"(pods "x" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "default": )"
+            R"(RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found)");
+}
+
+TEST(Authorizer, tells_what_somebody_holds) {
+  World world;
+  world.make(kRoleBinding, R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:auth-delegator"},"subjects":[{"kind":"User","name":"jane"}]})");
+  auto held = world.authorizer.rules_for(kJane, "default");
+  EXPECT_FALSE(held.incomplete);
+  bool reviews = std::any_of(held.rules.begin(), held.rules.end(), [](const Rule& rule) { return rule.resources == std::vector<std::string>{"tokenreviews"}; });
+  EXPECT_TRUE(reviews);
+  EXPECT_GT(held.rules.size(), world.authorizer.rules_for(kJane, "kube-system").rules.size());
+  EXPECT_TRUE(world.authorizer.rules_for(user("system:node:n", {"system:nodes"}), "default").incomplete);
+}
+
+TEST(Authorizer, survives_more_changes_than_its_watches_hold) {
+  World world;
+  EXPECT_FALSE(world.may(kJane, "get", "pods"));
+  registry::Writer house;
+  house.internal = true;
+  for (int i = 0; i < 1500; ++i)
+    MUST(world.registry().create(kRole, {"default", ""}, World::parse(R"({"metadata":{"name":"r)" + std::to_string(i) + R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"), house));
+  world.make(kRoleBinding, R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"r1499"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_TRUE(world.may(kJane, "get", "pods"));
+}
+
+TEST(Authorizer, answers_in_microseconds) {
+  World world;
+  for (int i = 0; i < 200; ++i) {
+    std::string name = "team" + std::to_string(i);
+    world.make(kRoleBinding, R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-edit"},"subjects":[{"kind":"Group","name":")" + name + R"("}]})");
+  }
+  User member = user("m", {"team7", "system:authenticated"});
+  constexpr int kRounds = 2000;
+  auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(world.may(member, "create", "deployments", "default", "", "apps"));
+  auto each = (std::chrono::steady_clock::now() - begin) / kRounds;
+  EXPECT_LT(each, std::chrono::microseconds(500)) << "with room for a slow, busy machine and a build without optimisation";
+}
+
+}  // namespace
+}  // namespace coracle::access

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roles that every cluster begins with, and how they are kept without fighting the user.
+#include "daemon/access/default_roles.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "store/schema/decode.h"
+#include "store/schema/default.h"
+#include "store/schema/validate.h"
+#include "tests/daemon/access/world.h"
+
+namespace coracle::access {
+namespace {
+
+TEST(DefaultRoles, are_valid_objects_and_bind_what_there_is) {
+  std::set<std::string> roles;
+  size_t bindings = 0;
+  for (const DefaultObject& object : default_roles()) {
+    const schema::KindInfo& info = schema::catalog().of(*object.kind);
+    json::value body = MUST(schema::decode(info.type(), object.body)).value;
+    schema::apply_defaults(info, body);
+    auto causes = schema::validate_create(info, body);
+    EXPECT_TRUE(causes.empty()) << to_text(object.body) << (causes.empty() ? "" : causes[0].field + causes[0].message);
+    std::string ns(get_string(body, "metadata.namespace"));
+    if (find(body, "roleRef")) {
+      ++bindings;
+      EXPECT_TRUE(roles.count(ns + "/" + std::string(get_string(body, "roleRef.name")))) << to_text(object.body);
+    } else {
+      EXPECT_TRUE(roles.insert(ns + "/" + std::string(get_string(body, "metadata.name"))).second);
+    }
+  }
+  EXPECT_GT(roles.size(), 35u);
+  EXPECT_EQ(bindings, 19u);
+  for (const char* name : {"cluster-admin", "admin", "edit", "view", "system:discovery", "system:basic-user", "system:public-info-viewer", "system:node", "system:kube-scheduler"})
+    EXPECT_TRUE(roles.count("/" + std::string(name))) << name;
+}
+
+TEST(DefaultRoles, are_made_once_and_come_back) {
+  World world;
+  Revision before = world.engine->revision();
+  MUST(ensure_default_roles(world.registry()));
+  EXPECT_EQ(world.engine->revision(), before) << "nothing is missing, nothing is written";
+  MUST(world.registry().remove(kClusterRoleBinding, {"", "system:discovery"}, {}, {}));
+  MUST(world.try_merge(kClusterRole, {"", "view"}, R"({"metadata":{"labels":{"mine":"x"}}})"));
+  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"}, R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
+  MUST(ensure_default_roles(world.registry()));
+  EXPECT_TRUE(world.registry().get(kClusterRoleBinding, {"", "system:discovery"}));
+  EXPECT_EQ(MUST(world.registry().get(kClusterRole, {"", "view"}))->label("mine"), "x");
+  Rules rules = read_rules(MUST(world.registry().get(kClusterRole, {"", "system:basic-user"}))->json());
+  EXPECT_TRUE(uncovered(rules, default_rules("system:basic-user")).empty());
+  EXPECT_EQ(rules[0].resources, std::vector<std::string>{"pods"}) << "what somebody added stays";
+}
+
+TEST(DefaultRoles, are_left_alone_when_asked) {
+  World world;
+  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"}, R"({"rules":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
+  MUST(world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
+  MUST(ensure_default_roles(world.registry()));
+  EXPECT_TRUE(read_rules(MUST(world.registry().get(kClusterRole, {"", "system:basic-user"}))->json()).empty());
+  EXPECT_FALSE(world.may_path(user("system:anonymous", {"system:unauthenticated"}), "get", "/healthz"));
+}
+
+TEST(DefaultRoles, subjects_that_were_taken_away_come_back) {
+  World world;
+  MUST(world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[{"kind":"User","name":"jane"}]})"));
+  MUST(ensure_default_roles(world.registry()));
+  EXPECT_EQ(get_array(MUST(world.registry().get(kClusterRoleBinding, {"", "system:public-info-viewer"}))->json(), "subjects").size(), 3u);
+}
+
+TEST(DefaultRoles, a_binding_to_another_role_is_made_anew) {
+  World world;
+  MUST(world.registry().remove(kClusterRoleBinding, {"", "system:basic-user"}, {}, {}));
+  world.make(kClusterRoleBinding, R"({"metadata":{"name":"system:basic-user"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"system:authenticated"}]})");
+  MUST(ensure_default_roles(world.registry()));
+  EXPECT_EQ(get_string(MUST(world.registry().get(kClusterRoleBinding, {"", "system:basic-user"}))->json(), "roleRef.name"), "system:basic-user");
+}
+
+}  // namespace
+}  // namespace coracle::access

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Kubernetes' conformance tests of sig-auth say that a server does, each under the line's own name. Those that need
+// running pods stand in tests/e2e/access.sh.
+#include <gtest/gtest.h>
+#include <openssl/bn.h>
+#include <openssl/ecdsa.h>
+#include <openssl/evp.h>
+
+#include "runtime/base/text.h"
+#include "tests/daemon/access/certificate_text.h"
+#include "tests/daemon/api/raw_client.h"
+#include "tests/daemon/api/world.h"
+
+namespace coracle::api {
+namespace {
+
+class SigAuth : public testing::Test {
+ protected:
+  json::value send(const std::string& method, const std::string& path, const std::string& body, int status, const std::string& headers = "") {
+    RawAnswer answer = admin.ask(method, path, body, headers);
+    EXPECT_EQ(answer.status, status) << method << " " << path << "\n" << answer.body;
+    return answer.status == 404 ? json::value() : answer.json();
+  }
+  World world;
+  KeyPair identity = world.server->admin();
+  RawClient admin{world.port(), &identity}, nobody{world.port()};
+  const std::string kMerge = "Content-Type: application/merge-patch+json\r\n";
+};
+
+// [sig-auth] Certificates API [Privileged:ClusterAdmin] should support CSR API operations
+TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
+  auto named = [](const json::value& list, std::string_view path, std::string_view key, std::string_view name) {
+    for (const json::value& each : get_array(list, path))
+      if (get_string(each, key) == name) return true;
+    return false;
+  };
+  EXPECT_TRUE(named(admin.get("/apis").json(), "groups", "name", "certificates.k8s.io"));
+  EXPECT_TRUE(named(admin.get("/apis/certificates.k8s.io").json(), "versions", "version", "v1"));
+  json::value resources = admin.get("/apis/certificates.k8s.io/v1").json();
+  for (const char* name : {"certificatesigningrequests", "certificatesigningrequests/approval", "certificatesigningrequests/status"})
+    EXPECT_TRUE(named(resources, "resources", "name", name)) << name;
+
+  const std::string all = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+  auto body = [&](const std::string& name) {
+    std::string text = access::certificate_request_text(name, "example.com/e2e", "/CN=e2e-example");
+    return text.insert(1, R"("apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",)").insert(text.find("{\"name\"") + 1, R"("labels":{"special":"x"},)");
+  };
+  for (const char* name : {"a", "b", "c"}) send("POST", all, body(name), 201);
+  json::value got = send("GET", all + "/a", "", 200);
+  EXPECT_EQ(get_string(got, "spec.username"), "kubernetes-admin");
+  EXPECT_EQ(get_string(got, "spec.signerName"), "example.com/e2e");
+  EXPECT_EQ(get_array(send("GET", all + "?labelSelector=special%3Dx", "", 200), "items").size(), 3u);
+  EXPECT_EQ(get_array(send("GET", all + "?fieldSelector=spec.signerName%3Dexample.com/other", "", 200), "items").size(), 0u);
+  json::value patched = send("PATCH", all + "/a", R"({"metadata":{"annotations":{"patched":"true"}}})", 200, kMerge);
+  EXPECT_EQ(get_string(patched, "metadata.annotations.patched"), "true");
+  make(patched, "metadata.annotations").get_object()["updated"] = "true";
+  json::value updated = send("PUT", all + "/a", to_text(patched), 200);
+  EXPECT_EQ(get_string(updated, "metadata.annotations.updated"), "true");
+
+  send("GET", all + "/a/approval", "", 200);
+  json::value approval = send("PATCH", all + "/a/approval",
+                              R"({"metadata":{"annotations":{"patchedapproval":"true"}},"status":{"conditions":[{"type":"ApprovalPatch","status":"True","reason":"e2e"}]}})", 200, kMerge);
+  EXPECT_EQ(get_string(get_array(approval, "status.conditions").at(0), "type"), "ApprovalPatch");
+  EXPECT_EQ(get_string(approval, "metadata.annotations.patchedapproval"), "true");
+  get_array(approval, "status.conditions");
+  make(approval, "status.conditions").get_array().push_back(json::object{{"type", "Approved"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
+  approval = send("PUT", all + "/a/approval", to_text(approval), 200);
+  EXPECT_EQ(get_array(approval, "status.conditions").size(), 2u);
+  EXPECT_NE(get_string(get_array(approval, "status.conditions").at(1), "lastTransitionTime"), "");
+
+  send("GET", all + "/a/status", "", 200);
+  std::string certificate = base64_encode(identity.certificate);
+  json::value status = send("PATCH", all + "/a/status", R"({"metadata":{"annotations":{"patchedstatus":"true"}},"status":{"certificate":")" + certificate + "\"}}", 200, kMerge);
+  EXPECT_EQ(get_string(status, "status.certificate"), certificate);
+  EXPECT_EQ(get_string(status, "metadata.annotations.patchedstatus"), "true");
+  make(status, "status.conditions").get_array().push_back(json::object{{"type", "StatusUpdate"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
+  status = send("PUT", all + "/a/status", to_text(status), 200);
+  EXPECT_EQ(get_array(status, "status.conditions").size(), 3u);
+
+  send("DELETE", all + "/a", "", 200);
+  EXPECT_EQ(admin.get(all + "/a").status, 404);
+  send("DELETE", all + "?labelSelector=special%3Dx", "", 200);
+  EXPECT_EQ(get_array(send("GET", all, "", 200), "items").size(), 0u);
+}
+
+// [sig-auth] SubjectReview should support SubjectReview API operations
+TEST_F(SigAuth, SubjectReview_should_support_SubjectReview_API_operations) {
+  send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"e2e"}})", 201);
+  const std::string user = "system:serviceaccount:default:e2e", reviews = "/apis/authorization.k8s.io/v1/";
+  const std::string asked = R"("resourceAttributes":{"verb":"get","resource":"configmaps","namespace":"default","version":"v1"})";
+  json::value answer = send("POST", reviews + "subjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
+  bool allowed = get_bool(answer, "status.allowed");
+  EXPECT_FALSE(allowed);
+  answer = send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
+  EXPECT_EQ(get_bool(answer, "status.allowed"), allowed) << "both reviews say the same";
+  send("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+       R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"ServiceAccount","name":"e2e"}]})", 201);
+  answer = send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
+  EXPECT_TRUE(get_bool(answer, "status.allowed"));
+  send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})", 400);
+  answer = send("POST", reviews + "selfsubjectaccessreviews", R"({"spec":{)" + asked + "}}", 201, "Impersonate-User: " + user + "\r\n");
+  EXPECT_TRUE(get_bool(answer, "status.allowed"));
+  answer = send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})", 201, "Impersonate-User: " + user + "\r\n");
+  EXPECT_NE(to_text(answer).find("\"configmaps\""), std::string::npos);
+  send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{}})", 400);
+}
+
+// [sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount
+TEST_F(SigAuth, ServiceAccounts_should_run_through_the_lifecycle_of_a_ServiceAccount) {
+  const std::string all = "/api/v1/namespaces/default/serviceaccounts";
+  send("POST", all, R"({"metadata":{"name":"life","labels":{"test-serviceaccount-static":"true"}}})", 201);
+  json::value got = send("GET", all + "/life", "", 200);
+  std::string since = std::string(get_string(got, "metadata.resourceVersion"));
+  json::value patched = send("PATCH", all + "/life", R"({"automountServiceAccountToken":false})", 200, kMerge);
+  EXPECT_FALSE(get_bool(patched, "automountServiceAccountToken"));
+  json::value list = send("GET", "/api/v1/serviceaccounts?labelSelector=test-serviceaccount-static%3Dtrue", "", 200);
+  ASSERT_EQ(get_array(list, "items").size(), 1u);
+  EXPECT_EQ(get_string(get_array(list, "items").at(0), "metadata.name"), "life");
+  send("DELETE", all + "?labelSelector=test-serviceaccount-static%3Dtrue", "", 200);
+  EXPECT_EQ(admin.get(all + "/life").status, 404);
+  std::string events = admin.get(all + "?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dlife&resourceVersion=" + since).body;
+  size_t modified = events.find("\"type\":\"MODIFIED\""), deleted = events.find("\"type\":\"DELETED\"");
+  EXPECT_NE(modified, events.npos) << events;
+  EXPECT_LT(modified, deleted);
+  EXPECT_NE(deleted, events.npos) << events;
+}
+
+// [sig-auth] ServiceAccounts should update a ServiceAccount
+TEST_F(SigAuth, ServiceAccounts_should_update_a_ServiceAccount) {
+  const std::string all = "/api/v1/namespaces/default/serviceaccounts";
+  json::value made = send("POST", all, R"({"metadata":{"name":"e2e-sa"},"automountServiceAccountToken":true})", 201);
+  make(made, "automountServiceAccountToken") = false;
+  send("PUT", all + "/e2e-sa", to_text(made), 200);
+  const json::value got = send("GET", all + "/e2e-sa", "", 200);
+  ASSERT_NE(find(got, "automountServiceAccountToken"), nullptr);
+  EXPECT_FALSE(get_bool(got, "automountServiceAccountToken"));
+}
+
+// [sig-auth] ServiceAccounts should create a serviceAccountToken and ensure a successful TokenReview
+TEST_F(SigAuth, ServiceAccounts_should_create_a_serviceAccountToken_and_ensure_a_successful_TokenReview) {
+  const std::string all = "/api/v1/namespaces/default/serviceaccounts";
+  send("POST", all, R"({"metadata":{"name":"e2e"}})", 201);
+  json::value request = send("POST", all + "/e2e/token", R"({"spec":{"expirationSeconds":600}})", 201);
+  EXPECT_EQ(get_string(request, "kind"), "TokenRequest");
+  std::string token(get_string(request, "status.token"));
+  ASSERT_FALSE(token.empty());
+  json::value review = send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":")" + token + "\"}}", 201);
+  EXPECT_TRUE(get_bool(review, "status.authenticated"));
+  EXPECT_EQ(get_string(review, "status.error"), "");
+  EXPECT_EQ(get_string(review, "status.user.username"), "system:serviceaccount:default:e2e");
+  EXPECT_EQ(to_text(*find(review, "status.user.groups")), R"(["system:serviceaccounts","system:serviceaccounts:default","system:authenticated"])");
+  EXPECT_EQ(to_text(*find(review, "status.audiences")), R"(["https://kubernetes.default.svc.cluster.local"])");
+  review = send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":")" + token + R"(","audiences":["vault"]}})", 201);
+  EXPECT_FALSE(get_bool(review, "status.authenticated"));
+  EXPECT_NE(get_string(review, "status.error"), "");
+  send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{}})", 400);
+}
+
+// The token's signature, checked with nothing but the published key.
+bool signed_by(const std::string& token, const json::value& key) {
+  size_t dot = token.rfind('.');
+  std::string text = token.substr(0, dot), signature = MUST(base64url_decode(token.substr(dot + 1)));
+  std::string point = "\x04" + MUST(base64url_decode(get_string(key, "x"))) + MUST(base64url_decode(get_string(key, "y")));
+  EVP_PKEY_CTX* context = EVP_PKEY_CTX_new_from_name(nullptr, "EC", nullptr);
+  char group[] = "prime256v1";
+  OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string("group", group, 0), OSSL_PARAM_construct_octet_string("pub", point.data(), point.size()), OSSL_PARAM_construct_end()};
+  EVP_PKEY* public_key = nullptr;
+  EVP_PKEY_fromdata_init(context);
+  EVP_PKEY_fromdata(context, &public_key, EVP_PKEY_PUBLIC_KEY, parameters);
+  ECDSA_SIG* parsed = ECDSA_SIG_new();
+  auto bytes = reinterpret_cast<const unsigned char*>(signature.data());
+  ECDSA_SIG_set0(parsed, BN_bin2bn(bytes, 32, nullptr), BN_bin2bn(bytes + 32, 32, nullptr));
+  unsigned char* der = nullptr;
+  int size = i2d_ECDSA_SIG(parsed, &der);
+  EVP_MD_CTX* digest = EVP_MD_CTX_new();
+  bool good = signature.size() == 64 && EVP_DigestVerifyInit(digest, nullptr, EVP_sha256(), nullptr, public_key) == 1 &&
+              EVP_DigestVerify(digest, der, size_t(size), reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1;
+  OPENSSL_free(der), ECDSA_SIG_free(parsed), EVP_MD_CTX_free(digest), EVP_PKEY_free(public_key), EVP_PKEY_CTX_free(context);
+  return good;
+}
+
+// [sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer
+TEST_F(SigAuth, ServiceAccountIssuerDiscovery_should_support_OIDC_discovery_of_service_account_issuer) {
+  json::value request = send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", R"({"spec":{"audiences":["oidc-discovery-test"]}})", 201);
+  std::string token(get_string(request, "status.token"));
+  std::string own = std::string(get_string(send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", R"({"spec":{}})", 201), "status.token"));
+  std::string bearer = "Authorization: Bearer " + own + "\r\n";
+  RawAnswer document = nobody.get("/.well-known/openid-configuration", bearer);
+  ASSERT_EQ(document.status, 200) << "every service account may read it";
+  json::value settings = document.json();
+  size_t first = token.find('.'), second = token.rfind('.');
+  json::value claims = MUST(parse_json(MUST(base64url_decode(token.substr(first + 1, second - first - 1)))));
+  json::value head = MUST(parse_json(MUST(base64url_decode(token.substr(0, first)))));
+  EXPECT_EQ(get_string(claims, "iss"), get_string(settings, "issuer"));
+  EXPECT_EQ(to_text(*find(claims, "aud")), R"(["oidc-discovery-test"])");
+  EXPECT_EQ(get_string(settings, "jwks_uri"), std::string(get_string(settings, "issuer")) + "/openid/v1/jwks");
+  json::value keys = nobody.get("/openid/v1/jwks", bearer).json();
+  bool found = false;
+  for (const json::value& key : get_array(keys, "keys"))
+    if (get_string(key, "kid") == get_string(head, "kid")) found = signed_by(token, key);
+  EXPECT_TRUE(found) << "the published key proves the token";
+  token[second + 3] = token[second + 3] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(signed_by(token, get_array(keys, "keys").at(0)));
+}
+
+}  // namespace
+}  // namespace coracle::api
