@@ -42,6 +42,12 @@ Result<void> Chain::admit(Request& request) const {
   return {};
 }
 
+std::vector<std::string_view> Chain::names() const {
+  std::vector<std::string_view> out;
+  for (const auto& plugin : plugins_) out.push_back(plugin->name());
+  return out;
+}
+
 Result<void> Chain::validate(const Request& request) const {
   for (const auto& plugin : plugins_) TRY(plugin->validate(request, world_));
   return {};
@@ -52,7 +58,8 @@ std::unique_lock<std::mutex> Chain::turn(const Request& request) const {
                       (request.kind == kPod && request.subresource == "resize");
   bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.kind) && !request.key.ns.empty() &&
                 !world_.list(kResourceQuotas, request.key.ns).empty();
-  return counts ? std::unique_lock(counting_) : std::unique_lock<std::mutex>();
+  if (!counts) return {};
+  return std::unique_lock(counting_[std::hash<std::string>()(request.key.ns) % counting_.size()]);
 }
 
 }  // namespace coracle::admission

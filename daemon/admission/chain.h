@@ -5,8 +5,10 @@
 // Source: Kubernetes pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "daemon/admission/plugin.h"
@@ -20,11 +22,12 @@ class Chain {
   Result<void> validate(const Request& request) const;
   // Held from before validate() until the commit, where a quota counts the write: two creates at once cannot take one place.
   std::unique_lock<std::mutex> turn(const Request& request) const;
+  std::vector<std::string_view> names() const;  // of the plugins, in their order
 
  private:
   World world_;
   std::vector<std::unique_ptr<Plugin>> plugins_;
-  mutable std::mutex counting_;
+  mutable std::array<std::mutex, 16> counting_;  // by namespace, so that few wait for others
 };
 
 }  // namespace coracle::admission
