@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/access/attributes.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "daemon/registry/registry.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 
 namespace coracle::access {
 

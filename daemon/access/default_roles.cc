@@ -162,7 +162,6 @@ std::optional<json::value> reconciled(const DefaultObject& wanted, const json::v
 Result<void> ensure_default_roles(registry::Registry& registry) {
   registry::Writer house;
   house.internal = true;
-  house.user = registry::house_user();
   for (const DefaultObject& wanted : parsed()) {
     std::string name(get_string(wanted.body, "metadata.name")), ns(get_string(wanted.body, "metadata.namespace"));
     auto there = registry.get(*wanted.kind, {ns, name});

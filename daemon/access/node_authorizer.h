@@ -9,7 +9,7 @@
 
 #include "daemon/access/rules.h"
 #include "daemon/registry/registry.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 
 namespace coracle::access {
 

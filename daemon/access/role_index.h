@@ -11,7 +11,7 @@
 #include <string>
 
 #include "daemon/access/rules.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"

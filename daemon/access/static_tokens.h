@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 #include "runtime/base/result.h"
 
 namespace coracle::access {

@@ -11,7 +11,7 @@
 #include "daemon/access/jwt.h"
 #include "daemon/access/static_tokens.h"
 #include "daemon/registry/registry.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 
 namespace coracle::access {
 

@@ -3,12 +3,12 @@
 // Source: apiserver admission.Attributes.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/admission/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
@@ -17,14 +17,6 @@
 #include "store/object/object.h"
 
 namespace coracle::admission {
-
-struct User {  // who asks, as far as admission is concerned
-  std::string name, uid;
-  std::vector<std::string> groups;
-  std::map<std::string, std::vector<std::string>> extra;
-  bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
-  bool anonymous() const { return name == "system:anonymous"; }
-};
 
 enum class Operation : uint8_t { create, update, remove };
 

@@ -58,9 +58,6 @@ struct Call {
   const Kind& kind() const { return info->kind; }
 };
 
-// Who asks, as admission sees it.
-inline admission::User admitted_user(const Call& call) { return {call.user.name, call.user.uid, call.user.groups, call.user.extra}; }
-
 using Header = std::pair<std::string, std::string>;
 // Which flow schema and priority level took the request, by their uids.
 std::vector<Header> flow_headers(const Call& call);

@@ -90,7 +90,7 @@ void list_resource(json::array& into, const KindInfo& info) {
                      {"kind", kind.kind}, {"verbs", words(info.verbs)}};
   if (!info.short_names.empty()) entry["shortNames"] = words(info.short_names);
   if (!info.categories.empty()) entry["categories"] = words(info.categories);
-  if (info.has_verb("get")) entry["storageVersionHash"] = storage_hash(kind);
+  if (info.has_verb("get")) entry["storageVersionHash"] = storage_hash(info.stored().kind);
   into.push_back(std::move(entry));
   std::vector<const Subresource*> subs;
   for (const Subresource& sub : info.subresources()) subs.push_back(&sub);

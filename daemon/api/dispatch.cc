@@ -55,11 +55,10 @@ void dispatch_resource(Call& call) {
 
   if (!route.subresource.empty()) {
     const schema::Subresource* sub = call.info->subresource(route.subresource);
-    if (!sub || (!route.rest.empty() && route.subresource != "proxy")) return no_such_resource(call);
+    if (!sub || !route.rest.empty()) return no_such_resource(call);
     std::string verb = route.verb(call.head());
     if (!sub->has_verb(verb)) return not_allowed(call);
     if (route.subresource == "log") return serve_log(call);
-    if (route.subresource == "proxy") return serve_proxy(call);
     if (route.subresource == "exec" || route.subresource == "attach") return serve_exec(call);
     if (route.subresource == "portforward")
       return answer_error(call, Error(Code::unavailable, "port-forward is not served yet"));

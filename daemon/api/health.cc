@@ -102,7 +102,7 @@ void serve_metrics(Call& call) {
   }
   write_type(text, "apiserver_storage_objects", "gauge");
   for (const schema::KindInfo& info : schema::catalog().kinds())
-    if (info.has_verb("get"))
+    if (info.has_verb("get") && &info.stored() == &info)
       write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"", double(house.registry.engine().count(info.kind)));
   one("coracle_connections", "gauge", counts.connections);
   one("coracle_api_threads", "gauge", counts.threads);

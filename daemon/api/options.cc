@@ -191,8 +191,8 @@ Result<ListParameters> read_list_parameters(const Call& call, bool watch) {
 Result<registry::Writer> read_writer(Call& call, std::string_view options) {
   const Query& query = call.query();
   registry::Writer writer;
+  writer.user = &call.user;
   writer.warnings = &call.warnings;
-  writer.user = admitted_user(call);
   if (call.audit) writer.audit = &call.audit->annotations;
   std::vector<Cause> causes;
   writer.field_manager = query.get("fieldManager");

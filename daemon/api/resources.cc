@@ -144,8 +144,8 @@ bool returns_deleted(const Kind& kind) {
 
 registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
   registry::Writer writer;
+  writer.user = &call.user;
   writer.warnings = &call.warnings;
-  writer.user = admitted_user(call);
   writer.dry_run = parameters.dry_run;
   return writer;
 }

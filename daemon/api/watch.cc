@@ -13,6 +13,7 @@
 #include "daemon/registry/watch.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
+#include "store/schema/convert.h"
 #include "store/schema/protobuf.h"
 
 namespace coracle::api {
@@ -117,16 +118,17 @@ class Stream {  // turns events into frames
   Stream(Call& call, const Request& request, Frames& frames) : call_(call), request_(request), frames_(frames) {}
 
   bool send(const WatchEvent& event) {
+    ObjectPtr object = schema::shown_as(*call_.info, event.object);
     // The commonest by far: stored text, as it is.
     if (request_.wanted.encoding == Encoding::json && request_.wanted.as == As::itself) {
       std::string frame = "{\"type\":\"";
       frame += type_name(event.type);
       frame += "\",\"object\":";
-      frame += event.object->text();
+      frame += object->text();
       return frames_.write(frame += "}\n");
     }
     schema::TableOptions table{request_.include, !std::exchange(columns_sent_, true), std::to_string(event.revision), {}};
-    auto text = represent(*call_.info, event.object, request_.wanted, table, call_.house.clock.now());
+    auto text = represent(*call_.info, object, request_.wanted, table, call_.house.clock.now());
     return text && frames_.write(framed(type_name(event.type), *std::move(text)));
   }
 
@@ -230,7 +232,7 @@ Result<void> watch(Call& call) {
   };
   if (auto fresh = await_revision(call, request.not_before); !fresh) return fail(fresh.error());
   engine::Engine& engine = call.house.registry.engine();
-  auto watcher = engine.watch(call.kind(), request.ns, std::min(request.after, engine.revision()));
+  auto watcher = engine.watch(call.info->stored().kind, request.ns, std::min(request.after, engine.revision()));
   if (!watcher) return fail(watcher.error());
   follow(call, request, **watcher, stream, *frames);
   return {};

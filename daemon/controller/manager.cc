@@ -42,12 +42,12 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_pod_collector(context));
   add(make_node_lifecycle(context));
   add(make_event_expiry(context));
-  add(make_resource_quota_controller(context));
-  add(make_disruption_controller(context));
-  add(make_storage_protection(context));
   add(make_certificates_controller(context));
   add(make_cluster_role_aggregation(context));
   add(make_token_secrets(context));
+  add(make_resource_quota_controller(context));
+  add(make_disruption_controller(context));
+  add(make_storage_protection(context));
 }
 
 Manager::~Manager() {

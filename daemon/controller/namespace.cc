@@ -88,7 +88,7 @@ class NamespaceController : public Controller {
 
  private:
   static bool is_content(const schema::KindInfo& info) {
-    return info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
+    return &info.stored() == &info && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
   }
 
   // One kind's failure must not keep the others.

@@ -5,6 +5,7 @@
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/parts.h"
 #include "store/schema/catalog.h"
+#include "store/schema/defaults/flow.h"
 
 namespace coracle::registry {
 namespace {
@@ -15,7 +16,6 @@ constexpr int kServicePort = 443;
 Writer house() {
   Writer writer;
   writer.internal = true;
-  writer.user = house_user();
   return writer;
 }
 
@@ -62,6 +62,30 @@ json::value slice(const Bootstrap& facts) {
                       {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
 }
 
+// Mandatory ones have their one spec; suggested ones follow this version's as long as their annotation says so.
+Result<void> ensure_flow_control(Registry& registry) {
+  for (std::string_view kind : {"PriorityLevelConfiguration", "FlowSchema"}) {
+    const schema::KindInfo* info = schema::catalog().by_kind("flowcontrol.apiserver.k8s.io/v1", kind);
+    if (!info) continue;
+    for (const json::value& wanted : schema::initial_flow_objects(kind)) {
+      Key key{"", std::string(get_string(wanted, "metadata.name"))};
+      auto found = registry.get(info->kind, key);
+      if (!found) {
+        TRY(registry.create(info->kind, {}, wanted, house()));
+        continue;
+      }
+      const json::value* spec = find((*found)->json(), "spec");
+      bool ours = schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
+      bool exempt = key.name == "exempt" && kind == "PriorityLevelConfiguration";  // its shares are the administrator's
+      if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
+      json::value replaced = (*found)->json();
+      replaced.get_object()["spec"] = *find(wanted, "spec");
+      TRY(registry.update(info->kind, key, {}, std::move(replaced), house()));
+    }
+  }
+  return {};
+}
+
 struct SystemClass {
   const char* name;
   int64_t value;
@@ -84,7 +108,7 @@ Result<void> make_priority_classes(Registry& registry) {
 
 const Kind* stored_kind(std::string_view group, std::string_view resource) {
   for (const auto& info : schema::catalog().kinds())
-    if (info.kind.group == group && info.kind.resource == resource) return &info.kind;
+    if (info.kind.group == group && info.kind.resource == resource) return &info.stored().kind;
   return nullptr;
 }
 
@@ -97,6 +121,7 @@ Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap
   for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     if (!registry.get(kNamespace, {"", std::string(name)}))
       TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));
+  TRY(ensure_flow_control(registry).wrap("make the flow schemas"));
   TRY(make_priority_classes(registry));
   std::string address = TRY(api_service_address(ranges));
   Key key{"default", "kubernetes"};

@@ -137,7 +137,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   }
   const schema::KindInfo& info = schema::catalog().of(budget.kind());
   Writer house = writer;
-  house.user = house_user(), house.field_manager.clear();
+  house.user = nullptr, house.field_manager.clear();
   auto charge = modify({info, strategy_of(info.kind), budget.key(), "status"},
                        [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, house);
   if (!charge) return charge.take_error();

@@ -8,13 +8,14 @@
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "store/object/status.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 namespace {
 
 // A kind with selectable fields of its own. The others have metadata.name and metadata.namespace, and another refusal.
 struct Row {
-  std::string_view resource;
+  std::string_view resource;             // with its group where another one has the same; that one goes first
   std::string_view refusal;              // with the field's name for %, quoted for "%"
   bool by_namespace;                     // metadata.namespace too
   std::vector<std::string_view> fields;  // path in the object; "name=path" where they differ
@@ -27,13 +28,13 @@ const std::vector<Row>& rows() {
       {"pods", kPlainRefusal, true, {"spec.nodeName", "spec.host=spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
                 "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"}},
       {"nodes", kPlainRefusal, false, {"spec.unschedulable"}},
+      {"events.events.k8s.io", kPlainRefusal, true, {"regarding.kind=involvedObject.kind", "regarding.namespace=involvedObject.namespace",
+                  "regarding.name=involvedObject.name", "regarding.uid=involvedObject.uid", "regarding.apiVersion=involvedObject.apiVersion",
+                  "regarding.resourceVersion=involvedObject.resourceVersion", "regarding.fieldPath=involvedObject.fieldPath", "reason",
+                  "reportingController=reportingComponent", "type"}},
       {"events", kPlainRefusal, true, {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
                   "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
-                  "reportingComponent", "source=source.component", "type", "regarding.kind=involvedObject.kind",
-                  "regarding.namespace=involvedObject.namespace", "regarding.name=involvedObject.name",
-                  "regarding.uid=involvedObject.uid", "regarding.apiVersion=involvedObject.apiVersion",
-                  "regarding.resourceVersion=involvedObject.resourceVersion", "regarding.fieldPath=involvedObject.fieldPath",
-                  "reportingController=reportingComponent"}},
+                  "reportingComponent", "source=source.component", "type"}},
       {"secrets", kPlainRefusal, true, {"type"}},
       {"namespaces", kPlainRefusal, false, {"status.phase"}},
       {"services", kPlainRefusal, true, {"spec.clusterIP", "spec.type"}},
@@ -48,7 +49,7 @@ const std::vector<Row>& rows() {
 
 const Row* row_of(const Kind& kind) {
   for (const Row& row : rows())
-    if (row.resource == kind.resource) return &row;
+    if (row.resource == kind.resource || row.resource == kind.qualified_resource()) return &row;
   return nullptr;
 }
 
@@ -80,10 +81,11 @@ std::string text_of(const json::value* value) {
   return to_text(*value);
 }
 
-std::string look_up(const Object& object, std::string_view field) {
+// `kind` is as it was asked for; objects are as they are stored, and so are the paths.
+std::string look_up(const Kind& kind, const Object& object, std::string_view field) {
   if (field == "metadata.name") return object.name();
   if (field == "metadata.namespace") return object.ns();
-  std::string_view path = path_of(object.kind(), field);
+  std::string_view path = path_of(kind, field);
   std::string text = text_of(find(object.json(), path));
   if (text.empty() && (field == "spec.unschedulable" || field == "spec.hostNetwork")) return "false";
   if (text.empty() && field == "status.successful") return "0";
@@ -100,8 +102,8 @@ Result<Filter> make_filter(const Kind& kind, const std::string& labels, const st
   for (const auto& term : by_field.terms())
     if (path_of(kind, term.field).empty()) return unsupported_field(kind, term.field);
   if (by_label.empty() && by_field.empty()) return Filter();
-  return Filter([by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
-    bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(object, field); });
+  return Filter([&kind = schema::catalog().of(kind).kind, by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
+    bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(kind, object, field); });
     return fits && (by_label.empty() || by_label.matches(object));
   });
 }

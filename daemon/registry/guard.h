@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/object/kind.h"

@@ -3,6 +3,7 @@
 #include "daemon/registry/local.h"
 
 #include "daemon/registry/watch.h"
+#include "store/schema/convert.h"
 
 namespace coracle::registry {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 Writer house(const UpdateOptions& options = {}) {
   Writer writer;
   writer.internal = true;
-  writer.user = house_user();
   writer.field_manager = options.field_manager;
   return writer;
 }
@@ -64,11 +64,15 @@ Result<json::value> LocalClient::act(const Kind& kind, const Key& key, std::stri
 Result<std::unique_ptr<Watch>> LocalClient::watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) {
   Filter filter = TRY(make_filter(kind, options.label_selector, options.field_selector));
   engine::Callbacks callbacks;
-  callbacks.event = [filter = std::move(filter), &sink](const engine::Event& event) {
-    if (auto seen = seen_through(filter, event)) sink.on_event(*seen);
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  callbacks.event = [filter = std::move(filter), &info, &sink](const engine::Event& event) {
+    auto seen = seen_through(filter, event);
+    if (!seen) return;
+    seen->object = schema::shown_as(info, std::move(seen->object));
+    sink.on_event(*seen);
   };
   callbacks.end = [&sink](const Error& why) { sink.on_end(why); };
-  auto subscription = TRY(registry_.engine().subscribe(kind, options.ns, options.after, std::move(callbacks)));
+  auto subscription = TRY(registry_.engine().subscribe(info.stored().kind, options.ns, options.after, std::move(callbacks)));
   return std::unique_ptr<Watch>(std::make_unique<LocalWatch>(std::move(subscription)));
 }
 

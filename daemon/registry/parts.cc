@@ -12,7 +12,6 @@ constexpr std::string_view kComponents[] = {"controller-manager", "etcd-0", "sch
 Writer house() {
   Writer writer;
   writer.internal = true;
-  writer.user = house_user();
   return writer;
 }
 

@@ -12,6 +12,7 @@
 #include "store/object/patch.h"
 #include "store/object/status.h"
 #include "store/schema/apply.h"
+#include "store/schema/convert.h"
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
 #include "store/schema/merge.h"
@@ -138,6 +139,25 @@ json::value with_amounts_of(const json::value& body, const json::value& pod) {
   return out;
 }
 
+bool is_stored(const schema::KindInfo& info) { return &info.stored() == &info; }
+
+// What `info` is a version of, in the version that is stored. `object` is defaulted as `info` has it, and then as that has it.
+json::value as_stored(const schema::KindInfo& info, json::value object) {
+  if (is_stored(info)) return object;
+  schema::apply_defaults(info, object);
+  return schema::convert(info, info.stored(), std::move(object));
+}
+
+// Who set which field is recorded in the version that was written in. `old` (null on create) and `object` are as stored.
+void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, const schema::Manager& manager, WallTime now) {
+  if (is_stored(info)) return schema::track_update(info, old, object, manager, now);
+  json::value before = old.is_object() ? schema::convert(info.stored(), info, old) : old;
+  json::value after = schema::convert(info.stored(), info, object);
+  schema::track_update(info, before, after, manager, now);
+  if (const json::value* fields = find(after, "metadata.managedFields")) metadata_of(object)["managedFields"] = *fields;
+  else metadata_of(object).erase("managedFields");
+}
+
 schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
   return {writer.field_manager, std::string(subresource), force};
 }
@@ -147,11 +167,18 @@ schema::Manager manager_of(const Writer& writer, std::string_view subresource, b
 Registry::Registry(engine::Engine& engine, Ranges ranges, const Clock& clock)
     : engine_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] { return random_suffix(); }) {}
 
+const User& house_user() {
+  static const User user{"system:apiserver", "", {"system:masters", "system:authenticated"}, {}};
+  return user;
+}
+
 // ---- reads ----
 
 Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
-  auto found = engine_.get(kind, key);
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  auto found = engine_.get(info.stored().kind, key);
   if (!found && found.error().code() == Code::not_found) return not_found(kind, key.name);
+  if (found && !is_stored(info)) return schema::shown_as(info, *std::move(found));
   return found;
 }
 
@@ -162,7 +189,10 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
   options.limit = size_t(std::max<int64_t>(request.options.limit, 0));
   options.continue_token = request.options.continue_token;
   options.at = request.exactly;
-  return engine_.list(kind, options);
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  engine::ListPage page = TRY(engine_.list(info.stored().kind, options));
+  for (ObjectPtr& object : page.items) object = schema::shown_as(info, std::move(object));
+  return page;
 }
 
 // ---- create ----
@@ -185,7 +215,7 @@ Result<json::value> Registry::decode(const schema::KindInfo& info, json::value b
 
 admission::Request Registry::request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,
                                          const Writer& writer) const {
-  admission::Request request{operation, kind, key, subresource, nullptr, nullptr, writer.user, clock_.now()};
+  admission::Request request{operation, kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(), clock_.now()};
   request.dry_run = writer.dry_run;
   request.warnings = writer.warnings;
   request.audit = writer.audit;
@@ -205,7 +235,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode(info, std::move(body), writer));
-  auto turn = turn_of(strategy_of(info.kind));
+  auto turn = turn_of(strategy_of(info.stored().kind));
   for (int attempt = 1, names = 1;; attempt++) {
     if (generated) metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
     auto made = create_once(info, place, decoded, writer);
@@ -218,48 +248,49 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
 }
 
 Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer) {
-  const Strategy& strategy = strategy_of(info.kind);
-  json::value object = body;
+  const schema::KindInfo& stored = info.stored();
+  const Strategy& strategy = strategy_of(stored.kind);
+  json::value object = as_stored(info, body);
   WallTime now = clock_.now();
   if (has_status(info)) object.get_object().erase("status");
   TRY(begin_life(object, strategy.deletion.counts_generations, now));
   if (strategy.prepare_create) strategy.prepare_create(object);
-  if (strategy.record_user) strategy.record_user(object, writer.user.name.empty() ? nullptr : &writer.user);
-  schema::apply_defaults(info, object);
-  admission::Request request = request_for(admission::Operation::create, info.kind, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
+  if (strategy.record_user) strategy.record_user(object, writer.user);
+  schema::apply_defaults(stored, object);
+  admission::Request request = request_for(admission::Operation::create, stored.kind, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
   request.object = &object;
   TRY(admission_.admit(request));
-  schema::apply_defaults(info, object);  // of what admission added
+  schema::apply_defaults(stored, object);  // of what admission added
   if (strategy.allocate_create)
     TRY(strategy.allocate_create(object, {engine_, ranges_, now}));
   metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
-  schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(object)));  // what was added is put in its place
+  schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));  // what was added is put in its place
   object = std::move(canonical.value);
-  if (guard_ && !writer.user.name.empty()) TRY(guard_->check({info.kind, {}, nullptr, object, writer.user}));
+  if (guard_ && writer.user) TRY(guard_->check({info.kind, {}, nullptr, object, *writer.user}));
   TRY(check(info, object, schema::validate_create(info, object)));
   std::vector<engine::Write> charges;
   request.charges = &charges;
   auto counting = admission_.turn(request);
   TRY(admission_.validate(request));
-  if (!writer.field_manager.empty()) schema::track_update(info, nullptr, object, manager_of(writer, {}, false), now);
+  if (!writer.field_manager.empty()) record_update(info, nullptr, object, manager_of(writer, {}, false), now);
 
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
   if (writer.dry_run) {
-    if (engine_.get(info.kind, key)) return already_exists(info.kind, key.name);
+    if (engine_.get(stored.kind, key)) return already_exists(info.kind, key.name);
     metadata_of(object).erase("resourceVersion");
-    ObjectPtr imagined = TRY(Object::make(info.kind, std::move(object)));
-    return Written{std::move(imagined), true};
+    ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
+    return Written{schema::shown_as(info, std::move(imagined)), true};
   }
-  auto stored = commit({&info.kind, key, std::move(object), Revision(0)}, std::move(charges), durability_of(info.kind, {}, writer));
-  if (!stored) return reworded(info.kind, key, stored.take_error());
-  return Written{*std::move(stored), true};
+  auto made = commit({&stored.kind, key, std::move(object), Revision(0)}, std::move(charges), durability_of(stored.kind, {}, writer));
+  if (!made) return reworded(info.kind, key, made.take_error());
+  return Written{schema::shown_as(info, *std::move(made)), true};
 }
 
 // ---- update and patch ----
 
 Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer) {
   const schema::KindInfo& info = schema::catalog().of(kind);
-  Target target{info, strategy_of(info.kind), key, subresource};
+  Target target{info, strategy_of(info.stored().kind), key, subresource};
   if (subresource == "scale")
     return modify(target, [&](const Object& old) { return apply_scale(old, body); }, given_revision(body).empty(), writer);
 
@@ -286,7 +317,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
 Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type, const json::value& patch,
                                 bool force, const Writer& writer) {
   const schema::KindInfo& info = schema::catalog().of(kind);
-  Target target{info, strategy_of(info.kind), key, subresource};
+  Target target{info, strategy_of(info.stored().kind), key, subresource};
   if (subresource == "scale")
     return modify(target, [&](const Object& old) { return change_scale(target, old, &type, patch); }, true, writer);
 
@@ -371,44 +402,51 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     if (const json::value* status = before.get_object().if_contains("status")) body.get_object()["status"] = *status;
     else body.get_object().erase("status");
   }
-  if (target.strategy.prepare_update) target.strategy.prepare_update(body, before);
+  if (target.strategy.prepare_update && is_stored(target.info)) target.strategy.prepare_update(body, before);
   return body;
 }
 
 Result<Written> Registry::modify(const Target& target, const Change& change, bool retry, const Writer& writer) {
   auto turn = turn_of(target.strategy);
   for (int attempt = 1;; attempt++) {
-    ObjectPtr old = TRY(get(target.kind(), target.key));
-    auto written = modify_once(target, *old, change, writer);
-    if (!written && attempt < kConflictAttempts && wants_recount(written.error(), target.kind())) continue;
+    auto found = engine_.get(target.stored().kind, target.key);
+    if (!found) return reworded(target.info.kind, target.key, found.take_error());
+    ObjectPtr old = *std::move(found);
+    auto written = modify_once(target, old, change, writer);
+    if (!written && attempt < kConflictAttempts && wants_recount(written.error(), target.stored().kind)) continue;
     bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
     if (!again) return written;
-    auto now = engine_.get(target.kind(), target.key);
+    auto now = engine_.get(target.stored().kind, target.key);
     if (now && (*now)->revision() == old->revision()) return written;  // nobody was faster: the change itself is refused
   }
 }
 
-Result<Written> Registry::modify_once(const Target& target, const Object& old, const Change& change, const Writer& writer) {
-  json::value object = TRY(change(old));
+Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& before, const Change& change, const Writer& writer) {
+  const schema::KindInfo& stored = target.stored();
+  const Object& old = *before;
+  json::value object = TRY(is_stored(target.info) ? change(*before) : change(*schema::shown_as(target.info, before)));
+  object = as_stored(target.info, std::move(object));
   WallTime now = clock_.now();
   bool main_resource = target.subresource.empty() || target.subresource == "scale" || target.subresource == "resize" ||
                        target.subresource == "ephemeralcontainers";
-  TRY(continue_life(target.kind(), object, old));
+  if (target.subresource.empty() && !is_stored(target.info) && target.strategy.prepare_update)
+    target.strategy.prepare_update(object, old.json());
+  TRY(continue_life(target.info.kind, object, old));
   if (target.subresource == "status" && target.strategy.prepare_status) target.strategy.prepare_status(object, old.json(), now);
-  schema::apply_defaults(target.info, object);
+  schema::apply_defaults(stored, object);
   // A binding was admitted as what it is; what it makes of the pod is ours.
   bool admits = target.subresource != "binding";
-  admission::Request request = request_for(admission::Operation::update, target.kind(), target.key, target.subresource, writer);
+  admission::Request request = request_for(admission::Operation::update, stored.kind, target.key, target.subresource, writer);
   request.object = &object;
   request.old = &old;
   if (admits) TRY(admission_.admit(request));
   if (main_resource && target.strategy.allocate_update)
     TRY(target.strategy.allocate_update(object, old, {engine_, ranges_, now}));
-  schema::Decoded canonical = TRY(schema::decode(target.info.type(), std::move(object)));
+  schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = target.strategy.deletion.counts_generations && main_resource;
   if (counts && spec_changed(object, old.json())) count_generation(object, old.json());
-  if (guard_ && !writer.user.name.empty()) TRY(guard_->check({target.kind(), target.subresource, &old.json(), object, writer.user}));
+  if (guard_ && writer.user) TRY(guard_->check({target.kind(), target.subresource, &old.json(), object, *writer.user}));
   std::string_view looked_at = target.subresource == "scale" ? std::string_view() : target.subresource;
   TRY(check(target.info, object, schema::validate_update(target.info, object, old.json(), looked_at)));
   std::vector<engine::Write> charges;
@@ -416,28 +454,32 @@ Result<Written> Registry::modify_once(const Target& target, const Object& old, c
   auto counting = admits ? admission_.turn(request) : std::unique_lock<std::mutex>();
   if (admits) TRY(admission_.validate(request));
   if (!writer.field_manager.empty())
-    schema::track_update(target.info, old.json(), object, manager_of(writer, target.subresource, false), now);
+    record_update(target.info, old.json(), object, manager_of(writer, target.subresource, false), now);
 
   if (writer.dry_run) {
-    ObjectPtr imagined = TRY(Object::make(target.kind(), std::move(object)));
-    return Written{std::move(imagined), false};
+    ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
+    return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
-  auto durability = durability_of(target.kind(), target.subresource, writer);
-  auto stored = may_go(object, target.strategy.deletion)
-                    ? engine_.remove(target.kind(), target.key, old.revision(), durability)
-                    : commit({&target.kind(), target.key, std::move(object), old.revision()}, std::move(charges), durability);
-  if (!stored && wants_recount(stored.error(), target.kind())) return stored.take_error();
-  if (!stored) return reworded(target.kind(), target.key, stored.take_error());
-  return Written{*std::move(stored), false};
+  auto durability = durability_of(stored.kind, target.subresource, writer);
+  auto done = may_go(object, target.strategy.deletion)
+                  ? engine_.remove(stored.kind, target.key, old.revision(), durability)
+                  : commit({&stored.kind, target.key, std::move(object), old.revision()}, std::move(charges), durability);
+  if (!done && wants_recount(done.error(), stored.kind)) return done.take_error();
+  if (!done) return reworded(target.info.kind, target.key, done.take_error());
+  return Written{schema::shown_as(target.info, *std::move(done)), false};
 }
 
 // ---- remove ----
 
 Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer) {
-  const schema::KindInfo& info = schema::catalog().of(kind);
+  const schema::KindInfo& asked = schema::catalog().of(kind);
+  const schema::KindInfo& info = asked.stored();
   const Strategy& strategy = strategy_of(info.kind);
+  auto shown = [&](ObjectPtr object, bool gone) { return Removed{schema::shown_as(asked, std::move(object)), gone}; };
   for (int attempt = 1;; attempt++) {
-    ObjectPtr old = TRY(get(info.kind, key));
+    auto found = engine_.get(info.kind, key);
+    if (!found) return reworded(asked.kind, key, found.take_error());
+    ObjectPtr old = *std::move(found);
     admission::Request request = request_for(admission::Operation::remove, info.kind, key, {}, writer);
     request.old = old.get();
     TRY(admission_.admit(request));
@@ -447,9 +489,9 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     DeletionRules rules = strategy.deletion;
     rules.orphans_by_default = orphans_by_default(info.kind);
     DeletionPlan plan = TRY(plan_deletion(*old, options, rules, clock_.now()));
-    if (plan.verb == DeletionPlan::Do::nothing) return Removed{old, false};
+    if (plan.verb == DeletionPlan::Do::nothing) return shown(old, false);
     bool gone = plan.verb == DeletionPlan::Do::remove;
-    if (writer.dry_run) return Removed{old, gone};
+    if (writer.dry_run) return shown(old, gone);
     if (!gone) {
       schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(plan.body)));
       plan.body = std::move(canonical.value);
@@ -457,8 +499,8 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     auto durability = durability_of(info.kind, {}, writer);
     auto done = gone ? engine_.remove(info.kind, key, old->revision(), durability)
                      : engine_.write({&info.kind, key, std::move(plan.body), old->revision()}, durability);
-    if (done) return Removed{*std::move(done), gone};
-    if (done.error().code() != Code::conflict || attempt == kConflictAttempts) return reworded(info.kind, key, done.take_error());
+    if (done) return shown(*std::move(done), gone);
+    if (done.error().code() != Code::conflict || attempt == kConflictAttempts) return reworded(asked.kind, key, done.take_error());
   }
 }
 

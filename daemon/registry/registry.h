@@ -19,7 +19,7 @@
 #include "daemon/registry/fields.h"
 #include "daemon/registry/guard.h"
 #include "daemon/registry/strategy.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
@@ -37,12 +37,12 @@ struct Writer {
   std::vector<std::string>* warnings = nullptr;  // gets what the client should be told
   bool dry_run = false;
   bool internal = false;                         // our own component: what it observes is written softly
-  admission::User user;                          // who asks
+  const User* user = nullptr;                    // who asked over HTTP; nullptr: a component of the house. Outlives the call
   std::map<std::string, std::string>* audit = nullptr;  // gets the annotations that admission has for the audit log
 };
 
 // As whom our own components write.
-inline admission::User house_user() { return {"system:apiserver", "", {"system:masters", "system:authenticated"}, {}}; }
+const User& house_user();
 
 struct Written {
   ObjectPtr object;
@@ -98,14 +98,15 @@ class Registry {
   // What an update makes of the object that is there. Called again when somebody was faster.
   using Change = std::function<Result<json::value>(const Object& old)>;
   struct Target {  // of an update
-    const schema::KindInfo& info;
+    const schema::KindInfo& info;  // as it was asked for
     const Strategy& strategy;
     Key key;
     std::string_view subresource;
+    const schema::KindInfo& stored() const { return info.stored(); }
     const Kind& kind() const { return info.kind; }
   };
   Result<Written> modify(const Target& target, const Change& change, bool retry, const Writer& writer);
-  Result<Written> modify_once(const Target& target, const Object& old, const Change& change, const Writer& writer);
+  Result<Written> modify_once(const Target& target, const ObjectPtr& before, const Change& change, const Writer& writer);
   Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
   Result<json::value> decode(const schema::KindInfo& info, json::value body, const Writer& writer) const;
   Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;

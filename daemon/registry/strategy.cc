@@ -2,6 +2,7 @@
 // See strategy.h: the table.
 #include "daemon/registry/strategy.h"
 
+#include "daemon/registry/kinds/extension.h"
 #include "daemon/registry/kinds/kinds.h"
 
 namespace coracle::registry {
@@ -13,8 +14,9 @@ const Strategy& strategy_of(const Kind& kind) {
                                         &certificate_request_strategy()};
   for (const Strategy* strategy : all)
     if (*strategy->kind == kind) return *strategy;
-  for (const Strategy& strategy : simple_strategies())
-    if (*strategy.kind == kind) return strategy;
+  for (auto listed : {simple_strategies(), extension_strategies()})
+    for (const Strategy& strategy : listed)
+      if (*strategy.kind == kind) return strategy;
   return plain;
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "daemon/registry/deletion.h"
-#include "daemon/registry/user.h"
+#include "daemon/admission/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "runtime/base/text.h"
+#include "store/schema/convert.h"
 #include "store/schema/field_set.h"
 
 namespace coracle::schema {
@@ -20,8 +21,10 @@ struct Entry {
   std::string manager, operation, api_version, time, subresource;
   json::object fields;
 
-  bool is_of(const Manager& who, std::string_view how, std::string_view version) const {
-    return manager == who.name && operation == how && subresource == who.subresource && api_version == version;
+  // Who applies is one, in whichever version; who updates is another one in each.
+  bool applies(const Manager& who) const { return manager == who.name && operation == "Apply" && subresource == who.subresource; }
+  bool updates(const Manager& who, std::string_view version) const {
+    return manager == who.name && operation == "Update" && subresource == who.subresource && api_version == version;
   }
 };
 
@@ -156,6 +159,21 @@ json::object without_managed_fields(const json::value& object) {
   return copy;
 }
 
+// The set in another version: what of `value`, written there, would be the same fields. Conversions may add what an object
+// must have; that claims more, never less.
+json::object translated(const json::object& fields, const KindInfo& from, const KindInfo& to, const json::value& value) {
+  if (&from == &to) return fields;
+  json::value held = only(Place::of(from.type()), convert(to, from, value), fields);
+  json::object set = fields_of(Place::of(to.type()), convert(from, to, std::move(held)), Dots::no);
+  strip_unowned(set);
+  return set;
+}
+
+// Entries of versions that are served no more name fields that nobody knows: they go.
+void drop_unknown_versions(const KindInfo& kind, std::vector<Entry>& entries) {
+  std::erase_if(entries, [&](const Entry& entry) { return !version_of(kind, entry.api_version); });
+}
+
 // What `kubectl apply` set while it merged on the client's side, and what is as it set it: its own to change when it applies on
 // the server's side. Source: apimachinery managedfields, lastappliedmanager.go.
 json::object applied_by_client(const Place& root, const json::value& live, const std::string& version) {
@@ -180,21 +198,28 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   std::string version = kind.kind.api_version();
   json::object mine = fields_of(root, applied, Dots::no);
   strip_unowned(mine);
+  json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
 
   std::vector<Entry> entries = entries_of(live);
-  auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.is_of(manager, "Apply", version); });
+  drop_unknown_versions(kind, entries);
+  auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
-  std::vector<const json::object*> others;
+  std::vector<json::object> others;
   json::object contested;
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (entry == own) continue;
+    const KindInfo& theirs = *version_of(kind, entry->api_version);
     std::vector<std::string> paths;
     json::object taken;
-    find_conflicts(root, entry->fields, live, applied, "", paths, taken);
+    if (&theirs == &kind) {
+      find_conflicts(root, entry->fields, live, applied, "", paths, taken);
+    } else {
+      find_conflicts(Place::of(theirs.type()), entry->fields, convert(kind, theirs, live), convert(kind, theirs, merged), "", paths, taken);
+    }
     if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
     contested = union_of(std::move(contested), taken);
     if (!paths.empty()) conflicts.emplace_back(&*entry, std::move(paths));
-    others.push_back(&entry->fields);
+    others.push_back(translated(entry->fields, theirs, kind, merged));
   }
   if (!conflicts.empty() && !manager.force) {
     bool only_its_own = manager.name == "kubectl" && difference_of(contested, applied_by_client(root, live, version)).empty();
@@ -202,14 +227,18 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true}, now);
   }
 
-  json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
-  json::object said = mine;
-  if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object keeps its name, whatever else of it goes
-  if (own != entries.end()) prune(root, merged, own->fields, said, others);
+  if (own != entries.end()) {
+    std::vector<const json::object*> held;
+    for (const json::object& other : others) held.push_back(&other);
+    json::object said = mine;
+    if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object keeps its name, whatever else of it goes
+    prune(root, merged, translated(own->fields, *version_of(kind, own->api_version), kind, merged), said, held);
+  }
   if (own == entries.end()) {
     entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
-  } else if (own->fields != mine) {
+  } else if (own->fields != mine || own->api_version != version) {
     own->fields = std::move(mine);
+    own->api_version = version;
     own->time = format_time(now);
   }
   write_entries(merged, std::move(entries));
@@ -233,10 +262,17 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   strip_unowned(removed);
 
   std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old);
+  drop_unknown_versions(kind, entries);
   json::object lost = union_of(removed, changed);
   auto own = entries.end();
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-    bool is_own = entry->is_of(manager, "Update", version);
+    if (const KindInfo& theirs = *version_of(kind, entry->api_version); &theirs != &kind) {
+      Place place = Place::of(theirs.type());
+      json::value was = convert(kind, theirs, before), is = convert(kind, theirs, after);
+      entry->fields = difference_of(entry->fields, union_of(removed_fields(place, was, is), changed_fields(place, was, is)));
+      continue;
+    }
+    bool is_own = entry->updates(manager, version);
     if (is_own) own = entry;
     entry->fields = difference_of(entry->fields, is_own ? removed : lost);
   }

@@ -19,6 +19,7 @@ struct Manager {
   bool force = false;
 };
 
+// Other managers may have written in other versions of the kind (convert.h): their fields are compared there.
 // `live` (null: the object does not exist) with the applied configuration. Fields that this manager applied before and now
 // leaves out, and nobody else holds, go. Errors: conflict, with a FieldManagerConflict cause per field that another manager
 // holds with another value (unless forced); bad_request. An apply to "status" is about the status alone, one to the object

@@ -45,12 +45,14 @@ struct KindInfo {
   uint16_t type_, list_type_;
   uint16_t first_subresource, subresource_count;
   uint16_t first_column, column_count;
+  uint16_t stored_;
 
   const Type& type() const;
   const Type* list_type() const;
   std::span<const Subresource> subresources() const;
   const Subresource* subresource(std::string_view name) const;
-  std::span<const Column> columns() const;
+  std::span<const Column> columns() const;  // of objects as they are stored
+  const KindInfo& stored() const;  // the version that the store holds: itself, or another one (convert.h)
   bool has_verb(std::string_view verb) const;  // "create" "get" "list" "watch" "update" "patch" "delete" "deletecollection"
 };
 

@@ -116,6 +116,7 @@ void sort_keys(json::object& map) {
 class Decoder {
  public:
   Result<json::value> object(const Type& type, json::value value, const Path& path) {
+    if (type.either) return either(type, std::move(value), path);
     json::object* given = value.if_object();
     if (!given) return mismatch(path, "an object", value);
     if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
@@ -146,6 +147,13 @@ class Decoder {
       if (type.field(pair.key()) || warnings.size() >= kFieldWarningsMax) continue;
       warnings.push_back("unknown field " + coracle::quoted(Path(path, pair.key()).text()));
     }
+  }
+
+  Result<json::value> either(const Type& type, json::value value, const Path& path) {
+    const Field* field = type.alternative(value);
+    if (!field) return mismatch(path, "one of the forms of a " + std::string(type.name()), value);
+    if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
+    return shaped(*field, std::move(value), path);
   }
 
   // Null: nothing worth writing.
@@ -198,8 +206,7 @@ class Decoder {
         if (!value.is_bool()) return mismatch(path, "true or false", value);
         return value;
       case Form::number:
-        if (!value.is_number()) return mismatch(path, "a number", value);
-        return value;
+        return number(std::move(value), path);
       case Form::bytes:
         if (!value.is_string()) return mismatch(path, "base64 text", value);
         return canonical_bytes(std::move(value), path);
@@ -230,6 +237,15 @@ class Decoder {
     single.shape = Shape::one;
     single.pointer = false;
     return zero(single, storage);
+  }
+
+  // A whole number is written as one, however it came.
+  static Result<json::value> number(json::value value, const Path& path) {
+    constexpr double kExact = 9007199254740992;  // 2^53: beyond it a double leaves numbers out
+    if (!value.is_number()) return mismatch(path, "a number", value);
+    const double* real = value.if_double();
+    if (real && *real >= -kExact && *real <= kExact && double(int64_t(*real)) == *real) value = int64_t(*real);
+    return value;
   }
 
   static Result<json::value> quantity(json::value value, const Path& path) {

@@ -15,7 +15,8 @@ using Rules = std::vector<DefaultRule>;  // by position of the type; nullptr: no
 Rules collect() {
   Rules rules(catalog().types().size(), nullptr);
   for (auto listed : {pod_defaults(), service_defaults(), workload_defaults(), job_defaults(), autoscaler_defaults(), network_defaults(),
-                      limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(), rbac_defaults()}) {
+                      limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(), flow_defaults(),
+                      extension_defaults(), rbac_defaults()}) {
     for (const NamedDefaultRule& named : listed) rules[catalog().type(named.type)->index()] = named.rule;
   }
   return rules;
@@ -59,6 +60,11 @@ void fill_children(const Field& field, json::value& value, bool with_rules) {
 }
 
 void fill(const Type& type, json::value& value, bool with_rules) {
+  if (type.either) {
+    const Field* field = type.alternative(value);
+    if (field && field->form == Form::object) fill_children(*field, value, with_rules);
+    return;
+  }
   json::object* object = value.if_object();
   if (!object) return;
   for (const Field& field : type.fields()) {

@@ -218,6 +218,27 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
   return live;
 }
 
+json::value only(const Place& place, const json::value& value, const json::object& fields) {
+  if (fields.empty() || place.kind == Place::Kind::leaf) return value;
+  json::value out = value.is_array() ? json::value(json::array_kind) : json::value(json::object_kind);
+  for (const Child& child : children_of(place, value)) {
+    const json::value* held = fields.if_contains(child.element);
+    if (!held || !held->is_object()) continue;
+    json::value kept = only(child.place, *child.value, held->get_object());
+    if (!out.is_array()) {
+      out.get_object()[child.element.substr(2)] = std::move(kept);
+      continue;
+    }
+    if (place.kind == Place::Kind::list_map && kept.is_object() && child.value->is_object()) {
+      for (std::string_view key : place.field->list_keys()) {
+        if (const json::value* named = child.value->get_object().if_contains(key)) kept.get_object()[key] = *named;
+      }
+    }
+    out.get_array().push_back(std::move(kept));
+  }
+  return out;
+}
+
 void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
            const std::vector<const json::object*>& others) {
   for (const auto& pair : before) {

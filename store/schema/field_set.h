@@ -62,6 +62,8 @@ void strip_unowned(json::object& fields);
 
 // `live` with `applied` laid over it: lists and maps merge as the schema says.
 json::value laid_over(const Place& place, json::value live, const json::value& applied);
+// What of `value` is in `fields`: with all of what is a member as a whole, and the keys of list items.
+json::value only(const Place& place, const json::value& value, const json::object& fields);
 // Takes out of `value` what is in `before` but neither in `now` nor in any of `others`.
 void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
            const std::vector<const json::object*>& others);

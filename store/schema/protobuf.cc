@@ -49,11 +49,14 @@ const Field* by_number(const Type& type, uint16_t inlined, uint32_t number) {
   return nullptr;
 }
 
-bool is_inlined(const Type& type, uint32_t number) {
+// The nested message `number` of the nested message `inlined` (0: of the type's own), as Field::inlined names it; 0: none.
+uint16_t nested(const Type& type, uint16_t inlined, uint32_t number) {
+  if (number == 0 || number > 255 || inlined > 255) return 0;
+  uint16_t inner = uint16_t(inlined * 256 + number);
   for (const Field& field : type.fields()) {
-    if (field.inlined == number) return true;
+    if (field.inlined == inner || (inlined == 0 && field.inlined / 256 == inner)) return inner;
   }
-  return false;
+  return 0;
 }
 
 // ---- in ----
@@ -63,6 +66,7 @@ class Reader {
   Result<json::value> message(const Type& type, std::string_view bytes, size_t depth) {
     json::object out;
     TRY(add_fields(type, 0, bytes, depth, out));
+    if (type.either) return chosen(type, out);
     return json::value(std::move(out));
   }
 
@@ -79,15 +83,27 @@ class Reader {
   }
 
  private:
+  // Go marks a schema as allowed, too: what is no flag goes first. An empty message is false, or an empty list.
+  static json::value chosen(const Type& type, json::object& fields) {
+    const Field* flag = nullptr;
+    for (const Field& field : type.fields()) {
+      if (field.form == Form::boolean) flag = &field;
+      else if (json::value* found = fields.if_contains(field.name())) return std::move(*found);
+    }
+    if (!flag) return json::value(json::array_kind);
+    json::value* found = fields.if_contains(flag->name());
+    return json::value(found && found->is_bool() && found->get_bool());
+  }
+
   // The fields of one message go into `out`. `inlined` tells which of the type's nested messages this is, 0 = its own.
   Result<void> add_fields(const Type& type, uint16_t inlined, std::string_view bytes, size_t depth, json::object& out) {
     if (depth > kProtobufDepthMax) return malformed("nested too deeply");
     for (WireReader wire(bytes); !wire.done();) {
       WireField piece = TRY(wire.next());
       if (++values_ > kProtobufValuesMax) return Error(Code::too_large, "a protobuf message has too many values");
-      if (inlined == 0 && is_inlined(type, piece.number)) {
+      if (uint16_t inner = nested(type, inlined, piece.number)) {
         if (piece.wire != Wire::bytes) return malformed("a message without a length");
-        TRY(add_fields(type, uint16_t(piece.number), piece.bytes, depth + 1, out));
+        TRY(add_fields(type, inner, piece.bytes, depth + 1, out));
       } else if (const Field* field = by_number(type, inlined, piece.number)) {
         TRY(add(*field, piece, depth, out));
       }
@@ -243,25 +259,45 @@ class Writer {
  public:
   // `object` is canonical, or nullptr for a message that was never set.
   Result<void> message(const Type& type, const json::object* object) {
-    size_t begun = 0;
+    Open open;
     uint16_t inlined = 0;  // fields of a nested message stand together
     for (const Field& field : type.fields()) {
       if (field.number == 0) continue;
-      if (field.inlined != inlined) {
-        if (inlined) wire_.end(begun);
-        inlined = field.inlined;
-        if (inlined) begun = wire_.begin(inlined);
-      }
+      if (field.inlined != inlined) enter(open, inlined, field.inlined);
       const json::value* value = object ? object->if_contains(field.name()) : nullptr;
       TRY(add(field, value && !value->is_null() ? value : nullptr));
     }
-    if (inlined) wire_.end(begun);
+    enter(open, inlined, 0);
+    return {};
+  }
+
+  Result<void> either(const Type& type, const json::value& value) {
+    const Field* chosen = type.alternative(value);
+    for (const Field& field : type.fields()) {
+      static const json::value allowed(true);
+      if (&field == chosen) TRY(add(field, &value));
+      else if (field.form == Form::boolean) TRY(add(field, &allowed));  // as Go has it: a schema allows
+    }
     return {};
   }
 
   std::string take() { return wire_.take(); }
 
  private:
+  using Open = std::vector<std::pair<uint16_t, size_t>>;  // nested messages being written: number, where begun
+
+  // Ends and begins nested messages on the way from one to another.
+  void enter(Open& open, uint16_t& from, uint16_t to) {
+    std::vector<uint16_t> path;
+    if (to > 255) path.push_back(to / 256);
+    if (to) path.push_back(to % 256);
+    size_t common = 0;
+    while (common < open.size() && common < path.size() && open[common].first == path[common]) ++common;
+    for (; open.size() > common; open.pop_back()) wire_.end(open.back().second);
+    for (; common < path.size(); ++common) open.emplace_back(path[common], wire_.begin(path[common]));
+    from = to;
+  }
+
   Result<void> add(const Field& field, const json::value* value) {
     if (field.shape == Shape::list) {
       if (!value) return {};
@@ -358,6 +394,7 @@ class Writer {
         return {};
       }
       default: {
+        if (value && field.type().either) return either(field.type(), *value);
         if (value && !value->is_object()) return contradiction(field);
         return message(field.type(), value ? &value->get_object() : nullptr);
       }
@@ -406,6 +443,10 @@ Result<json::value> message_from_protobuf(const Type& type, std::string_view byt
 
 Result<std::string> message_to_protobuf(const Type& type, const json::value& value) {
   Writer writer;
+  if (type.either) {
+    TRY(writer.either(type, value));
+    return writer.take();
+  }
   if (!value.is_object()) return Error(Code::internal, "a message must be an object");
   TRY(writer.message(type, &value.get_object()));
   return writer.take();

@@ -3,6 +3,7 @@
 #include "store/schema/table.h"
 
 #include "runtime/base/text.h"
+#include "store/schema/convert.h"
 #include "store/schema/table/cells.h"
 
 namespace coracle::schema {
@@ -55,6 +56,7 @@ json::value partial_metadata(const json::value& object) {
 }
 
 json::array cells_of(const KindInfo& kind, const json::value& object, WallTime now) {
+  if (&kind.stored() != &kind) return cells_of(kind.stored(), convert(kind, kind.stored(), object), now);
   json::array cells;
   for (const Column& column : kind.columns()) {
     std::vector<std::string_view> words = split(column.cell, ' ');

@@ -8,7 +8,10 @@
 namespace coracle::schema {
 namespace {
 
-#include "store/schema/tables.inc"
+#ifndef CORACLE_SCHEMA_TABLES
+#define CORACLE_SCHEMA_TABLES "store/schema/tables.inc"  // a test brings tables with one kind more
+#endif
+#include CORACLE_SCHEMA_TABLES
 
 std::vector<std::string_view> parts(std::string_view list) {
   if (list.empty()) return {};
@@ -44,12 +47,25 @@ const Field* Type::field(std::string_view json_name) const {
   return nullptr;
 }
 
+const Field* Type::alternative(const json::value& value) const {
+  for (const Field& field : fields()) {
+    bool fits = field.shape == Shape::list ? value.is_array() : field.form == Form::object ? value.is_object()
+              : field.form == Form::boolean ? value.is_bool() : value.is_string();
+    if (fits) return &field;
+  }
+  return nullptr;
+}
+
 bool Subresource::has_verb(std::string_view verb) const { return listed(verbs, verb); }
 
 const Type& KindInfo::type() const { return kTypes[type_]; }
 const Type* KindInfo::list_type() const { return list_kind.empty() ? nullptr : &kTypes[list_type_]; }
+const KindInfo& KindInfo::stored() const { return kKinds[stored_]; }
 bool KindInfo::has_verb(std::string_view verb) const { return listed(verbs, verb); }
-std::span<const Column> KindInfo::columns() const { return {kColumns + first_column, column_count}; }
+std::span<const Column> KindInfo::columns() const {
+  if (&stored() != this) return stored().columns();
+  return {kColumns + first_column, column_count};
+}
 std::span<const Subresource> KindInfo::subresources() const {
   return {kSubresources + first_subresource, subresource_count};
 }
@@ -106,7 +122,7 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
 std::vector<const KindInfo*> Catalog::by_category(std::string_view category) const {
   std::vector<const KindInfo*> found;
   for (const KindInfo& info : kKinds) {
-    if (listed(info.categories, category)) found.push_back(&info);
+    if (&info.stored() == &info && listed(info.categories, category)) found.push_back(&info);
   }
   return found;
 }

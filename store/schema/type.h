@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/json.h"
+
 namespace coracle::schema {
 
 struct Text {  // a piece of the pool
@@ -50,7 +52,7 @@ struct Field {
   Text name_, default_, values_, merge_key_, list_keys_, doc_;
   uint16_t type_;
   uint16_t number;   // in protobuf; 0: none
-  uint16_t inlined;  // number of the nested message that holds it in protobuf, 0 = the type's own
+  uint16_t inlined;  // number of the nested message that holds it in protobuf, 0 = the type's own; outer * 256 + inner for two
   Form form;
   Shape shape;
   ListKind list;
@@ -87,6 +89,7 @@ struct Type {
   uint16_t package_;
   bool root;    // carries apiVersion and kind: travels on its own
   bool atomic;  // is replaced as a whole by server-side apply
+  bool either;  // in JSON: the value of one of its fields, see alternative()
   std::string_view name() const { return name_.view(); }  // "PodSpec"
   std::string_view doc() const { return doc_.view(); }
   std::string_view api_version() const { return api_version_.view(); }  // root types: "v1", "apps/v1"
@@ -94,6 +97,8 @@ struct Type {
   std::string openapi_name() const;       // "io.k8s.api.core.v1.PodSpec"
   std::span<const Field> fields() const;  // in canonical order
   const Field* field(std::string_view json_name) const;
+  // Of an either type: the first field whose shape and form `value` has; nullptr when it is none of them.
+  const Field* alternative(const json::value& value) const;
   uint16_t index() const;                 // position in Catalog::types()
 };
 

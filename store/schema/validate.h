@@ -18,6 +18,7 @@ namespace coracle::schema {
 
 constexpr size_t kCausesMax = 200;
 
+// `kind` is as it was asked for, objects are as it is stored (KindInfo::stored): causes name the fields of that.
 std::vector<Cause> validate_create(const KindInfo& kind, const json::value& object);
 // What may not change has not changed, and `object` is valid. `subresource`: "" or "status" (only metadata and status are
 // looked at), "ephemeralcontainers".

@@ -46,9 +46,6 @@ expect "the node reaches the NodePort" "hello from coracle" in_ns curl -sf -m 5 
 expect "the neighbour reaches the NodePort" "hello from coracle" ip netns exec "$ns-out" curl -sf -m 5 "http://10.55.0.2:30080/index.html"
 expect "a pod reaches the Service by name" "hello from coracle" k exec "$pod" -- wget -qO- http://hello/index.html
 expect "… and by its full name" "hello from coracle" k exec "$pod" -- wget -qO- http://hello.default.svc.cluster.local/index.html
-expect "the API's proxy reaches the pod" "hello from coracle" k get --raw "/api/v1/namespaces/default/pods/$pod/proxy/index.html"
-expect "… and the Service, by its port" "hello from coracle" k get --raw "/api/v1/namespaces/default/services/hello:80/proxy/index.html"
-expect_fail "… and what is not there is not found" "NotFound|not found|could not find" k get --raw "/api/v1/namespaces/default/services/hello/proxy/nothing"
 expect_match "the API is in DNS" "10\.96\.0\.1$" k exec "$pod" -- nslookup kubernetes.default.svc.cluster.local
 expect "exec gives the exit code" "7" eval "k exec $pod -- sh -c 'exit 7' >/dev/null 2>&1; echo \$?"
 expect "stdin reaches the process" "abc" eval 'echo abc | k exec -i $pod -- cat'

@@ -30,6 +30,9 @@ std::span<const NamedDefaultRule> namespace_defaults();
 std::span<const NamedDefaultRule> secret_defaults();
 std::span<const NamedDefaultRule> rbac_defaults();
 
+std::span<const NamedDefaultRule> flow_defaults();
+std::span<const NamedDefaultRule> extension_defaults();  // definitions, claims
+
 // Absent or null; with `pointer` false, also "", 0 and false.
 bool unset(const json::object& object, std::string_view name, bool pointer = false);
 

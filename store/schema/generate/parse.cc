@@ -117,6 +117,7 @@ class Reader {
       for (size_t i = 2; i < words.size(); ++i) {
         std::string option = words[i];
         if (option == "atomic") type.atomic = true;
+        else if (option == "either") type.either = true;
         else if (take_prefix(option, "api=")) type.api_version = option;
         else fail(where_, "unknown option " + option);
       }
@@ -164,9 +165,12 @@ class Reader {
     else if (take_prefix(type, "map[") && take_suffix(type, "]")) field.shape = "map";
     field.base = type;
     if (words[2] != "-") {
-      size_t slash = words[2].find('/');
-      if (slash != std::string::npos) field.inlined = number(words[2].substr(0, slash));
-      field.number = number(slash == std::string::npos ? words[2] : words[2].substr(slash + 1));
+      std::string rest = words[2];
+      for (size_t slash; (slash = rest.find('/')) != rest.npos; rest.erase(0, slash + 1)) {
+        field.inlined = field.inlined * 256 + number(rest.substr(0, slash));
+      }
+      field.number = number(rest);
+      if (field.inlined > 0xffff) fail(where_, "messages nest too deeply");
     }
     for (size_t i = 3; i < words.size(); ++i) option(field, words[i]);
     model_.types.back().fields.push_back(std::move(field));
@@ -180,6 +184,7 @@ class Reader {
   void option(Field& field, std::string word) {
     if (word == "required") field.required = true;
     else if (word == "empty") field.may_be_empty = true;
+    else if (word == "ruled") field.ruled = true;
     else if (word == "set") field.list = "set";
     else if (word == "atomic") field.atomic = true;
     else if (word == "ruled") field.ruled = true;
@@ -205,6 +210,7 @@ class Reader {
     else if (verb == "categories") resource.categories = value();
     else if (verb == "singular") resource.singular = value();
     else if (verb == "names") resource.names = value();
+    else if (verb == "stored") resource.stored = value();
     else if (verb == "verbs") resource.verbs = value() == "all" ? kAllVerbs : value();
     else if (verb == "sub") subresource(resource, words);
     else if (verb == "column") column(resource, words);
@@ -273,13 +279,16 @@ class Reader {
   void resolve(Type& type) {
     std::set<std::string> seen;
     std::set<std::pair<int, int>> numbers;
-    std::pair<int, int> last;  // protobuf is written in this order, nested messages at once
+    std::vector<int> last;  // protobuf is written in this order, nested messages at once
     for (Field& field : type.fields) {
       if (!seen.insert(field.name).second) fail(field.where, field.name + " is described twice");
       if (field.number && !numbers.insert({field.inlined, field.number}).second) {
         fail(field.where, "number " + std::to_string(field.number) + " is used twice");
       }
-      std::pair<int, int> at = field.inlined ? std::pair(field.inlined, field.number) : std::pair(field.number, 0);
+      std::vector<int> at;
+      if (field.inlined > 255) at.push_back(field.inlined / 256);
+      if (field.inlined) at.push_back(field.inlined % 256);
+      at.push_back(field.number);
       if (field.number && at < last) fail(field.where, "fields stand in the order of their numbers");
       if (field.number) last = at;
       if (auto form = kForms.find(field.base); form != kForms.end()) {
@@ -291,7 +300,9 @@ class Reader {
       if (field.type < 0) fail(field.where, "unknown type " + field.base);
     }
     for (const Field& field : type.fields) {
-      if (field.inlined && numbers.count({0, field.inlined})) fail(field.where, "its message's number is a field's");
+      if (field.inlined && numbers.count({field.inlined / 256, field.inlined % 256})) {
+        fail(field.where, "its message's number is a field's");
+      }
     }
   }
 
@@ -300,6 +311,13 @@ class Reader {
     resource.list_type = find_type(resource.kind + "List", resource.package);
     if (resource.type < 0 || !model_.types[resource.type].root) fail(resource.where, "no root type " + resource.kind);
     if (resource.verbs.empty()) fail(resource.where, "verbs are missing");
+    for (size_t i = 0; i < model_.resources.size(); ++i) {
+      const Resource& other = model_.resources[i];
+      bool same = resource.stored.empty() ? &other == &resource
+                                          : other.kind == resource.kind && model_.packages[other.package].api_version == resource.stored;
+      if (same) resource.stored_at = int(i);
+    }
+    if (resource.stored_at < 0) fail(resource.where, "no kind " + resource.kind + " in " + resource.stored);
     for (Subresource& sub : resource.subresources) {
       sub.type = find_type(sub.kind, resource.package);
       if (sub.type < 0 && sub.kind.find('.') != std::string::npos) fail(sub.where, "unknown type " + sub.kind);

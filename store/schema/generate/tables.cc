@@ -56,7 +56,7 @@ std::string write_tables(const Model& model) {
   for (const Type& type : model.types) {
     types << "    {" << pool.add(type.name) << ", " << pool.add(type.doc) << ", " << pool.add(type.api_version) << ", "
           << field_count << ", " << type.fields.size() << ", " << type.package << ", " << flag(type.root) << ", "
-          << flag(type.atomic) << "},\n";
+          << flag(type.atomic) << ", " << flag(type.either) << "},\n";
     field_count += type.fields.size();
     for (const Field& field : type.fields) {
       fields << "    {" << pool.add(field.name) << ", " << pool.add(field.default_json) << ", "
@@ -76,7 +76,7 @@ std::string write_tables(const Model& model) {
           << literal(resource.short_names) << ", " << literal(resource.categories) << ", " << literal(resource.verbs)
           << ", " << literal(resource.names) << ", " << resource.type << ", " << (resource.list_type < 0 ? 0 : resource.list_type) << ", "
           << subresource_count << ", " << resource.subresources.size() << ", " << column_count << ", "
-          << resource.columns.size() << "},\n";
+          << resource.columns.size() << ", " << resource.stored_at << "},\n";
     for (const Subresource& sub : resource.subresources) {
       subresources << "    {" << literal(sub.name) << ", " << literal(sub.group) << ", " << literal(sub.version) << ", "
                    << literal(sub.kind) << ", " << literal(sub.verbs) << ", " << sub.type << "},\n";

@@ -23,15 +23,17 @@ std::string snake(const std::string& name) {
       bool plural = small_follows && name[i + 1] == 's' && (i + 2 == name.size() || upper(name, i + 2));
       if (after_small || (small_follows && !plural)) out += '_';
     }
-    out += char(std::tolower(uint8_t(name[i])));
+    if (name[i] != '$') out += name[i] == '-' ? '_' : char(std::tolower(uint8_t(name[i])));
   }
   static const std::set<std::string> reserved = {"template", "namespace", "operator", "default", "continue", "class",
-                                                 "export", "linux", "unix", "private", "public", "raw", "bool", "int"};
+                                                 "export", "linux", "unix", "private", "public", "raw", "bool", "int",
+                                                 "not", "enum"};
   return reserved.count(out) ? out + "_" : out;
 }
 
 std::string element(const Model& model, const Field& field) {
   const std::string& form = field.form;
+  if (form == "object" && model.types[field.type].either) return "const json::value*";
   if (form == "object") return model.types[field.type].view;
   if (form == "int32" || form == "int64") return "int64_t";
   if (form == "boolean") return "bool";

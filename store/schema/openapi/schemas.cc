@@ -67,6 +67,7 @@ class SchemaWriter {
   json::object define(const Type& type) {
     json::object schema;
     schema["description"] = type.doc().empty() ? type.name() : type.doc();
+    if (type.either) return schema;  // of no one type
     schema["type"] = "object";
     json::array required;
     json::object properties;

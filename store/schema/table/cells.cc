@@ -27,8 +27,6 @@ json::value text(const CellInput& in) {
   return found->is_string() ? *found : json::value(to_text(*found));
 }
 
-json::value boolean(const CellInput& in) { return json::value(get_bool(in.object, in.arguments[0], false)); }
-
 json::value flag(const CellInput& in) {
   const json::value* found = find(in.object, in.arguments[0]);
   if (!found || !found->is_bool()) return json::value(in.arguments[1]);
@@ -56,6 +54,26 @@ json::value controller(const CellInput& in) {
 }
 
 json::value number(const CellInput& in) { return json::value(get_int(in.object, in.arguments[0])); }
+
+// A number, or what the column says where there is none.
+json::value integer(const CellInput& in) {
+  const json::value* found = find(in.object, in.arguments[0]);
+  if (found && found->is_int64()) return *found;
+  return in.arguments.size() > 1 ? json::value(in.arguments[1]) : json::value();
+}
+
+json::value boolean(const CellInput& in) {
+  bool absent = in.arguments.size() > 1 && in.arguments[1] == "true";
+  return json::value(get_bool(in.object, in.arguments[0], absent));
+}
+
+json::value list(const CellInput& in) {
+  std::vector<std::string> texts;
+  for (const json::value& item : get_array(in.object, in.arguments[0])) {
+    if (item.is_string()) texts.emplace_back(item.get_string());
+  }
+  return or_none(join(texts, ","));
+}
 
 json::value count(const CellInput& in) {
   size_t total = 0;
@@ -97,7 +115,7 @@ json::value selector(const CellInput& in) {
 constexpr NamedCellRule kRules[] = {{"path", path},   {"age", age},       {"number", number}, {"count", count},
                                     {"ratio", ratio}, {"names", names},   {"labels", labels}, {"selector", selector},
                                     {"text", text},   {"boolean", boolean}, {"flag", flag},   {"texts", texts},
-                                    {"controller", controller}};
+                                    {"controller", controller}, {"list", list},   {"integer", integer}};
 
 }  // namespace
 
@@ -105,7 +123,7 @@ std::span<const NamedCellRule> general_cells() { return kRules; }
 
 CellRule cell_rule(std::string_view name) {
   for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(),
-                     autoscaler_cells(), network_cells(), storage_cells(), access_cells()}) {
+                     autoscaler_cells(), network_cells(), storage_cells(), csi_cells(), extension_cells(), access_cells()}) {
     for (const NamedCellRule& named : rules) {
       if (named.name == name) return named.rule;
     }

@@ -97,6 +97,16 @@ std::span<const NamedValidationRule> storage_rules();     // PersistentVolume, P
 std::span<const NamedValidationRule> rbac_rules();
 std::span<const NamedValidationRule> certificate_rules();
 
+std::span<const NamedValidationRule> csi_rules();
+std::span<const NamedValidationRule> flow_rules();
+std::span<const NamedValidationRule> webhook_rules();  // and admission policies
+std::span<const NamedValidationRule> api_service_rules();
+std::span<const NamedValidationRule> custom_resource_rules();
+std::span<const NamedValidationRule> device_rules();
+std::span<const NamedValidationRule> resource_slice_rules();
+std::span<const NamedValidationRule> event_rules();
+std::span<const NamedValidationRule> lease_rules();
+
 // What may not change. Kinds without one may change in every way that is valid.
 using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
@@ -137,5 +147,21 @@ void check_quota_status(const json::value& now, const json::value& before, Findi
 void check_binding_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_certificate_request_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_certificate_request_status(const json::value& now, const json::value& before, Findings& out);
+
+void check_csi_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_definition_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_device_claim_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_resource_slice_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+
+void check_attachment_status(const json::value& now, const json::value& before, Findings& out);
+void check_flow_status(const json::value& now, const json::value& before, Findings& out);
+void check_api_service_status(const json::value& now, const json::value& before, Findings& out);
+void check_definition_status(const json::value& now, const json::value& before, Findings& out);
+void check_device_claim_status(const json::value& now, const json::value& before, Findings& out);
+
+// Beyond what the object must hold: of a new CustomResourceDefinition; of an event written as events.k8s.io/v1.
+void check_definition_create(const json::value& now, Findings& out);
+void check_newer_event(const json::value& event, Findings& out);
+void check_newer_event_update(const json::value& now, const json::value& before, Findings& out);
 
 }  // namespace coracle::schema

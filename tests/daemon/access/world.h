@@ -33,13 +33,13 @@ class World : public registry::World {
   // What `who` gets told for writing this; "": it is written.
   std::string written_by(const User& who, const Kind& kind, std::string_view text) {
     registry::Writer writer;
-    writer.user = who;
+    writer.user = &who;
     auto made = try_make(kind, text, writer);
     return made ? std::string() : made.error().text();
   }
   std::string merged_by(const User& who, const Kind& kind, const Key& key, std::string_view patch, std::string_view subresource = {}) {
     registry::Writer writer;
-    writer.user = who;
+    writer.user = &who;
     auto made = registry().patch(kind, key, subresource, PatchType::merge, parse(patch), false, writer);
     return made ? std::string() : made.error().text();
   }

@@ -20,7 +20,8 @@ struct House : registry::World {
     writer.warnings = &warnings;
     writer.audit = &audit;
     writer.dry_run = dry_run;
-    writer.user = user.empty() ? registry::house_user() : User{user, "", groups_of(user), {}};
+    const User asker{user, "", groups_of(user), {}};
+    writer.user = user.empty() ? nullptr : &asker;
     auto written = registry().create(kind(get_string(body, "apiVersion"), get_string(body, "kind")), {std::string(get_string(body, "metadata.namespace")), ""}, body, writer);
     if (!written) return written.take_error();
     return written->object;

@@ -18,7 +18,8 @@ class NodeRestrictionTest : public testing::Test {
     node = MUST(house.put(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me"}})"));
     MUST(house.put(House::pod("mine", "", R"(,"nodeName":"me")")));
     MUST(house.put(House::pod("theirs", "", R"(,"nodeName":"you")")));
-    writer.user = {kMe, "", {"system:nodes"}, {}};
+    static const User asker{kMe, "", {"system:nodes"}, {}};
+    writer.user = &asker;
   }
   std::string why(const Result<registry::Written>& result) { return result ? "allowed" : result.error().text(); }
   House house;

@@ -115,6 +115,7 @@ TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
       auto quota = house.registry().get(kResourceQuotas, {"default", "q"});
       (void)house.engine->write({&kResourceQuotas, {"default", "q"}, House::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}), (*quota)->revision()},
                                 engine::Durability::soft);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
   for (int i = 0; i < 50; i++)

@@ -16,6 +16,7 @@ namespace coracle::schema {
 class Sampler {
  public:
   json::value object(const Type& type) {
+    if (type.either) return one_of(type);
     json::object out;
     path_.push_back(&type);
     for (const Field& field : type.fields()) {
@@ -27,6 +28,17 @@ class Sampler {
   }
 
  private:
+  json::value one_of(const Type& type) {  // the last of its forms that does not lead back to a type on the way
+    json::value chosen;
+    path_.push_back(&type);
+    for (const Field& field : type.fields()) {
+      json::value value = this->field(type, field);
+      if (!value.is_null()) chosen = std::move(value);
+    }
+    path_.pop_back();
+    return chosen;
+  }
+
   json::value field(const Type& type, const Field& field) {
     bool named = type.root && (field.name() == "apiVersion" || field.name() == "kind");
     if (named && path_.size() > 1) return json::value();  // items of a list carry neither

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// User: who asks. The api room finds out (daemon/access), the write pipeline records it where Kubernetes does, admission
+// and the audit log read it. Source: Kubernetes "Authenticating", user info.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coracle {
+
+struct User {
+  std::string name, uid;
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<std::string>> extra;
+  bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
+  bool anonymous() const { return name == "system:anonymous"; }
+};
+
+}  // namespace coracle

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// See convert.h: the table.
+#include "store/schema/convert.h"
+
+#include "store/schema/convert/rules.h"
+#include "store/schema/decode.h"
+
+namespace coracle::schema {
+namespace {
+
+struct Row {
+  std::string_view api_version, kind;  // of the version that is not stored
+  Conversion to_stored, from_stored;
+};
+
+constexpr Row kRows[] = {
+    {"events.k8s.io/v1", "Event", event_to_core, event_from_core},
+    {"autoscaling/v1", "HorizontalPodAutoscaler", autoscaler_to_v2, autoscaler_from_v2},
+};
+
+const Row* row_of(const KindInfo& info) {
+  for (const Row& row : kRows) {
+    if (row.kind == info.kind.kind && row.api_version == info.kind.api_version()) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+json::value convert(const KindInfo& from, const KindInfo& to, json::value object) {
+  if (&from == &to || !object.is_object()) return object;
+  json::object& body = object.get_object();
+  if (const Row* row = row_of(from)) row->to_stored(body);
+  if (const Row* row = row_of(to)) row->from_stored(body);
+  body["apiVersion"] = to.kind.api_version();
+  body["kind"] = to.kind.kind;
+  auto canonical = decode(to.type(), std::move(object));
+  return MUST(std::move(canonical)).value;  // the functions of the table make what the type allows: a test holds them to it
+}
+
+ObjectPtr shown_as(const KindInfo& to, ObjectPtr stored) {
+  const KindInfo& from = to.stored();
+  if (&from == &to || !stored) return stored;
+  return MUST(Object::make(to.kind, convert(from, to, stored->json())));
+}
+
+const KindInfo* version_of(const KindInfo& info, std::string_view api_version) {
+  for (const KindInfo& other : catalog().kinds()) {
+    if (&other.stored() == &info.stored() && other.kind.api_version() == api_version) return &other;
+  }
+  return nullptr;
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// See flow.h; and what depends on other fields in the two kinds.
+#include "store/schema/defaults/flow.h"
+
+#include "store/schema/catalog.h"
+#include "store/schema/decode.h"
+#include "store/schema/default.h"
+#include "store/schema/defaults/rules.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr std::string_view kApiVersion = "flowcontrol.apiserver.k8s.io/v1";
+
+// ---- priority levels ----
+
+struct Level {
+  std::string_view name;
+  int64_t shares, lendable, queues, hand;  // queues 0: who cannot be served at once is turned away
+};
+
+constexpr Level kLevels[] = {
+    {"catch-all", 5, 0, 0, 0},        {"system", 30, 33, 64, 6},         {"node-high", 40, 25, 64, 6},
+    {"leader-election", 10, 0, 16, 4}, {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
+    {"global-default", 20, 50, 128, 6}};
+
+json::object limited_spec(const Level& level) {
+  json::object response{{"type", level.queues ? "Queue" : "Reject"}};
+  if (level.queues) response["queuing"] = json::object{{"queues", level.queues}, {"handSize", level.hand}, {"queueLengthLimit", 50}};
+  return {{"type", "Limited"},
+          {"limited", json::object{{"nominalConcurrencyShares", level.shares}, {"lendablePercent", level.lendable},
+                                   {"limitResponse", std::move(response)}}}};
+}
+
+// ---- flow schemas ----
+
+json::array texts(std::initializer_list<std::string_view> all) {
+  json::array out;
+  for (std::string_view text : all) out.emplace_back(text);
+  return out;
+}
+
+json::object subject(std::string_view kind, std::string_view name) {
+  if (kind == "ServiceAccount") {
+    return {{"kind", kind}, {"serviceAccount", json::object{{"namespace", "kube-system"}, {"name", name}}}};
+  }
+  return {{"kind", kind}, {kind == "User" ? "user" : "group", json::object{{"name", name}}}};
+}
+
+json::array groups(std::initializer_list<std::string_view> names) {
+  json::array out;
+  for (std::string_view name : names) out.push_back(subject("Group", name));
+  return out;
+}
+
+json::object on_objects(json::array verbs, std::string_view group, json::array resources, bool cluster) {
+  json::object rule{{"verbs", std::move(verbs)}, {"apiGroups", json::array{group}}, {"resources", std::move(resources)}};
+  if (cluster) rule["clusterScope"] = true;
+  rule["namespaces"] = texts({"*"});
+  return rule;
+}
+
+json::object rules(json::array subjects, json::array on_resources, json::array on_paths) {
+  json::object out{{"subjects", std::move(subjects)}};
+  if (!on_resources.empty()) out["resourceRules"] = std::move(on_resources);
+  if (!on_paths.empty()) out["nonResourceRules"] = std::move(on_paths);
+  return out;
+}
+
+json::object everything(json::array subjects) {
+  return rules(std::move(subjects), {on_objects(texts({"*"}), "*", texts({"*"}), true)},
+               {json::object{{"verbs", texts({"*"})}, {"nonResourceURLs", texts({"*"})}}});
+}
+
+json::object flow_spec(std::string_view level, int64_t precedence, std::string_view distinguisher, json::object rule) {
+  json::object spec{{"priorityLevelConfiguration", json::object{{"name", level}}}, {"matchingPrecedence", precedence}};
+  if (!distinguisher.empty()) spec["distinguisherMethod"] = json::object{{"type", distinguisher}};
+  spec["rules"] = json::array{std::move(rule)};
+  return spec;
+}
+
+struct Named {
+  std::string_view name;
+  json::object spec;
+};
+
+std::vector<Named> flow_schemas() {
+  constexpr std::string_view kLeases = "coordination.k8s.io";
+  json::array everybody = groups({"system:unauthenticated", "system:authenticated"});
+  json::array leaders{subject("User", "system:kube-controller-manager"), subject("User", "system:kube-scheduler"),
+                      subject("ServiceAccount", "*")};
+  json::array node_objects{on_objects(texts({"*"}), "", texts({"nodes", "nodes/status"}), true),
+                           on_objects(texts({"*"}), kLeases, texts({"leases"}), false)};
+  json::object probe{{"verbs", texts({"get"})}, {"nonResourceURLs", texts({"/healthz", "/readyz", "/livez"})}};
+  return {
+      {"exempt", flow_spec("exempt", 1, "", everything(groups({"system:masters"})))},
+      {"catch-all", flow_spec("catch-all", 10000, "ByUser", everything(everybody))},
+      {"system-nodes", flow_spec("system", 500, "ByUser", everything(groups({"system:nodes"})))},
+      {"system-node-high", flow_spec("node-high", 400, "ByUser", rules(groups({"system:nodes"}), std::move(node_objects), {}))},
+      {"probes", flow_spec("exempt", 2, "", rules(everybody, {}, {std::move(probe)}))},
+      {"system-leader-election",
+       flow_spec("leader-election", 100, "ByUser",
+                 rules(std::move(leaders), {on_objects(texts({"get", "create", "update"}), kLeases, texts({"leases"}), false)}, {}))},
+      {"kube-controller-manager",
+       flow_spec("workload-high", 800, "ByNamespace", everything({subject("User", "system:kube-controller-manager")}))},
+      {"kube-scheduler", flow_spec("workload-high", 800, "ByNamespace", everything({subject("User", "system:kube-scheduler")}))},
+      {"kube-system-service-accounts",
+       flow_spec("workload-high", 900, "ByNamespace", everything({subject("ServiceAccount", "*")}))},
+      {"service-accounts", flow_spec("workload-low", 9000, "ByUser", everything(groups({"system:serviceaccounts"})))},
+      {"global-default", flow_spec("global-default", 9900, "ByUser", everything(everybody))},
+  };
+}
+
+json::value finished(std::string_view kind, std::string_view name, json::object spec) {
+  const KindInfo& info = *catalog().by_kind(kApiVersion, kind);
+  json::object metadata{{"name", name}, {"annotations", json::object{{"apf.kubernetes.io/autoupdate-spec", "true"}}}};
+  json::value object = json::object{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  object = MUST(decode(info.type(), std::move(object))).value;
+  apply_defaults(info, object);
+  return object;
+}
+
+std::vector<json::value> make(std::string_view kind) {
+  std::vector<json::value> out;
+  if (kind == "FlowSchema") {
+    for (Named& schema : flow_schemas()) out.push_back(finished(kind, schema.name, std::move(schema.spec)));
+    return out;
+  }
+  out.push_back(finished(kind, "exempt", {{"type", "Exempt"}, {"exempt", json::object{{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}}));
+  for (const Level& level : kLevels) out.push_back(finished(kind, level.name, limited_spec(level)));
+  return out;
+}
+
+// An exempt level counts for nothing unless it says otherwise.
+void exempt_defaults(json::object& spec) {
+  if (text_at(spec, "type") != "Exempt" || !unset(spec, "exempt", true)) return;
+  spec["exempt"].emplace_object();  // its fields have constants of their own
+}
+
+constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", exempt_defaults}};
+
+}  // namespace
+
+std::span<const NamedDefaultRule> flow_defaults() { return kRules; }
+
+const std::vector<json::value>& initial_flow_objects(std::string_view kind) {
+  static const std::vector<json::value> schemas = make("FlowSchema"), levels = make("PriorityLevelConfiguration");
+  return kind == "FlowSchema" ? schemas : levels;
+}
+
+const json::value* mandatory_flow_spec(std::string_view kind, std::string_view name) {
+  if (name != "exempt" && name != "catch-all") return nullptr;
+  for (const json::value& object : initial_flow_objects(kind)) {
+    if (get_string(object, "metadata.name") == name) return find(object, "spec");
+  }
+  return nullptr;
+}
+
+}  // namespace coracle::schema

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of classes and drivers: which class is the default one, whom a driver's tokens are for.
+#include "runtime/base/text.h"
+#include "store/schema/table/cells.h"
+
+namespace coracle::schema {
+namespace {
+
+bool is_marked(const json::value& object, std::string_view annotation) {
+  const json::value* found = find_keys(object, {"metadata", "annotations", annotation});
+  return found && found->is_string() && found->get_string() == "true";
+}
+
+// The name, and whether one of the annotations that the column names makes it the default class.
+json::value class_name(const CellInput& in) {
+  std::string text(get_string(in.object, "metadata.name"));
+  for (std::string_view annotation : in.arguments) {
+    if (is_marked(in.object, annotation)) return json::value(text + " (default)");
+  }
+  return json::value(text);
+}
+
+json::value audiences(const CellInput& in) {
+  const json::value* requests = find(in.object, "spec.tokenRequests");
+  if (!requests || !requests->is_array()) return json::value("<unset>");
+  std::vector<std::string> texts;
+  for (const json::value& request : requests->get_array()) texts.emplace_back(get_string(request, "audience"));
+  return json::value(join(texts, ","));
+}
+
+constexpr NamedCellRule kRules[] = {{"class.name", class_name}, {"driver.audiences", audiences}};
+
+}  // namespace
+
+std::span<const NamedCellRule> csi_cells() { return kRules; }
+
+}  // namespace coracle::schema

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the asking and the offering side of devices check alike. Pure.
+// Source: Kubernetes 1.36, pkg/apis/resource/validation.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/schema/validate/findings.h"
+
+namespace coracle::schema {
+
+// [domain/]identifier: of attributes and capacities. `with_domain`: it must have one.
+void check_device_name(Findings& out, const std::string& path, std::string_view name, bool with_domain);
+void check_pool_name(Findings& out, const std::string& path, std::string_view name);
+void check_binding_conditions(Findings& out, const std::string& path, const json::value& device);
+
+}  // namespace coracle::schema
