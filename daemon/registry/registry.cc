@@ -27,6 +27,13 @@ constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
 
 bool has_status(const schema::KindInfo& info) { return info.subresource("status") != nullptr; }
 
+json::value take_status(json::value& object) {
+  json::value* status = object.get_object().if_contains("status");
+  json::value taken = status ? std::move(*status) : json::value();
+  object.get_object().erase("status");
+  return taken;
+}
+
 // "" and "0": none.
 std::string given_revision(const json::value& body) {
   std::string_view given = get_string(body, "metadata.resourceVersion");
@@ -252,7 +259,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   const Strategy& strategy = strategy_of(stored.kind);
   json::value object = as_stored(info, body);
   WallTime now = clock_.now();
-  if (has_status(info)) object.get_object().erase("status");
+  if (has_status(info) && !strategy.keeps_first_status) object.get_object().erase("status");
   TRY(begin_life(object, strategy.deletion.counts_generations, now));
   if (strategy.prepare_create) strategy.prepare_create(object);
   if (strategy.record_user) strategy.record_user(object, writer.user);
@@ -272,7 +279,11 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   request.charges = &charges;
   auto counting = admission_.turn(request);
   TRY(admission_.validate(request));
-  if (!writer.field_manager.empty()) record_update(info, nullptr, object, manager_of(writer, {}, false), now);
+  if (!writer.field_manager.empty()) {
+    json::value status = has_status(info) ? take_status(object) : json::value();  // nobody's who writes the main resource
+    record_update(info, nullptr, object, manager_of(writer, {}, false), now);
+    if (!status.is_null()) object.get_object()["status"] = std::move(status);
+  }
 
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
   if (writer.dry_run) {

@@ -34,6 +34,7 @@ struct Strategy {
   DeletionRules deletion;
   bool status_takes_metadata = false;  // labels and annotations may be written with the status
   bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
+  bool keeps_first_status = false;  // the status that it is created with: nodes, which report themselves
 
   // On create: the body is canonical, its status is gone already where the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;

@@ -102,6 +102,7 @@ struct KindRules {
 constexpr KindRules kKinds[] = {
     {"", "pods", check_pod_update, check_pod_status, check_pod_create},
     {"", "services", check_service_update},
+    {"", "nodes", check_node_update, check_node_status, check_node_create},
     {"", "configmaps", check_config_update},
     {"", "secrets", check_config_update},
     {"", "persistentvolumes", check_volume_update},

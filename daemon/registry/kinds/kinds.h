@@ -17,6 +17,7 @@ const Strategy& pod_strategy();
 const Strategy& service_strategy();
 const Strategy& namespace_strategy();
 const Strategy& certificate_request_strategy();
+const Strategy& node_strategy();
 const Strategy& job_strategy();
 const Strategy& volume_strategy();
 const Strategy& claim_strategy();

@@ -28,6 +28,7 @@ Taken taken_by_others(const engine::Engine& engine, const std::string& uid) {
       if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) taken.addresses.insert(*address);
     for (const json::value& port : get_array(service->json(), "spec.ports"))
       if (int64_t number = get_int(port, "nodePort")) taken.ports.emplace(number, get_string(port, "protocol"));
+    if (int64_t number = get_int(service->json(), "spec.healthCheckNodePort")) taken.ports.emplace(number, "TCP");
   }
   return taken;
 }
@@ -97,6 +98,27 @@ Result<void> give_ports(json::value& service, Taken& taken, const Ranges& ranges
   return {};
 }
 
+// A load balancer that is to ask each node whether it has a pod of the service asks at a port of its own.
+bool has_health_port(const json::value& service) {
+  return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
+}
+
+Result<void> give_health_port(json::value& service, const Taken& taken, const Ranges& ranges) {
+  int64_t port = get_int(service, "spec.healthCheckNodePort");
+  bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
+  std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
+  if (port != 0 && outside) return internal_error(failed + "provided port is not in the valid range. The range of valid ports is " +
+                                                  std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
+  if (port != 0 && taken.ports.contains({port, "TCP"})) return internal_error(failed + "provided port is already allocated");
+  if (port != 0) return {};
+  for (port = ranges.node_port_min; port <= ranges.node_port_max; port++) {
+    if (taken.ports.contains({port, "TCP"})) continue;
+    make(service, "spec.healthCheckNodePort") = port;
+    return {};
+  }
+  return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
+}
+
 bool has_address(std::string_view type) { return type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer" || type.empty(); }
 bool has_ports(std::string_view type) { return type == "NodePort" || type == "LoadBalancer"; }
 
@@ -124,8 +146,8 @@ Result<void> allocate(json::value& service, const Allocation& allocation) {
   }
   bool balanced = type == "LoadBalancer";
   bool wants_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
-  if (!wants_ports) return {};
-  return give_ports(service, taken, allocation.ranges);
+  if (wants_ports) TRY(give_ports(service, taken, allocation.ranges));
+  return has_health_port(service) ? give_health_port(service, taken, allocation.ranges) : Result<void>();
 }
 
 void prepare_create(json::value& service) {
@@ -163,7 +185,11 @@ void prepare_update(json::value& service, const json::value& old) {
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
   }
   if (old_type == "LoadBalancer" && type != old_type) drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
-  if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy", "healthCheckNodePort"});
+  if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy"});
+  if (has_health_port(old) && !has_health_port(service)) drop_unchanged(service, old, {"healthCheckNodePort"});
+  if (has_health_port(old) && has_health_port(service) && get_int(service, "spec.healthCheckNodePort") == 0) {
+    make(service, "spec.healthCheckNodePort") = get_int(old, "spec.healthCheckNodePort");
+  }
   if (!has_ports(type)) return drop_node_ports(service, old);
   if (!has_ports(old_type)) return;
   json::value& ports = make(service, "spec.ports");

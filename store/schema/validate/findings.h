@@ -111,6 +111,7 @@ std::span<const NamedValidationRule> lease_rules();
 using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_service_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_node_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_workload_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_config_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_slice_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
@@ -129,12 +130,14 @@ void check_claim_update(const json::value& now, const json::value& before, std::
 // What holds for new objects only.
 using CreateRule = void (*)(const json::value& object, Findings& out);
 void check_pod_create(const json::value& object, Findings& out);
+void check_node_create(const json::value& object, Findings& out);
 void check_cron_job_create(const json::value& object, Findings& out);
 void check_ingress_create(const json::value& object, Findings& out);
 
 // A status that is written. Kinds without one may write whatever is well formed.
 using StatusRule = void (*)(const json::value& now, const json::value& before, Findings& out);
 void check_pod_status(const json::value& now, const json::value& before, Findings& out);
+void check_node_status(const json::value& now, const json::value& before, Findings& out);
 void check_replica_set_status(const json::value& now, const json::value& before, Findings& out);
 void check_deployment_status(const json::value& now, const json::value& before, Findings& out);
 void check_stateful_set_status(const json::value& now, const json::value& before, Findings& out);

@@ -2,6 +2,7 @@
 // Validation of nodes, leases and what else is small. Source: core/v1 and coordination.k8s.io/v1 API references.
 #include <set>
 
+#include "store/schema/validate/resource.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
@@ -58,5 +59,33 @@ constexpr NamedValidationRule kRules[] = {
 }  // namespace
 
 std::span<const NamedValidationRule> node_rules() { return kRules; }
+
+void check_node_create(const json::value& node, Findings& out) {
+  for (std::string_view list : {"capacity", "allocatable"}) {
+    std::string path = sub("status", list);
+    for (const auto& [name, amount] : get_object(node, path)) check_resource_amount(out, sub(path, std::string_view(name)), name, amount);
+  }
+}
+
+void check_node_status(const json::value& now, const json::value&, Findings& out) {
+  check_node_create(now, out);
+  const json::array& addresses = get_array(now, "status.addresses");
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    bool fresh = seen.emplace(get_string(addresses[i], "type"), get_string(addresses[i], "address")).second;
+    if (!fresh) out.duplicate_json(item("status.addresses", i), addresses[i]);
+  }
+}
+
+void check_node_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
+  const json::array &cidrs = get_array(now, "spec.podCIDRs"), &old_cidrs = get_array(before, "spec.podCIDRs");
+  if (!old_cidrs.empty() && cidrs != old_cidrs) {
+    out.forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
+  }
+  std::string_view provider = get_string(now, "spec.providerID"), old_provider = get_string(before, "spec.providerID");
+  if (!old_provider.empty() && provider != old_provider) {
+    out.forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
+  }
+}
 
 }  // namespace coracle::schema

@@ -118,6 +118,11 @@ void check_service_update(const json::value& now, const json::value& before, std
   if (spec.type() == "LoadBalancer" && old.type() == "LoadBalancer" && (balancer_class && old_class ? *balancer_class != *old_class : balancer_class != old_class)) {
     out.invalid_json("spec.loadBalancerClass", balancer_class ? *balancer_class : json::value(), "may not change once set");
   }
+  auto is_checked = [](view::ServiceSpec one) { return one.type() == "LoadBalancer" && one.external_traffic_policy() == "Local"; };
+  int64_t port = spec.health_check_node_port(), old_port = old.health_check_node_port();
+  if (is_checked(spec) && is_checked(old) && old_port != 0 && port != old_port) {
+    out.invalid("spec.healthCheckNodePort", port, "cannot change healthCheckNodePort on loadBalancer service with externalTraffic=Local during update");
+  }
   bool both_have_addresses = spec.type() != "ExternalName" && old.type() != "ExternalName";
   if (!both_have_addresses || old.cluster_ip().empty() || spec.cluster_ip() == old.cluster_ip()) return;
   out.invalid_json("spec.clusterIPs[0]", json::array{json::value(spec.cluster_ip())}, "may not change once set");

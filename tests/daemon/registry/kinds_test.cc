@@ -128,6 +128,34 @@ TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start
   }
 }
 
+TEST_F(KindsTest, nodes_keep_the_status_that_they_are_made_with_and_what_identifies_them) {
+  ObjectPtr node = world.make(kNode, R"({"metadata":{"name":"n"},"spec":{"podCIDRs":["10.42.1.0/24"],"providerID":"p"},"status":{"capacity":{"cpu":"2"}}})");
+  EXPECT_EQ(get_string(node->json(), "status.capacity.cpu"), "2");
+  for (const char* change : {R"({"spec":{"podCIDRs":["10.42.2.0/24"]}})", R"({"spec":{"providerID":"q"}})"}) {
+    auto refused = world.try_merge(kNode, {"", "n"}, change);
+    ASSERT_FALSE(refused) << change;
+    EXPECT_EQ(refused.error().code(), Code::invalid) << change;
+  }
+  EXPECT_FALSE(world.try_make(kNode, R"({"metadata":{"name":"m"},"status":{"capacity":{"pods":"1500m"}}})"));
+}
+
+TEST_F(KindsTest, balancers_that_ask_each_node_get_a_port_for_it) {
+  const std::string name = R"({"metadata":{"name":"s","namespace":"default"},)";
+  ObjectPtr made = world.make(kService, name + R"("spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}})");
+  int64_t port = get_int(made->json(), "spec.healthCheckNodePort");
+  EXPECT_GE(port, 30000);
+  EXPECT_NE(port, get_int(get_array(made->json(), "spec.ports")[0], "nodePort"));
+  ObjectPtr kept = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":null,"selector":{"a":"b"}}})"));
+  EXPECT_EQ(get_int(kept->json(), "spec.healthCheckNodePort"), port);
+  auto refused = world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":32000}})");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("cannot change healthCheckNodePort"), std::string::npos) << refused.error().text();
+  std::string taken = R"({"metadata":{"name":"t","namespace":"default"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":)" + std::to_string(port) + "}]}}";
+  EXPECT_FALSE(world.try_make(kService, taken));
+  ObjectPtr whole = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"externalTrafficPolicy":"Cluster"}})"));
+  EXPECT_EQ(find(whole->json(), "spec.healthCheckNodePort"), nullptr);
+}
+
 TEST_F(KindsTest, the_systems_priorities_stay) {
   const Kind& classes = kind("scheduling.k8s.io/v1", "PriorityClass");
   if (!world.registry().get(classes, {"", "system-node-critical"})) {
