@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSet: keeps as many pods of one template as its spec says.
+// ReplicaSet, and ReplicationController before it: keeps as many pods of one template as its spec says.
 //   set or pod changes ──▶ key of the set ──▶ claim pods ──▶ plan ──▶ create or remove pods ──▶ status
 // Own creations that the cache does not show yet are waited for (OwnWrites), so that no pod is made twice.
-// Source: Kubernetes ReplicaSet; reasons of events and conditions are Kubernetes'.
+// The two differ in their kind, in how the selector is written, and in what the status counts.
+// Source: Kubernetes ReplicaSet, ReplicationController; reasons of events and conditions are Kubernetes'.
 #include "daemon/controller/replica_set.h"
 
 #include <algorithm>
@@ -135,17 +136,28 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
 
 namespace {
 
+struct Flavour {
+  const Kind& kind;
+  std::string_view name, reporter;
+  bool plain_selector;       // a map of labels
+  bool counts_terminating;   // its status has terminatingReplicas
+};
+constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
+constexpr Flavour kOfReplicaSets{kReplicaSet, "replicaset", "replicaset-controller", false, true};
+constexpr Flavour kOfReplicationControllers{kReplicationController, "replicationcontroller", "replication-controller", true, false};
+
 class ReplicaSetController : public Controller {
  public:
-  explicit ReplicaSetController(const Context& context)
-      : client_(context.client),
+  ReplicaSetController(const Context& context, const Flavour& flavour)
+      : flavour_(flavour),
+        client_(context.client),
         clock_(context.clock),
-        sets_(context.informers.of(kReplicaSet)),
+        sets_(context.informers.of(flavour.kind)),
         pods_(context.informers.of(kPod)),
-        recorder_(context.events, "replicaset-controller"),
+        recorder_(context.events, std::string(flavour.reporter)),
         own_(context.clock) {}
 
-  std::string_view name() const override { return "replicaset"; }
+  std::string_view name() const override { return flavour_.name; }
 
   void subscribe(const LookAt& look_at) override {
     index_by_controller(sets_);
@@ -165,28 +177,38 @@ class ReplicaSetController : public Controller {
     if (!object) return Outcome{};
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
     view::ReplicaSet set(*object);
-    const json::value& selector = set.spec().selector().raw();
+    json::value selector = selector_of(*object);
     std::vector<ObjectPtr> claimed = TRY(claim(client_, pods_, *object, &selector, true));
     std::vector<ObjectPtr> active = own_.without_removed(key, std::move(claimed));
     Failure failure;
     Result<void> managed;
     if (!object->deleting()) managed = manage(*object, active, failure);
     Result<void> written = write_status(
-        client_, *object, replica_set_status(*object, active, terminating(*object), failure, clock_.now()));
+        client_, *object,
+        replica_set_status(*object, active, flavour_.counts_terminating ? terminating(*object) : 0, failure, clock_.now()));
     if (!managed) return managed.take_error();
     if (!written) return written.take_error();
     return Outcome{next_available(set, active)};
   }
 
  private:
+  // As a LabelSelector, whichever way the kind writes it.
+  json::value selector_of(const Object& set) const {
+    const json::value* written = find(set.json(), "spec.selector");
+    if (!written) return nullptr;
+    if (flavour_.plain_selector) return json::object{{"matchLabels", *written}};
+    return *written;
+  }
+
   // A pod's set; for an orphan, every set that would adopt it.
   void name_owner(const Object& pod, const LookAt& look_at) {
     if (auto owner = pod.controller()) {
-      if (owner->kind == kReplicaSet.kind) look_at.now({pod.ns(), owner->name});
+      if (owner->kind == flavour_.kind.kind) look_at.now({pod.ns(), owner->name});
       return;
     }
     for (const ObjectPtr& set : sets_.list(pod.ns())) {
-      auto selector = LabelSelector::from_json(find(set->json(), "spec.selector"));
+      json::value written = selector_of(*set);
+      auto selector = LabelSelector::from_json(&written);
       if (selector && selector->matches(pod)) look_at.now(set->key());
     }
   }
@@ -261,6 +283,7 @@ class ReplicaSetController : public Controller {
     return next;
   }
 
+  const Flavour flavour_;
   Client& client_;
   const Clock& clock_;
   Informer& sets_;
@@ -272,7 +295,11 @@ class ReplicaSetController : public Controller {
 }  // namespace
 
 std::unique_ptr<Controller> make_replica_set_controller(const Context& context) {
-  return std::make_unique<ReplicaSetController>(context);
+  return std::make_unique<ReplicaSetController>(context, kOfReplicaSets);
+}
+
+std::unique_ptr<Controller> make_replication_controller(const Context& context) {
+  return std::make_unique<ReplicaSetController>(context, kOfReplicationControllers);
 }
 
 }  // namespace coracle::controller

@@ -42,6 +42,87 @@ delete "$apps/replicasets?labelSelector=app%3Dtwo" '{"propagationPolicy":"Foregr
 check "and goes in the foreground, its pods first" until_true 30 none "$apps/replicasets?labelSelector=app%3Dtwo"
 check "with nothing left" none "$api/api/v1/namespaces/default/pods?labelSelector=app%3Dtwo"
 
+pods=$api/api/v1/namespaces/default/pods
+controllers=$api/api/v1/namespaces/default/replicationcontrollers
+rc() {  # rc NAME [FINALIZERS-OF-ITS-PODS]
+  c apply -f - >/dev/null <<EOF
+{apiVersion: v1, kind: ReplicationController, metadata: {name: $1}, spec: {replicas: 4, selector: {rc: $1},
+  template: {metadata: {labels: {rc: $1}, finalizers: [${2:-}]}, spec: {terminationGracePeriodSeconds: 0,
+    containers: [{name: c, image: localhost/busybox:latest, command: [sleep, "1000"]}]}}}}
+EOF
+}
+of() { echo "$pods?labelSelector=rc%3D$1"; }
+has_pods() { [ "$(count "$(of "$1")")" = "$2" ]; }
+names_of() { k get pods -l "rc=$1" -o 'jsonpath={.items[*].metadata.name}'; }
+owners() { k get pod "$1" -o 'jsonpath={range .metadata.ownerReferences[*]}{.name}{"\n"}{end}' | sort; }
+release() { admin -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"finalizers":null}}' "$1" >/dev/null; }
+deleting() { admin "$1" | grep -q deletionTimestamp; }
+
+echo "# [sig-api-machinery] Garbage collector should delete pods created by rc when not orphaning [Conformance]"
+rc simple
+check "a replication controller makes its pods" until_true 20 has_pods simple 4
+delete "$controllers/simple" '{"propagationPolicy":"Background"}' >/dev/null
+check "they go when it has gone" until_true 30 has_pods simple 0
+check "and it is gone" is 404 "$controllers/simple"
+
+echo "# [sig-api-machinery] Garbage collector should orphan pods created by rc if delete options say so [Serial] [Conformance]"
+rc orphans
+check "a replication controller makes its pods" until_true 20 has_pods orphans 4
+before=$(names_of orphans)
+delete "$controllers/orphans" '{"propagationPolicy":"Orphan"}' >/dev/null
+check "it goes" until_true 20 is 404 "$controllers/orphans"
+check "its pods are without an owner" eval 'for one in $before; do [ -z "$(owners "$one")" ] || exit 1; done'
+# Once the collector has gone through what is deleted later, it has been through these.
+rc after; until_true 20 has_pods after 4; delete "$controllers/after" '{"propagationPolicy":"Background"}' >/dev/null; until_true 30 has_pods after 0
+expect "and stay" "$before" names_of orphans
+admin -X DELETE "$(of orphans)" >/dev/null
+
+echo "# [sig-api-machinery] Garbage collector should keep the rc around until all its pods are deleted if the deleteOptions says so [Serial] [Conformance]"
+rc waits example.com/hold
+check "a replication controller makes its pods" until_true 20 has_pods waits 4
+all=$(names_of waits); last=${all##* }
+delete "$controllers/waits" '{"propagationPolicy":"Foreground"}' >/dev/null
+check "its pods are asked to go" until_true 20 deleting "$pods/$last"
+for one in ${all% *}; do until_true 10 deleting "$pods/$one"; release "$pods/$one"; done
+check "one is left" until_true 20 has_pods waits 1
+check "and the controller with it" deleting "$controllers/waits"
+release "$pods/$last"
+check "then it goes as well" until_true 20 is 404 "$controllers/waits"
+check "with no pod left" has_pods waits 0
+
+echo "# [sig-api-machinery] Garbage collector should not delete dependents that have both valid owner and owner that's waiting for dependents to be deleted [Serial] [Conformance]"
+rc goes; rc stays
+check "two replication controllers make their pods" until_true 20 eval 'has_pods goes 4 && has_pods stays 4'
+uid=$(k get rc stays -o 'jsonpath={.metadata.uid}')
+shared=$(names_of goes | cut -d' ' -f1,2)
+for one in $shared; do
+  admin -o /dev/null -X PATCH -H 'Content-Type: application/strategic-merge-patch+json' "$pods/$one" \
+    -d '{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ReplicationController","name":"stays","uid":"'"$uid"'"}]}}'
+done
+expect "two pods of the one are the other's too" "goes stays" eval 'echo $(owners "${shared% *}")'
+delete "$controllers/goes" '{"propagationPolicy":"Foreground"}' >/dev/null
+check "the one goes" until_true 30 is 404 "$controllers/goes"
+expect "and leaves what the other has" "$shared" names_of goes
+expect "which it has alone" "stays stays" eval 'echo $(for one in $shared; do owners "$one"; done)'
+delete "$controllers/stays" '{"propagationPolicy":"Background"}' >/dev/null
+check "until it goes itself" until_true 30 eval 'has_pods goes 0 && has_pods stays 0'
+
+echo "# [sig-api-machinery] Garbage collector should not be blocked by dependency circle [Conformance]"
+for one in 1 2 3; do
+  c apply -f - >/dev/null <<EOF
+{apiVersion: v1, kind: Pod, metadata: {name: ring$one, labels: {rc: ring}}, spec: {terminationGracePeriodSeconds: 0,
+  containers: [{name: c, image: localhost/busybox:latest, command: [sleep, "1000"]}]}}
+EOF
+done
+owned_by() {  # owned_by POD OWNER
+  admin -o /dev/null -X PATCH -H 'Content-Type: application/strategic-merge-patch+json' "$pods/$1" -d '{"metadata":{"ownerReferences":[{"apiVersion":"v1",
+    "kind":"Pod","name":"'"$2"'","uid":"'"$(k get pod "$2" -o 'jsonpath={.metadata.uid}')"'","controller":true,"blockOwnerDeletion":true}]}}'
+}
+owned_by ring1 ring3; owned_by ring2 ring1; owned_by ring3 ring2
+expect "three pods own each other" "ring3 ring1 ring2" eval 'echo $(owners ring1) $(owners ring2) $(owners ring3)'
+delete "$pods/ring1" '{"propagationPolicy":"Foreground"}' >/dev/null
+check "all go when one does" until_true 30 has_pods ring 0
+
 space() { c create namespace "$1" >/dev/null; until_true 10 is 200 "$api/api/v1/namespaces/$1/serviceaccounts/default"; }
 pod() {  # pod NAMESPACE NAME [FINALIZERS]
   c apply -f - >/dev/null <<EOF
@@ -71,7 +152,6 @@ echo "# [sig-api-machinery] OrderedNamespaceDeletion namespace deletion should d
 space ordered; pod ordered p example.com/hold
 c apply -f - >/dev/null <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: ordered, finalizers: [example.com/hold]}}'
 delete "$api/api/v1/namespaces/ordered" '{}' >/dev/null
-deleting() { admin "$1" | grep -q deletionTimestamp; }
 check "the pod is asked to go" until_true 20 deleting "$api/api/v1/namespaces/ordered/pods/p"
 sleep 3
 check "while it is there, the rest is left alone" sh -c '! grep -q deletionTimestamp' < <(admin "$api/api/v1/namespaces/ordered/configmaps/m")
@@ -79,7 +159,6 @@ expect "nothing new is made in what is ending" 403 code -X POST -H 'Content-Type
 reports() { admin "$api/api/v1/namespaces/ordered" | grep -q -- "$1"; }
 check "the namespace says what remains" until_true 10 reports 'Some resources are remaining: pods. has 1 resource instances'
 check "and what holds it" reports 'Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances'
-release() { admin -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"finalizers":null}}' "$1" >/dev/null; }
 release "$api/api/v1/namespaces/ordered/pods/p"
 check "then the rest is asked to go" until_true 20 deleting "$api/api/v1/namespaces/ordered/configmaps/m"
 release "$api/api/v1/namespaces/ordered/configmaps/m"
