@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "daemon/api/fairness.h"
 #include "daemon/api/http.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/negotiate.h"
@@ -18,6 +17,7 @@
 #include "daemon/access/audit_log.h"
 #include "daemon/api/user.h"
 #include "daemon/backup/keeper.h"
+#include "daemon/fairness/fairness.h"
 #include "store/schema/catalog.h"
 #include "store/schema/table.h"
 
@@ -35,7 +35,7 @@ struct House {  // what handlers work with
   backup::Keeper* keeper = nullptr;  // of the store's file; null: nobody keeps it
   std::function<Front::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
-  Fairness& fairness;
+  fairness::Fairness& fairness;
   RequestMetrics metrics = {};
   std::atomic<int> reading = 0, writing = 0;  // short requests that run now
 };
@@ -47,7 +47,7 @@ struct Call {
   User user;
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
-  std::optional<Classified> flow;  // where fairness put it
+  std::optional<fairness::Classified> flow;  // where fairness put it
   std::string audit_id;                    // the header Audit-ID
   access::AuditRecord* audit = nullptr;    // where this call is written down, nullptr: nowhere
 

@@ -3,6 +3,7 @@
 // Source: Kubernetes API health endpoints; apimachinery version.Info; Prometheus text format.
 #include <algorithm>
 
+#include "daemon/api/flow.h"
 #include "daemon/api/handlers.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -87,19 +88,7 @@ void serve_metrics(Call& call) {
   write_type(text, "apiserver_current_inflight_requests", "gauge");
   write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"mutating\"", house.writing);
   write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"readOnly\"", house.reading);
-  struct Column {
-    std::string_view name, type;
-    double (*value)(const Fairness::Count&);
-  };
-  auto levels = house.fairness.counts();
-  for (const Column& column : {Column{"apiserver_flowcontrol_nominal_limit_seats", "gauge", [](const auto& c) { return double(c.seats); }},
-                               Column{"apiserver_flowcontrol_current_executing_requests", "gauge", [](const auto& c) { return double(c.executing); }},
-                               Column{"apiserver_flowcontrol_current_inqueue_requests", "gauge", [](const auto& c) { return double(c.waiting); }},
-                               Column{"apiserver_flowcontrol_dispatched_requests_total", "counter", [](const auto& c) { return double(c.dispatched); }},
-                               Column{"apiserver_flowcontrol_rejected_requests_total", "counter", [](const auto& c) { return double(c.rejected); }}}) {
-    write_type(text, column.name, column.type);
-    for (const auto& level : levels) write_metric(text, column.name, "priority_level=\"" + level.level + "\"", column.value(level));
-  }
+  write_flow_metrics(text, house.fairness);
   write_type(text, "apiserver_storage_objects", "gauge");
   for (const schema::KindInfo& info : schema::catalog().kinds())
     if (info.has_verb("get") && &info.stored() == &info)

@@ -54,7 +54,7 @@ class Exchange {
   // the connection (a watch). Once it is stopped, ask again after looking at connection.peer_gone().
   std::stop_token notice_peer() { return notice_peer_ ? notice_peer_() : std::stop_token(); }
 
-  // Kept until the answer is on its way to the client: a seat (fairness.h).
+  // Kept until the answer is on its way to the client: seats (daemon/fairness).
   void hold(std::shared_ptr<void> held) { held_ = std::move(held); }
   std::shared_ptr<void> take_held() { return std::move(held_); }
 

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "daemon/api/audit.h"
+#include "daemon/api/flow.h"
 #include "daemon/api/handlers.h"
 #include "daemon/api/user.h"
+#include "daemon/fairness/flow_objects.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
@@ -19,7 +21,6 @@ namespace coracle::api {
 namespace {
 
 constexpr std::chrono::hours kCertificateCheck{1};
-constexpr std::string_view kFlowGroup = "flowcontrol.apiserver.k8s.io";
 constexpr int kWatchesKept = 16;  // for administrators
 constexpr size_t kAuditIdMax = 64;
 
@@ -79,12 +80,15 @@ RequestLabels labels_of(const Call& call) {
   return labels;
 }
 
+Result<fairness::Fairness::Seat> too_many_watches() { return Error(Code::too_many_requests, "too many watches"); }
+
 }  // namespace
 
 struct Server::State {
   State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
       : config(std::move(c)), clock(clock),
         authorizer(registry), guard(authorizer),
+        fairness(fairness::stored_rules(registry), config.fairness, clock), flow_objects(registry, fairness),
         house{registry, streams, images, config, clock, nullptr, &authorizer, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }, fairness},
         front(tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
               [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
@@ -93,7 +97,8 @@ struct Server::State {
   const Clock& clock;
   access::Authorizer authorizer;
   access::WriteGuard guard;
-  Fairness fairness{standard_rules(), config.fairness};
+  fairness::Fairness fairness;
+  fairness::FlowObjects flow_objects;
   House house;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
@@ -102,10 +107,8 @@ struct Server::State {
   std::optional<access::Authenticator> authenticator;
   std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
-  std::atomic<bool> rules_changed = false;
   Front front;
-  std::vector<std::unique_ptr<engine::Subscription>> rule_watches;
-  Guarded<bool> resting;  // what the keeper sleeps on
+  Guarded<bool> stirred{false};  // what the keeper sleeps on: the flow objects have changed
   std::jthread keeper;
 
   Result<void> prepare();
@@ -113,8 +116,6 @@ struct Server::State {
   void serve(Exchange& exchange);
   void answer(Call& call);
   bool take_seat(Call& call, const access::Attributes& attributes);
-  void follow_rules();
-  void refresh_rules();
   void keep(std::stop_token stop);
   Result<void> renew();
   Result<void> tell_administrator(const KeyPair& admin) const;
@@ -167,68 +168,19 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
   house.metrics.end_long(labels);
 }
 
-// Whether the request may go on now; else it was answered. Streams that are no watches are not limited here.
+// Whether the request may go on now; else it was answered. Streams that are no watches are not limited here; watches hold their
+// seats until they have said what is there (watch.cc).
 bool Server::State::take_seat(Call& call, const access::Attributes& attributes) {
-  bool occupies = is_long(call.head());
-  if (occupies && attributes.verb != "watch") return true;
-  if (rules_changed.exchange(false)) refresh_rules();
+  bool watches = attributes.verb == "watch";
+  if (is_long(call.head()) && !watches) return true;
   call.flow = fairness.classify(call.user, attributes);
-  bool full = occupies && !call.flow->exempt && front.counts().watches > config.limits.watches - kWatchesKept;
-  if (occupies && !full) return true;
-  if (!full) {
-    auto seat = fairness.enter(*call.flow);
-    if (seat) return call.exchange.hold(std::make_shared<Fairness::Seat>(*std::move(seat))), true;
-  }
+  bool full = watches && !call.flow->exempt && front.counts().watches > config.limits.watches - kWatchesKept;
+  auto seat = full ? too_many_watches() : fairness.enter(*call.flow, seats_wanted(call, attributes));
+  if (seat) return call.exchange.hold(std::make_shared<fairness::Fairness::Seat>(*std::move(seat))), true;
+  const ErrorDetails* details = seat.error().details();
   answer_text(call, 429, "Too many requests, please try again later.\n");
-  call.answer().headers.emplace_back("Retry-After", "1");
+  call.answer().headers.emplace_back("Retry-After", std::to_string(details ? details->retry_after_seconds : 1));
   return false;
-}
-
-// From here on the stored rules count, where their kinds are served.
-void Server::State::follow_rules() {
-  registry::Registry& registry = house.registry;
-  FlowRules standard = standard_rules();
-  auto follow = [&](std::string_view resource, const std::vector<json::value>& objects) {
-    const schema::KindInfo* info = schema::catalog().by_resource(kFlowGroup, "v1", resource);
-    if (!info) return;
-    registry::Writer writer;
-    writer.internal = true;
-    for (const json::value& object : objects) {
-      Key key{"", std::string(get_string(object, "metadata.name"))};
-      if (registry.get(info->kind, key)) continue;
-      auto made = registry.create(info->kind, {}, object, writer);
-      if (!made) log_warning("api", "a flow rule could not be made", {{"name", key.name}, {"why", made.error().text()}});
-    }
-    engine::Callbacks callbacks;
-    callbacks.event = [this](const engine::Event&) { rules_changed = true; };
-    callbacks.end = [](const Error&) {};
-    auto subscription = registry.engine().subscribe(info->kind, "", registry.engine().revision(), std::move(callbacks));
-    if (subscription) rule_watches.push_back(*std::move(subscription));
-  };
-  follow("prioritylevelconfigurations", standard.levels);
-  follow("flowschemas", standard.schemas);
-  rules_changed = !rule_watches.empty();
-}
-
-void Server::State::refresh_rules() {
-  FlowRules rules = standard_rules();
-  auto stored = [&](std::string_view resource, std::vector<json::value>& into) {
-    const schema::KindInfo* info = schema::catalog().by_resource(kFlowGroup, "v1", resource);
-    if (!info) return;
-    auto page = house.registry.engine().list(info->kind, {});
-    if (!page) return;
-    // The mandatory ones count whatever becomes of them.
-    std::erase_if(into, [](const json::value& object) {
-      std::string_view name = get_string(object, "metadata.name");
-      return name != "exempt" && name != "catch-all";
-    });
-    for (const ObjectPtr& object : page->items)
-      if (object->name() != "exempt" && object->name() != "catch-all") into.push_back(object->json());
-      else std::replace_if(into.begin(), into.end(), [&](const json::value& one) { return get_string(one, "metadata.name") == object->name(); }, object->json());
-  };
-  stored("prioritylevelconfigurations", rules.levels);
-  stored("flowschemas", rules.schemas);
-  fairness.set_rules(rules);
 }
 
 Result<void> Server::State::prepare() {
@@ -267,9 +219,13 @@ Result<void> Server::State::renew() {
 }
 
 void Server::State::keep(std::stop_token stop) {
+  SteadyTime next = std::chrono::steady_clock::now() + kCertificateCheck;
   while (!stop.stop_requested()) {
-    resting.wait_until(stop, std::chrono::steady_clock::now() + kCertificateCheck, [](bool) { return false; }, [](bool) {});
+    stirred.wait_until(stop, next, [](bool now) { return now; }, [](bool& now) { now = false; });
     if (stop.stop_requested()) return;
+    flow_objects.tend();
+    if (std::chrono::steady_clock::now() < next) continue;
+    next += kCertificateCheck;
     if (auto renewed = renew(); !renewed) log_error("api", "renew certificates: " + renewed.error().text());
     if (house.keeper) house.keeper->tend();
   }
@@ -289,7 +245,12 @@ void Server::set_keeper(backup::Keeper& keeper) { state_->house.keeper = &keeper
 Result<void> Server::start() {
   state_->auditor = TRY(Auditor::open(state_->config.audit));
   TRY(state_->prepare().wrap("prepare certificates"));
-  state_->follow_rules();
+  auto wake_keeper = [state = state_.get()] {
+    state->stirred.with([](bool& now) { now = true; });
+    state->stirred.notify();
+  };
+  TRY(state_->flow_objects.follow(wake_keeper).wrap("follow the flow schemas"));
+  state_->flow_objects.tend();
   state_->bound = TRY(state_->front.start(state_->config.listen));
   TRY(state_->tell_administrator(admin()));
   state_->keeper = std::jthread([state = state_.get()](std::stop_token stop) { state->keep(stop); });
@@ -300,7 +261,7 @@ void Server::stop() {
   state_->keeper.request_stop();
   if (state_->keeper.joinable()) state_->keeper.join();
   state_->front.stop();
-  state_->rule_watches.clear();
+  state_->flow_objects.unfollow();
 }
 
 const std::vector<sys::Endpoint>& Server::bound() const { return state_->bound; }

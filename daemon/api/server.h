@@ -15,9 +15,9 @@
 #include "daemon/access/certificate_request.h"
 #include "daemon/access/write_guard.h"
 #include "daemon/api/certificates.h"
-#include "daemon/api/fairness.h"
 #include "daemon/api/front.h"
 #include "daemon/backup/keeper.h"
+#include "daemon/fairness/fairness.h"
 #include "daemon/registry/registry.h"
 #include "daemon/stream/stream.h"
 #include "runtime/base/clock.h"
@@ -42,7 +42,7 @@ struct Config {
   access::TokenSettings tokens;                     // an empty issuer follows from cluster_domain
   std::vector<HealthCheck> checks;          // for /readyz and /livez, beside our own
   FrontLimits limits;
-  FairnessLimits fairness;
+  fairness::FairnessLimits fairness;
   std::function<void(std::string&)> metrics;  // writes further ones, as text
 };
 

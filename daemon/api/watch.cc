@@ -186,19 +186,20 @@ void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream
   std::stop_token stirred = call.exchange.notice_peer();
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
   bool unflushed = false;  // events that wait together are sent together
+  bool begun = false;      // what was there is on its way
   for (;;) {
     auto until = request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline;
-    auto event = watcher.take(stirred, unflushed ? SteadyTime() : until);
+    auto event = watcher.take(stirred, unflushed || !begun ? SteadyTime() : until);
     if (!event) return stream.error(event.error());
     if (*event) {
       if (!tell(request, **event, stream)) return;
       unflushed = true;
       continue;
     }
-    if (std::exchange(unflushed, false)) {
-      if (!frames.flush()) return;
-      continue;
-    }
+    bool had_some = std::exchange(unflushed, false);
+    if (had_some && !frames.flush()) return;
+    if (!begun) call.exchange.take_held().reset();  // its seats: from here on it only waits
+    if (!std::exchange(begun, true) || had_some) continue;
     if (stirred.stop_requested()) {
       if (client_left(call.exchange.connection)) return;
       stirred = call.exchange.notice_peer();

@@ -62,7 +62,26 @@ json::value slice(const Bootstrap& facts) {
                       {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
 }
 
-// Mandatory ones have their one spec; suggested ones follow this version's as long as their annotation says so.
+struct SystemClass {
+  const char* name;
+  int64_t value;
+  const char* description;
+};
+constexpr SystemClass kSystemClasses[] = {
+    {"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
+    {"system-cluster-critical", 2'000'000'000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}};
+
+Result<void> make_priority_classes(Registry& registry) {
+  for (const SystemClass& one : kSystemClasses) {
+    const Kind& kind = admission::kPriorityClasses;
+    if (!registry.get(kind, {"", one.name}))
+      TRY(ensure(registry, kind, {"", one.name}, json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> ensure_flow_control(Registry& registry) {
   for (std::string_view kind : {"PriorityLevelConfiguration", "FlowSchema"}) {
     const schema::KindInfo* info = schema::catalog().by_kind("flowcontrol.apiserver.k8s.io/v1", kind);
@@ -85,26 +104,6 @@ Result<void> ensure_flow_control(Registry& registry) {
   }
   return {};
 }
-
-struct SystemClass {
-  const char* name;
-  int64_t value;
-  const char* description;
-};
-constexpr SystemClass kSystemClasses[] = {
-    {"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
-    {"system-cluster-critical", 2'000'000'000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}};
-
-Result<void> make_priority_classes(Registry& registry) {
-  for (const SystemClass& one : kSystemClasses) {
-    const Kind& kind = admission::kPriorityClasses;
-    if (!registry.get(kind, {"", one.name}))
-      TRY(ensure(registry, kind, {"", one.name}, json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
-  }
-  return {};
-}
-
-}  // namespace
 
 const Kind* stored_kind(std::string_view group, std::string_view resource) {
   for (const auto& info : schema::catalog().kinds())

@@ -18,6 +18,11 @@ struct Bootstrap {
 // Errors: what the pipeline says.
 Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& facts);
 
+// The flow schemas and priority levels that a server begins with: what is missing is made, what is ours to change is put right.
+// Mandatory ones have their one spec; suggested ones follow this version's as long as their annotation says so. Errors: what
+// the pipeline says.
+Result<void> ensure_flow_control(Registry& registry);
+
 // The kind that the store keeps under a group and resource, whichever its version: engine::Options::find_kind over the
 // catalog. nullptr when there is none.
 const Kind* stored_kind(std::string_view group, std::string_view resource);

@@ -3,6 +3,9 @@
 // stored kind through each of its versions.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "store/object/yaml.h"
 #include "store/schema/decode.h"
 #include "store/schema/protobuf.h"
@@ -100,8 +103,16 @@ class Kinds : public testing::Test {
     EXPECT_EQ(get_string(object, "apiVersion"), info.kind.api_version());
     ASSERT_FALSE(get_string(object, "metadata.uid").empty()) << to_text(object);
 
+    // To a flow schema the server adds a condition of its own accord.
+    bool judged = info.kind.kind == "FlowSchema";
+    auto as_made = [&](json::value value) {
+      if (judged) value.get_object().erase("status"), value.get_object()["metadata"].get_object().erase("resourceVersion");
+      return sorted(value);
+    };
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (judged && get_array(client.get(one, ask_json).json(), "status.conditions").empty() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     json::value got = read(encoding, client.get(one, ask).body);
-    EXPECT_EQ(sorted(got), sorted(object));
+    EXPECT_EQ(as_made(got), as_made(object));
     EXPECT_EQ(sorted(got), sorted(client.get(one, ask_json).json())) << "every encoding says the same";
 
     json::value list = read(encoding, client.get(path + "?labelSelector=tier%3Dtest", ask).body);

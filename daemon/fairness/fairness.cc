@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// See fairness.h.
+#include "daemon/fairness/fairness.h"
+
+#include <algorithm>
+
+#include "daemon/fairness/seats.h"
+#include "daemon/fairness/shuffle.h"
+
+namespace coracle::fairness {
+
+struct Fairness::Level {
+  Level(LevelRule given, SteadyTime now) : rule(std::move(given)), queues(rule.queues, 0, now), demand(now) {}
+
+  LevelRule rule;
+  bool gone = false;  // its object is; it ends when nobody is in it
+  SeatLimits limits;
+  QueueSet queues;
+  Demand demand;
+  double target = 0;
+  RetryAfter retry_after;
+  std::map<std::string, FlowCount> schemas;
+  std::map<std::string, int> waiting_of;  // by flow
+
+  void note_demand(SteadyTime now) { demand.set(queues.seats_in_use() + queues.seats_waiting(), now); }
+};
+
+struct Fairness::Waiter : Request {
+  std::shared_ptr<Level> level;
+  std::string schema;
+  std::condition_variable turn;
+};
+
+namespace {
+
+void note(Fairness::Waits& waits, SteadyTime since, SteadyTime now) {
+  double seconds = std::chrono::duration<double>(now - since).count();
+  auto bound = std::lower_bound(Fairness::kWaitBounds.begin(), Fairness::kWaitBounds.end(), seconds);
+  waits.buckets[size_t(bound - Fairness::kWaitBounds.begin())]++;
+  waits.seconds += seconds;
+}
+
+}  // namespace
+
+Fairness::Fairness(const FlowRules& rules, FairnessLimits limits, const Clock& clock) : limits_(limits), clock_(clock), adjusted_(clock.steady()) {
+  set_rules(rules);
+}
+
+Fairness::~Fairness() = default;
+
+void Fairness::set_rules(const FlowRules& rules) {
+  auto schemas = std::make_shared<std::vector<SchemaRule>>();
+  for (const json::value& object : rules.schemas) schemas->emplace_back(object);
+  std::lock_guard lock(mutex_);
+  SteadyTime now = clock_.steady();
+  for (const auto& level : levels_) level->gone = true;
+  for (const json::value& object : rules.levels) {
+    LevelRule rule = read_level(object);
+    if (Level* level = level_named(rule.name)) {
+      level->queues.configure(rule.queues, now);
+      level->rule = std::move(rule);
+      level->gone = false;
+    } else {
+      levels_.push_back(std::make_shared<Level>(std::move(rule), now));
+    }
+  }
+  std::erase_if(levels_, [](const auto& level) { return level->gone && level->queues.idle(); });
+
+  std::vector<ShareSettings> shares;
+  for (const auto& level : levels_) shares.push_back(level->rule.shares);
+  std::vector<SeatLimits> limits = seat_limits(shares, limits_.seats);
+  for (size_t i = 0; i < levels_.size(); i++) levels_[i]->limits = limits[i];
+
+  std::erase_if(*schemas, [&](SchemaRule& schema) {
+    Level* level = level_named(schema.level);
+    if (!level || level->gone) return true;  // it dangles
+    schema.level_uid = level->rule.uid;
+    schema.exempt = level->rule.shares.exempt;
+    return false;
+  });
+  std::sort(schemas->begin(), schemas->end());
+  schemas_ = std::move(schemas);
+  adjust(now);
+}
+
+Classified Fairness::classify(const User& user, const access::Attributes& attributes) const {
+  std::shared_ptr<const std::vector<SchemaRule>> schemas;
+  {
+    std::lock_guard lock(mutex_);
+    schemas = schemas_;
+  }
+  return fairness::classify(*schemas, user, attributes);
+}
+
+int Fairness::seats_max(const Classified& who) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& level : levels_)
+    if (level->rule.name == who.level && level->rule.queues.queues > 0) return seats_max_of_level(level->limits.nominal, level->rule.queues.hand_size);
+  return 0;
+}
+
+Fairness::Level* Fairness::level_named(const std::string& name) {
+  for (const auto& level : levels_)
+    if (level->rule.name == name) return level.get();
+  return nullptr;
+}
+
+// Under the lock: what was asked for lately becomes the limits of what comes.
+void Fairness::adjust(SteadyTime now) {
+  adjusted_ = now;
+  std::vector<Claim> claims;
+  for (const auto& level : levels_) {
+    level->demand.close_period(now);
+    claims.push_back({level->rule.shares.exempt, level->limits, level->demand.high_watermark, level->demand.smoothed});
+  }
+  Allotment allotted = allot(claims);
+  fair_fraction_ = allotted.fair_fraction;
+  for (size_t i = 0; i < levels_.size(); i++) {
+    levels_[i]->target = allotted.targets[i];
+    levels_[i]->queues.set_limit(allotted.seats[i], now);
+  }
+  for (const auto& level : levels_) seat_those_who_wait(*level, now);
+}
+
+void Fairness::adjust_when_due(SteadyTime now) {
+  if (now - adjusted_ >= kAdjustmentPeriod) adjust(now);
+}
+
+// Under the lock.
+void Fairness::seat_those_who_wait(Level& level, SteadyTime now) {
+  for (Request* request : level.queues.dispatch(now)) static_cast<Waiter*>(request)->turn.notify_one();
+}
+
+// Under the lock.
+Error Fairness::turn_away(Level& level, FlowCount& flow, const char* reason, SteadyTime now) {
+  flow.rejected[reason]++;
+  level.retry_after.refused(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+  ErrorDetails details;
+  details.retry_after_seconds = level.retry_after.seconds();
+  return Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
+}
+
+Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
+  auto waiter = std::make_unique<Waiter>();
+  waiter->seats = seats;
+  waiter->schema = who.schema;
+  uint64_t hash = who.exempt ? 0 : hash_flow(who.schema, who.distinguisher);
+  std::unique_lock lock(mutex_);
+  SteadyTime began = clock_.steady();
+  adjust_when_due(began);
+  auto found = std::find_if(levels_.begin(), levels_.end(), [&](const auto& level) { return level->rule.name == who.level; });
+  if (found == levels_.end()) return Seat();  // it went since this was classified
+  std::shared_ptr<Level> level = waiter->level = *found;
+  FlowCount& flow = level->schemas[who.schema];
+
+  Arrival arrival = level->queues.arrive(*waiter, hash, began);
+  if (arrival == Arrival::no_seats) return turn_away(*level, flow, "concurrency-limit", began);
+  if (arrival == Arrival::queue_full) return turn_away(*level, flow, "queue-full", began);
+  if (arrival == Arrival::waits) seat_those_who_wait(*level, began);
+  level->note_demand(began);
+  if (!waiter->running) {
+    std::string name = who.schema + "/" + who.distinguisher;
+    int& of_flow = level->waiting_of[name];
+    bool crowded = waiting_ >= limits_.waiting || of_flow >= std::max(limits_.waiting / 2, 1);
+    if (crowded) {  // no thread is left for it
+      level->queues.give_up(*waiter, began);
+      level->note_demand(began);
+      if (of_flow == 0) level->waiting_of.erase(name);
+      return turn_away(*level, flow, "queue-full", began);
+    }
+    of_flow++, waiting_++, flow.waiting++, flow.waiting_seats += seats;
+    SteadyTime until = began + limits_.patience;
+    while (!waiter->running && clock_.steady() < until) {
+      waiter->turn.wait_for(lock, std::min<std::chrono::nanoseconds>(until - clock_.steady(), kAdjustmentPeriod));
+      adjust_when_due(clock_.steady());
+    }
+    waiting_--, flow.waiting--, flow.waiting_seats -= seats;
+    if (--level->waiting_of[name] == 0) level->waiting_of.erase(name);
+  }
+  SteadyTime now = clock_.steady();
+  if (!waiter->running) {
+    level->queues.give_up(*waiter, now);
+    level->note_demand(now);
+    seat_those_who_wait(*level, now);  // it may have held up narrower ones
+    note(flow.refused, began, now);
+    return turn_away(*level, flow, "time-out", now);
+  }
+  note(flow.waited, began, now);
+  flow.executing++, flow.executing_seats += seats, flow.dispatched++;
+  return Seat(*this, std::move(waiter));
+}
+
+void Fairness::leave(Waiter& request) {
+  std::lock_guard lock(mutex_);
+  SteadyTime now = clock_.steady();
+  Level& level = *request.level;
+  FlowCount& flow = level.schemas[request.schema];
+  flow.executing--, flow.executing_seats -= request.seats;
+  level.queues.finish(request, now);
+  seat_those_who_wait(level, now);
+  level.note_demand(now);
+  adjust_when_due(now);
+  if (level.gone && level.queues.idle()) std::erase_if(levels_, [&](const auto& one) { return one.get() == &level; });
+}
+
+Fairness::Seat::Seat(Fairness& house, std::unique_ptr<Waiter> request) : house_(&house), request_(std::move(request)) {}
+Fairness::Seat::Seat(Seat&& other) noexcept = default;
+Fairness::Seat::~Seat() {
+  if (request_) house_->leave(*request_);
+}
+
+std::vector<Fairness::Count> Fairness::counts() const {
+  std::lock_guard lock(mutex_);
+  std::vector<Count> out;
+  for (const auto& level : levels_) {
+    const Demand& demand = level->demand;
+    out.push_back({level->rule.name, level->limits, level->queues.limit(), demand.high_watermark, demand.average, demand.deviation,
+                   demand.smoothed, level->target, level->schemas, level->queues.executing(), level->queues.waiting()});
+  }
+  return out;
+}
+
+double Fairness::fair_fraction() const {
+  std::lock_guard lock(mutex_);
+  return fair_fraction_;
+}
+
+}  // namespace coracle::fairness

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// See flow_objects.h.
+#include "daemon/fairness/flow_objects.h"
+
+#include <algorithm>
+
+#include "daemon/registry/bootstrap.h"
+#include "runtime/base/log.h"
+#include "store/engine/engine.h"
+#include "store/schema/catalog.h"
+#include "store/schema/defaults/flow.h"
+
+namespace coracle::fairness {
+namespace {
+
+constexpr std::string_view kApiVersion = "flowcontrol.apiserver.k8s.io/v1";
+constexpr std::string_view kLevels = "PriorityLevelConfiguration", kSchemas = "FlowSchema";
+constexpr std::string_view kDangling = "Dangling";
+
+const Kind* kind_of(std::string_view kind) {
+  const schema::KindInfo* info = schema::catalog().by_kind(kApiVersion, kind);
+  return info ? &info->kind : nullptr;
+}
+
+std::string_view name_of(const json::value& object) { return get_string(object, "metadata.name"); }
+
+bool is_among(const std::vector<json::value>& objects, std::string_view name) {
+  return std::any_of(objects.begin(), objects.end(), [&](const json::value& one) { return name_of(one) == name; });
+}
+
+std::vector<json::value> stored(const registry::Registry& registry, std::string_view kind) {
+  std::vector<json::value> out;
+  if (const Kind* stored = kind_of(kind))
+    if (auto page = registry.list(*stored, {}))
+      for (const ObjectPtr& object : page->items) out.push_back(object->json());
+  for (const json::value& object : schema::initial_flow_objects(kind))
+    if (schema::mandatory_flow_spec(kind, name_of(object)) && !is_among(out, name_of(object))) out.push_back(object);
+  return out;
+}
+
+// The condition that the schema should have; without the time.
+json::object judge(const json::value& schema, const std::vector<json::value>& levels) {
+  std::string level(get_string(schema, "spec.priorityLevelConfiguration.name"));
+  std::string named = "This FlowSchema references the PriorityLevelConfiguration object named \"" + level + "\" ";
+  if (is_among(levels, level)) return {{"type", kDangling}, {"status", "False"}, {"reason", "Found"}, {"message", named + "and it exists"}};
+  return {{"type", kDangling}, {"status", "True"}, {"reason", "NotFound"}, {"message", named + "but there is no such object"}};
+}
+
+// The schema with that condition in its status; nothing when it is there.
+std::optional<json::value> with_condition(const json::value& schema, json::object condition, WallTime now) {
+  json::array conditions = get_array(schema, "status.conditions");
+  auto there = std::find_if(conditions.begin(), conditions.end(), [](const json::value& one) { return get_string(one, "type") == kDangling; });
+  if (there == conditions.end()) there = conditions.insert(there, json::object{});
+  auto same = [&](std::string_view field) { return get_string(*there, field) == get_string(json::value(condition), field); };
+  if (same("status") && same("reason") && same("message")) return std::nullopt;
+  condition["lastTransitionTime"] = format_time(now);
+  *there = std::move(condition);
+  json::value out = schema;
+  make(out, "status.conditions") = std::move(conditions);
+  return out;
+}
+
+}  // namespace
+
+FlowRules stored_rules(const registry::Registry& registry) { return {stored(registry, kSchemas), stored(registry, kLevels)}; }
+
+Result<void> FlowObjects::follow(std::function<void()> changed) {
+  for (std::string_view name : {kLevels, kSchemas}) {
+    const Kind* kind = kind_of(name);
+    if (!kind) continue;
+    engine::Callbacks callbacks;
+    callbacks.event = [this, changed](const engine::Event&) {
+      changed_ = true;
+      changed();
+    };
+    callbacks.end = [](const Error&) {};  // the store is closing
+    engine::Engine& engine = registry_.engine();
+    auto subscription = TRY(engine.subscribe(*kind, "", engine.revision(), std::move(callbacks)));
+    subscriptions_.push_back(std::move(subscription));
+  }
+  return {};
+}
+
+void FlowObjects::unfollow() { subscriptions_.clear(); }
+
+void FlowObjects::tend() {
+  if (!changed_.exchange(false)) return;
+  if (auto there = registry::ensure_flow_control(registry_); !there)
+    log_warning("fairness", "flow schemas and priority levels cannot be put right: " + there.error().text());
+  FlowRules rules = stored_rules(registry_);
+  house_.set_rules(rules);
+  judge_schemas(rules);
+}
+
+void FlowObjects::judge_schemas(const FlowRules& rules) {
+  registry::Writer writer;
+  writer.internal = true;
+  for (const json::value& schema : rules.schemas) {
+    if (get_string(schema, "metadata.uid").empty()) continue;  // it is not stored
+    auto judged = with_condition(schema, judge(schema, rules.levels), registry_.clock().now());
+    if (!judged) continue;
+    Key key{"", std::string(name_of(schema))};
+    auto written = registry_.update(*kind_of(kSchemas), key, "status", *std::move(judged), writer);
+    if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found) continue;  // somebody changed it: it comes again
+    log_warning("fairness", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});
+  }
+}
+
+}  // namespace coracle::fairness

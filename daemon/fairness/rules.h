@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: FlowSchemas and PriorityLevelConfigurations as they are asked: which schema a request falls under, which level that
+// leads to, and what tells the schema's flows apart. Pure.
+//   objects of flowcontrol.apiserver.k8s.io/v1 ──read──▶ LevelRule, SchemaRule ──classify──▶ Classified
+// Source: Kubernetes "API Priority and Fairness"; apiserver util/flowcontrol/rule.go.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/access/attributes.h"
+#include "daemon/admission/user.h"
+#include "daemon/fairness/queue_set.h"
+#include "daemon/fairness/shares.h"
+#include "runtime/base/json.h"
+
+namespace coracle::fairness {
+
+struct FlowRules {
+  std::vector<json::value> schemas, levels;  // the objects
+};
+
+struct LevelRule {
+  std::string name, uid;
+  ShareSettings shares;
+  QueueSettings queues;
+};
+LevelRule read_level(const json::value& object);
+
+class SchemaRule {
+ public:
+  explicit SchemaRule(const json::value& object);
+
+  bool matches(const User& user, const access::Attributes& asked) const;
+  std::string distinguisher(const User& user, const access::Attributes& asked) const;
+  // Before another: the lower precedence, then the name.
+  bool operator<(const SchemaRule& other) const;
+
+  std::string name, uid, level;
+  std::string level_uid;  // of the level, where it is; set by who knows
+  bool exempt = false;
+
+ private:
+  struct Subject {
+    std::string kind, name, ns;
+    bool is(const User& user) const;
+  };
+  struct Resources {
+    std::vector<std::string> verbs, groups, resources, namespaces;
+    bool cluster_scope = false;
+  };
+  struct Paths {
+    std::vector<std::string> verbs, urls;
+  };
+  struct Rule {  // some of these subjects, doing some of that
+    std::vector<Subject> subjects;
+    std::vector<Resources> resources;
+    std::vector<Paths> paths;
+    bool covers(const access::Attributes& asked) const;
+  };
+
+  int64_t precedence_ = 0;
+  std::string method_;
+  std::vector<Rule> rules_;
+};
+
+// A request's place: names, and the ids for the answer's headers.
+struct Classified {
+  std::string schema, level;
+  std::string schema_uid, level_uid;
+  std::string distinguisher;
+  bool exempt = false;
+};
+// By the first of `schemas`, which are in order, that matches. When none does, by the one named catch-all; without that, nothing.
+Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const access::Attributes& asked);
+
+}  // namespace coracle::fairness
