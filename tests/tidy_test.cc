@@ -104,7 +104,7 @@ const std::vector<Layer>& layers() {
       {"daemon/backup/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/"}},
       {"daemon/access/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h", "daemon/registry/"}},
       {"daemon/fairness/", {"runtime/base/", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h", "daemon/access/attributes.h", "daemon/registry/"}},
-      {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "daemon/admission/user.h", "daemon/registry/", "daemon/access/", "daemon/fairness/", "daemon/backup/", "daemon/stream/"}},
+      {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/inet.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "daemon/admission/user.h", "daemon/registry/", "daemon/access/", "daemon/fairness/", "daemon/backup/", "daemon/stream/"}},
       {"daemon/controller/", {"runtime/base/", "daemon/quota/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/scheduler/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/network/", {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},

@@ -47,7 +47,7 @@ std::unique_ptr<access::AuditRecord> Auditor::begin(Call& call, const access::At
   if (record->decision.level == access::AuditLevel::none) return nullptr;
   write(*record, access::AuditStage::request_received, call.house.clock.now());
   call.exchange.when_taken = [this, raw = record.get(), &call] {
-    raw->status = 200;
+    raw->status = call.answer().status;
     write(*raw, access::AuditStage::response_started, call.house.clock.now());
   };
   call.audit = record.get();
@@ -56,7 +56,7 @@ std::unique_ptr<access::AuditRecord> Auditor::begin(Call& call, const access::At
 
 void Auditor::end(const Call& call, const access::AuditRecord& record) const {
   access::AuditRecord done = record;
-  done.status = call.exchange.taken() ? 200 : call.exchange.answer.status;
+  done.status = call.exchange.answer.status;
   write(done, access::AuditStage::response_complete, call.house.clock.now());
 }
 

@@ -55,6 +55,7 @@ void dispatch_resource(Call& call) {
 
   if (!route.subresource.empty()) {
     const schema::Subresource* sub = call.info->subresource(route.subresource);
+    if (sub && route.is_proxy()) return serve_proxy(call);  // whatever the method
     if (!sub || !route.rest.empty()) return no_such_resource(call);
     std::string verb = route.verb(call.head());
     if (!sub->has_verb(verb)) return not_allowed(call);
@@ -76,7 +77,7 @@ void dispatch_resource(Call& call) {
 }  // namespace
 
 void dispatch(Call& call) {
-  if (call.head().method == "OPTIONS") return not_allowed(call);
+  if (call.head().method == "OPTIONS" && !call.route.is_proxy()) return not_allowed(call);
   if (call.route.what == Route::What::resource) return dispatch_resource(call);
   if (call.route.what == Route::What::other) return dispatch_other(call);
   if (call.head().method != "GET" && call.head().method != "HEAD") return not_allowed(call);

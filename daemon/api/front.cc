@@ -216,7 +216,8 @@ struct Front::State {
   Served serve_one(Connection& connection);
   Result<std::string> read_head(Connection& connection);
   bool refuse_one(Connection& connection, const Head& head, const Error& why);
-  bool process(Connection& connection, const Head& head, const Handler& with, const std::function<void()>& done = {});
+  bool process(Connection& connection, const Head& head, const Handler& with, bool as_sent = false,
+               const std::function<void()>& done = {});
 };
 
 void Front::State::keep_door(std::stop_token stop) {
@@ -459,7 +460,8 @@ Front::State::Served Front::State::serve_one(Connection& connection) {
   };
   Scope leave_at_last(leave);
   connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
-  return process(connection, *head, handler, leave) ? Served::again : Served::never;
+  bool as_sent = occupies;  // a long request is a stream: what it carries is passed on, and unpacked by nobody here
+  return process(connection, *head, handler, as_sent, leave) ? Served::again : Served::never;
 }
 
 bool Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
@@ -470,8 +472,9 @@ bool Front::State::refuse_one(Connection& connection, const Head& head, const Er
 }
 
 // `done`: called when the answer was made, before the end of it leaves: who has it may ask for the next at once.
-bool Front::State::process(Connection& connection, const Head& head, const Handler& with, const std::function<void()>& done) {
-  RequestStream stream(connection.tls, tame_head(head));
+bool Front::State::process(Connection& connection, const Head& head, const Handler& with, bool as_sent,
+                           const std::function<void()>& done) {
+  RequestStream stream(connection.tls, tame_head(head, as_sent));
   Current here{&head, &connection.tls, &stream, &with, [&] { return notice_peer(connection); }, head.keep_alive};
   current = &here;
   bool usable = http.process(stream, !head.keep_alive);

@@ -39,7 +39,7 @@ Result<void> read_request_line(std::string_view line, Head& head) {
     return Error(Code::method_not_allowed, "no such method here");
   std::string_view target = parts[1], version = parts[2];
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return Error(Code::unsupported, "only HTTP/1.1 is spoken here");
-  head.keep_alive = version == "HTTP/1.1";
+  head.keep_alive = head.knows_chunks = version == "HTTP/1.1";
   if (target.size() > kTargetBytesMax) return Error(Code::too_large, "the request target is too long");
   if (target.empty() || target[0] != '/' || !std::all_of(target.begin(), target.end(), is_target_char))
     return malformed("request target");
@@ -50,31 +50,61 @@ Result<void> read_request_line(std::string_view line, Head& head) {
   return {};
 }
 
-Result<void> read_header(std::string_view line, Head& head) {
+Result<void> read_header(std::string_view line, Headers& headers) {
   size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return malformed("header line");
   std::string_view value = trim(line.substr(colon + 1));
   if (std::any_of(value.begin(), value.end(), is_control)) return malformed("control character in a header");
-  head.headers.add(std::string(line.substr(0, colon)), std::string(value));
-  if (head.headers.items().size() > kHeadersMax) return Error(Code::too_large, "too many headers");
+  headers.add(std::string(line.substr(0, colon)), std::string(value));
+  if (headers.items().size() > kHeadersMax) return Error(Code::too_large, "too many headers");
   return {};
 }
 
-Result<void> frame_body(Head& head) {
-  auto lengths = head.headers.all("Content-Length");
-  auto codings = head.headers.all("Transfer-Encoding");
-  if (!codings.empty()) {
-    if (!lengths.empty()) return malformed("both Content-Length and Transfer-Encoding");
-    if (codings.size() != 1 || !equal_fold(codings[0], "chunked"))
-      return Error(Code::unsupported, "only the chunked transfer encoding is understood");
-    head.chunked = true;
-  }
-  for (std::string_view length : lengths) {
+Result<bool> is_chunked(const Headers& headers) {
+  auto codings = headers.all("Transfer-Encoding");
+  if (codings.empty()) return false;
+  if (codings.size() == 1 && equal_fold(codings[0], "chunked")) return true;
+  return Error(Code::unsupported, "only the chunked transfer encoding is understood");
+}
+
+Result<std::optional<uint64_t>> length_of(const Headers& headers) {
+  std::optional<uint64_t> known;
+  for (std::string_view length : headers.all("Content-Length")) {
     auto count = parse_number<uint64_t>(length);
-    if (!count || (head.content_length && *head.content_length != *count)) return malformed("Content-Length");
-    head.content_length = count;
+    if (!count || (known && *known != *count)) return malformed("Content-Length");
+    known = count;
   }
+  return known;
+}
+
+Result<void> frame_body(Head& head) {
+  if (head.headers.has("Transfer-Encoding") && head.headers.has("Content-Length"))
+    return malformed("both Content-Length and Transfer-Encoding");
+  head.chunked = TRY(is_chunked(head.headers));
+  head.content_length = TRY(length_of(head.headers));
   return {};
+}
+
+// "HTTP/1.1 404 Not Found"; the words may be missing.
+Result<void> read_status_line(std::string_view line, AnswerHead& head) {
+  Error not_http = Error(Code::bad_request, "malformed HTTP response " + quoted(line.substr(0, 64)));
+  if (!line.starts_with("HTTP/1.") || line.size() < 12 || line[8] != ' ') return not_http;
+  std::string_view status = line.substr(9, 3), reason = trim(line.substr(12));
+  auto number = parse_number<uint32_t>(status);
+  bool ends = line.size() == 12 || line[12] == ' ';
+  if (!number || *number < 100 || !ends) return Error(Code::bad_request, "malformed HTTP status code " + quoted(status));
+  if (std::any_of(reason.begin(), reason.end(), is_control)) return not_http;
+  head.status = int(*number);
+  head.reason = reason;
+  return {};
+}
+
+std::string_view take_line(std::string_view& bytes) {
+  size_t end = bytes.find('\n');
+  std::string_view line = bytes.substr(0, end);
+  bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
 }
 
 }  // namespace
@@ -145,7 +175,7 @@ Result<Head> vet_head(std::string_view bytes) {
     if (std::exchange(first, false))
       TRY(read_request_line(line, head));
     else
-      TRY(read_header(line, head));
+      TRY(read_header(line, head.headers));
   }
   TRY(frame_body(head));
   std::string_view connection = head.headers.get("Connection");
@@ -156,14 +186,28 @@ Result<Head> vet_head(std::string_view bytes) {
   return head;
 }
 
-std::string tame_head(const Head& head) {
+Result<AnswerHead> vet_answer_head(std::string_view bytes) {
+  if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the head of the answer is too large");
+  AnswerHead head;
+  TRY(read_status_line(take_line(bytes), head));
+  while (!bytes.empty()) {
+    std::string_view line = take_line(bytes);
+    if (line.empty()) break;
+    TRY(read_header(line, head.headers));
+  }
+  head.chunked = TRY(is_chunked(head.headers));
+  if (!head.chunked) head.content_length = TRY(length_of(head.headers));
+  return head;
+}
+
+std::string tame_head(const Head& head, bool as_sent) {
   std::string text = head.method + " / HTTP/1.1\r\n";
   bool writes = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
   if (head.chunked) text += "Transfer-Encoding: chunked\r\n";
   else if (head.content_length || writes) text += "Content-Length: " + std::to_string(head.content_length.value_or(0)) + "\r\n";
   if (head.chunked && head.method == "DELETE") text.replace(0, 6, "POST");  // cpp-httplib would leave its body unread
   std::string_view coding = head.headers.get("Content-Encoding");
-  if (equal_fold(coding, "gzip")) text += "Content-Encoding: gzip\r\n";
+  if (equal_fold(coding, "gzip") && !as_sent) text += "Content-Encoding: gzip\r\n";
   if (equal_fold(head.headers.get("Expect"), "100-continue")) text += "Expect: 100-continue\r\n";
   if (!head.keep_alive) text += "Connection: close\r\n";
   return text + "\r\n";

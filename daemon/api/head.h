@@ -53,6 +53,7 @@ struct Head {
   std::optional<uint64_t> content_length;
   bool chunked = false;
   bool keep_alive = true;
+  bool knows_chunks = true;  // not HTTP/1.0
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
 };
 
@@ -60,8 +61,20 @@ struct Head {
 // unsupported (a transfer encoding or HTTP version that we do not speak).
 Result<Head> vet_head(std::string_view bytes);
 
-// The request as cpp-httplib shall see it: method, "/", and what it needs to read the body.
-std::string tame_head(const Head& head);
+// The request as cpp-httplib shall see it: method, "/", and what it needs to read the body. `as_sent`: a compressed body is not
+// unpacked.
+std::string tame_head(const Head& head, bool as_sent = false);
+
+// The head of an answer, of a server that requests are handed on to. Lines may end without CR, as some scripts write them.
+struct AnswerHead {
+  int status = 0;
+  std::string reason;  // "Not Found"; may be empty
+  Headers headers;
+  std::optional<uint64_t> content_length;  // nothing where it is chunked
+  bool chunked = false;
+};
+// `bytes` ends with the empty line. Errors: bad_request (malformed), too_large, unsupported (a transfer coding, as above).
+Result<AnswerHead> vet_answer_head(std::string_view bytes);
 
 bool equal_fold(std::string_view a, std::string_view b);  // ASCII
 // Whether a comma-separated field ("Connection: keep-alive, Upgrade") names `token`, without case.

@@ -42,9 +42,11 @@ class Exchange {
   Result<std::string> read_body(size_t bytes_max = kBodyBytesMax);
   Result<void> stream_body(const std::function<bool(std::string_view)>& take) { return body_(take); }
 
-  // From here on the handler writes to the connection itself, head included; `answer` is not sent.
-  TlsConnection& take_over() {
+  // From here on the handler writes to the connection itself, head included; `answer` is not sent, but for its status, which
+  // is told to those who count or write down.
+  TlsConnection& take_over(int status = 200) {
     taken_ = true;
+    answer.status = status;
     if (when_taken) when_taken();
     return connection;
   }

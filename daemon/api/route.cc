@@ -2,6 +2,8 @@
 // See route.h.
 #include "daemon/api/route.h"
 
+#include <algorithm>
+
 #include "runtime/base/text.h"
 
 namespace coracle::api {
@@ -9,18 +11,12 @@ namespace {
 
 constexpr size_t kSegmentsMax = 64;
 
-Result<std::vector<std::string>> read_segments(std::string_view path) {
-  std::vector<std::string> segments;
-  for (std::string_view raw : split(path, '/')) {
-    if (raw.empty()) continue;  // "//" and a trailing slash
-    auto segment = percent_decode(raw);
-    if (!segment) return Error(Code::bad_request, "broken percent-encoding in the path");
-    if (segment->find('/') != std::string::npos || segment->find('\0') != std::string::npos)
-      return Error(Code::bad_request, "a path segment may hold neither a slash nor a NUL");
-    segments.push_back(*std::move(segment));
-    if (segments.size() > kSegmentsMax) return Error(Code::bad_request, "the path has too many segments");
-  }
-  return segments;
+Result<std::string> read_segment(std::string_view raw) {
+  auto segment = percent_decode(raw);
+  if (!segment) return Error(Code::bad_request, "broken percent-encoding in the path");
+  if (segment->find('/') != std::string::npos || segment->find('\0') != std::string::npos)
+    return Error(Code::bad_request, "a path segment may hold neither a slash nor a NUL");
+  return segment;
 }
 
 // What follows the version: [watch] [namespaces/<ns>] <resource> [<name> [<subresource> [rest]]]
@@ -37,10 +33,8 @@ void read_resource(const std::vector<std::string>& segments, size_t at, Route& r
   for (size_t i = at + 3; i < segments.size(); i++) route.rest += "/" + segments[i];
 }
 
-}  // namespace
-
-Result<Route> read_route(std::string_view path) {
-  std::vector<std::string> segments = TRY(read_segments(path));
+// What the segments say, as far as they go.
+Route read_meaning(const std::vector<std::string>& segments) {
   Route route;
   route.path = "/" + join(segments, "/");
   if (segments.empty()) return route;
@@ -57,6 +51,29 @@ Result<Route> read_route(std::string_view path) {
   return route;
 }
 
+}  // namespace
+
+Result<Route> read_route(std::string_view path) {
+  std::vector<std::string> segments;
+  for (std::string_view left = path; !left.empty();) {
+    size_t end = std::min(left.find('/'), left.size());
+    std::string_view raw = left.substr(0, end);
+    left.remove_prefix(std::min(end + 1, left.size()));
+    if (raw.empty()) continue;  // "//" and a trailing slash
+    std::string segment = TRY(read_segment(raw));
+    segments.push_back(std::move(segment));
+    if (segments.size() > kSegmentsMax) return Error(Code::bad_request, "the path has too many segments");
+    if (segments.back() != "proxy") continue;
+    Route route = read_meaning(segments);
+    if (!route.is_proxy()) continue;
+    route.rest = path.substr(size_t(raw.data() - path.data()) + raw.size());
+    if (!percent_decode(route.rest)) return Error(Code::bad_request, "broken percent-encoding in the path");
+    route.path += route.rest;
+    return route;
+  }
+  return read_meaning(segments);
+}
+
 bool asks_for_watch(const Route& route, const Head& head) {
   return route.what == Route::What::resource && head.method == "GET" && route.subresource.empty() &&
          (route.watch_prefix || head.query.flag("watch"));
@@ -67,6 +84,7 @@ std::string Route::verb(const Head& head) const {
     std::string verb(to_lower(head.method));
     return verb == "head" ? "get" : verb;
   }
+  if (head.method == "OPTIONS") return "";
   if (head.method == "POST") return "create";
   if (head.method == "PUT") return "update";
   if (head.method == "PATCH") return "patch";

@@ -24,10 +24,13 @@ struct Route {
   What what = What::other;
   std::string path;  // decoded, without a trailing slash
   std::string group, version, ns, resource, name, subresource;
-  std::string rest;          // behind a proxy subresource
+  std::string rest;           // what stands behind the subresource; of a proxy subresource as it was sent, slashes and all
   bool watch_prefix = false;  // /api/v1/watch/..., the legacy way
 
-  // As authorization names it: get list watch create update patch delete deletecollection.
+  // Whether the rest of the path is another server's, to which the request is handed on.
+  bool is_proxy() const { return what == What::resource && group.empty() && subresource == "proxy"; }
+
+  // As authorization names it: get list watch create update patch delete deletecollection; "" for OPTIONS.
   std::string verb(const Head& head) const;
 };
 

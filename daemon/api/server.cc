@@ -130,8 +130,7 @@ void Server::State::serve(Exchange& exchange) {
   if (running) ++*running;
   answer(call);
   if (running) --*running;
-  int status = exchange.taken() ? 200 : exchange.answer.status;
-  house.metrics.count(labels_of(call), status, std::chrono::steady_clock::now() - began);
+  house.metrics.count(labels_of(call), exchange.answer.status, std::chrono::steady_clock::now() - began);
 }
 
 void Server::State::answer(Call& call) {

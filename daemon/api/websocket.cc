@@ -98,7 +98,7 @@ Result<WebSocket> WebSocket::accept(Exchange& exchange, const std::vector<std::s
   std::string head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
   head += "Sec-WebSocket-Accept: " + websocket_accept(key) + "\r\n";
   if (!chosen.empty()) head += "Sec-WebSocket-Protocol: " + chosen + "\r\n";
-  TlsConnection& connection = exchange.take_over();
+  TlsConnection& connection = exchange.take_over(101);
   if (!connection.write(head + "\r\n") || !connection.flush()) return Error(Code::unavailable, "the client went away");
   connection.set_read_deadline(SteadyTime::max());
   return WebSocket(connection, std::move(chosen));

@@ -60,6 +60,15 @@ void set_option(const Fd& socket, int level, int name, int value) {
   (void)::setsockopt(socket.get(), level, name, &value, sizeof value);  // tuning: without it things are only slower
 }
 
+// Small writes leave at once, and a peer that vanished is noticed.
+void tune(const Fd& socket) {
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+}
+
 int to_milliseconds(Timeout timeout) {
   if (!timeout) return -1;
   return int(std::clamp<int64_t>(timeout->count(), 0, 1 << 30));
@@ -96,12 +105,25 @@ Result<Fd> accept_tcp(const Fd& listener) {
     if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return Error(Code::unavailable, "nobody waits");
     return Error::from_errno("accept a connection");
   }
-  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  tune(socket);
   return socket;
+}
+
+Result<Fd> connect_tcp(const std::string& address, uint16_t port) {
+  SocketAddress to = TRY(to_address(address, port));
+  Fd socket(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return Error::from_errno("make a socket");
+  tune(socket);
+  if (::connect(socket.get(), to.get(), to.size) < 0 && errno != EINPROGRESS) return Error::from_errno("connect");
+  return socket;
+}
+
+Result<void> connected(const Fd& socket) {
+  int why = 0;
+  socklen_t size = sizeof why;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &why, &size) < 0) return Error::from_errno("connect");
+  if (why) return Error::from_errno(why, "connect");
+  return {};
 }
 
 Endpoint local_endpoint(const Fd& socket) {
@@ -141,16 +163,17 @@ std::vector<std::string> interface_addresses() {
   return found;
 }
 
-Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout) {
+Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout, SecondFor second_for) {
   std::array<pollfd, 2> fds{};
   fds[0] = {first, short((want_read ? POLLIN | POLLRDHUP : 0) | (want_write ? POLLOUT : 0)), 0};
-  fds[1] = {second, POLLIN, 0};
+  fds[1] = {second, short(second_for == SecondFor::input ? POLLIN : POLLRDHUP), 0};
   if (::poll(fds.data(), second < 0 ? 1 : 2, to_milliseconds(timeout)) <= 0) return {};
   Waited out;
   out.first.readable = fds[0].revents & (POLLIN | POLLRDHUP | POLLHUP | POLLERR);
   out.first.writable = fds[0].revents & (POLLOUT | POLLHUP | POLLERR);
   out.first.hung_up = fds[0].revents & (POLLHUP | POLLERR | POLLNVAL);
   out.second_readable = fds[1].revents & POLLIN;
+  out.second_left = fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL);
   return out;
 }
 

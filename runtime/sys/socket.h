@@ -27,6 +27,11 @@ Result<Fd> listen_tcp(const std::string& address, uint16_t port);
 // The next waiting connection, without delay for small writes and with keep-alive probes. Errors: unavailable when none
 // waits.
 Result<Fd> accept_tcp(const Fd& listener);
+// A connection to a numeric address, under way: when it is writable, `connected` tells. Errors: invalid (no address), or at
+// once what the kernel says (no route).
+Result<Fd> connect_tcp(const std::string& address, uint16_t port);
+// How it ended. Errors: what the kernel says, err() included.
+Result<void> connected(const Fd& socket);
 Endpoint local_endpoint(const Fd& socket);
 Endpoint peer_endpoint(const Fd& socket);
 // Ends both directions, so that whoever waits on it wakes up; the descriptor stays open.
@@ -44,8 +49,11 @@ struct Readiness {
 struct Waited {
   Readiness first;
   bool second_readable = false;
+  bool second_left = false;  // its other side sends no more, or it was shut down
 };
-Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout);
+// `second_for`: what counts of the second: its input (its end is input, too), or only that it left.
+enum class SecondFor { input, leaving };
+Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout, SecondFor second_for = SecondFor::input);
 
 class Bell {  // Wakes whoever waits on fd(), from any thread; rings at most once until cleared.
  public:

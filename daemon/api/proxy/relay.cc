@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// See relay.h.
+#include "daemon/api/proxy/relay.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "daemon/api/proxy/inlet.h"
+#include "daemon/api/proxy/links.h"
+#include "daemon/api/proxy/recode.h"
+#include "daemon/api/proxy/upstream.h"
+#include "runtime/base/guarded.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr size_t kDrainBytesMax = 256 << 10;        // of a body that the target did not want, so that its answer is read
+constexpr std::chrono::milliseconds kDrainTime{500};
+
+std::string chunk_head(size_t size) {
+  char text[24];
+  return {text, size_t(std::snprintf(text, sizeof text, "%zx\r\n", size))};
+}
+
+Coding coding_of(const AnswerHead& head, bool& known) {
+  std::string_view coding = head.headers.get("Content-Encoding");
+  known = coding.empty() || coding == "gzip" || coding == "deflate";
+  return coding == "gzip" ? Coding::gzip : coding == "deflate" ? Coding::deflate : Coding::none;
+}
+
+// The client, listened to while the target is waited for: by its socket; or, while its body is read by another thread, by a
+// bell that this thread rings when it is done.
+class Client : public GivesUp {
+ public:
+  explicit Client(TlsConnection& connection) : connection_(connection) {}
+  int fd() const override { return reads_body_ ? bell_.fd() : deaf_ ? -1 : connection_.socket().get(); }
+  bool stirred() override {
+    if (reads_body_) {
+      bell_.clear();
+      reads_body_ = false;
+      return false;  // what was wrong with the body, if anything, is told by how the target's answer ends
+    }
+    if (connection_.peer_gone()) return true;
+    deaf_ = connection_.has_buffered_input();  // its next request: that it is there says all the time that there is input
+    return false;
+  }
+  void begin_body() { reads_body_ = true; }
+  void end_body() const { bell_.ring(); }
+
+ private:
+  TlsConnection& connection_;
+  sys::Bell bell_;
+  bool reads_body_ = false, deaf_ = false;
+};
+
+// Hands the request's body on, by a thread of its own, for an answer may begin before the body ends.
+class Upload {
+ public:
+  Upload(Exchange& exchange, Upstream& upstream, Client& client) : exchange_(exchange), upstream_(upstream), client_(client) {}
+  ~Upload() { stop(); }
+
+  void start() {
+    client_.begin_body();
+    thread_ = std::jthread([this] { run(); });
+  }
+  void run() {
+    auto read = exchange_.stream_body([this](std::string_view bytes) { return take(bytes); });
+    if (!read) failure_.with([&](auto& failure) { if (!failure) failure = read.take_error(); });
+    else if (!write_failed_ && exchange_.head.chunked) (void)upstream_.write("0\r\n\r\n", giver());  // as in take()
+    bool client_failed = !read && !write_failed_;
+    if (client_failed) upstream_.shut_down();  // without the rest of its body the request means something else
+    done_.with([](bool& done) { done = true; });
+    done_.notify();
+    client_.end_body();
+  }
+  // The target has said all that it wants to say.
+  void stop() {
+    if (!thread_.joinable()) return;
+    over_.with([](auto& over) { over = std::chrono::steady_clock::now() + kDrainTime; });
+    upstream_.shut_down();
+    bool done = done_.wait_until({}, std::chrono::steady_clock::now() + kDrainTime, [](bool d) { return d; }, [](bool d) { return d; });
+    if (!done) sys::shut_down(exchange_.connection.socket());  // wakes who waits for its bytes
+    thread_.join();
+  }
+  // Why the client's body did not come whole, if that is so.
+  std::optional<Error> failure() const { return failure_.with([](const auto& failure) { return failure; }); }
+
+ private:
+  const Fd& giver() const { return exchange_.connection.socket(); }
+
+  bool take(std::string_view bytes) {
+    if (!write_failed_) {
+      bool chunked = exchange_.head.chunked && !bytes.empty();
+      auto written = chunked ? upstream_.write(chunk_head(bytes.size()) + std::string(bytes) + "\r\n", giver()) : upstream_.write(bytes, giver());
+      write_failed_ = !written;
+    }
+    if (!write_failed_) return true;
+    // The target wants no more of it, and perhaps says why; the client can read that once it has got rid of its body.
+    drained_ += bytes.size();
+    bool late = over_.with([](const auto& over) { return over && std::chrono::steady_clock::now() >= *over; });
+    return drained_ <= kDrainBytesMax && !late;
+  }
+
+  Exchange& exchange_;
+  Upstream& upstream_;
+  Client& client_;
+  bool write_failed_ = false;  // the thread's own
+  size_t drained_ = 0;
+  Guarded<bool> done_{false};
+  Guarded<std::optional<SteadyTime>> over_;
+  Guarded<std::optional<Error>> failure_;
+  std::jthread thread_;
+};
+
+// The answer on its way to the client.
+class Delivery {
+ public:
+  Delivery(Exchange& exchange, const Passage& passage, const std::vector<std::pair<std::string, std::string>>& more)
+      : exchange_(exchange), passage_(passage), more_(more) {}
+
+  // Errors: as relay(); after the head was sent they mean that the connection cannot be used again.
+  Result<void> run(Inlet& inlet, const AnswerHead& head, bool keep_alive) {
+    std::optional<std::string> location = TRY(rewritten_location(head));
+    bool has_body = exchange_.head.method != "HEAD" && head.status != 204 && head.status != 304;
+    prepare_links(head, location.has_value(), has_body);
+    Framing framing = framing_of(head, has_body);
+    keep_alive &= framing != Framing::close && exchange_.head.keep_alive;
+    TlsConnection& connection = exchange_.take_over(head.status);
+    chunked_ = framing == Framing::chunked;
+    bool sent = connection.write(answer_head(head, framing, keep_alive, location, more_)) && connection.flush();
+    if (!sent) return gone();
+    inlet.begin_body(head, !has_body);
+    TRY(pass_body(inlet));
+    if (chunked_ && !connection.write("0\r\n" + inlet.trailers() + "\r\n")) return gone();
+    if (!connection.flush()) return gone();
+    exchange_.reusable = keep_alive;
+    return {};
+  }
+
+ private:
+  static Error gone() { return Error(Code::cancelled, "the client went away"); }
+
+  Result<std::optional<std::string>> rewritten_location(const AnswerHead& head) const {
+    std::string_view location = head.headers.get("Location");
+    if (location.empty()) return std::optional<std::string>();
+    auto rewritten = rewrite_url(location, passage_, asked_host());
+    if (!rewritten) return internal_error("error trying to parse Location header: parse " + quoted(location));
+    return rewritten;
+  }
+
+  std::string_view asked_host() const {
+    std::string_view host = exchange_.head.headers.get("Host");
+    return host.empty() ? std::string_view(passage_.host) : host;
+  }
+
+  void prepare_links(const AnswerHead& head, bool moved, bool has_body) {
+    std::string_view type = head.headers.get("Content-Type");
+    bool known = false;
+    Coding coding = coding_of(head, known);
+    rewrites_ = !moved && known && trim(type.substr(0, type.find(';'))) == "text/html";
+    if (!rewrites_ || !has_body) return;
+    packer_.emplace(coding);
+    rewrites_ = packer_->works();
+    unpacker_.emplace(coding);
+    links_.emplace([this](std::string_view url) { return rewrite_url(url, passage_, asked_host()); });
+  }
+
+  // A page whose links are rewritten has another length than it says.
+  Framing framing_of(const AnswerHead& head, bool has_body) const {
+    if (!has_body) return head.content_length && !rewrites_ && head.status != 204 ? Framing::length : Framing::none;
+    if (head.content_length && !rewrites_) return Framing::length;
+    return exchange_.head.knows_chunks ? Framing::chunked : Framing::close;
+  }
+
+  Result<void> pass_body(Inlet& inlet) {
+    for (;;) {
+      std::string_view piece = TRY(inlet.read_body());
+      if (piece.empty()) break;
+      if (rewrites_ && links_) TRY(rewrite(piece));
+      else if (!send(piece)) return gone();
+    }
+    if (!rewrites_ || !links_) return {};
+    std::string rest, packed;
+    links_->end(rest);
+    packer_->feed(rest, packed);
+    packer_->end(packed);
+    if (!send(packed)) return gone();
+    return {};
+  }
+
+  Result<void> rewrite(std::string_view piece) {
+    bool there = true;
+    auto unpacked = unpacker_->feed(piece, [&](std::string_view page) {
+      std::string rewritten, packed;
+      links_->feed(page, rewritten);
+      if (!rewritten.empty()) packer_->feed(rewritten, packed);
+      return there = send(packed);
+    });
+    if (!unpacked) return unpacked.take_error();
+    if (!there) return gone();
+    return {};
+  }
+
+  bool send(std::string_view bytes) {
+    TlsConnection& connection = exchange_.connection;
+    if (bytes.empty()) return !connection.broken();
+    if (!chunked_) return connection.write(bytes) && connection.flush();
+    return connection.write(chunk_head(bytes.size())) && connection.write(bytes) && connection.write("\r\n") && connection.flush();
+  }
+
+  Exchange& exchange_;
+  const Passage& passage_;
+  const std::vector<std::pair<std::string, std::string>>& more_;
+  bool rewrites_ = false, chunked_ = false;
+  std::optional<Unpacker> unpacker_;
+  std::optional<Packer> packer_;
+  std::optional<LinkRewriter> links_;
+};
+
+Error not_reached(const Error& why) {
+  if (why.code() != Code::unavailable) return why;
+  return Error(Code::unavailable, "error trying to reach service: " + why.text());
+}
+
+Result<void> relay_request(Exchange& exchange, const Target& target, const Passage& passage,
+                           const std::vector<std::pair<std::string, std::string>>& more) {
+  Client client(exchange.connection);
+  auto opened = Upstream::open(target, client);
+  if (!opened) return not_reached(opened.error());
+  Upstream& upstream = **opened;
+  auto asked = upstream.write(request_head(exchange.head, passage, false), exchange.connection.socket());
+  if (!asked) return not_reached(asked.error());
+  Upload upload(exchange, upstream, client);
+  if (exchange.head.has_body()) upload.start();
+  Inlet inlet(upstream, client);
+  auto head = inlet.read_head();
+  if (head && head->status == 101) head = Error(Code::unavailable, "the service switched protocols when none was asked for");
+  if (!head) {
+    upload.stop();
+    if (auto failure = upload.failure(); failure && failure->code() == Code::bad_request) return *failure;
+    return not_reached(head.error());
+  }
+  Delivery delivery(exchange, passage, more);
+  auto delivered = delivery.run(inlet, *head, true);
+  upload.stop();
+  if (upload.failure()) exchange.reusable = false;
+  return delivered;
+}
+
+// The bytes that both sides exchange from here on. Ends when either ends, for both.
+void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
+  std::jthread backward([&] {
+    for (;;) {
+      auto piece = inlet.read_raw();
+      if (!piece || piece->empty() || !connection.write(*piece) || !connection.flush()) break;
+    }
+    upstream.shut_down();
+    connection.close();  // wakes who reads it
+  });
+  connection.set_read_deadline(SteadyTime::max());
+  char piece[16 << 10];
+  for (;;) {
+    auto count = connection.read(piece, sizeof piece);
+    if (!count || *count == 0 || !upstream.write({piece, *count}, connection.socket())) break;
+  }
+  upstream.shut_down();  // wakes the other thread
+}
+
+class Nobody : public GivesUp {  // a tunnel ends by its ends only
+ public:
+  int fd() const override { return -1; }
+  bool stirred() override { return false; }
+};
+
+// The request that asks for another protocol. Whoever refuses is passed on, too.
+Result<void> relay_upgrade(Exchange& exchange, const Target& target, const Passage& passage,
+                           const std::vector<std::pair<std::string, std::string>>& more) {
+  Client client(exchange.connection);
+  auto opened = Upstream::open(target, client);
+  if (!opened && opened.error().code() == Code::cancelled) return opened.take_error();
+  if (!opened) return storage_error("error dialing backend: " + opened.error().text());
+  Upstream& upstream = **opened;
+  auto asked = upstream.write(request_head(exchange.head, passage, true), exchange.connection.socket());
+  if (!asked) return storage_error("error sending request: " + asked.error().text());
+  if (exchange.head.has_body()) {
+    Upload upload(exchange, upstream, client);
+    upload.run();
+    if (auto failure = upload.failure()) return *failure;
+  }
+  Inlet inlet(upstream, client);
+  auto head = inlet.read_head();
+  if (!head) return head.error().code() == Code::unavailable ? storage_error(head.error().text()) : head.take_error();
+  if (head->status == 101) {
+    TlsConnection& connection = exchange.take_over(101);
+    Nobody nobody;  // the client's bytes are another thread's from here on
+    inlet.listen_to(nobody);
+    if (connection.write(inlet.raw_head()) && connection.flush()) join_ends(connection, upstream, inlet);
+    return {};
+  }
+  if (head->status < 400) return storage_error("invalid upgrade response: status code " + std::to_string(head->status));
+  Delivery delivery(exchange, passage, more);
+  return delivery.run(inlet, *head, false);
+}
+
+}  // namespace
+
+Result<void> relay(Exchange& exchange, const Target& target, const Passage& passage,
+                   const std::vector<std::pair<std::string, std::string>>& more) {
+  if (asks_for_upgrade(exchange.head)) return relay_upgrade(exchange, target, passage, more);
+  return relay_request(exchange, target, passage, more);
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// pods/x/proxy, services/x/proxy, nodes/x/proxy, whatever the method: where to, then handed on (relay.h).
+// A node's proxy without a port asks its node agent. This daemon is that agent, and its API server at once, so there is no port to
+// connect to: what it has of an agent's paths it answers itself, and says of all others that they are not there.
+//   /healthz, /healthz/<check>   how the daemon is, as at /healthz: "ok"
+//   /pods                        the pods that are bound to this node
+//   /metrics                     the daemon's
+// Not there are what it does not gather (/stats/summary, /metrics/cadvisor), what it does not have (/configz), and what would
+// open the machine's own files to whoever may look at nodes (/logs/).
+// Source: Kubernetes API reference, "connect … Proxy"; kubelet server, "Kubelet authorization".
+#include "daemon/api/handlers.h"
+#include "daemon/api/proxy/relay.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr std::string_view kAgentPort = "10250";
+
+bool is_own_agent(const Call& call) {
+  if (!(call.kind() == kNode)) return false;
+  auto asked = split_name(call.route.name);
+  return asked && asked->name == call.house.config.node_name && (asked->port.empty() || asked->port == kAgentPort);
+}
+
+void answer_pods(Call& call) {
+  engine::ListOptions options;
+  options.matches = [node = call.house.config.node_name](const Object& pod) { return get_string(pod.json(), "spec.nodeName") == node; };
+  auto page = call.house.registry.engine().list(kPod, options);
+  if (!page) return answer_error(call, page.error());
+  const schema::KindInfo* asked = std::exchange(call.info, schema::catalog().by_resource("", "v1", "pods"));
+  answer_list(call, *page);
+  call.info = asked;
+}
+
+Result<void> ask_own_agent(Call& call) {
+  TRY(call.house.registry.get(kNode, {"", call.house.config.node_name}));
+  std::string path = clean_path(call.route.rest);
+  bool reads = call.head().method == "GET" || call.head().method == "HEAD";
+  if (!reads) return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
+  if (path == "/pods" || path == "/pods/") return answer_pods(call), Result<void>();
+  if (path == "/metrics") return serve_metrics(call), Result<void>();
+  if (path == "/healthz" || path.starts_with("/healthz/")) {
+    call.route.path = path;
+    return serve_health(call), Result<void>();
+  }
+  return Error(Code::not_found, "the node agent of this server does not serve " + quoted(path)).with(ErrorDetails{});
+}
+
+// A page's relative links lead nowhere without the slash. Source: kubernetes issue 4958.
+bool wants_slash(const Call& call) {
+  bool reads = call.head().method == "GET" || call.head().method == "HEAD";
+  return call.route.rest.empty() && reads && !asks_for_upgrade(call.head());
+}
+
+void redirect_to_slash(Call& call) {
+  const Head& head = call.head();
+  Answer& answer = call.answer();
+  answer.status = 301;
+  answer.headers = common_headers(call);
+  answer.headers.emplace_back("Location", head.path + "/" + (head.query_text.empty() ? "" : "?" + head.query_text));
+}
+
+Result<void> proxy(Call& call) {
+  if (call.query().has("dryRun")) return bad_request("dryRun is not supported");
+  bool own = is_own_agent(call);
+  if (own && !wants_slash(call)) return ask_own_agent(call);
+  Target target;
+  if (!own) target = TRY(find_target(call.house.registry, call.kind(), call.route.ns, call.route.name));
+  if (wants_slash(call)) return redirect_to_slash(call), Result<void>();
+  const std::string &path = call.head().path, &rest = call.route.rest;
+  Passage passage{path.substr(0, path.size() - rest.size()), rest, target.host, call.exchange.connection.peer().address};
+  return relay(call.exchange, target, passage, common_headers(call));
+}
+
+}  // namespace
+
+void serve_proxy(Call& call) { answer_with(call, proxy(call)); }
+
+}  // namespace coracle::api

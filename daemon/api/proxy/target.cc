@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// See target.h.
+#include "daemon/api/proxy/target.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
+constexpr std::string_view kAgentPort = "10250";  // of a node that names none
+
+Error no_such_name(const Kind& kind, const std::string& id) {
+  return bad_request("invalid " + to_lower(kind.kind) + " request " + quoted(id));
+}
+
+// `port` may be empty: the scheme's own.
+std::optional<Target> make_target(const AskedName& asked, const std::string& address, const std::string& port) {
+  Target target;
+  target.secure = asked.scheme == "https";
+  auto number = parse_number<uint16_t>(port);
+  if (!port.empty() && (!number || *number == 0)) return std::nullopt;
+  target.to = {address, number.value_or(target.secure ? 443 : 80)};
+  bool six = address.find(':') != address.npos;
+  target.host = port.empty() ? (six ? "[" + address + "]" : address) : target.to.text();
+  return target;
+}
+
+Result<Target> checked(const Kind& kind, const std::string& id, const AskedName& asked, const std::string& address,
+                       const std::string& port) {
+  if (!may_be_reached(address)) return bad_request("address not allowed");
+  auto target = make_target(asked, address, port);
+  if (!target) return no_such_name(kind, id);
+  return *std::move(target);
+}
+
+std::string first_port(const json::value& pod) {
+  for (const json::value& container : get_array(pod, "spec.containers")) {
+    const json::array& ports = get_array(container, "ports");
+    if (!ports.empty()) return std::to_string(get_int(ports[0], "containerPort"));
+  }
+  return {};
+}
+
+bool has_address(const json::value& pod, std::string_view address) {
+  const json::array& all = get_array(pod, "status.podIPs");
+  return std::any_of(all.begin(), all.end(), [&](const json::value& one) { return get_string(one, "ip") == address; });
+}
+
+// The name of the service's port: of the number that was asked for, or what was asked for.
+Result<std::string> port_name(const json::value& service, const AskedName& asked) {
+  auto number = parse_number<int64_t>(asked.port);
+  if (!number) return asked.port;
+  for (const json::value& port : get_array(service, "spec.ports"))
+    if (get_int(port, "port") == *number) return std::string(get_string(port, "name"));
+  return Error(Code::unavailable, "no service port " + std::to_string(*number) + " found for service " + quoted(asked.name));
+}
+
+// Ready, and a pod of this namespace that says so itself: whoever may write slices shall not reach elsewhere.
+bool is_of_a_pod(const registry::Registry& registry, const std::string& ns, const json::value& endpoint) {
+  const json::value* ready = find(endpoint, "conditions.ready");
+  if (ready && ready->is_bool() && !ready->get_bool()) return false;
+  const json::array& addresses = get_array(endpoint, "addresses");
+  std::string name(get_string(endpoint, "targetRef.name"));
+  if (addresses.empty() || name.empty() || get_string(endpoint, "targetRef.namespace") != ns) return false;
+  auto pod = registry.get(kPod, {ns, name});
+  return pod && has_address((*pod)->json(), addresses[0].get_string());
+}
+
+struct Backend {
+  std::string address, port;
+};
+
+// Any of the slice's endpoints, beginning at a random one.
+std::optional<Backend> backend_in(const registry::Registry& registry, const Object& slice, const std::string& port, uint32_t random) {
+  const json::array& endpoints = get_array(slice.json(), "endpoints");
+  for (const json::value& offered : get_array(slice.json(), "ports")) {
+    if (get_string(offered, "name") != port || get_int(offered, "port") <= 0) continue;
+    for (size_t i = 0; i < endpoints.size(); i++) {
+      const json::value& endpoint = endpoints[(i + random) % endpoints.size()];
+      if (!is_of_a_pod(registry, slice.ns(), endpoint)) continue;
+      return Backend{std::string(get_array(endpoint, "addresses")[0].get_string()), std::to_string(get_int(offered, "port"))};
+    }
+  }
+  return std::nullopt;
+}
+
+// Those of the service's first address family first, apart from that in random order.
+Result<std::vector<ObjectPtr>> slices_of(registry::Registry& registry, const Object& service, std::minstd_rand& random) {
+  engine::ListOptions options;
+  options.ns = service.ns();
+  options.matches = [name = service.name()](const Object& slice) {
+    const json::value* labels = find(slice.json(), "metadata.labels");
+    const json::value* label = labels && labels->is_object() ? labels->get_object().if_contains(kServiceNameLabel) : nullptr;
+    return label && label->is_string() && label->get_string() == name;
+  };
+  engine::ListPage page = TRY(registry.engine().list(kEndpointSlice, options));
+  std::shuffle(page.items.begin(), page.items.end(), random);
+  const json::array& families = get_array(service.json(), "spec.ipFamilies");
+  std::string preferred = families.empty() ? std::string("IPv4") : std::string(families[0].get_string());
+  std::stable_partition(page.items.begin(), page.items.end(),
+                        [&](const ObjectPtr& slice) { return get_string(slice->json(), "addressType") == preferred; });
+  return std::move(page.items);
+}
+
+Result<Target> pod_target(const registry::Registry& registry, const std::string& ns, const std::string& id, const AskedName& asked) {
+  ObjectPtr pod = TRY(registry.get(kPod, {ns, asked.name}));
+  std::string address(get_string(pod->json(), "status.podIP"));
+  return checked(kPod, id, asked, address, asked.port.empty() ? first_port(pod->json()) : asked.port);
+}
+
+Result<Target> service_target(registry::Registry& registry, const std::string& ns, const std::string& id, const AskedName& asked) {
+  ObjectPtr service = TRY(registry.get(kService, {ns, asked.name}));
+  std::string port = TRY(port_name(service->json(), asked));
+  std::minstd_rand random{std::random_device{}()};
+  std::vector<ObjectPtr> slices = TRY(slices_of(registry, *service, random));
+  for (const ObjectPtr& slice : slices)
+    if (auto backend = backend_in(registry, *slice, port, uint32_t(random())))
+      return checked(kService, id, asked, backend->address, backend->port);
+  return Error(Code::unavailable, "no endpoints available for service " + quoted(asked.name));
+}
+
+// Without a port it is the node's agent that is asked, which speaks TLS.
+Result<Target> node_target(const registry::Registry& registry, const std::string& id, AskedName asked) {
+  ObjectPtr node = TRY(registry.get(kNode, {"", asked.name}));
+  int64_t agent = get_int(node->json(), "status.daemonEndpoints.kubeletEndpoint.Port");
+  std::string agent_port = agent > 0 ? std::to_string(agent) : std::string(kAgentPort);
+  if (asked.port.empty() || asked.port == agent_port) asked.scheme = "https", asked.port = agent_port;
+  for (std::string_view type : {"InternalIP", "ExternalIP"})
+    for (const json::value& address : get_array(node->json(), "status.addresses"))
+      if (get_string(address, "type") == type) return checked(kNode, id, asked, std::string(get_string(address, "address")), asked.port);
+  return storage_error("no preferred addresses found; known addresses: []");
+}
+
+}  // namespace
+
+std::optional<AskedName> split_name(std::string_view text) {
+  std::vector<std::string_view> parts = split(text, ':');
+  AskedName asked;
+  if (parts.size() > 3) return std::nullopt;
+  if (parts.size() == 3) asked.scheme = parts[0];
+  asked.name = parts[parts.size() == 3 ? 1 : 0];
+  if (parts.size() > 1) asked.port = parts.back();
+  bool known = asked.scheme.empty() || asked.scheme == "http" || asked.scheme == "https";
+  if (asked.name.empty() || !known) return std::nullopt;
+  return asked;
+}
+
+bool may_be_reached(const std::string& address) {
+  std::array<unsigned char, 16> b{};
+  if (::inet_pton(AF_INET, address.c_str(), &b[12]) == 1) {
+    b[10] = b[11] = 0xff;
+  } else if (::inet_pton(AF_INET6, address.c_str(), b.data()) != 1) {
+    return false;
+  }
+  bool zeros = std::all_of(b.begin(), b.begin() + 10, [](unsigned char c) { return c == 0; });
+  if (zeros && b[10] == 0xff && b[11] == 0xff) {  // IPv4, or IPv4 within IPv6
+    bool nobody = std::all_of(b.begin() + 12, b.end(), [](unsigned char c) { return c == 0; });
+    bool everybody = std::all_of(b.begin() + 12, b.end(), [](unsigned char c) { return c == 0xff; });
+    bool loopback = b[12] == 127, link_local = b[12] == 169 && b[13] == 254, multicast = (b[12] & 0xf0) == 0xe0;
+    // "This network" is the machine itself to Linux.
+    return !nobody && !everybody && !loopback && !link_local && !multicast && b[12] != 0;
+  }
+  bool compatible = zeros && b[10] == 0 && b[11] == 0;  // ::, ::1 and IPv4 in the way that was given up
+  bool link_local = b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
+  return !compatible && !link_local && b[0] != 0xff;
+}
+
+Result<Target> find_target(registry::Registry& registry, const Kind& kind, const std::string& ns, const std::string& id) {
+  auto asked = split_name(id);
+  if (!asked) return no_such_name(kind, id);
+  if (kind == kPod) return pod_target(registry, ns, id, *asked);
+  if (kind == kService) return service_target(registry, ns, id, *asked);
+  return node_target(registry, id, *asked);
+}
+
+}  // namespace coracle::api
