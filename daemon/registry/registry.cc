@@ -385,12 +385,11 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
     else out.get_object().erase("status");
     if (const json::value* fields = find(body, "metadata.managedFields")) metadata_of(out)["managedFields"] = *fields;
-    if (target.strategy.status_takes_metadata) {
-      for (std::string_view name : {"labels", "annotations"}) {
-        const json::value* given = find(body, "metadata." + std::string(name));
-        if (given) metadata_of(out)[name] = *given;
-        else metadata_of(out).erase(name);
-      }
+    for (std::string_view name : {"labels", "annotations", "finalizers", "ownerReferences"}) {
+      if (!status_takes(target.stored().kind, name)) continue;
+      const json::value* given = find(body, "metadata." + std::string(name));
+      if (given) metadata_of(out)[name] = *given;
+      else metadata_of(out).erase(name);
     }
     if (target.strategy.divide_status) target.strategy.divide_status(out, before, target.subresource, clock_.now());
     return out;

@@ -32,7 +32,6 @@ struct Allocation {  // what a strategy may look at
 struct Strategy {
   const Kind* kind = nullptr;
   DeletionRules deletion;
-  bool status_takes_metadata = false;  // labels and annotations may be written with the status
   bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
   bool keeps_first_status = false;  // the status that it is created with: nodes, which report themselves
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See update_rules.h: three lists, of the exceptions each.
+// See update_rules.h: lists, of the exceptions each.
 #include "daemon/registry/update_rules.h"
 
 #include <algorithm>
@@ -29,10 +29,23 @@ constexpr std::string_view kConditional[] = {
 
 constexpr std::string_view kOrphaning[] = {"replicationcontrollers", "jobs.batch"};
 
+// Their status is written without any metadata.
+constexpr std::string_view kStatusOnly[] = {
+    "flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    "apiservices.apiregistration.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "resourceclaims.resource.k8s.io", "volumeattachments.storage.k8s.io"};
+constexpr std::string_view kLabelsKept[] = {"deployments.apps"};
+constexpr std::string_view kOwnersKept[] = {"pods"};
+
 }  // namespace
 
 bool creates_on_update(const Kind& kind) { return lists(kCreates, kind); }
 bool updates_unconditionally(const Kind& kind) { return !lists(kConditional, kind); }
 bool orphans_by_default(const Kind& kind) { return lists(kOrphaning, kind); }
+
+bool status_takes(const Kind& kind, std::string_view field) {
+  if (lists(kStatusOnly, kind)) return false;
+  return !(field == "labels" && lists(kLabelsKept, kind)) && !(field == "ownerReferences" && lists(kOwnersKept, kind));
+}
 
 }  // namespace coracle::registry

@@ -185,16 +185,24 @@ spec:
 check "pods run" until_true 30 eval "phase_is mounted Running && phase_is bare Running"
 own=/var/run/secrets/kubernetes.io/serviceaccount
 of_pod=$(k exec mounted -c main -- cat $own/token)
-expect "[sig-auth] ServiceAccounts should mount an API token into pods" "default yes" eval "echo \$(k exec mounted -c main -- cat $own/namespace) \$(k exec mounted -c main -- grep -q 'BEGIN CERTIFICATE' $own/ca.crt && echo yes)"
+expect "[sig-auth] ServiceAccounts should mount an API token into pods [Conformance]" "default yes" eval "echo \$(k exec mounted -c main -- cat $own/namespace) \$(k exec mounted -c main -- grep -q 'BEGIN CERTIFICATE' $own/ca.crt && echo yes)"
+expect "with the authority's certificate, as the namespace has it" "$(k get configmap kube-root-ca.crt -o 'jsonpath={.data.ca\.crt}')" k exec mounted -c main -- cat $own/ca.crt
+review=$(k create -f - -o json <<Y
+{apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {}, spec: {token: "$of_pod"}}
+Y
+)
+expect_match "the token is good" '"authenticated": *true' echo "$review"
+expect_match "… for the pod's account" '"username": *"system:serviceaccount:default:reader"' echo "$review"
+for group in system:authenticated system:serviceaccounts system:serviceaccounts:default; do expect_match "… of the group $group" "\"$group\"" echo "$review"; done
 expect_match "and the token is the account's, bound to the pod" '"pod":{"name":"mounted"' jwt "$of_pod"
 expect_match "it reads what the account may" 'kube-root-ca.crt' by "$of_pod" get configmaps
 expect_fail "and nothing else" 'cannot list resource "secrets"' by "$of_pod" get secrets
-expect "[sig-auth] ServiceAccounts should allow opting out of API token automount" "absent" k exec bare -- sh -c "test -e $own/token || echo absent"
-expect_match "[sig-auth] ServiceAccounts should mount projected service account token" '"aud":\["vault"\]' jwt "$(k exec mounted -c projected -- cat /tokens/vault)"
+expect "[sig-auth] ServiceAccounts should allow opting out of API token automount [Conformance]" "absent" k exec bare -- sh -c "test -e $own/token || echo absent"
+expect_match "[sig-auth] ServiceAccounts should mount projected service account token [Conformance]" '"aud":\["vault"\]' jwt "$(k exec mounted -c projected -- cat /tokens/vault)"
 expect "with the mode that was asked for" "440" k exec mounted -c projected -- stat -Lc %a /tokens/vault
 k create namespace fresh >/dev/null
 ca() { k -n fresh get configmap kube-root-ca.crt -o 'jsonpath={.data.ca\.crt}'; }
-check "[sig-auth] ServiceAccounts should guarantee kube-root-ca.crt exist in any namespace" until_true 10 eval "ca | grep -q 'BEGIN CERTIFICATE'"
+check "[sig-auth] ServiceAccounts should guarantee kube-root-ca.crt exist in any namespace [Conformance]" until_true 10 eval "ca | grep -q 'BEGIN CERTIFICATE'"
 k -n fresh delete configmap kube-root-ca.crt >/dev/null
 check "it comes back when it is deleted" until_true 10 eval "ca | grep -q 'BEGIN CERTIFICATE'"
 k -n fresh patch configmap kube-root-ca.crt --type=merge -p '{"data":{"ca.crt":""}}' >/dev/null

@@ -79,7 +79,6 @@ const Strategy& certificate_request_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kCertificateSigningRequest;
-    s.status_takes_metadata = true;
     s.record_user = record_user;
     s.prepare_update = keep_spec;
     s.divide_status = divide_status;

@@ -27,7 +27,7 @@ class SigAuth : public testing::Test {
   const std::string kMerge = "Content-Type: application/merge-patch+json\r\n";
 };
 
-// [sig-auth] Certificates API [Privileged:ClusterAdmin] should support CSR API operations
+// [sig-auth] Certificates API [Privileged:ClusterAdmin] should support CSR API operations [Conformance]
 TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
   auto named = [](const json::value& list, std::string_view path, std::string_view key, std::string_view name) {
     for (const json::value& each : get_array(list, path))
@@ -51,18 +51,29 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
   EXPECT_EQ(get_string(got, "spec.signerName"), "example.com/e2e");
   EXPECT_EQ(get_array(send("GET", all + "?labelSelector=special%3Dx", "", 200), "items").size(), 3u);
   EXPECT_EQ(get_array(send("GET", all + "?fieldSelector=spec.signerName%3Dexample.com/other", "", 200), "items").size(), 0u);
+  RawClient watch(world.port(), &identity);
+  watch.send("GET " + all + "?watch=1&labelSelector=special%3Dx&resourceVersion=" +
+             std::string(get_string(send("GET", all, "", 200), "metadata.resourceVersion")) + " HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(watch.receive_head().status, 200);
   json::value patched = send("PATCH", all + "/a", R"({"metadata":{"annotations":{"patched":"true"}}})", 200, kMerge);
   EXPECT_EQ(get_string(patched, "metadata.annotations.patched"), "true");
   make(patched, "metadata.annotations").get_object()["updated"] = "true";
   json::value updated = send("PUT", all + "/a", to_text(patched), 200);
   EXPECT_EQ(get_string(updated, "metadata.annotations.updated"), "true");
+  for (const char* annotation : {"patched", "updated"}) {
+    json::value event = MUST(parse_json(watch.receive_chunk()));
+    EXPECT_EQ(get_string(event, "type"), "MODIFIED");
+    EXPECT_EQ(get_string(event, "object.kind"), "CertificateSigningRequest");
+    EXPECT_EQ(get_string(event, "object.metadata.annotations." + std::string(annotation)), "true");
+  }
 
-  send("GET", all + "/a/approval", "", 200);
+  json::value to_approve = send("GET", all + "/a/approval", "", 200);
+  EXPECT_EQ(get_string(to_approve, "kind"), "CertificateSigningRequest");
+  EXPECT_EQ(get_string(to_approve, "metadata.uid"), get_string(got, "metadata.uid"));
   json::value approval = send("PATCH", all + "/a/approval",
                               R"({"metadata":{"annotations":{"patchedapproval":"true"}},"status":{"conditions":[{"type":"ApprovalPatch","status":"True","reason":"e2e"}]}})", 200, kMerge);
   EXPECT_EQ(get_string(get_array(approval, "status.conditions").at(0), "type"), "ApprovalPatch");
   EXPECT_EQ(get_string(approval, "metadata.annotations.patchedapproval"), "true");
-  get_array(approval, "status.conditions");
   make(approval, "status.conditions").get_array().push_back(json::object{{"type", "Approved"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
   approval = send("PUT", all + "/a/approval", to_text(approval), 200);
   EXPECT_EQ(get_array(approval, "status.conditions").size(), 2u);
@@ -79,53 +90,92 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
 
   send("DELETE", all + "/a", "", 200);
   EXPECT_EQ(admin.get(all + "/a").status, 404);
+  EXPECT_EQ(get_array(send("GET", all + "?labelSelector=special%3Dx", "", 200), "items").size(), 2u);
   send("DELETE", all + "?labelSelector=special%3Dx", "", 200);
   EXPECT_EQ(get_array(send("GET", all, "", 200), "items").size(), 0u);
 }
 
-// [sig-auth] SubjectReview should support SubjectReview API operations
+// [sig-auth] SubjectReview should support SubjectReview API operations [Conformance]
 TEST_F(SigAuth, SubjectReview_should_support_SubjectReview_API_operations) {
-  send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"e2e"}})", 201);
-  const std::string user = "system:serviceaccount:default:e2e", reviews = "/apis/authorization.k8s.io/v1/";
-  const std::string asked = R"("resourceAttributes":{"verb":"get","resource":"configmaps","namespace":"default","version":"v1"})";
-  json::value answer = send("POST", reviews + "subjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
-  bool allowed = get_bool(answer, "status.allowed");
-  EXPECT_FALSE(allowed);
-  answer = send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
-  EXPECT_EQ(get_bool(answer, "status.allowed"), allowed) << "both reviews say the same";
+  json::value account = send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"e2e"}})", 201);
+  const std::string user = "system:serviceaccount:default:e2e", reviews = "/apis/authorization.k8s.io/v1/", uid(get_string(account, "metadata.uid"));
+  const std::string asked = R"("uid":")" + uid + R"(","groups":["system:authenticated","system:serviceaccounts","system:serviceaccounts:default"],
+      "resourceAttributes":{"verb":"list","resource":"configmaps","namespace":"default","version":"v1"})";
+  const std::string as_account = "Impersonate-User: " + user + "\r\nImpersonate-Uid: " + uid +
+      "\r\nImpersonate-Group: system:authenticated\r\nImpersonate-Group: system:serviceaccounts\r\nImpersonate-Group: system:serviceaccounts:default\r\n";
+  // What reviews say is what happens to the account's own request.
+  auto said_and_done = [&](bool want) {
+    json::value said = send("POST", reviews + "subjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
+    EXPECT_EQ(get_bool(said, "status.allowed"), want);
+    said = send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"metadata":{"namespace":"default"},"spec":{"user":")" + user + "\"," + asked + "}}", 201);
+    EXPECT_EQ(get_bool(said, "status.allowed"), want) << "both reviews say the same";
+    EXPECT_EQ(admin.get("/api/v1/namespaces/default/configmaps", as_account).status, want ? 200 : 403);
+  };
+  said_and_done(false);
   send("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
        R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"ServiceAccount","name":"e2e"}]})", 201);
-  answer = send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
-  EXPECT_TRUE(get_bool(answer, "status.allowed"));
+  said_and_done(true);
   send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})", 400);
-  answer = send("POST", reviews + "selfsubjectaccessreviews", R"({"spec":{)" + asked + "}}", 201, "Impersonate-User: " + user + "\r\n");
+  json::value answer = send("POST", reviews + "selfsubjectaccessreviews",
+      R"({"spec":{"resourceAttributes":{"verb":"list","resource":"configmaps","namespace":"default","version":"v1"}}})", 201, "Impersonate-User: " + user + "\r\n");
   EXPECT_TRUE(get_bool(answer, "status.allowed"));
   answer = send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})", 201, "Impersonate-User: " + user + "\r\n");
   EXPECT_NE(to_text(answer).find("\"configmaps\""), std::string::npos);
   send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{}})", 400);
 }
 
-// [sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount
+// [sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount [Conformance]
 TEST_F(SigAuth, ServiceAccounts_should_run_through_the_lifecycle_of_a_ServiceAccount) {
   const std::string all = "/api/v1/namespaces/default/serviceaccounts";
   send("POST", all, R"({"metadata":{"name":"life","labels":{"test-serviceaccount-static":"true"}}})", 201);
   json::value got = send("GET", all + "/life", "", 200);
-  std::string since = std::string(get_string(got, "metadata.resourceVersion"));
-  json::value patched = send("PATCH", all + "/life", R"({"automountServiceAccountToken":false})", 200, kMerge);
+  EXPECT_FALSE(get_string(got, "metadata.uid").empty());
+  RawClient watch(world.port(), &identity);
+  watch.send("GET " + all + "?watch=1&timeoutSeconds=180&labelSelector=test-serviceaccount-static%3Dtrue HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(watch.receive_head().status, 200);
+  auto next = [&] {
+    json::value event = MUST(parse_json(watch.receive_chunk()));
+    EXPECT_EQ(get_string(event, "object.metadata.name"), "life");
+    return std::string(get_string(event, "type"));
+  };
+  EXPECT_EQ(next(), "ADDED");
+  json::value patched = send("PATCH", all + "/life", R"({"automountServiceAccountToken":false})", 200, "Content-Type: application/strategic-merge-patch+json\r\n");
+  ASSERT_NE(find(patched, "automountServiceAccountToken"), nullptr);
   EXPECT_FALSE(get_bool(patched, "automountServiceAccountToken"));
+  EXPECT_EQ(next(), "MODIFIED");
   json::value list = send("GET", "/api/v1/serviceaccounts?labelSelector=test-serviceaccount-static%3Dtrue", "", 200);
   ASSERT_EQ(get_array(list, "items").size(), 1u);
   EXPECT_EQ(get_string(get_array(list, "items").at(0), "metadata.name"), "life");
-  send("DELETE", all + "?labelSelector=test-serviceaccount-static%3Dtrue", "", 200);
+  EXPECT_EQ(get_string(get_array(list, "items").at(0), "metadata.namespace"), "default");
+  ASSERT_NE(find(get_array(list, "items").at(0), "automountServiceAccountToken"), nullptr);
+  EXPECT_FALSE(get_bool(get_array(list, "items").at(0), "automountServiceAccountToken"));
+  send("DELETE", all, "", 200);
   EXPECT_EQ(admin.get(all + "/life").status, 404);
-  std::string events = admin.get(all + "?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dlife&resourceVersion=" + since).body;
-  size_t modified = events.find("\"type\":\"MODIFIED\""), deleted = events.find("\"type\":\"DELETED\"");
-  EXPECT_NE(modified, events.npos) << events;
-  EXPECT_LT(modified, deleted);
-  EXPECT_NE(deleted, events.npos) << events;
+  EXPECT_EQ(next(), "DELETED");
 }
 
-// [sig-auth] ServiceAccounts should update a ServiceAccount
+// [sig-auth] ServiceAccounts should allow opting out of API token automount [Conformance]
+TEST_F(SigAuth, ServiceAccounts_should_allow_opting_out_of_API_token_automount) {
+  send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"mount"},"automountServiceAccountToken":true})", 201);
+  send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"nomount"},"automountServiceAccountToken":false})", 201);
+  int pods = 0;
+  for (const std::string account : {"default", "mount", "nomount"}) {
+    for (const std::string wish : {"", "true", "false"}) {
+      std::string said = wish.empty() ? "" : R"("automountServiceAccountToken":)" + wish + ",";
+      json::value pod = send("POST", "/api/v1/namespaces/default/pods", R"({"metadata":{"name":"p)" + std::to_string(pods++) + R"("},"spec":{)" + said +
+          R"("restartPolicy":"Never","serviceAccountName":")" + account + R"(","containers":[{"name":"token-test","image":"i"}]}})", 201);
+      bool mounted = false;
+      for (const json::value& container : get_array(pod, "spec.containers"))
+        for (const json::value& mount : get_array(container, "volumeMounts"))
+          mounted |= get_string(mount, "mountPath") == "/var/run/secrets/kubernetes.io/serviceaccount";
+      bool want = wish.empty() ? account != "nomount" : wish == "true";
+      EXPECT_EQ(mounted, want) << account << " " << wish;
+      EXPECT_EQ(!get_array(pod, "spec.volumes").empty(), want) << account << " " << wish;
+    }
+  }
+}
+
+// [sig-auth] ServiceAccounts should update a ServiceAccount [Conformance]
 TEST_F(SigAuth, ServiceAccounts_should_update_a_ServiceAccount) {
   const std::string all = "/api/v1/namespaces/default/serviceaccounts";
   json::value made = send("POST", all, R"({"metadata":{"name":"e2e-sa"},"automountServiceAccountToken":true})", 201);
@@ -136,7 +186,7 @@ TEST_F(SigAuth, ServiceAccounts_should_update_a_ServiceAccount) {
   EXPECT_FALSE(get_bool(got, "automountServiceAccountToken"));
 }
 
-// [sig-auth] ServiceAccounts should create a serviceAccountToken and ensure a successful TokenReview
+// [sig-auth] ServiceAccounts should create a serviceAccountToken and ensure a successful TokenReview [Conformance]
 TEST_F(SigAuth, ServiceAccounts_should_create_a_serviceAccountToken_and_ensure_a_successful_TokenReview) {
   const std::string all = "/api/v1/namespaces/default/serviceaccounts";
   send("POST", all, R"({"metadata":{"name":"e2e"}})", 201);
@@ -179,7 +229,7 @@ bool signed_by(const std::string& token, const json::value& key) {
   return good;
 }
 
-// [sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer
+// [sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer [Conformance]
 TEST_F(SigAuth, ServiceAccountIssuerDiscovery_should_support_OIDC_discovery_of_service_account_issuer) {
   json::value request = send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", R"({"spec":{"audiences":["oidc-discovery-test"]}})", 201);
   std::string token(get_string(request, "status.token"));

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "store/schema/catalog.h"
 #include "tests/daemon/registry/world.h"
 
 namespace coracle::registry {
@@ -96,6 +97,28 @@ TEST_F(RegistryTest, keeps_the_halves_of_an_object_apart) {
   EXPECT_EQ(get_int(status->json(), "metadata.generation"), 2);
   EXPECT_EQ(status->label("x"), "");
   EXPECT_EQ(get_int(MUST(world.try_merge(kDeployment, {"default", "d"}, R"({"metadata":{"labels":{"x":"y"}}})"))->json(), "metadata.generation"), 2);
+}
+
+// Labels and annotations come with a status, where the kind does not say otherwise.
+TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
+  struct Row {
+    const Kind* kind;
+    std::string_view text;
+    bool labels, annotations;
+  };
+  const Kind& flow = schema::catalog().by_kind("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration")->kind;
+  for (const Row& row : {Row{&kService, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"ports":[{"port":80}]}})", true, true},
+                         Row{&kNamespace, R"({"metadata":{"name":"n"}})", true, true}, Row{&kDeployment, kDeploymentText, false, true},
+                         Row{&flow, R"({"metadata":{"name":"p"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}})", false, false}}) {
+    SCOPED_TRACE(row.kind->kind);
+    ObjectPtr made = world.make(*row.kind, row.text);
+    ObjectPtr written = MUST(world.try_merge(*row.kind, made->key(), R"({"metadata":{"labels":{"x":"y"},"annotations":{"x":"y"}},
+        "status":{"conditions":[{"type":"A","status":"True","reason":"R","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})", "status"));
+    EXPECT_EQ(written->label("x"), row.labels ? "y" : "");
+    EXPECT_EQ(written->annotation("x"), row.annotations ? "y" : "");
+    EXPECT_EQ(get_array(written->json(), "status.conditions").size(), 1u);
+    EXPECT_EQ(written->label("kubernetes.io/metadata.name"), made->label("kubernetes.io/metadata.name")) << "what was there stays";
+  }
 }
 
 TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
