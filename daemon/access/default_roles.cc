@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// See default_roles.h. The text of default_policy.h becomes objects; what is stored is compared with them.
+// See default_roles.h. The texts of default_policy.h and controller_policy.h become objects; what is stored is compared with them.
 #include "daemon/access/default_roles.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "daemon/access/controller_policy.h"
 #include "daemon/access/default_policy.h"
 #include "daemon/access/node_authorizer.h"
 #include "runtime/base/text.h"
@@ -74,13 +76,20 @@ DefaultObject role_of(const std::vector<std::string_view>& words) {
   return {&kClusterRole, json::object{{"metadata", std::move(meta)}}};
 }
 
-std::vector<DefaultObject> parsed() {
-  std::vector<DefaultObject> out;
-  for (std::string_view line : split(kDefaultPolicy, '\n')) {
+// Reads a text into `out`. The bindings of controllers come after the text's own.
+void parse(std::string_view text, std::vector<DefaultObject>& out) {
+  std::vector<DefaultObject> bindings;
+  for (std::string_view line : split(text, '\n')) {
     if (line.empty()) continue;
     if (line[0] != ' ') {
       std::vector<std::string_view> words = split(line, ' ');
-      out.push_back(words[0] == "bind" ? binding_of(words) : role_of(words));
+      if (words[0] != "controller") {
+        out.push_back(words[0] == "bind" ? binding_of(words) : role_of(words));
+        continue;
+      }
+      std::string role = "system:controller:" + std::string(words[1]), account = "ServiceAccount:kube-system/" + std::string(words[1]);
+      out.push_back(role_of({"clusterrole", role}));
+      bindings.push_back(binding_of({"bind", role, account}));
       continue;
     }
     json::object& role = out.back().body.get_object();
@@ -92,6 +101,13 @@ std::vector<DefaultObject> parsed() {
     if (!role.contains("rules")) role["rules"].emplace_array();
     role["rules"].get_array().push_back(write_rules({rule_of(trim(line))})[0]);
   }
+  std::move(bindings.begin(), bindings.end(), std::back_inserter(out));
+}
+
+std::vector<DefaultObject> parsed() {
+  std::vector<DefaultObject> out;
+  parse(kDefaultPolicy, out);
+  parse(kControllerPolicy, out);
   return out;
 }
 

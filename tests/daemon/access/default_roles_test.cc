@@ -32,9 +32,26 @@ TEST(DefaultRoles, are_valid_objects_and_bind_what_there_is) {
     }
   }
   EXPECT_GT(roles.size(), 35u);
-  EXPECT_EQ(bindings, 19u);
-  for (const char* name : {"cluster-admin", "admin", "edit", "view", "system:discovery", "system:basic-user", "system:public-info-viewer", "system:node", "system:kube-scheduler"})
+  EXPECT_EQ(bindings, 55u);
+  for (const char* name : {"cluster-admin", "admin", "edit", "view", "system:discovery", "system:basic-user", "system:public-info-viewer", "system:node", "system:kube-scheduler", "system:controller:job-controller"})
     EXPECT_TRUE(roles.count("/" + std::string(name))) << name;
+}
+
+// Whoever runs one of Kubernetes' controllers, with the account that it has by itself, may do its work and nothing else.
+TEST(DefaultRoles, controllers_have_roles_for_their_accounts) {
+  World world;
+  auto may = [&](const char* account, const char* verb, const char* group, const char* resource, const char* sub = "") {
+    User who = user(std::string("system:serviceaccount:kube-system:") + account, {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"});
+    return world.may(who, verb, resource, "default", "x", group, sub);
+  };
+  EXPECT_TRUE(may("job-controller", "create", "", "pods"));
+  EXPECT_TRUE(may("job-controller", "update", "batch", "jobs", "status"));
+  EXPECT_FALSE(may("job-controller", "delete", "", "secrets"));
+  EXPECT_TRUE(may("generic-garbage-collector", "delete", "apps", "deployments"));
+  EXPECT_TRUE(may("horizontal-pod-autoscaler", "update", "apps", "deployments", "scale"));
+  EXPECT_FALSE(may("horizontal-pod-autoscaler", "update", "apps", "deployments"));
+  EXPECT_TRUE(may("resourcequota-controller", "list", "batch", "jobs"));
+  EXPECT_FALSE(may("nobody-controller", "list", "batch", "jobs"));
 }
 
 TEST(DefaultRoles, are_made_once_and_come_back) {
