@@ -10,6 +10,7 @@
 #include "daemon/access/signer.h"
 #include "daemon/access/static_tokens.h"
 #include "daemon/machine.h"
+#include "daemon/queue_metrics.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/probe.h"
@@ -155,6 +156,10 @@ Result<void> House::furnish() {
                          .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
   api::Config api = api_config(config_, facts_, settled_);
+  api.metrics = [this](std::string& text) {
+    auto queue = controllers_queue_.with([](const auto& now) { return now; });
+    if (queue) write_queue_metrics(text, queue->counts());
+  };
   if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(access::read_static_tokens(config_.token_auth_file));
   server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_);
   server_->set_keeper(*keeper_);
@@ -166,6 +171,7 @@ Result<void> House::start(std::stop_token stop) {
   TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port()}));
   TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
   controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
+  controllers_queue_.with([&](auto& now) { now = controllers_->queue(); });
   scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_);
   network_->publish_dns(*client_);
   network_->start();

@@ -25,6 +25,7 @@
 #include "daemon/registry/local.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/scheduler.h"
+#include "runtime/base/guarded.h"
 #include "runtime/runtime.h"
 #include "store/engine/engine.h"
 
@@ -79,6 +80,7 @@ class House {
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<network::Network> network_;
   std::unique_ptr<node::Agent> agent_;
+  Guarded<std::shared_ptr<const WorkQueue>> controllers_queue_;  // what /metrics counts, once there are controllers
   std::unique_ptr<api::Server> server_;
   std::unique_ptr<controller::Manager> controllers_;
   std::unique_ptr<scheduler::Scheduler> scheduler_;

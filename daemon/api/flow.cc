@@ -2,7 +2,7 @@
 // See flow.h.
 #include "daemon/api/flow.h"
 
-#include <functional>
+#include <utility>
 
 #include "daemon/fairness/seats.h"
 #include "daemon/registry/fields.h"
@@ -37,23 +37,6 @@ void write_flows(std::string& text, const std::vector<Count>& levels, std::strin
   write_type(text, whole, type);
   for (const Count& level : levels)
     for (const auto& [schema, flow] : level.schemas) write_metric(text, whole, flow_labels(level, schema), value(flow));
-}
-
-void write_waits(std::string& text, const std::string& labels, const Fairness::Waits& waits) {
-  const std::string name = "apiserver_flowcontrol_request_wait_duration_seconds";
-  uint64_t below = 0;
-  for (size_t i = 0; i < waits.buckets.size(); i++) {
-    below += waits.buckets[i];
-    std::string bound = "+Inf";
-    if (i < Fairness::kWaitBounds.size()) {
-      bound = std::to_string(Fairness::kWaitBounds[i]);
-      bound.erase(bound.find_last_not_of('0') + 1);
-      if (bound.ends_with('.')) bound.pop_back();
-    }
-    write_metric(text, name + "_bucket", labels + ",le=\"" + bound + "\"", double(below));
-  }
-  write_metric(text, name + "_sum", labels, waits.seconds);
-  write_metric(text, name + "_count", labels, double(below));
 }
 
 }  // namespace
@@ -105,8 +88,10 @@ void write_flow_metrics(std::string& text, const Fairness& fairness) {
   write_type(text, "apiserver_flowcontrol_request_wait_duration_seconds", "histogram");
   for (const Count& level : levels) {
     for (const auto& [schema, flow] : level.schemas) {
-      write_waits(text, "execute=\"true\"," + flow_labels(level, schema), flow.waited);
-      write_waits(text, "execute=\"false\"," + flow_labels(level, schema), flow.refused);
+      for (const auto& [execute, waits] : {std::pair("true", &flow.waited), std::pair("false", &flow.refused)}) {
+        std::string labels = "execute=\"" + std::string(execute) + "\"," + flow_labels(level, schema);
+        write_histogram(text, "apiserver_flowcontrol_request_wait_duration_seconds", labels, Fairness::kWaitBounds, waits->buckets, waits->seconds);
+      }
     }
   }
 }

@@ -58,6 +58,20 @@ void write_metric(std::string& text, std::string_view name, std::string_view lab
   (text += ' ').append(number, size_t(end - number)) += '\n';
 }
 
+void write_histogram(std::string& text, std::string_view name, std::string_view labels, std::span<const double> bounds,
+                     std::span<const uint64_t> buckets, double sum) {
+  std::string all(labels), whole(name);
+  uint64_t below = 0;
+  for (size_t i = 0; i < buckets.size(); i++) {
+    below += buckets[i];
+    char bound[24] = "+Inf";
+    if (i < bounds.size()) *std::to_chars(bound, bound + sizeof bound, bounds[i]).ptr = 0;
+    write_metric(text, whole + "_bucket", all + ",le=\"" + bound + "\"", double(below));
+  }
+  write_metric(text, whole + "_sum", labels, sum);
+  write_metric(text, whole + "_count", labels, double(below));
+}
+
 void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::duration<double> took) {
   std::string key = text_of(labels);
   book_.with([&](Book& book) {
@@ -89,17 +103,8 @@ void RequestMetrics::write(std::string& text) const {
   for (const auto& [labels, series] : book.series)
     for (const auto& [code, times] : series.codes) write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
   write_type(text, "apiserver_request_duration_seconds", "histogram");
-  for (const auto& [labels, series] : book.series) {
-    uint64_t below = 0;
-    for (size_t i = 0; i < series.buckets.size(); i++) {
-      below += series.buckets[i];
-      char bound[24] = "+Inf";
-      if (i < std::size(kBounds)) *std::to_chars(bound, bound + sizeof bound, kBounds[i]).ptr = 0;
-      write_metric(text, "apiserver_request_duration_seconds_bucket", labels + ",le=\"" + bound + "\"", double(below));
-    }
-    write_metric(text, "apiserver_request_duration_seconds_sum", labels, series.seconds);
-    write_metric(text, "apiserver_request_duration_seconds_count", labels, double(below));
-  }
+  for (const auto& [labels, series] : book.series)
+    write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, series.buckets, series.seconds);
   write_type(text, "apiserver_longrunning_requests", "gauge");
   for (const auto& [labels, running] : book.long_running) write_metric(text, "apiserver_longrunning_requests", labels, double(running));
 }
@@ -117,6 +122,7 @@ void write_process_metrics(std::string& text) {
   one("process_resident_memory_bytes", "gauge", stat[kStatResident] * kPageBytes);
   one("process_virtual_memory_bytes", "gauge", stat[kStatVirtual]);
   one("process_start_time_seconds", "gauge", booted + stat[kStatStart] / kTicksPerSecond);
+  if (auto open = sys::list("/proc/self/fd")) one("process_open_fds", "gauge", double(open->size()));
   one("process_max_fds", "gauge", number_after(limits, "Max open files"));
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,9 @@ class RequestMetrics {
 // One sample. `labels` is `a="b",c="d"`, or empty.
 void write_metric(std::string& text, std::string_view name, std::string_view labels, double value);
 void write_type(std::string& text, std::string_view name, std::string_view type);
+// The samples of one histogram. `buckets` has one more than there are bounds, for what is beyond them, and is not cumulative.
+void write_histogram(std::string& text, std::string_view name, std::string_view labels, std::span<const double> bounds,
+                     std::span<const uint64_t> buckets, double sum);
 // process_cpu_seconds_total and its kin, from /proc.
 void write_process_metrics(std::string& text);
 

@@ -26,7 +26,7 @@ Untagged untagged(const Key& key) {
 }  // namespace
 
 Manager::Manager(Client& client, Informers& informers, EventSink& events, Config config, const Clock& clock)
-    : config_(std::move(config)), informers_(informers), queue_({}, clock) {
+    : config_(std::move(config)), informers_(informers), queue_(std::make_shared<WorkQueue>(BackoffPolicy{}, clock, [](const Key& key) { return untagged(key).controller; })) {
   Context context{client, informers, events, clock, config_};
   add(make_namespace_controller(context));
   add(make_service_account_controller(context));
@@ -58,9 +58,9 @@ Manager::~Manager() {
 
 void Manager::add(std::unique_ptr<Controller> controller) {
   std::string name(controller->name());
-  controller->subscribe({[this, name](Key key) { queue_.add(tagged(name, std::move(key))); },
+  controller->subscribe({[this, name](Key key) { queue_->add(tagged(name, std::move(key))); },
                          [this, name](Key key, std::chrono::nanoseconds delay) {
-                           queue_.add_after(tagged(name, std::move(key)), delay);
+                           queue_->add_after(tagged(name, std::move(key)), delay);
                          }});
   controllers_.emplace(std::move(name), std::move(controller));
 }
@@ -74,14 +74,14 @@ void Manager::start(int workers) {
   for (int i = 0; i < workers; ++i)
     workers_.emplace_back([this](std::stop_token stop) {
       if (!informers_.wait_synced(stop)) return;
-      run_worker(stop, queue_, "controller", [this](const Key& key) { return reconcile(key); });
+      run_worker(stop, *queue_, "controller", [this](const Key& key) { return reconcile(key); });
     });
 }
 
 bool Manager::turn() {
-  auto lease = queue_.try_take();
+  auto lease = queue_->try_take();
   if (!lease) return false;
-  work_once(queue_, lease->key(), "controller", [this](const Key& key) { return reconcile(key); });
+  work_once(*queue_, lease->key(), "controller", [this](const Key& key) { return reconcile(key); });
   return true;
 }
 

@@ -29,12 +29,15 @@ class Manager {
   // For tests, instead of start(): works on what is due now, on the caller's thread. False when nothing was.
   bool turn();
 
+  // The queue, to count what becomes of the keys of each controller, by its name. May outlive the manager.
+  std::shared_ptr<const WorkQueue> queue() const { return queue_; }
+
  private:
   void add(std::unique_ptr<Controller> controller);
   Result<Outcome> reconcile(const Key& tagged);
   const Config config_;
   Informers& informers_;
-  WorkQueue queue_;
+  std::shared_ptr<WorkQueue> queue_;
   std::map<std::string, std::unique_ptr<Controller>, std::less<>> controllers_;
   std::vector<std::jthread> workers_;
 };

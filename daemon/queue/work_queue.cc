@@ -17,21 +17,43 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+struct Work {
+  SteadyTime began;
+  std::optional<SteadyTime> again;  // since when it is to come once more
+};
+
 struct Data {
+  WorkQueue::GroupOf group;  // none: nothing is counted
   std::deque<Key> waiting;
-  std::set<Key> queued;         // those in `waiting`
-  std::map<Key, bool> working;  // value: was added meanwhile
+  std::map<Key, SteadyTime> queued;  // those in `waiting`, and since when
+  std::map<Key, Work> working;
   std::map<Key, SteadyTime> delayed;
   std::set<std::pair<SteadyTime, Key>> due;  // `delayed`, by time
   std::map<Key, unsigned> failures;
+  std::map<std::string, QueueCount> counts;
 
-  void add(Key key) {
+  template <typename F>
+  void count(const Key& key, F&& change) {
+    if (group) change(counts[group(key)]);
+  }
+  void add(Key key, SteadyTime now) {
     undelay(key);
-    if (auto busy = working.find(key); busy != working.end()) {
-      busy->second = true;
-    } else if (queued.insert(key).second) {
-      waiting.push_back(std::move(key));
-    }
+    auto busy = working.find(key);
+    if (busy != working.end() ? busy->second.again.has_value() : queued.contains(key)) return;
+    count(key, [](QueueCount& all) { all.adds++; });
+    if (busy != working.end()) busy->second.again = now;
+    else enqueue(std::move(key), now);
+  }
+  void enqueue(Key key, SteadyTime since) {
+    queued.emplace(key, since);
+    waiting.push_back(std::move(key));
+  }
+  void done(const Key& key, SteadyTime now) {
+    auto found = working.find(key);
+    Work work = found->second;
+    working.erase(found);
+    count(key, [&](QueueCount& all) { all.worked.note(now - work.began); });
+    if (work.again) enqueue(key, *work.again);
   }
   void undelay(const Key& key) {
     auto found = delayed.find(key);
@@ -49,7 +71,7 @@ struct Data {
   void promote(SteadyTime now) {
     while (!due.empty() && due.begin()->first <= now) {
       Key key = due.begin()->second;
-      add(std::move(key));  // drops it from `due`
+      add(std::move(key), now);  // drops it from `due`
     }
   }
   std::optional<Key> pop(SteadyTime now) {
@@ -57,8 +79,9 @@ struct Data {
     if (waiting.empty()) return std::nullopt;
     Key key = std::move(waiting.front());
     waiting.pop_front();
-    queued.erase(key);
-    working.emplace(key, false);
+    auto since = queued.extract(key);
+    count(key, [&](QueueCount& all) { all.waited.note(now - since.mapped()); });
+    working.emplace(key, Work{now, {}});
     return key;
   }
 };
@@ -71,23 +94,25 @@ struct WorkQueue::State {
   Guarded<Data> data;
 };
 
-WorkQueue::WorkQueue(BackoffPolicy policy, const Clock& clock) : state_(new State{policy, clock, Guarded<Data>()}) {}
+void QueueCount::Times::note(std::chrono::duration<double> took) {
+  buckets[size_t(std::lower_bound(kBounds.begin(), kBounds.end(), took.count()) - kBounds.begin())]++;
+  seconds += took.count();
+}
+
+WorkQueue::WorkQueue(BackoffPolicy policy, const Clock& clock, GroupOf group) : state_(new State{policy, clock, Guarded<Data>()}) {
+  state_->data.with([&](Data& data) { data.group = std::move(group); });
+}
 WorkQueue::~WorkQueue() = default;
 
 WorkQueue::Lease::~Lease() {
   if (!queue_) return;
-  Guarded<Data>& guarded = queue_->state_->data;
-  guarded.with([&](Data& data) {
-    auto found = data.working.find(key_);
-    bool again = found->second;
-    data.working.erase(found);
-    if (again) data.add(key_);
-  });
-  guarded.notify();
+  State& state = *queue_->state_;
+  state.data.with([&](Data& data) { data.done(key_, state.clock.steady()); });
+  state.data.notify();
 }
 
 void WorkQueue::add(Key key) {
-  state_->data.with([&](Data& data) { data.add(std::move(key)); });
+  state_->data.with([&](Data& data) { data.add(std::move(key), state_->clock.steady()); });
   state_->data.notify();
 }
 
@@ -99,7 +124,10 @@ void WorkQueue::add_after(Key key, nanoseconds delay) {
 }
 
 void WorkQueue::add_backed_off(Key key) {
-  unsigned failures = state_->data.with([&](Data& data) { return data.failures[key]++; });
+  unsigned failures = state_->data.with([&](Data& data) {
+    data.count(key, [](QueueCount& all) { all.retries++; });
+    return data.failures[key]++;
+  });
   auto delay = state_->policy.first;
   for (unsigned i = 0; i < failures && delay < state_->policy.longest; ++i) delay *= 2;
   add_after(std::move(key), std::min(delay, state_->policy.longest));
@@ -136,6 +164,22 @@ std::optional<WorkQueue::Lease> WorkQueue::take(std::stop_token stop) {
 
 size_t WorkQueue::size() const {
   return state_->data.with([](const Data& data) { return data.waiting.size(); });
+}
+
+std::map<std::string, QueueCount> WorkQueue::counts() const {
+  SteadyTime now = state_->clock.steady();
+  return state_->data.with([&](const Data& data) {
+    std::map<std::string, QueueCount> counts = data.counts;
+    if (!data.group) return counts;
+    for (const auto& [key, since] : data.queued) counts[data.group(key)].depth++;
+    for (const auto& [key, work] : data.working) {
+      QueueCount& all = counts[data.group(key)];
+      double seconds = std::chrono::duration<double>(now - work.began).count();
+      all.unfinished_seconds += seconds;
+      all.longest_seconds = std::max(all.longest_seconds, seconds);
+    }
+    return counts;
+  });
 }
 
 void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Reconcile& reconcile) {

@@ -4,7 +4,9 @@
 // The lease tells the queue that its worker is done, on every path out. Source: client-go util/workqueue (semantics).
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,9 +25,25 @@ struct BackoffPolicy {
   std::chrono::milliseconds longest{std::chrono::seconds(60)};
 };
 
+// What became of the keys of one group, for metrics.
+struct QueueCount {
+  static constexpr std::array<double, 10> kBounds = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10};  // seconds
+  struct Times {
+    std::array<uint64_t, kBounds.size() + 1> buckets{};  // not cumulative; the last is beyond every bound
+    double seconds = 0;
+    void note(std::chrono::duration<double> took);
+  };
+  size_t depth = 0;  // keys waiting, delayed ones not counted
+  uint64_t adds = 0, retries = 0;
+  Times waited, worked;
+  double unfinished_seconds = 0, longest_seconds = 0;  // of those worked on now: in all, and of the longest
+};
+
 class WorkQueue {
  public:
-  explicit WorkQueue(BackoffPolicy policy = {}, const Clock& clock = system_clock());
+  using GroupOf = std::function<std::string(const Key& key)>;
+  // With `group`, what happens is counted by what it says of a key; it must not block.
+  explicit WorkQueue(BackoffPolicy policy = {}, const Clock& clock = system_clock(), GroupOf group = {});
   ~WorkQueue();
 
   class Lease {  // holds one key until destroyed
@@ -48,6 +66,7 @@ class WorkQueue {
   std::optional<Lease> take(std::stop_token stop);          // blocks; nothing once stop is requested
   std::optional<Lease> try_take();                          // nothing when no key is due now
   size_t size() const;                                      // keys waiting, delayed ones not counted
+  std::map<std::string, QueueCount> counts() const;         // by group; those in which nothing ever happened are not there
 
  private:
   struct State;

@@ -163,3 +163,9 @@ release "$api/api/v1/namespaces/ordered/pods/p"
 check "then the rest is asked to go" until_true 20 deleting "$api/api/v1/namespaces/ordered/configmaps/m"
 release "$api/api/v1/namespaces/ordered/configmaps/m"
 check "and the namespace goes" until_true 30 is 404 "$api/api/v1/namespaces/ordered"
+
+metrics=$(admin "$api/metrics")
+for line in 'workqueue_adds_total[{]name="replicaset"[}] [1-9]' 'workqueue_depth[{]name="deployment"[}] [0-9]' 'workqueue_work_duration_seconds_count[{]name="replicationcontroller"[}] [1-9]' \
+  'workqueue_queue_duration_seconds_bucket[{]name="replicaset",le="[+]Inf"[}] [1-9]' 'process_open_fds [1-9]' 'process_max_fds [1-9]'; do
+  check "/metrics has $line" grep -Eq "^$line" <<<"$metrics"
+done

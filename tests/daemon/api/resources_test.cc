@@ -368,7 +368,7 @@ TEST_F(Resources, health_and_metrics_are_told) {
   EXPECT_NE(metrics.find("apiserver_storage_objects{resource=\"namespaces\"} 4"), std::string::npos);
   for (const char* line : {"apiserver_request_total{code=\"200\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"\",scope=\"\",subresource=\"\",verb=\"GET\",version=\"\"} ",
                            "apiserver_request_duration_seconds_bucket{", ",le=\"0.005\"} ", ",le=\"+Inf\"} ", "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 1\n",
-                           "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"workload-low\"} ", "process_resident_memory_bytes ", "process_start_time_seconds "})
+                           "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"workload-low\"} ", "process_resident_memory_bytes ", "process_start_time_seconds ", "process_open_fds "})
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
 }
 

@@ -143,5 +143,39 @@ TEST(WorkQueue, a_delayed_key_wakes_a_waiting_worker) {
   EXPECT_EQ(lease->key(), a);
 }
 
+TEST(WorkQueue, counts_what_becomes_of_keys_by_their_group) {
+  using std::chrono::milliseconds;
+  FakeClock clock;
+  WorkQueue queue({}, clock, [](const Key& key) { return key.ns; });
+  queue.add({"a", "1"});
+  queue.add({"a", "1"});  // once
+  queue.add({"a", "2"});
+  queue.add({"b", "1"});
+  EXPECT_EQ(queue.counts()["a"].adds, 2u);
+  EXPECT_EQ(queue.counts()["a"].depth, 2u);
+  clock.advance(milliseconds(500));
+  {
+    auto lease = queue.try_take();
+    clock.advance(milliseconds(50));
+    queue.add(lease->key());  // comes once more
+    queue.add(lease->key());
+    QueueCount now = queue.counts()["a"];
+    EXPECT_EQ(now.depth, 1u);
+    EXPECT_EQ(now.adds, 3u);
+    EXPECT_NEAR(now.unfinished_seconds, 0.05, 1e-9);
+    EXPECT_NEAR(now.longest_seconds, 0.05, 1e-9);
+    EXPECT_EQ(now.waited.buckets[8], 1u) << "half a second";
+    queue.add_backed_off(lease->key());
+  }
+  QueueCount now = queue.counts()["a"];
+  EXPECT_EQ(now.depth, 2u);
+  EXPECT_EQ(now.retries, 1u);
+  EXPECT_EQ(now.worked.buckets[7], 1u) << "fifty milliseconds";
+  EXPECT_NEAR(now.worked.seconds, 0.05, 1e-9);
+  EXPECT_EQ(now.unfinished_seconds, 0);
+  EXPECT_EQ(queue.counts()["b"].depth, 1u);
+  EXPECT_TRUE(WorkQueue().counts().empty());
+}
+
 }  // namespace
 }  // namespace coracle
