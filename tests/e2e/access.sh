@@ -200,6 +200,12 @@ expect_fail "and nothing else" 'cannot list resource "secrets"' by "$of_pod" get
 expect "[sig-auth] ServiceAccounts should allow opting out of API token automount [Conformance]" "absent" k exec bare -- sh -c "test -e $own/token || echo absent"
 expect_match "[sig-auth] ServiceAccounts should mount projected service account token [Conformance]" '"aud":\["vault"\]' jwt "$(k exec mounted -c projected -- cat /tokens/vault)"
 expect "with the mode that was asked for" "440" k exec mounted -c projected -- stat -Lc %a /tokens/vault
+issuer=$(jwt "$of_pod" | sed 's/.*"iss":"\([^"]*\)".*/\1/')
+k exec mounted -c main -- cat $own/ca.crt > "$T/pods-ca.crt"
+service=$(k get service kubernetes -o 'jsonpath={.spec.clusterIP}')
+from_issuer() { in_ns curl -s --cacert "$T/pods-ca.crt" -H "Authorization: Bearer $of_pod" --resolve "${issuer#https://}:443:$service" "$1"; }
+expect_match "the issuer that a token names is where its settings are, under a certificate that pods trust" "\"issuer\": *\"$issuer\"" from_issuer "$issuer/.well-known/openid-configuration"
+expect_match "and its keys" '"kid"' from_issuer "$issuer/openid/v1/jwks"
 k create namespace fresh >/dev/null
 ca() { k -n fresh get configmap kube-root-ca.crt -o 'jsonpath={.data.ca\.crt}'; }
 check "[sig-auth] ServiceAccounts should guarantee kube-root-ca.crt exist in any namespace [Conformance]" until_true 10 eval "ca | grep -q 'BEGIN CERTIFICATE'"

@@ -150,6 +150,7 @@ check "made again, it has no services" none "$api/api/v1/namespaces/with-service
 
 echo "# [sig-api-machinery] OrderedNamespaceDeletion namespace deletion should delete pod first [Conformance]"
 space ordered; pod ordered p example.com/hold
+check "a pod runs" until_true 30 running "$api/api/v1/namespaces/ordered/pods/p"
 c apply -f - >/dev/null <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: ordered, finalizers: [example.com/hold]}}'
 delete "$api/api/v1/namespaces/ordered" '{}' >/dev/null
 check "the pod is asked to go" until_true 20 deleting "$api/api/v1/namespaces/ordered/pods/p"
@@ -157,6 +158,8 @@ sleep 3
 check "while it is there, the rest is left alone" sh -c '! grep -q deletionTimestamp' < <(admin "$api/api/v1/namespaces/ordered/configmaps/m")
 expect "nothing new is made in what is ending" 403 code -X POST -H 'Content-Type: application/json' -d '{"metadata":{"name":"late"}}' "$api/api/v1/namespaces/ordered/configmaps"
 reports() { admin "$api/api/v1/namespaces/ordered" | grep -q -- "$1"; }
+check "the namespace is ending" reports '"phase": "Terminating"'
+check "and says how its contents' deletion goes" until_true 10 reports '"type": "NamespaceDeletionContentFailure"'
 check "the namespace says what remains" until_true 10 reports 'Some resources are remaining: pods. has 1 resource instances'
 check "and what holds it" reports 'Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances'
 release "$api/api/v1/namespaces/ordered/pods/p"

@@ -141,6 +141,13 @@ TEST_F(FlowObjectsTest, a_suggested_spec_is_the_administrators_once_they_say_so)
   EXPECT_EQ(shares(), 5);
 }
 
+TEST_F(FlowObjectsTest, nothing_is_written_where_all_is_level) {
+  change([&] { make_level("one"); });
+  Revision before = engine->revision();
+  change([&] { make_level("two"); });
+  EXPECT_EQ(engine->revision(), before + 1) << "the level that was made, and nothing of ours";
+}
+
 TEST_F(FlowObjectsTest, mandatory_ones_count_while_they_are_missing) {
   MUST(registry->remove(schemas, {"", "exempt"}, {}, {}));
   MUST(registry->remove(levels, {"", "exempt"}, {}, {}));
