@@ -5,29 +5,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "daemon/access/user_info.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::access {
 namespace {
-
-json::array strings(const std::vector<std::string>& all) {
-  json::array out;
-  for (const std::string& text : all) out.emplace_back(text);
-  return out;
-}
-
-json::object user_info(const User& user) {
-  json::object out;
-  if (!user.name.empty()) out["username"] = user.name;
-  if (!user.uid.empty()) out["uid"] = user.uid;
-  if (!user.groups.empty()) out["groups"] = strings(user.groups);
-  json::object extra;
-  for (const auto& [key, values] : user.extra) extra[key] = strings(values);
-  if (!extra.empty()) out["extra"] = std::move(extra);
-  return out;
-}
 
 json::object object_ref(const AuditRecord& record) {
   json::object out;

@@ -10,10 +10,10 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <set>
 
+#include "daemon/access/asn1_time.h"
 #include "runtime/base/text.h"
 
 namespace coracle::access {
@@ -97,15 +97,6 @@ Names names_of(X509_REQ* request) {
     GENERAL_NAME_free(sk_GENERAL_NAME_delete(all.get(), i));
   }
   return all;
-}
-
-std::string asn1_time(WallTime time) {
-  std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d%H%M%SZ", &parts);
-  return text;
 }
 
 bool add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {

@@ -13,6 +13,7 @@
 #include <ctime>
 #include <memory>
 
+#include "daemon/access/asn1_time.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
@@ -65,15 +66,6 @@ Result<Key> generate_key() {
 WallTime believable(const Clock& clock) {
   static const WallTime earliest = MUST(parse_time("2026-01-01T00:00:00Z"));
   return std::max(clock.now(), earliest);
-}
-
-std::string asn1_time(WallTime time) {
-  std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d%H%M%SZ", &parts);
-  return text;
 }
 
 WallTime wall_time(const ASN1_TIME* time) {
@@ -209,7 +201,7 @@ Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request) {
   Key issuer_key = parse_key(ca.key);
   if (!issuer || !issuer_key) return openssl_error("read the CA");
   Key key = TRY(generate_key());
-  Certificate certificate = blank(key.get(), asn1_time(request.not_after));
+  Certificate certificate = blank(key.get(), access::asn1_time(request.not_after));
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   for (const auto& organization : request.organizations) add_name(subject, "O", organization);
   add_name(subject, "CN", request.common_name);

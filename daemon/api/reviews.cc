@@ -2,6 +2,7 @@
 // Reviews: questions about who somebody is and what they may, asked as objects that are never stored; and the documents by
 // which others can check our tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
 // Discovery 1.0.
+#include "daemon/access/user_info.h"
 #include "daemon/api/handlers.h"
 #include "runtime/base/clock.h"
 #include "store/object/status.h"
@@ -20,16 +21,6 @@ std::vector<std::string> strings_of(const json::array& all) {
   std::vector<std::string> out;
   for (const json::value& item : all)
     if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
-  return out;
-}
-
-json::object user_info(const User& user) {
-  json::object out{{"username", user.name}};
-  if (!user.uid.empty()) out["uid"] = user.uid;
-  if (!user.groups.empty()) out["groups"] = strings(user.groups);
-  json::object extra;
-  for (const auto& [key, values] : user.extra) extra[key] = strings(values);
-  if (!extra.empty()) out["extra"] = std::move(extra);
   return out;
 }
 
@@ -92,7 +83,7 @@ Result<json::object> token_status(const Call& call, const json::value& spec) {
   if (token.empty()) return bad_request("token is required for TokenReview in authentication");
   auto verified = call.house.tokens->verify(token, strings_of(get_array(spec, "audiences")));
   if (!verified) return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
-  json::object out{{"authenticated", true}, {"user", user_info(verified->user)}};
+  json::object out{{"authenticated", true}, {"user", access::user_info(verified->user)}};
   if (!get_array(spec, "audiences").empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
   return out;
 }
@@ -100,7 +91,7 @@ Result<json::object> token_status(const Call& call, const json::value& spec) {
 Result<json::object> status_of(const Call& call, const json::value& spec) {
   std::string_view kind = call.kind().kind;
   if (kind == "TokenReview") return token_status(call, spec);
-  if (kind == "SelfSubjectReview") return json::object{{"userInfo", user_info(call.user)}};
+  if (kind == "SelfSubjectReview") return json::object{{"userInfo", access::user_info(call.user)}};
   if (kind == "SelfSubjectRulesReview") {
     if (get_string(spec, "namespace").empty()) return bad_request("no namespace on request");
     return rules_status(call, spec);
