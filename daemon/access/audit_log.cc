@@ -53,8 +53,9 @@ json::object response_status(const AuditRecord& record) {
 }  // namespace
 
 json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime now) {
-  json::object out{{"kind", "Event"}, {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(record.decision.level)}, {"auditID", record.id},
-                   {"stage", text_of(stage)}, {"requestURI", record.uri}, {"verb", record.asked.verb}, {"user", user_info(record.user)}};
+  json::object out{{"kind", "Event"},           {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(record.decision.level)},
+                   {"auditID", record.id},      {"stage", text_of(stage)},         {"requestURI", record.uri},
+                   {"verb", record.asked.verb}, {"user", user_info(record.user)}};
   if (record.as) out["impersonatedUser"] = user_info(*record.as);
   if (!record.source.empty()) out["sourceIPs"] = json::array{json::string(record.source)};
   if (!record.agent.empty()) out["userAgent"] = record.agent;
@@ -63,12 +64,14 @@ json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime n
   if (answered) out["responseStatus"] = response_status(record);
   if (record.decision.level >= AuditLevel::request && answered && !record.request.is_null())
     out["requestObject"] = shown(record.request, record.decision.omit_managed_fields);
-  if (record.decision.level >= AuditLevel::request_response && stage == AuditStage::response_complete && !record.response.is_null())
+  if (record.decision.level >= AuditLevel::request_response && stage == AuditStage::response_complete &&
+      !record.response.is_null())
     out["responseObject"] = shown(record.response, record.decision.omit_managed_fields);
   out["requestReceivedTimestamp"] = format_micro_time(record.received);
   out["stageTimestamp"] = format_micro_time(now);
   if (answered && record.status != 401) {
-    json::object annotations{{"authorization.k8s.io/decision", record.allowed ? "allow" : "forbid"}, {"authorization.k8s.io/reason", record.reason}};
+    json::object annotations{{"authorization.k8s.io/decision", record.allowed ? "allow" : "forbid"},
+                             {"authorization.k8s.io/reason", record.reason}};
     for (const auto& [key, value] : record.annotations) annotations[key] = value;
     out["annotations"] = std::move(annotations);
   }
@@ -78,7 +81,8 @@ json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime n
 Result<std::unique_ptr<AuditLog>> AuditLog::open(AuditSettings settings) {
   std::unique_ptr<AuditLog> log(new AuditLog(std::move(settings)));
   size_t slash = log->settings_.log_path.rfind('/');
-  if (slash == std::string::npos) return Error(Code::invalid, "the audit log's path must be absolute: " + log->settings_.log_path);
+  if (slash == std::string::npos)
+    return Error(Code::invalid, "the audit log's path must be absolute: " + log->settings_.log_path);
   log->name_ = log->settings_.log_path.substr(slash + 1);
   std::string directory = log->settings_.log_path.substr(0, slash + 1);
   TRY(sys::make_directories(directory, 0700).wrap("open the audit log"));

@@ -16,7 +16,9 @@ constexpr std::string_view kVersion = "audit.k8s.io/v1";
 
 Error wrong(const std::string& path, const std::string& what) { return Error(Code::invalid, path + ": " + what); }
 
-bool has(const std::vector<std::string>& list, std::string_view item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+bool has(const std::vector<std::string>& list, std::string_view item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
 
 std::vector<std::string> strings_at(const json::value& of, std::string_view name) {
   std::vector<std::string> out;
@@ -29,7 +31,8 @@ Result<AuditLevel> level_of(const std::string& text, const std::string& path) {
   if (text.empty()) return wrong(path, "Required value");
   for (AuditLevel level : {AuditLevel::none, AuditLevel::metadata, AuditLevel::request, AuditLevel::request_response})
     if (text_of(level) == text) return level;
-  return wrong(path, "Unsupported value: " + coracle::quoted(std::string_view(text)) + ": supported values: \"Metadata\", \"None\", \"Request\", \"RequestResponse\"");
+  return wrong(path, "Unsupported value: " + coracle::quoted(std::string_view(text)) +
+                         ": supported values: \"Metadata\", \"None\", \"Request\", \"RequestResponse\"");
 }
 
 Result<unsigned> stages_of(const json::value& of, const std::string& path) {
@@ -37,11 +40,15 @@ Result<unsigned> stages_of(const json::value& of, const std::string& path) {
   size_t index = 0;
   for (const std::string& text : strings_at(of, "omitStages")) {
     unsigned before = out;
-    for (AuditStage stage : {AuditStage::request_received, AuditStage::response_started, AuditStage::response_complete, AuditStage::panic})
+    for (AuditStage stage :
+         {AuditStage::request_received, AuditStage::response_started, AuditStage::response_complete, AuditStage::panic})
       if (text_of(stage) == text) out |= unsigned(stage);
-    bool known = out != before || text == "RequestReceived" || text == "ResponseStarted" || text == "ResponseComplete" || text == "Panic";
+    bool known =
+        out != before || text == "RequestReceived" || text == "ResponseStarted" || text == "ResponseComplete" || text == "Panic";
     std::string at = (path.empty() ? "" : path + ".") + std::string("omitStages[") + std::to_string(index++) + "]";
-    if (!known) return wrong(at, "Invalid value: " + coracle::quoted(std::string_view(text)) + ": allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic");
+    if (!known)
+      return wrong(at, "Invalid value: " + coracle::quoted(std::string_view(text)) +
+                           ": allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic");
   }
   return out;
 }
@@ -84,7 +91,9 @@ std::string_view text_of(AuditStage stage) {
 }
 
 Result<AuditPolicy::Rule> AuditPolicy::read_rule(const json::value& value, const std::string& path, const AuditDecision& all) {
-  TRY(known_fields(value, path, {"level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs", "omitStages", "omitManagedFields"}));
+  TRY(known_fields(value, path,
+                   {"level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs", "omitStages",
+                    "omitManagedFields"}));
   Rule rule;
   rule.decision = all;
   rule.decision.level = TRY(level_of(std::string(get_string(value, "level")), path + ".level"));
@@ -97,19 +106,27 @@ Result<AuditPolicy::Rule> AuditPolicy::read_rule(const json::value& value, const
   for (const json::value& group : get_array(value, "resources")) {
     std::string at = path + ".resources[" + std::to_string(index++) + "]";
     TRY(known_fields(group, at, {"group", "resources", "resourceNames"}));
-    rule.resources.push_back({std::string(get_string(group, "group")), strings_at(group, "resources"), strings_at(group, "resourceNames")});
+    rule.resources.push_back(
+        {std::string(get_string(group, "group")), strings_at(group, "resources"), strings_at(group, "resourceNames")});
     const Group& read = rule.resources.back();
-    if (read.group.find('/') != read.group.npos) return wrong(at + ".group", "Invalid value: " + coracle::quoted(std::string_view(read.group)) + ": must not include '/'");
-    if (!read.names.empty() && read.resources.empty()) return wrong(at + ".resourceNames", "Invalid value: using resourceNames requires at least one resource");
+    if (read.group.find('/') != read.group.npos)
+      return wrong(at + ".group", "Invalid value: " + coracle::quoted(std::string_view(read.group)) + ": must not include '/'");
+    if (!read.names.empty() && read.resources.empty())
+      return wrong(at + ".resourceNames", "Invalid value: using resourceNames requires at least one resource");
   }
   bool of_resources = !rule.resources.empty() || !rule.namespaces.empty();
-  if (!rule.urls.empty() && of_resources) return wrong(path + ".nonResourceURLs", "Invalid value: rules cannot apply to both regular resources and non-resource URLs");
+  if (!rule.urls.empty() && of_resources)
+    return wrong(path + ".nonResourceURLs", "Invalid value: rules cannot apply to both regular resources and non-resource URLs");
   for (size_t i = 0; i < rule.urls.size(); ++i) {
     const std::string& url = rule.urls[i];
     if (url == "*") continue;
     std::string at = path + ".nonResourceURLs[" + std::to_string(i) + "]";
-    if (!url.starts_with('/')) return wrong(at, "Invalid value: " + coracle::quoted(std::string_view(url)) + ": non-resource URL rules must begin with a '/' character");
-    if (url.find('*') < url.size() - 1) return wrong(at, "Invalid value: " + coracle::quoted(std::string_view(url)) + ": non-resource URL wildcards '*' must be the final character of the rule");
+    if (!url.starts_with('/'))
+      return wrong(at, "Invalid value: " + coracle::quoted(std::string_view(url)) +
+                           ": non-resource URL rules must begin with a '/' character");
+    if (url.find('*') < url.size() - 1)
+      return wrong(at, "Invalid value: " + coracle::quoted(std::string_view(url)) +
+                           ": non-resource URL wildcards '*' must be the final character of the rule");
   }
   return rule;
 }
@@ -159,7 +176,8 @@ bool AuditPolicy::Rule::fits(const User& user, const Attributes& asked) const {
   if (!verbs.empty() && !has(verbs, asked.verb)) return false;
   if (!namespaces.empty() || !resources.empty()) return fits_resource(asked);
   if (urls.empty()) return true;
-  return !asked.is_resource && std::any_of(urls.begin(), urls.end(), [&](const std::string& url) { return covers_path(url, asked.path); });
+  return !asked.is_resource &&
+         std::any_of(urls.begin(), urls.end(), [&](const std::string& url) { return covers_path(url, asked.path); });
 }
 
 AuditDecision AuditPolicy::decide(const User& user, const Attributes& asked) const {

@@ -35,7 +35,8 @@ std::optional<Account> account_of(std::string_view user) {
 std::vector<Attributes> questions(const Impersonation& wanted) {
   std::vector<Attributes> out;
   auto ask = [&](std::string group, std::string resource, std::string subresource, std::string_view ns, std::string name) {
-    out.push_back({"impersonate", std::move(group), std::move(resource), std::move(subresource), std::string(ns), std::move(name), "", true, ""});
+    out.push_back({"impersonate", std::move(group), std::move(resource), std::move(subresource), std::string(ns), std::move(name),
+                   "", true, ""});
   };
   if (auto account = account_of(wanted.user)) ask("", "serviceaccounts", "", account->ns, std::string(account->name));
   else ask("", "users", "", "", wanted.user);
@@ -54,7 +55,8 @@ Result<User> Authenticator::authenticate(const Credentials& credentials) const {
   if (certified) {
     User user{credentials.common_name, "", credentials.organizations, {}};
     user.groups.emplace_back(kAuthenticated);
-    if (!credentials.fingerprint.empty()) user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + credentials.fingerprint};
+    if (!credentials.fingerprint.empty())
+      user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + credentials.fingerprint};
     return user;
   }
   if (!token || token->empty()) return credentials.certificate ? Result<User>(refused()) : Result<User>(anonymous());
@@ -67,14 +69,16 @@ Result<User> Authenticator::authenticate(const Credentials& credentials) const {
 
 Result<std::optional<User>> impersonated(const Impersonation& wanted, const User& user, const Authorizer& authorizer) {
   if (!wanted.any()) return std::optional<User>();
-  if (wanted.user.empty()) return internal_error("impersonation of groups, a uid or extra fields was requested without impersonating a user");
+  if (wanted.user.empty())
+    return internal_error("impersonation of groups, a uid or extra fields was requested without impersonating a user");
   for (const Attributes& asked : questions(wanted)) {
     Decision decision = authorizer.authorize(user, asked);
     if (!decision.allowed) return denial(user, asked, decision.reason);
   }
   User other{wanted.user, wanted.uid, wanted.groups, wanted.extra};
   auto account = account_of(wanted.user);
-  if (account && other.groups.empty()) other.groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(account->ns)};
+  if (account && other.groups.empty())
+    other.groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(account->ns)};
   std::string_view everybody = other.name == kAnonymous ? kUnauthenticated : kAuthenticated;
   if (!other.in(kAuthenticated) && !other.in(kUnauthenticated)) other.groups.emplace_back(everybody);
   return std::optional(std::move(other));

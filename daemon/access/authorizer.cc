@@ -62,13 +62,16 @@ Authorizer::Held Authorizer::rules_for(const User& user, const std::string& ns) 
 Error denial(const User& user, const Attributes& asked, std::string_view reason) {
   std::string who = "User " + coracle::quoted(std::string_view(user.name)) + " cannot " + asked.verb;
   std::string tail = reason.empty() ? std::string() : ": " + std::string(reason);
-  if (!asked.is_resource) return Error(Code::forbidden, "forbidden: " + who + " path " + coracle::quoted(std::string_view(asked.path)) + tail);
-  std::string where = asked.ns.empty() ? "at the cluster scope" : "in the namespace " + coracle::quoted(std::string_view(asked.ns));
+  if (!asked.is_resource)
+    return Error(Code::forbidden, "forbidden: " + who + " path " + coracle::quoted(std::string_view(asked.path)) + tail);
+  std::string where =
+      asked.ns.empty() ? "at the cluster scope" : "in the namespace " + coracle::quoted(std::string_view(asked.ns));
   std::string subject = asked.group.empty() ? asked.resource : asked.resource + "." + asked.group;
   if (!asked.name.empty()) subject += " " + coracle::quoted(std::string_view(asked.name));
   ErrorDetails details;
   details.name = asked.name, details.group = asked.group, details.kind = asked.resource;
-  return Error(Code::forbidden, subject + " is forbidden: " + who + " resource " + coracle::quoted(std::string_view(asked.combined())) + " in API group " +
+  return Error(Code::forbidden, subject + " is forbidden: " + who + " resource " +
+                                    coracle::quoted(std::string_view(asked.combined())) + " in API group " +
                                     coracle::quoted(std::string_view(asked.group)) + " " + where + tail)
       .with(std::move(details));
 }

@@ -27,7 +27,8 @@ bool good_group(std::string_view group) {
 }  // namespace
 
 bool looks_like_bootstrap_token(std::string_view token) {
-  return token.size() == kIdSize + 1 + kSecretSize && token[kIdSize] == '.' && all_small(token.substr(0, kIdSize)) && all_small(token.substr(kIdSize + 1));
+  return token.size() == kIdSize + 1 + kSecretSize && token[kIdSize] == '.' && all_small(token.substr(0, kIdSize)) &&
+         all_small(token.substr(kIdSize + 1));
 }
 
 std::optional<User> bootstrap_user(registry::Registry& registry, std::string_view token) {
@@ -37,7 +38,8 @@ std::optional<User> bootstrap_user(registry::Registry& registry, std::string_vie
   if (!secret || (*secret)->deleting()) return {};
   const json::value& body = (*secret)->json();
   if (get_string(body, "type") != kBootstrapSecretType) return {};
-  if (secret_text(body, "token-id") != id || !same_secret(secret_text(body, "token-secret"), token.substr(kIdSize + 1))) return {};
+  if (secret_text(body, "token-id") != id || !same_secret(secret_text(body, "token-secret"), token.substr(kIdSize + 1)))
+    return {};
   if (std::string expiration = secret_text(body, "expiration"); !expiration.empty()) {
     auto end = parse_time(expiration);
     if (!end || *end <= registry.clock().now()) return {};

@@ -11,7 +11,8 @@
 
 namespace coracle::access {
 
-inline constexpr std::string_view kBootstrapSecretType = "bootstrap.kubernetes.io/token", kBootstrapSecretPrefix = "bootstrap-token-";
+inline constexpr std::string_view kBootstrapSecretType = "bootstrap.kubernetes.io/token",
+                                  kBootstrapSecretPrefix = "bootstrap-token-";
 
 bool looks_like_bootstrap_token(std::string_view token);
 // Whose token it is; nothing: nobody's, or not for authentication, or over.

@@ -36,14 +36,29 @@ using Extensions = std::unique_ptr<STACK_OF(X509_EXTENSION), Freer<free_extensio
 struct Usage {
   std::string_view name, key, extended;  // OpenSSL's words; one of them
 };
-constexpr Usage kUsages[] = {
-    {"signing", "digitalSignature", ""}, {"digital signature", "digitalSignature", ""}, {"content commitment", "nonRepudiation", ""},
-    {"key encipherment", "keyEncipherment", ""}, {"key agreement", "keyAgreement", ""}, {"data encipherment", "dataEncipherment", ""},
-    {"cert sign", "keyCertSign", ""}, {"crl sign", "cRLSign", ""}, {"encipher only", "encipherOnly", ""}, {"decipher only", "decipherOnly", ""},
-    {"any", "", "anyExtendedKeyUsage"}, {"server auth", "", "serverAuth"}, {"client auth", "", "clientAuth"}, {"code signing", "", "codeSigning"},
-    {"email protection", "", "emailProtection"}, {"s/mime", "", "emailProtection"}, {"ipsec end system", "", "1.3.6.1.5.5.7.3.5"},
-    {"ipsec tunnel", "", "1.3.6.1.5.5.7.3.6"}, {"ipsec user", "", "1.3.6.1.5.5.7.3.7"}, {"timestamping", "", "timeStamping"},
-    {"ocsp signing", "", "OCSPSigning"}, {"microsoft sgc", "", "msSGC"}, {"netscape sgc", "", "nsSGC"}};
+constexpr Usage kUsages[] = {{"signing", "digitalSignature", ""},
+                             {"digital signature", "digitalSignature", ""},
+                             {"content commitment", "nonRepudiation", ""},
+                             {"key encipherment", "keyEncipherment", ""},
+                             {"key agreement", "keyAgreement", ""},
+                             {"data encipherment", "dataEncipherment", ""},
+                             {"cert sign", "keyCertSign", ""},
+                             {"crl sign", "cRLSign", ""},
+                             {"encipher only", "encipherOnly", ""},
+                             {"decipher only", "decipherOnly", ""},
+                             {"any", "", "anyExtendedKeyUsage"},
+                             {"server auth", "", "serverAuth"},
+                             {"client auth", "", "clientAuth"},
+                             {"code signing", "", "codeSigning"},
+                             {"email protection", "", "emailProtection"},
+                             {"s/mime", "", "emailProtection"},
+                             {"ipsec end system", "", "1.3.6.1.5.5.7.3.5"},
+                             {"ipsec tunnel", "", "1.3.6.1.5.5.7.3.6"},
+                             {"ipsec user", "", "1.3.6.1.5.5.7.3.7"},
+                             {"timestamping", "", "timeStamping"},
+                             {"ocsp signing", "", "OCSPSigning"},
+                             {"microsoft sgc", "", "msSGC"},
+                             {"netscape sgc", "", "nsSGC"}};
 
 Error openssl_error(std::string_view doing) {
   char text[256] = "unknown error";
@@ -73,7 +88,8 @@ std::string text_of(const ASN1_STRING* from) {
 
 std::vector<std::string> entries(X509_NAME* name, int nid) {
   std::vector<std::string> out;
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;) out.push_back(text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at))));
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;)
+    out.push_back(text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at))));
   return out;
 }
 
@@ -103,7 +119,8 @@ bool add_extension(X509* certificate, X509* issuer, int nid, const std::string& 
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(X509V3_EXT_nconf_nid(nullptr, &context, nid, value.c_str()));
+  std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(
+      X509V3_EXT_nconf_nid(nullptr, &context, nid, value.c_str()));
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
@@ -189,7 +206,8 @@ Result<RequestFacts> read_certificate_request(std::string_view text) {
 }
 
 bool is_built_in(std::string_view signer) {
-  return signer == kApiClientSigner || signer == kKubeletClientSigner || signer == kKubeletServingSigner || signer == kLegacySigner;
+  return signer == kApiClientSigner || signer == kKubeletClientSigner || signer == kKubeletServingSigner ||
+         signer == kLegacySigner;
 }
 
 std::string signer_problem(std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages) {

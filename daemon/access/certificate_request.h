@@ -16,7 +16,8 @@ namespace coracle::access {
 
 inline constexpr std::string_view kApiClientSigner = "kubernetes.io/kube-apiserver-client",
                                   kKubeletClientSigner = "kubernetes.io/kube-apiserver-client-kubelet",
-                                  kKubeletServingSigner = "kubernetes.io/kubelet-serving", kLegacySigner = "kubernetes.io/legacy-unknown";
+                                  kKubeletServingSigner = "kubernetes.io/kubelet-serving",
+                                  kLegacySigner = "kubernetes.io/legacy-unknown";
 
 struct RequestFacts {
   std::string common_name;

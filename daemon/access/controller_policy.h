@@ -183,7 +183,8 @@ controller certificate-controller
   get,list,watch,delete | certificates.k8s.io | certificatesigningrequests
   update | certificates.k8s.io | certificatesigningrequests/status,certificatesigningrequests/approval
   approve | certificates.k8s.io | signers | kubernetes.io/kube-apiserver-client-kubelet
-  sign | certificates.k8s.io | signers | kubernetes.io/legacy-unknown,kubernetes.io/kube-apiserver-client,kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving
+  sign | certificates.k8s.io | signers | kubernetes.io/legacy-unknown,kubernetes.io/kube-apiserver-client,
+      kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving
   create | authorization.k8s.io | subjectaccessreviews
   create,update,patch | core,events.k8s.io | events
 controller pvc-protection-controller

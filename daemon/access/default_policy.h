@@ -5,6 +5,7 @@
 //   bind NAME [SUBJECT]...       a ClusterRoleBinding to the ClusterRole of its name; kind:name, accounts ServiceAccount:ns/name
 //   bind NAMESPACE NAME ROLE SUBJECT...
 // an indented one is a rule: VERBS | GROUPS | RESOURCES [| NAMES], or VERBS | URL... ; "core" is the group "".
+// What is indented further goes on with the line before.
 // Source: Kubernetes 1.36, rbac/bootstrappolicy (facts).
 #pragma once
 
@@ -39,25 +40,32 @@ clusterrole system:aggregate-to-edit to=edit
   impersonate | core | serviceaccounts
   WRITE | core | pods,pods/attach,pods/proxy,pods/exec,pods/portforward
   create | core | pods/eviction
-  WRITE | core | replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/proxy,persistentvolumeclaims,configmaps,secrets,events
+  WRITE | core | replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/proxy,
+      persistentvolumeclaims,configmaps,secrets,events
   create | core | serviceaccounts/token
-  WRITE | apps | statefulsets,statefulsets/scale,daemonsets,deployments,deployments/scale,deployments/rollback,replicasets,replicasets/scale
+  WRITE | apps | statefulsets,statefulsets/scale,daemonsets,deployments,deployments/scale,deployments/rollback,replicasets,
+      replicasets/scale
   WRITE | autoscaling | horizontalpodautoscalers
   WRITE | batch | jobs,cronjobs
-  WRITE | extensions | daemonsets,deployments,deployments/scale,deployments/rollback,ingresses,replicasets,replicasets/scale,replicationcontrollers/scale,networkpolicies
+  WRITE | extensions | daemonsets,deployments,deployments/scale,deployments/rollback,ingresses,replicasets,replicasets/scale,
+      replicationcontrollers/scale,networkpolicies
   WRITE | policy | poddisruptionbudgets
   WRITE | networking.k8s.io | networkpolicies,ingresses
   READWRITE | coordination.k8s.io | leases
   WRITE | resource.k8s.io | resourceclaims,resourceclaimtemplates
 clusterrole system:aggregate-to-view to=view
-  READ | core | pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,configmaps
-  READ | core | limitranges,resourcequotas,bindings,events,pods/status,resourcequotas/status,namespaces/status,replicationcontrollers/status,pods/log
+  READ | core | pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status,endpoints,
+      persistentvolumeclaims,persistentvolumeclaims/status,configmaps
+  READ | core | limitranges,resourcequotas,bindings,events,pods/status,resourcequotas/status,namespaces/status,
+      replicationcontrollers/status,pods/log
   READ | core | namespaces
   READ | discovery.k8s.io | endpointslices
-  READ | apps | controllerrevisions,statefulsets,statefulsets/status,statefulsets/scale,daemonsets,daemonsets/status,deployments,deployments/status,deployments/scale,replicasets,replicasets/status,replicasets/scale
+  READ | apps | controllerrevisions,statefulsets,statefulsets/status,statefulsets/scale,daemonsets,daemonsets/status,deployments,
+      deployments/status,deployments/scale,replicasets,replicasets/status,replicasets/scale
   READ | autoscaling | horizontalpodautoscalers,horizontalpodautoscalers/status
   READ | batch | jobs,cronjobs,cronjobs/status,jobs/status
-  READ | extensions | daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale,networkpolicies
+  READ | extensions | daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,
+      replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale,networkpolicies
   READ | policy | poddisruptionbudgets,poddisruptionbudgets/status
   READ | networking.k8s.io | networkpolicies,ingresses,ingresses/status
   READ | resource.k8s.io | resourceclaims,resourceclaims/status,resourceclaimtemplates
@@ -202,9 +210,12 @@ role kube-public system:controller:bootstrap-signer
   READ | core | configmaps
   update | core | configmaps | cluster-info
   create,update,patch | core,events.k8s.io | events
-bind kube-system system::extension-apiserver-authentication-reader extension-apiserver-authentication-reader User:system:kube-controller-manager User:system:kube-scheduler
-bind kube-system system::leader-locking-kube-controller-manager system::leader-locking-kube-controller-manager User:system:kube-controller-manager ServiceAccount:kube-system/kube-controller-manager
-bind kube-system system::leader-locking-kube-scheduler system::leader-locking-kube-scheduler User:system:kube-scheduler ServiceAccount:kube-system/kube-scheduler
+bind kube-system system::extension-apiserver-authentication-reader extension-apiserver-authentication-reader
+      User:system:kube-controller-manager User:system:kube-scheduler
+bind kube-system system::leader-locking-kube-controller-manager system::leader-locking-kube-controller-manager
+      User:system:kube-controller-manager ServiceAccount:kube-system/kube-controller-manager
+bind kube-system system::leader-locking-kube-scheduler system::leader-locking-kube-scheduler User:system:kube-scheduler
+      ServiceAccount:kube-system/kube-scheduler
 bind kube-system system:controller:bootstrap-signer system:controller:bootstrap-signer ServiceAccount:kube-system/bootstrap-signer
 bind kube-system system:controller:cloud-provider system:controller:cloud-provider ServiceAccount:kube-system/cloud-provider
 bind kube-system system:controller:token-cleaner system:controller:token-cleaner ServiceAccount:kube-system/token-cleaner

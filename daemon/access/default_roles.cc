@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See default_roles.h. The texts of default_policy.h and controller_policy.h become objects; what is stored is compared with them.
+// See default_roles.h. The texts of default_policy.h and controller_policy.h become objects; what is stored is compared with
+// them.
 #include "daemon/access/default_roles.h"
 
 #include <algorithm>
@@ -59,12 +60,15 @@ json::value subject_of(std::string_view text) {
 }
 
 DefaultObject binding_of(const std::vector<std::string_view>& words) {
-  bool of_cluster = words.size() == 2 || words[2].starts_with("Group:") || words[2].starts_with("User:") || words[2].starts_with("ServiceAccount:");
-  std::string_view ns = of_cluster ? "" : words[1], name = of_cluster ? words[1] : words[2], role = of_cluster ? words[1] : words[3];
+  bool of_cluster = words.size() == 2 || words[2].starts_with("Group:") || words[2].starts_with("User:") ||
+                    words[2].starts_with("ServiceAccount:");
+  std::string_view ns = of_cluster ? "" : words[1], name = of_cluster ? words[1] : words[2],
+                   role = of_cluster ? words[1] : words[3];
   json::array subjects;
   for (size_t i = of_cluster ? 2 : 4; i < words.size(); ++i) subjects.push_back(subject_of(words[i]));
-  json::object body{{"metadata", metadata(name, ns)},
-                    {"roleRef", json::object{{"apiGroup", kGroup}, {"kind", of_cluster ? "ClusterRole" : "Role"}, {"name", role}}}};
+  json::object body{
+      {"metadata", metadata(name, ns)},
+      {"roleRef", json::object{{"apiGroup", kGroup}, {"kind", of_cluster ? "ClusterRole" : "Role"}, {"name", role}}}};
   if (!subjects.empty()) body["subjects"] = std::move(subjects);
   return {of_cluster ? &kClusterRoleBinding : &kRoleBinding, std::move(body)};
 }
@@ -76,18 +80,31 @@ DefaultObject role_of(const std::vector<std::string_view>& words) {
   return {&kClusterRole, json::object{{"metadata", std::move(meta)}}};
 }
 
+// The text's lines, each with what goes on with it: a list behind its comma, words behind a space.
+std::vector<std::string> joined_lines(std::string_view text) {
+  std::vector<std::string> out;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.empty()) continue;
+    bool goes_on = line.starts_with("    ");
+    if (goes_on) (out.back() += out.back().ends_with(',') ? "" : " ") += trim(line);
+    else out.emplace_back(line);
+  }
+  return out;
+}
+
 // Reads a text into `out`. The bindings of controllers come after the text's own.
 void parse(std::string_view text, std::vector<DefaultObject>& out) {
   std::vector<DefaultObject> bindings;
-  for (std::string_view line : split(text, '\n')) {
-    if (line.empty()) continue;
+  for (const std::string& joined : joined_lines(text)) {
+    std::string_view line = joined;
     if (line[0] != ' ') {
       std::vector<std::string_view> words = split(line, ' ');
       if (words[0] != "controller") {
         out.push_back(words[0] == "bind" ? binding_of(words) : role_of(words));
         continue;
       }
-      std::string role = "system:controller:" + std::string(words[1]), account = "ServiceAccount:kube-system/" + std::string(words[1]);
+      std::string role = "system:controller:" + std::string(words[1]);
+      std::string account = "ServiceAccount:kube-system/" + std::string(words[1]);
       out.push_back(role_of({"clusterrole", role}));
       bindings.push_back(binding_of({"bind", role, account}));
       continue;
@@ -95,7 +112,8 @@ void parse(std::string_view text, std::vector<DefaultObject>& out) {
     json::object& role = out.back().body.get_object();
     if (trim(line) == "aggregate") {
       std::string label = std::string(kAggregateTo) + std::string(get_string(out.back().body, "metadata.name"));
-      role["aggregationRule"] = json::object{{"clusterRoleSelectors", json::array{json::object{{"matchLabels", json::object{{label, "true"}}}}}}};
+      role["aggregationRule"] =
+          json::object{{"clusterRoleSelectors", json::array{json::object{{"matchLabels", json::object{{label, "true"}}}}}}};
       continue;
     }
     if (!role.contains("rules")) role["rules"].emplace_array();
@@ -182,7 +200,8 @@ Result<void> ensure_default_roles(registry::Registry& registry) {
     std::string name(get_string(wanted.body, "metadata.name")), ns(get_string(wanted.body, "metadata.namespace"));
     auto there = registry.get(*wanted.kind, {ns, name});
     if (there) {
-      bool elsewhere = find(wanted.body, "roleRef") && get_string((*there)->json(), "roleRef.name") != get_string(wanted.body, "roleRef.name") &&
+      bool elsewhere = find(wanted.body, "roleRef") &&
+                       get_string((*there)->json(), "roleRef.name") != get_string(wanted.body, "roleRef.name") &&
                        !left_alone((*there)->json());
       if (!elsewhere) {
         auto better = reconciled(wanted, (*there)->json());

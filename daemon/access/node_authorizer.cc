@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "system:node:", kNodes = "system:nodes", kLeases = "kube-node-lease";
 
-bool one_of(std::string_view text, std::initializer_list<std::string_view> all) { return std::find(all.begin(), all.end(), text) != all.end(); }
+bool one_of(std::string_view text, std::initializer_list<std::string_view> all) {
+  return std::find(all.begin(), all.end(), text) != all.end();
+}
 
 Opinion no(std::string reason = {}) { return {false, std::move(reason)}; }
 const Opinion kYes{true, {}};
@@ -23,9 +25,12 @@ bool selects(const Attributes& asked, std::string_view field, const std::string&
   return selector && selector->required(field) == std::optional<std::string_view>(value);
 }
 
-bool names_it(const json::value& object, std::string_view path, const std::string& name) { return get_string(object, path) == name; }
+bool names_it(const json::value& object, std::string_view path, const std::string& name) {
+  return get_string(object, path) == name;
+}
 
-bool container_refers(const json::value& container, std::string_view from_key, std::string_view from_source, const std::string& name) {
+bool container_refers(const json::value& container, std::string_view from_key, std::string_view from_source,
+                      const std::string& name) {
   for (const json::value& variable : get_array(container, "env"))
     if (names_it(variable, "valueFrom." + std::string(from_key) + ".name", name)) return true;
   for (const json::value& source : get_array(container, "envFrom"))
@@ -33,7 +38,8 @@ bool container_refers(const json::value& container, std::string_view from_key, s
   return false;
 }
 
-bool any_container_refers(const json::value& pod, std::string_view from_key, std::string_view from_source, const std::string& name) {
+bool any_container_refers(const json::value& pod, std::string_view from_key, std::string_view from_source,
+                          const std::string& name) {
   for (std::string_view list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
     for (const json::value& container : get_array(pod, list))
       if (container_refers(container, from_key, from_source, name)) return true;
@@ -45,8 +51,9 @@ bool refers_to_secret(const json::value& pod, const std::string& name) {
     if (names_it(pull, "name", name)) return true;
   for (const json::value& volume : get_array(pod, "spec.volumes")) {
     if (names_it(volume, "secret.secretName", name)) return true;
-    for (std::string_view driver : {"azureFile.secretName", "cephfs.secretRef.name", "cinder.secretRef.name", "flexVolume.secretRef.name", "rbd.secretRef.name",
-                                    "scaleIO.secretRef.name", "iscsi.secretRef.name", "storageos.secretRef.name", "csi.nodePublishSecretRef.name"})
+    for (std::string_view driver : {"azureFile.secretName", "cephfs.secretRef.name", "cinder.secretRef.name",
+                                    "flexVolume.secretRef.name", "rbd.secretRef.name", "scaleIO.secretRef.name",
+                                    "iscsi.secretRef.name", "storageos.secretRef.name", "csi.nodePublishSecretRef.name"})
       if (names_it(volume, driver, name)) return true;
     for (const json::value& source : get_array(volume, "projected.sources"))
       if (names_it(source, "secret.name", name)) return true;
@@ -160,26 +167,33 @@ Opinion NodeAuthorizer::of_resource(const std::string& node, const Attributes& a
     return no("no relationship found between node '" + node + "' and this object");
   }
   if (asked.group.empty() && resource == "serviceaccounts") {
-    if (asked.verb != "create" || asked.subresource != "token") return no("can only create tokens for individual service accounts");
+    if (asked.verb != "create" || asked.subresource != "token")
+      return no("can only create tokens for individual service accounts");
     return by_relation();
   }
   if (asked.group == "coordination.k8s.io" && resource == "leases") {
-    if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"})) return no("can only get, create, update, patch, or delete a node lease");
+    if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"}))
+      return no("can only get, create, update, patch, or delete a node lease");
     if (asked.ns != kLeases) return no("can only access leases in the \"" + std::string(kLeases) + "\" system namespace");
-    if (asked.verb != "create" && asked.name != node) return no("can only access node lease with the same name as the requesting node");
+    if (asked.verb != "create" && asked.name != node)
+      return no("can only access node lease with the same name as the requesting node");
     return kYes;
   }
   if (asked.group == "storage.k8s.io" && resource == "csinodes") {
-    if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"})) return no("can only get, create, update, patch, or delete a CSINode");
+    if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"}))
+      return no("can only get, create, update, patch, or delete a CSINode");
     if (!asked.subresource.empty()) return no("cannot authorize CSINode subresources");
-    if (asked.verb != "create" && asked.name != node) return no("can only access CSINode with the same name as the requesting node");
+    if (asked.verb != "create" && asked.name != node)
+      return no("can only access CSINode with the same name as the requesting node");
     return kYes;
   }
   if (asked.group == "resource.k8s.io" && resource == "resourceslices") {
     if (!asked.subresource.empty()) return no("cannot authorize ResourceSlice subresources");
     if (asked.verb == "create") return kYes;
     if (one_of(asked.verb, {"list", "watch", "deletecollection"}))
-      return selects(asked, "spec.nodeName", node) ? kYes : no("can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
+      return selects(asked, "spec.nodeName", node)
+                 ? kYes
+                 : no("can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
     for (const auto& info : schema::catalog().kinds()) {
       if (info.kind.resource != "resourceslices") continue;
       auto found = registry_.get(info.kind, {"", asked.name});

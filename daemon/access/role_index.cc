@@ -34,7 +34,8 @@ Subject read_subject(const json::value& from, const std::string& ns) {
   if (kind == "Group") return {"g:" + name, "Group " + coracle::quoted(std::string_view(name))};
   if (kind == "User") return {"u:" + name, "User " + coracle::quoted(std::string_view(name))};
   if (where.empty()) where = ns;
-  return {"u:system:serviceaccount:" + where + ":" + name, "ServiceAccount " + coracle::quoted(std::string_view(name + "/" + where))};
+  return {"u:system:serviceaccount:" + where + ":" + name,
+          "ServiceAccount " + coracle::quoted(std::string_view(name + "/" + where))};
 }
 
 std::shared_ptr<const Binding> read_binding(const Object& object) {
@@ -42,15 +43,16 @@ std::shared_ptr<const Binding> read_binding(const Object& object) {
   out->of_cluster = object.kind() == kClusterRoleBinding;
   out->name = out->of_cluster ? object.name() : object.name() + "/" + object.ns();
   out->role = {std::string(get_string(object.json(), "roleRef.kind")), std::string(get_string(object.json(), "roleRef.name"))};
-  for (const json::value& subject : get_array(object.json(), "subjects")) out->subjects.push_back(read_subject(subject, object.ns()));
+  for (const json::value& subject : get_array(object.json(), "subjects"))
+    out->subjects.push_back(read_subject(subject, object.ns()));
   return out;
 }
 
 }  // namespace
 
 std::string Grant::text() const {
-  return std::string(of_cluster ? "ClusterRoleBinding " : "RoleBinding ") + coracle::quoted(std::string_view(binding)) + " of " + role.kind + " " +
-         coracle::quoted(std::string_view(role.name)) + " to " + subject;
+  return std::string(of_cluster ? "ClusterRoleBinding " : "RoleBinding ") + coracle::quoted(std::string_view(binding)) + " of " +
+         role.kind + " " + coracle::quoted(std::string_view(role.name)) + " to " + subject;
 }
 
 struct RoleIndex::State {
@@ -141,8 +143,10 @@ void RoleIndex::visit(const User& user, const std::string& ns, const std::functi
         auto of = state->by_subject.find({where, key});
         if (of == state->by_subject.end()) continue;
         for (const auto& [name, binding] : of->second) {
-          auto subject = std::find_if(binding->subjects.begin(), binding->subjects.end(), [&](const Subject& s) { return s.key == key; });
-          if (!visitor({binding->name, binding->of_cluster, binding->role, subject->text, state->find(binding->role, where)})) return;
+          auto subject =
+              std::find_if(binding->subjects.begin(), binding->subjects.end(), [&](const Subject& s) { return s.key == key; });
+          if (!visitor({binding->name, binding->of_cluster, binding->role, subject->text, state->find(binding->role, where)}))
+            return;
         }
       }
     }

@@ -10,7 +10,9 @@
 namespace coracle::access {
 namespace {
 
-bool has(const std::vector<std::string>& list, std::string_view item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+bool has(const std::vector<std::string>& list, std::string_view item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
 
 bool has_or_all(const std::vector<std::string>& list, std::string_view item) {
   for (const std::string& each : list)
@@ -32,7 +34,8 @@ bool covers_resource(const std::vector<std::string>& held, std::string_view reso
       continue;
     }
     rest.remove_prefix(resource.size());
-    bool same = subresource.empty() ? rest.empty() : rest.size() == subresource.size() + 1 && rest[0] == '/' && rest.substr(1) == subresource;
+    bool same = subresource.empty() ? rest.empty()
+                                    : rest.size() == subresource.size() + 1 && rest[0] == '/' && rest.substr(1) == subresource;
     if (same) return true;
   }
   return false;
@@ -52,7 +55,8 @@ bool covers(const Rule& held, const Rule& part) {
   if (!part.urls.empty()) return covers_url(held.urls, part.urls[0]);
   if (!has(held.groups, "*") && !has_all(held.groups, part.groups)) return false;
   std::string_view resource = part.resources[0], subresource;
-  if (size_t slash = resource.find('/'); slash != resource.npos) subresource = resource.substr(slash + 1), resource = resource.substr(0, slash);
+  if (size_t slash = resource.find('/'); slash != resource.npos)
+    subresource = resource.substr(slash + 1), resource = resource.substr(0, slash);
   if (!covers_resource(held.resources, resource, subresource)) return false;
   if (held.names.empty()) return true;
   return !part.names.empty() && has_all(held.names, part.names);
@@ -89,8 +93,8 @@ void put(json::object& rule, std::string_view name, const std::vector<std::strin
 Rules read_rules(const json::value& role) {
   Rules out;
   for (const json::value& rule : get_array(role, "rules"))
-    out.push_back({strings_at(rule, "verbs"), strings_at(rule, "apiGroups"), strings_at(rule, "resources"), strings_at(rule, "resourceNames"),
-                   strings_at(rule, "nonResourceURLs")});
+    out.push_back({strings_at(rule, "verbs"), strings_at(rule, "apiGroups"), strings_at(rule, "resources"),
+                   strings_at(rule, "resourceNames"), strings_at(rule, "nonResourceURLs")});
   return out;
 }
 

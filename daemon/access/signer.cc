@@ -39,13 +39,19 @@ Result<std::optional<std::string>> approval_of(const json::value& request, const
   if (!of_node) return std::optional<std::string>();
   User user = asker(request);
   auto may = [&](std::string subresource) {
-    return authorizer.authorize(user, {"create", "certificates.k8s.io", "certificatesigningrequests", std::move(subresource), "", "", "", true, ""}).allowed;
+    return authorizer
+        .authorize(user,
+                   {"create", "certificates.k8s.io", "certificatesigningrequests", std::move(subresource), "", "", "", true, ""})
+        .allowed;
   };
   bool own = user.name == facts->common_name;
-  if (own && may("selfnodeclient")) return std::optional<std::string>("Auto approving self kubelet client certificate after SubjectAccessReview.");
-  if (may("nodeclient")) return std::optional<std::string>("Auto approving kubelet client certificate after SubjectAccessReview.");
+  if (own && may("selfnodeclient"))
+    return std::optional<std::string>("Auto approving self kubelet client certificate after SubjectAccessReview.");
+  if (may("nodeclient"))
+    return std::optional<std::string>("Auto approving kubelet client certificate after SubjectAccessReview.");
   return forbidden(kCertificateSigningRequest, get_string(request, "metadata.name"),
-                   std::string("recognized csr as [") + (own ? "selfnodeclient nodeclient" : "nodeclient") + "] but subject access review was not approved");
+                   std::string("recognized csr as [") + (own ? "selfnodeclient nodeclient" : "nodeclient") +
+                       "] but subject access review was not approved");
 }
 
 Result<Outcome> signed_request(const json::value& request, const Authority& authority, WallTime now) {

@@ -53,7 +53,8 @@ Result<StaticTokens> parse_static_tokens(std::string_view text) {
       for (std::string_view group : split(fields[3], ','))
         if (!group.empty()) user.groups.emplace_back(group);
     if (!user.in("system:authenticated")) user.groups.emplace_back("system:authenticated");
-    if (!out.insert_or_assign(fields[0], std::move(user)).second) log_warning("access", "a static token stands twice in its file, the later one counts", {{"where", where}});
+    if (!out.insert_or_assign(fields[0], std::move(user)).second)
+      log_warning("access", "a static token stands twice in its file, the later one counts", {{"where", where}});
   }
   return out;
 }

@@ -56,10 +56,14 @@ Result<json::object> Tokens::bind(const Object& account, const json::value& refe
   if (kind.empty()) return claim;
   std::string cannot = "cannot bind token for serviceaccount " + coracle::quoted(std::string_view(account.name()));
   const Kind* what = kind == "Pod" ? &kPod : kind == "Secret" ? &kSecret : kind == "Node" ? &kNode : nullptr;
-  if (!what) return bad_request("cannot bind token to object of type " + std::string(get_string(reference, "apiVersion")) + ", Kind=" + kind);
+  if (!what)
+    return bad_request("cannot bind token to object of type " + std::string(get_string(reference, "apiVersion")) +
+                       ", Kind=" + kind);
   ObjectPtr bound = TRY(registry_.get(*what, {what->namespaced ? account.ns() : "", name}));
   if (!uid.empty() && uid != bound->uid())
-    return conflict(*what, name, "the UID in the bound object reference (" + uid + ") does not match the UID in record. The object might have been deleted and then recreated");
+    return conflict(*what, name,
+                    "the UID in the bound object reference (" + uid +
+                        ") does not match the UID in record. The object might have been deleted and then recreated");
   if (*what == kPod && get_string(bound->json(), "spec.serviceAccountName") != account.name())
     return bad_request(cannot + " to pod running with different serviceaccount name.");
   claim[to_lower(kind)] = json::object{{"name", name}, {"uid", bound->uid()}};
@@ -82,7 +86,8 @@ Result<json::value> Tokens::issue(const Object& account, json::value request) {
 
   WallTime now = registry_.clock().now();
   int64_t issued = seconds_of(now), asked = get_int(request, "spec.expirationSeconds"), lifetime = asked;
-  bool for_us = std::all_of(audiences.begin(), audiences.end(), [&](const std::string& audience) { return audience == settings_.issuer; });
+  bool for_us =
+      std::all_of(audiences.begin(), audiences.end(), [&](const std::string& audience) { return audience == settings_.issuer; });
   if (of_pod && for_us && asked == kProjectedSeconds) {
     kubernetes["warnafter"] = issued + asked;
     lifetime = kExtendedSeconds;
@@ -98,8 +103,11 @@ Result<json::value> Tokens::issue(const Object& account, json::value request) {
 
 Result<std::string> Tokens::issue_lasting(const Object& account, std::string_view secret) const {
   std::string prefix(kLastingClaims);
-  return signer_.sign(json::object{{"iss", kLastingIssuer}, {prefix + "namespace", account.ns()}, {prefix + "secret.name", secret},
-                                   {prefix + "service-account.name", account.name()}, {prefix + "service-account.uid", account.uid()},
+  return signer_.sign(json::object{{"iss", kLastingIssuer},
+                                   {prefix + "namespace", account.ns()},
+                                   {prefix + "secret.name", secret},
+                                   {prefix + "service-account.name", account.name()},
+                                   {prefix + "service-account.uid", account.uid()},
                                    {"sub", std::string(kAccountPrefix) + account.ns() + ":" + account.name()}});
 }
 
@@ -118,7 +126,8 @@ Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const 
 
 Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vector<std::string>& audiences) const {
   std::optional<User> known;  // by tokens that are for nobody in particular: for the API, then
-  if (auto found = settings_.static_tokens.find(std::string(token)); found != settings_.static_tokens.end()) known = found->second;
+  if (auto found = settings_.static_tokens.find(std::string(token)); found != settings_.static_tokens.end())
+    known = found->second;
   else known = bootstrap_user(registry_, token);
   if (known) {
     bool for_us = audiences.empty() || std::find(audiences.begin(), audiences.end(), settings_.issuer) != audiences.end();
@@ -132,7 +141,8 @@ Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vecto
 
 Result<Tokens::Verified> Tokens::verify_lasting(const json::value& claims, std::string_view token) const {
   auto claim = [&](std::string_view name) { return text_at(claims, std::string(kLastingClaims) + std::string(name)); };
-  std::string ns = claim("namespace"), name = claim("service-account.name"), uid = claim("service-account.uid"), secret = claim("secret.name");
+  std::string ns = claim("namespace"), name = claim("service-account.name"), uid = claim("service-account.uid"),
+              secret = claim("secret.name");
   if (ns.empty() || name.empty() || uid.empty() || secret.empty()) return refused("service account token is malformed");
   TRY(still_there(kServiceAccount, ns, json::object{{"name", name}, {"uid", uid}}));
   auto found = registry_.get(kSecret, {ns, secret});
@@ -153,11 +163,13 @@ Result<Tokens::Verified> Tokens::verify_bound(const json::value& claims, const s
   const auto& wanted = audiences.empty() ? own : audiences;
   for (const auto& audience : wanted)
     if (std::find(meant.begin(), meant.end(), audience) != meant.end()) out.audiences.push_back(audience);
-  if (out.audiences.empty()) return refused("token audiences " + describe(meant) + " is invalid for the target audiences " + describe(wanted));
+  if (out.audiences.empty())
+    return refused("token audiences " + describe(meant) + " is invalid for the target audiences " + describe(wanted));
 
   json::value about = part(claims, "kubernetes.io");
   std::string ns = text_at(about, "namespace");
-  json::value account = part(about, "serviceaccount"), pod = part(about, "pod"), secret = part(about, "secret"), node = part(about, "node");
+  json::value account = part(about, "serviceaccount"), pod = part(about, "pod"), secret = part(about, "secret"),
+              node = part(about, "node");
   if (!account.is_object()) return refused("service account token is malformed");
   TRY(still_there(kServiceAccount, ns, account));
   TRY(still_there(kPod, ns, pod));

@@ -29,7 +29,8 @@ bool only_life_changed(const registry::GuardedWrite& write) {
   json::value before = *write.old, now = write.object;
   for (json::value* object : {&before, &now}) {
     if (json::value* metadata = object->get_object().if_contains("metadata"); metadata && metadata->is_object())
-      for (std::string_view field : {"finalizers", "ownerReferences", "managedFields", "resourceVersion"}) metadata->get_object().erase(field);
+      for (std::string_view field : {"finalizers", "ownerReferences", "managedFields", "resourceVersion"})
+        metadata->get_object().erase(field);
   }
   return before == now;
 }
@@ -100,14 +101,16 @@ Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite&
   auto refuse = [&](const std::string& why) { return forbidden(write.kind, name_of(write), why); };
   if (!write.old && signer == "kubernetes.io/kube-apiserver-client") {
     auto facts = read_certificate_request(get_string(write.object, "spec.request"));
-    bool masters = facts && std::find(facts->organizations.begin(), facts->organizations.end(), kAdministrators) != facts->organizations.end();
+    bool masters = facts && std::find(facts->organizations.begin(), facts->organizations.end(), kAdministrators) !=
+                                facts->organizations.end();
     if (masters) return refuse("use of " + signer + " signer with system:masters group is not allowed");
   }
   if (!write.old) return {};
   signer = get_string(*write.old, "spec.signerName");
   if (write.subresource == "approval" && !may_for_signer(write.user, "approve", signer))
     return refuse("user not permitted to approve requests with signerName " + coracle::quoted(std::string_view(signer)));
-  bool signs = write.subresource == "status" && (!same(*write.old, write.object, "status.certificate") || fails(*write.old) != fails(write.object));
+  bool signs = write.subresource == "status" &&
+               (!same(*write.old, write.object, "status.certificate") || fails(*write.old) != fails(write.object));
   if (signs && !may_for_signer(write.user, "sign", signer))
     return refuse("user not permitted to sign requests with signerName " + coracle::quoted(std::string_view(signer)));
   return {};

@@ -37,7 +37,8 @@ void Auditor::refused(Call& call, const access::Attributes& asked, WallTime rece
   if (!policy_) return;
   access::AuditRecord record = record_of(call, asked, received);
   record.status = call.answer().status;
-  record.response = json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}};
+  record.response =
+      json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}};
   write(record, access::AuditStage::response_started, call.house.clock.now());
 }
 

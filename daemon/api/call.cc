@@ -258,7 +258,8 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
     }
     case As::partial_list: break;
   }
-  return Error(Code::not_acceptable, "you requested PartialObjectMetadataList, but the requested object is not a list (" + go_type(info, "") + ")");
+  return Error(Code::not_acceptable,
+               "you requested PartialObjectMetadataList, but the requested object is not a list (" + go_type(info, "") + ")");
 }
 
 void answer_object(Call& call, const ObjectPtr& object, int status) {
@@ -289,7 +290,9 @@ void answer_list(Call& call, const engine::ListPage& page) {
   } else if (wanted->as == As::partial_list) {
     value = partial_list(page);
   } else {
-    return answer_error(call, Error(Code::not_acceptable, "you requested PartialObjectMetadata, but the requested object is a list (" + go_type(*call.info, "List") + ")"));
+    return answer_error(call,
+                        Error(Code::not_acceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
+                                                        go_type(*call.info, "List") + ")"));
   }
   if (wanted->as != As::itself) set_version(value, *wanted);
   auto text = encode(value, *wanted);
@@ -299,7 +302,8 @@ void answer_list(Call& call, const engine::ListPage& page) {
 
 namespace {
 
-Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected, std::vector<std::string>* duplicates) {
+Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
+                               std::vector<std::string>* duplicates) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
   if (encoding == Encoding::json) return parse_json(body, duplicates);
   if (trim(body).starts_with("{")) {  // JSON, as a rule; or YAML in its braces

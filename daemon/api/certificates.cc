@@ -53,7 +53,9 @@ std::string to_pem(EVP_PKEY* key) {
   return take_text(out.get());
 }
 Bio memory(std::string_view text) { return Bio(BIO_new_mem_buf(text.data(), int(text.size()))); }
-Certificate parse_certificate(std::string_view pem) { return Certificate(PEM_read_bio_X509(memory(pem).get(), nullptr, nullptr, nullptr)); }
+Certificate parse_certificate(std::string_view pem) {
+  return Certificate(PEM_read_bio_X509(memory(pem).get(), nullptr, nullptr, nullptr));
+}
 Key parse_key(std::string_view pem) { return Key(PEM_read_bio_PrivateKey(memory(pem).get(), nullptr, nullptr, nullptr)); }
 
 Result<Key> generate_key() {
@@ -84,7 +86,8 @@ bool add_extension(X509* certificate, X509* issuer, int nid, const std::string& 
 }
 
 void add_name(X509_NAME* name, const char* field, std::string_view value) {
-  X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()), int(value.size()), -1, 0);
+  X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()), int(value.size()),
+                             -1, 0);
 }
 
 Certificate blank(EVP_PKEY* key, const std::string& not_after) {
@@ -173,7 +176,8 @@ bool good_until(const KeyPair& pair, const std::string& ca, WallTime until, cons
   auto facts = read_facts(pair.certificate);
   std::vector<std::string> addresses;
   for (const auto& address : names.addresses) addresses.push_back(canonical_address(address));
-  return facts && facts->not_after > until && names_all(facts->dns_names, names.dns_names) && names_all(facts->addresses, addresses);
+  return facts && facts->not_after > until && names_all(facts->dns_names, names.dns_names) &&
+         names_all(facts->addresses, addresses);
 }
 
 }  // namespace
@@ -189,9 +193,10 @@ Result<KeyPair> make_ca(std::string_view common_name) {
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   add_name(subject, "CN", common_name);
   X509_set_issuer_name(certificate.get(), subject);
-  bool extended = add_extension(certificate.get(), certificate.get(), NID_basic_constraints, "critical,CA:TRUE") &&
-                  add_extension(certificate.get(), certificate.get(), NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") &&
-                  add_extension(certificate.get(), certificate.get(), NID_subject_key_identifier, "hash");
+  bool extended =
+      add_extension(certificate.get(), certificate.get(), NID_basic_constraints, "critical,CA:TRUE") &&
+      add_extension(certificate.get(), certificate.get(), NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") &&
+      add_extension(certificate.get(), certificate.get(), NID_subject_key_identifier, "hash");
   if (!extended || X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return openssl_error("sign the CA");
   return KeyPair{to_pem(certificate.get()), to_pem(key.get())};
 }
@@ -207,11 +212,12 @@ Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request) {
   add_name(subject, "CN", request.common_name);
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer.get()));
   std::string names = alternative_names(request);
-  bool extended = add_extension(certificate.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
-                  add_extension(certificate.get(), issuer.get(), NID_key_usage, "critical,digitalSignature") &&
-                  add_extension(certificate.get(), issuer.get(), NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth") &&
-                  add_extension(certificate.get(), issuer.get(), NID_authority_key_identifier, "keyid") &&
-                  (names.empty() || add_extension(certificate.get(), issuer.get(), NID_subject_alt_name, names));
+  bool extended =
+      add_extension(certificate.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
+      add_extension(certificate.get(), issuer.get(), NID_key_usage, "critical,digitalSignature") &&
+      add_extension(certificate.get(), issuer.get(), NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth") &&
+      add_extension(certificate.get(), issuer.get(), NID_authority_key_identifier, "keyid") &&
+      (names.empty() || add_extension(certificate.get(), issuer.get(), NID_subject_alt_name, names));
   if (!extended || X509_sign(certificate.get(), issuer_key.get(), EVP_sha256()) == 0)
     return openssl_error("sign a certificate for " + request.common_name);
   return KeyPair{to_pem(certificate.get()), to_pem(key.get())};
@@ -267,7 +273,8 @@ Result<Pki> Pki::open(const std::string& directory, const PkiNames& names, const
     TRY(store(directory, "ca", pki.ca_));
   }
   if (!belongs_together(pki.ca_))
-    return Error(Code::invalid, directory + "/ca.crt and ca.key do not belong together; restore them, or remove both to start anew");
+    return Error(Code::invalid,
+                 directory + "/ca.crt and ca.key do not belong together; restore them, or remove both to start anew");
   pki.token_key_ = TRY(read_or_nothing(directory + "/sa.key"));
   if (pki.token_key_.empty()) {
     pki.token_key_ = TRY(make_key());
@@ -299,7 +306,8 @@ Result<bool> Pki::renew(const PkiNames& names, const Clock& clock) {
   return changed;
 }
 
-Result<KeyPair> Pki::client(std::string_view common_name, const std::vector<std::string>& organizations, const Clock& clock) const {
+Result<KeyPair> Pki::client(std::string_view common_name, const std::vector<std::string>& organizations,
+                            const Clock& clock) const {
   CertificateRequest request;
   request.common_name = common_name;
   request.organizations = organizations;

@@ -34,10 +34,10 @@ struct Version {
 // Source: kube-aggregator's API service priorities.
 size_t rank_of(std::string_view group) {
   static constexpr std::string_view kOrder[] = {
-      "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
-      "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io",
-      "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io",
-      "flowcontrol.apiserver.k8s.io"};
+      "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+      "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+      "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
+      "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io"};
   return size_t(std::find(std::begin(kOrder), std::end(kOrder), group) - std::begin(kOrder));
 }
 
@@ -108,7 +108,8 @@ void list_resource(json::array& into, const KindInfo& info) {
 json::value resource_list(const Version& version) {
   json::array resources;
   for (const KindInfo* info : kinds_of(version)) list_resource(resources, *info);
-  return json::object{{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", version.text()}, {"resources", std::move(resources)}};
+  return json::object{
+      {"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", version.text()}, {"resources", std::move(resources)}};
 }
 
 json::object group_entry(std::string_view group) {
@@ -136,7 +137,9 @@ json::value api_versions(const Call& call) {
   auto bound = call.house.bound();
   std::string address = bound.empty() ? std::string() : bound.back().text();
   json::object by_client{{"clientCIDR", "0.0.0.0/0"}, {"serverAddress", address}};
-  return json::object{{"kind", "APIVersions"}, {"versions", json::array{"v1"}}, {"serverAddressByClientCIDRs", json::array{std::move(by_client)}}};
+  return json::object{{"kind", "APIVersions"},
+                      {"versions", json::array{"v1"}},
+                      {"serverAddressByClientCIDRs", json::array{std::move(by_client)}}};
 }
 
 // ---- aggregated ----
@@ -185,7 +188,8 @@ json::value aggregated(bool core) {
 // Whether the client prefers the aggregated form to the legacy one. v2beta1 is no longer served.
 bool prefers_aggregated(const Head& head) {
   for (const MediaType& type : accepted_by(head)) {
-    bool discovery = type.parameter("as") == "APIGroupDiscoveryList" && type.parameter("g") == "apidiscovery.k8s.io" && type.parameter("v") == "v2";
+    bool discovery = type.parameter("as") == "APIGroupDiscoveryList" && type.parameter("g") == "apidiscovery.k8s.io" &&
+                     type.parameter("v") == "v2";
     if (type.type == "application/json" && discovery) return true;
     if (type.parameter("as").empty()) return false;
   }
@@ -208,7 +212,8 @@ void serve_aggregated(Call& call, bool core) {
   answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   if (!same) answer.body = std::move(text);
   answer.headers = flow_headers(call);
-  for (const Header& header : {Header{"Etag", etag}, Header{"Vary", "Accept"}, Header{"Cache-Control", "public"}}) answer.headers.push_back(header);
+  for (const Header& header : {Header{"Etag", etag}, Header{"Vary", "Accept"}, Header{"Cache-Control", "public"}})
+    answer.headers.push_back(header);
 }
 
 void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
@@ -219,7 +224,8 @@ void serve_root(Call& call) {
   for (std::string_view group : groups()) paths.emplace_back("/apis/" + std::string(group));
   for (const Version& version : versions())
     if (!version.group.empty()) paths.emplace_back("/apis/" + version.text());
-  for (std::string_view path : {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"})
+  for (std::string_view path :
+       {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"})
     paths.emplace_back(path);
   answer_value(call, json::object{{"paths", std::move(paths)}});
 }

@@ -59,7 +59,9 @@ Result<ExecRequest> read_request(Call& call) {
 class Channels : public ExecOutput {
  public:
   Channels(WebSocket& socket, ChannelProtocol protocol) : socket_(socket), protocol_(protocol) {}
-  bool write(uint8_t channel, std::string_view bytes) { return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes)); }
+  bool write(uint8_t channel, std::string_view bytes) {
+    return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes));
+  }
   bool write_stdout(std::string_view bytes) override { return bytes.empty() || write(kStdout, bytes); }
   bool write_stderr(std::string_view bytes) override { return bytes.empty() || write(kStderr, bytes); }
 
@@ -114,7 +116,8 @@ void run(Call& call, WebSocket& socket, const ExecRequest& request) {
   Guarded<bool> reading(true);
   std::jthread waiter([&] {
     channels.ended((*session)->wait());
-    bool hurried = reading.wait_until({}, std::chrono::steady_clock::now() + kGoodbye, [](bool still) { return !still; }, [](bool still) { return still; });
+    bool hurried = reading.wait_until(
+        {}, std::chrono::steady_clock::now() + kGoodbye, [](bool still) { return !still; }, [](bool still) { return still; });
     if (hurried) sys::shut_down(call.exchange.connection.socket());  // wakes the reader
   });
   read_input(socket, **session, protocol);

@@ -24,7 +24,9 @@ bool is_from_memory(const Query& query) {
 }
 
 std::string level_label(const Count& level) { return "priority_level=\"" + level.level + "\""; }
-std::string flow_labels(const Count& level, const std::string& schema) { return "flow_schema=\"" + schema + "\"," + level_label(level); }
+std::string flow_labels(const Count& level, const std::string& schema) {
+  return "flow_schema=\"" + schema + "\"," + level_label(level);
+}
 
 void write_levels(std::string& text, const std::vector<Count>& levels, std::string_view name, double (*value)(const Count&)) {
   std::string whole = "apiserver_flowcontrol_" + std::string(name);
@@ -32,7 +34,8 @@ void write_levels(std::string& text, const std::vector<Count>& levels, std::stri
   for (const Count& level : levels) write_metric(text, whole, level_label(level), value(level));
 }
 
-void write_flows(std::string& text, const std::vector<Count>& levels, std::string_view name, std::string_view type, double (*value)(const FlowCount&)) {
+void write_flows(std::string& text, const std::vector<Count>& levels, std::string_view name, std::string_view type,
+                 double (*value)(const FlowCount&)) {
   std::string whole = "apiserver_flowcontrol_" + std::string(name);
   write_type(text, whole, type);
   for (const Count& level : levels)
@@ -84,7 +87,8 @@ void write_flow_metrics(std::string& text, const Fairness& fairness) {
   for (const Count& level : levels)
     for (const auto& [schema, flow] : level.schemas)
       for (const auto& [reason, count] : flow.rejected)
-        write_metric(text, "apiserver_flowcontrol_rejected_requests_total", flow_labels(level, schema) + ",reason=\"" + reason + "\"", double(count));
+        write_metric(text, "apiserver_flowcontrol_rejected_requests_total",
+                     flow_labels(level, schema) + ",reason=\"" + reason + "\"", double(count));
   write_type(text, "apiserver_flowcontrol_request_wait_duration_seconds", "histogram");
   for (const Count& level : levels) {
     for (const auto& [schema, flow] : level.schemas) {

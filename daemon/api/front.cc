@@ -527,7 +527,9 @@ void Front::stop() {
 }
 
 Front::Counts Front::counts() const {
-  return state_->book.with([](const Book& b) { return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.threads}; });
+  return state_->book.with([](const Book& b) {
+    return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.threads};
+  });
 }
 bool Front::stopping() const {
   return state_->book.with([](const Book& b) { return b.stopping; });

@@ -69,10 +69,18 @@ void serve_version(Call& call) {
 #else
   constexpr std::string_view kPlatform = "linux/amd64";
 #endif
-  answer_value(call, json::object{{"major", kMajor}, {"minor", kMinor}, {"emulationMajor", kMajor}, {"emulationMinor", kMinor},
-                                  {"minCompatibilityMajor", kMajor}, {"minCompatibilityMinor", "35"},
-                                  {"gitVersion", std::string(kVersion) + "+coracle"}, {"gitCommit", ""}, {"gitTreeState", "clean"},
-                                  {"buildDate", "1970-01-01T00:00:00Z"}, {"goVersion", "none"}, {"compiler", "g++ " __VERSION__},
+  answer_value(call, json::object{{"major", kMajor},
+                                  {"minor", kMinor},
+                                  {"emulationMajor", kMajor},
+                                  {"emulationMinor", kMinor},
+                                  {"minCompatibilityMajor", kMajor},
+                                  {"minCompatibilityMinor", "35"},
+                                  {"gitVersion", std::string(kVersion) + "+coracle"},
+                                  {"gitCommit", ""},
+                                  {"gitTreeState", "clean"},
+                                  {"buildDate", "1970-01-01T00:00:00Z"},
+                                  {"goVersion", "none"},
+                                  {"compiler", "g++ " __VERSION__},
                                   {"platform", kPlatform}});
 }
 
@@ -92,7 +100,8 @@ void serve_metrics(Call& call) {
   write_type(text, "apiserver_storage_objects", "gauge");
   for (const schema::KindInfo& info : schema::catalog().kinds())
     if (info.has_verb("get") && &info.stored() == &info)
-      write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"", double(house.registry.engine().count(info.kind)));
+      write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"",
+                   double(house.registry.engine().count(info.kind)));
   one("coracle_connections", "gauge", counts.connections);
   one("coracle_api_threads", "gauge", counts.threads);
   one("coracle_store_revision", "counter", double(house.registry.engine().revision()));

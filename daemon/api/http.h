@@ -73,7 +73,8 @@ class Exchange {
 // An endless answer, taken over and chunked: head and chunks reach the client at once.
 class ChunkedAnswer {
  public:
-  ChunkedAnswer(Exchange& exchange, std::string_view content_type, const std::vector<std::pair<std::string, std::string>>& headers);
+  ChunkedAnswer(Exchange& exchange, std::string_view content_type,
+                const std::vector<std::pair<std::string, std::string>>& headers);
   bool write(std::string_view bytes);  // false: the client is gone
   bool flush();
   void end();  // the clean end: the connection may be used again

@@ -16,7 +16,9 @@ void list(Call& call) { answer_value(call, call.house.images.list()); }
 void pull(Call& call, const std::string& reference) {
   ChunkedAnswer lines(call.exchange, "application/json", common_headers(call));
   auto line = [&](const json::value& value) { lines.write(to_text(value) + "\n") && lines.flush(); };
-  auto image = call.house.images.pull(reference, [&](const json::value& progress) { line(json::object{{"progress", progress}}); });
+  auto image = call.house.images.pull(reference, [&](const json::value& progress) {
+    line(json::object{{"progress", progress}});
+  });
   line(image ? json::value(json::object{{"image", *image}}) : to_status(image.error()));
   lines.end();
 }
@@ -27,7 +29,8 @@ Result<void> import(Call& call, const std::string& name) {
   std::jthread reader([&, from = std::move(pipe.read)] { imported = call.house.images.import(from, name); });
   call.exchange.connection.set_read_deadline(SteadyTime::max());  // an archive takes what it takes
   Result<void> written;
-  auto sent = call.exchange.stream_body([&](std::string_view bytes) { return (written = sys::write_all(pipe.write, bytes)).ok(); });
+  auto sent =
+      call.exchange.stream_body([&](std::string_view bytes) { return (written = sys::write_all(pipe.write, bytes)).ok(); });
   pipe.write.reset();  // the end of the archive
   reader.join();
   if (!imported) return imported.take_error();  // says more than a broken pipe does
@@ -47,7 +50,8 @@ void serve_images(Call& call) {
   if (importing && method == "POST") return answer_with(call, import(call, name));
   if (!importing && method == "GET") return list(call);
   bool known = !importing && (method == "POST" || method == "DELETE");
-  if (!known) return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
+  if (!known)
+    return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
   if (reference.empty()) return answer_error(call, bad_request("?reference= must name an image"));
   if (method == "POST") return pull(call, reference);
   auto removed = call.house.images.remove(reference);

@@ -22,7 +22,8 @@ Result<std::optional<int64_t>> number(const Query& query, std::string_view name,
   std::string_view text = query.get(name);
   if (text.empty()) return std::nullopt;
   auto value = parse_number<int64_t>(text);
-  if (!value || *value < least) return invalid_log(std::string(name), text, "must be greater than or equal to " + std::to_string(least));
+  if (!value || *value < least)
+    return invalid_log(std::string(name), text, "must be greater than or equal to " + std::to_string(least));
   return value;
 }
 
@@ -38,7 +39,9 @@ Result<LogRequest> read_request(Call& call) {
   auto since_seconds = TRY(number(query, "sinceSeconds", 1));
   if (since_seconds) request.since = call.house.clock.now() - std::chrono::seconds(*since_seconds);
   if (std::string_view time = query.get("sinceTime"); !time.empty()) {
-    if (since_seconds) return invalid_log("sinceSeconds", std::to_string(*since_seconds), "at most one of `sinceTime` or `sinceSeconds` may be specified");
+    if (since_seconds)
+      return invalid_log("sinceSeconds", std::to_string(*since_seconds),
+                         "at most one of `sinceTime` or `sinceSeconds` may be specified");
     request.since = TRY(parse_time(time));
   }
   if (request.follow && request.previous) return bad_request("only one of follow or previous may be specified");
@@ -108,7 +111,8 @@ Result<std::string> choose_container(const Object& pod, std::string_view asked) 
     return bad_request("container " + std::string(asked) + " is not valid for pod " + pod.name());
   }
   if (choices.size() == 1) return choices.front();
-  return bad_request("a container name must be specified for pod " + pod.name() + ", choose one of: [" + join(choices, " ") + "]");
+  return bad_request("a container name must be specified for pod " + pod.name() + ", choose one of: [" + join(choices, " ") +
+                     "]");
 }
 
 void serve_log(Call& call) { answer_with(call, log(call)); }

@@ -19,12 +19,13 @@ std::string text_of(const RequestLabels& labels) {
   auto one = [](std::string_view name, std::string_view value) {
     std::string out(name);
     out += "=\"";
-    for (char c : value.substr(0, 64)) out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
+    for (char c : value.substr(0, 64))
+      out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
     return out += '"';
   };
-  return one("component", "apiserver") + "," + one("dry_run", labels.dry_run ? "All" : "") + "," + one("group", labels.group) + "," +
-         one("resource", labels.resource) + "," + one("scope", labels.scope) + "," + one("subresource", labels.subresource) + "," +
-         one("verb", labels.verb) + "," + one("version", labels.version);
+  return one("component", "apiserver") + "," + one("dry_run", labels.dry_run ? "All" : "") + "," + one("group", labels.group) +
+         "," + one("resource", labels.resource) + "," + one("scope", labels.scope) + "," +
+         one("subresource", labels.subresource) + "," + one("verb", labels.verb) + "," + one("version", labels.version);
 }
 
 // The numbers of /proc/self/stat behind the program's name, which may hold anything.
@@ -34,7 +35,8 @@ std::vector<double> stat_fields() {
   if (!stat) return fields;
   size_t name_end = stat->rfind(')');
   if (name_end == std::string::npos) return fields;
-  for (std::string_view word : split(trim(std::string_view(*stat).substr(name_end + 1)), ' ')) fields.push_back(double(parse_number<uint64_t>(word).value_or(0)));
+  for (std::string_view word : split(trim(std::string_view(*stat).substr(name_end + 1)), ' '))
+    fields.push_back(double(parse_number<uint64_t>(word).value_or(0)));
   return fields;
 }
 
@@ -47,14 +49,17 @@ double number_after(const std::string& text, std::string_view name) {
 
 }  // namespace
 
-void write_type(std::string& text, std::string_view name, std::string_view type) { ((text += "# TYPE ").append(name) += ' ').append(type) += '\n'; }
+void write_type(std::string& text, std::string_view name, std::string_view type) {
+  ((text += "# TYPE ").append(name) += ' ').append(type) += '\n';
+}
 
 void write_metric(std::string& text, std::string_view name, std::string_view labels, double value) {
   text += name;
   if (!labels.empty()) (text += '{').append(labels) += '}';
   char number[40];
   auto end = std::to_chars(number, number + sizeof number, value).ptr;
-  if (value == std::floor(value) && std::abs(value) < 1e15) end = std::to_chars(number, number + sizeof number, int64_t(value)).ptr;
+  if (value == std::floor(value) && std::abs(value) < 1e15)
+    end = std::to_chars(number, number + sizeof number, int64_t(value)).ptr;
   (text += ' ').append(number, size_t(end - number)) += '\n';
 }
 
@@ -101,12 +106,14 @@ void RequestMetrics::write(std::string& text) const {
   Book book = book_.with([](const Book& now) { return now; });
   write_type(text, "apiserver_request_total", "counter");
   for (const auto& [labels, series] : book.series)
-    for (const auto& [code, times] : series.codes) write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
+    for (const auto& [code, times] : series.codes)
+      write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
   write_type(text, "apiserver_request_duration_seconds", "histogram");
   for (const auto& [labels, series] : book.series)
     write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, series.buckets, series.seconds);
   write_type(text, "apiserver_longrunning_requests", "gauge");
-  for (const auto& [labels, running] : book.long_running) write_metric(text, "apiserver_longrunning_requests", labels, double(running));
+  for (const auto& [labels, running] : book.long_running)
+    write_metric(text, "apiserver_longrunning_requests", labels, double(running));
 }
 
 void write_process_metrics(std::string& text) {

@@ -31,7 +31,8 @@ class RequestMetrics {
   void write(std::string& text) const;
 
  private:
-  static constexpr double kBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
+  static constexpr double kBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  1.25, 1.5, 2,
+                                       3,     4,     5,    6,   8,   10,  15,  20,  30, 45,   60};
   struct Series {
     std::map<int, uint64_t> codes;
     std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last is beyond every bound

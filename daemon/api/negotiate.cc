@@ -90,7 +90,8 @@ std::vector<MediaType> parse_accept(std::string_view field) {
 
 std::vector<MediaType> accepted_by(const Head& head) {
   auto fields = head.headers.all("Accept");
-  return parse_accept(join(std::vector<std::string>(fields.begin(), fields.end()), ","));  // several lines are one list: RFC 9110 section 5.3
+  return parse_accept(
+      join(std::vector<std::string>(fields.begin(), fields.end()), ","));  // several lines are one list: RFC 9110 section 5.3
 }
 
 Result<Wanted> negotiate(const Head& head, Offer offer) {
@@ -102,7 +103,8 @@ Result<Wanted> negotiate(const Head& head, Offer offer) {
     auto encoding = encoding_of(type.type);
     auto as = as_of(type);
     std::string_view stream = type.parameter("stream");
-    bool possible = encoding && as && (*as == As::itself || offer != Offer::value) && !(*as == As::table && *encoding == Encoding::protobuf) &&
+    bool possible = encoding && as && (*as == As::itself || offer != Offer::value) &&
+                    !(*as == As::table && *encoding == Encoding::protobuf) &&
                     (stream.empty() || (stream == "watch" && *encoding != Encoding::yaml)) && type.parameter("sv").empty();
     if (!possible) continue;
     if (offer == Offer::stream && *encoding == Encoding::yaml) break;
@@ -111,10 +113,11 @@ Result<Wanted> negotiate(const Head& head, Offer offer) {
     if (type.parameter("pretty") == "1") wanted.pretty = true;
     return wanted;
   }
-  return Error(Code::not_acceptable,
-               offer == Offer::stream
-                   ? "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
-                   : "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+  return Error(Code::not_acceptable, offer == Offer::stream
+                                         ? "only the following media types are accepted: application/json;stream=watch, "
+                                           "application/vnd.kubernetes.protobuf;stream=watch"
+                                         : "only the following media types are accepted: application/json, application/yaml, "
+                                           "application/vnd.kubernetes.protobuf");
 }
 
 Result<Encoding> body_encoding(std::string_view content_type) {
@@ -122,8 +125,9 @@ Result<Encoding> body_encoding(std::string_view content_type) {
   MediaType type = parse_media_type(content_type);
   auto encoding = type.type.find('*') == std::string::npos ? encoding_of(type.type) : std::nullopt;
   if (encoding) return *encoding;
-  return Error(Code::unsupported, "the body of the request was in an unknown format - accepted media types include: application/json, "
-                                  "application/yaml, application/vnd.kubernetes.protobuf");
+  return Error(Code::unsupported,
+               "the body of the request was in an unknown format - accepted media types include: application/json, "
+               "application/yaml, application/vnd.kubernetes.protobuf");
 }
 
 }  // namespace coracle::api

@@ -21,8 +21,8 @@ bool wants_protobuf(const Head& head) {
   return false;
 }
 
-void send(Call& call, std::string_view type, const std::string& etag, std::string (*make)(std::string_view), std::string_view argument,
-          bool for_ever) {
+void send(Call& call, std::string_view type, const std::string& etag, std::string (*make)(std::string_view),
+          std::string_view argument, bool for_ever) {
   Answer& answer = call.answer();
   answer.headers = {{"Etag", etag}, {"Vary", "Accept"}, {"Cache-Control", for_ever ? "public, immutable" : "no-cache, private"}};
   if (for_ever) answer.headers.emplace_back("Expires", "Thu, 31 Dec 2099 23:59:59 GMT");
@@ -46,7 +46,8 @@ void serve_openapi(Call& call) {
   std::string etag = "\"" + schema::openapi_hash() + "\"";
   if (path == "/openapi/v2") {
     bool protobuf = wants_protobuf(call.head());
-    auto make = protobuf ? +[](std::string_view) { return schema::openapi_v2_protobuf(); } : +[](std::string_view) { return schema::openapi_v2(); };
+    auto make = protobuf ? +[](std::string_view) { return schema::openapi_v2_protobuf(); }
+                         : +[](std::string_view) { return schema::openapi_v2(); };
     return send(call, protobuf ? schema::kOpenApiV2MediaType : "application/json", etag, make, {}, false);
   }
   if (path == kV3) return serve_index(call);

@@ -67,7 +67,8 @@ std::string default_manager(const Head& head) {
 void check_list(const ListParameters& list, std::vector<Cause>& causes) {
   static constexpr const char* kMatch = "resourceVersionMatch";
   if (!list.match.empty()) {
-    if (list.revision.empty()) causes.push_back(forbidden_field(kMatch, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+    if (list.revision.empty())
+      causes.push_back(forbidden_field(kMatch, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
     if (!list.options.continue_token.empty())
       causes.push_back(forbidden_field(kMatch, "resourceVersionMatch is forbidden when continue is provided"));
     if (list.match != "Exact" && list.match != "NotOlderThan")
@@ -132,9 +133,12 @@ Result<RawDeleteOptions> from_body(const json::value& given) {
 Result<void> check_deletion(const RawDeleteOptions& raw) {
   std::vector<Cause> causes;
   if (raw.orphan && raw.propagation)
-    causes.push_back(invalid_value("propagationPolicy", quoted(*raw.propagation), "orphanDependents and deletionPropagation cannot be both set"));
-  bool known = !raw.propagation || *raw.propagation == "Foreground" || *raw.propagation == "Background" || *raw.propagation == "Orphan";
-  if (!known) causes.push_back(not_supported("propagationPolicy", quoted(*raw.propagation), {"Foreground", "Background", "Orphan", "nil"}));
+    causes.push_back(invalid_value("propagationPolicy", quoted(*raw.propagation),
+                                   "orphanDependents and deletionPropagation cannot be both set"));
+  bool known =
+      !raw.propagation || *raw.propagation == "Foreground" || *raw.propagation == "Background" || *raw.propagation == "Orphan";
+  if (!known)
+    causes.push_back(not_supported("propagationPolicy", quoted(*raw.propagation), {"Foreground", "Background", "Orphan", "nil"}));
   check_dry_run(raw.dry_run, causes);
   if (causes.empty()) return {};
   return invalid_options("DeleteOptions", std::move(causes));
@@ -151,7 +155,8 @@ std::optional<Revision> parse_revision(std::string_view text) {
 }
 
 std::string unparsable(std::string_view go_function, std::string_view text, bool is_number) {
-  return "strconv." + std::string(go_function) + ": parsing " + quoted(text) + (is_number ? ": value out of range" : ": invalid syntax");
+  return "strconv." + std::string(go_function) + ": parsing " + quoted(text) +
+         (is_number ? ": value out of range" : ": invalid syntax");
 }
 
 Cause invalid_revision(std::string_view text) {
@@ -204,7 +209,8 @@ Result<registry::Writer> read_writer(Call& call, std::string_view options) {
   std::string_view validation = query.get("fieldValidation");
   if (validation.empty() || validation == "Warn") writer.validation = registry::FieldValidation::warn;
   else if (validation == "Strict") writer.validation = registry::FieldValidation::strict;
-  else if (validation != "Ignore") causes.push_back(not_supported("fieldValidation", quoted(validation), {"", "Ignore", "Strict", "Warn"}));
+  else if (validation != "Ignore")
+    causes.push_back(not_supported("fieldValidation", quoted(validation), {"", "Ignore", "Strict", "Warn"}));
   if (!causes.empty()) return invalid_options(options, std::move(causes));
   if (writer.field_manager.empty()) writer.field_manager = default_manager(call.head());
   return writer;

@@ -85,7 +85,8 @@ Result<void> update(Call& call) {
   const schema::Type* type = &call.info->type();
   if (call.route.subresource == "scale") type = schema::catalog().root("autoscaling/v1", "Scale");
   json::value body = TRY(read_value(call, type, &writer.duplicates));
-  registry::Written written = TRY(call.house.registry.update(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
+  registry::Written written =
+      TRY(call.house.registry.update(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
   answer_written(call, written);
   return {};
 }
@@ -152,7 +153,8 @@ registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
 
 Result<void> remove(Call& call) {
   DeleteParameters parameters = TRY(read_delete_parameters(call));
-  registry::Removed removed = TRY(call.house.registry.remove(call.kind(), call.key(), parameters.options, deleter(call, parameters)));
+  registry::Removed removed =
+      TRY(call.house.registry.remove(call.kind(), call.key(), parameters.options, deleter(call, parameters)));
   bool shows_object = !removed.gone || returns_deleted(call.kind());
   if (shows_object) answer_object(call, removed.object, !removed.gone && parameters.accepts_later ? 202 : 200);
   else answer_value(call, success_status(&call.kind(), removed.object->name(), removed.object->uid()));

@@ -29,13 +29,18 @@ Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec
   const json::value *resource = find(spec, "resourceAttributes"), *other = find(spec, "nonResourceAttributes");
   bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
   constexpr std::string_view kExactlyOne = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-  if (of_resource && of_path) return invalid(kind, "", {invalid_value("spec.nonResourceAttributes", to_text(*other), "cannot be specified in combination with resourceAttributes")});
+  if (of_resource && of_path)
+    return invalid(kind, "",
+                   {invalid_value("spec.nonResourceAttributes", to_text(*other),
+                                  "cannot be specified in combination with resourceAttributes")});
   if (!of_resource && !of_path) return invalid(kind, "", {invalid_value("spec.resourceAttributes", "null", kExactlyOne)});
   access::Attributes out;
   out.is_resource = of_resource;
   if (of_path) return out.path = get_string(*other, "path"), out.verb = get_string(*other, "verb"), out;
-  out.verb = get_string(*resource, "verb"), out.group = get_string(*resource, "group"), out.resource = get_string(*resource, "resource");
-  out.subresource = get_string(*resource, "subresource"), out.ns = get_string(*resource, "namespace"), out.name = get_string(*resource, "name");
+  out.verb = get_string(*resource, "verb"), out.group = get_string(*resource, "group"),
+  out.resource = get_string(*resource, "resource");
+  out.subresource = get_string(*resource, "subresource"), out.ns = get_string(*resource, "namespace"),
+  out.name = get_string(*resource, "name");
   out.field_selector = get_string(*resource, "fieldSelector.rawSelector");
   for (const json::value& term : get_array(*resource, "fieldSelector.requirements")) {
     auto values = strings_of(get_array(term, "values"));
@@ -67,13 +72,16 @@ json::object rules_status(const Call& call, const json::value& spec) {
   json::array resources, others;
   for (const access::Rule& rule : held.rules) {
     if (!rule.resources.empty()) {
-      json::object to{{"verbs", strings(rule.verbs)}, {"apiGroups", strings(rule.groups)}, {"resources", strings(rule.resources)}};
+      json::object to{
+          {"verbs", strings(rule.verbs)}, {"apiGroups", strings(rule.groups)}, {"resources", strings(rule.resources)}};
       if (!rule.names.empty()) to["resourceNames"] = strings(rule.names);
       resources.push_back(std::move(to));
     }
-    if (!rule.urls.empty()) others.push_back(json::object{{"verbs", strings(rule.verbs)}, {"nonResourceURLs", strings(rule.urls)}});
+    if (!rule.urls.empty())
+      others.push_back(json::object{{"verbs", strings(rule.verbs)}, {"nonResourceURLs", strings(rule.urls)}});
   }
-  json::object out{{"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(others)}, {"incomplete", held.incomplete}};
+  json::object out{
+      {"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(others)}, {"incomplete", held.incomplete}};
   if (!held.error.empty()) out["evaluationError"] = held.error;
   return out;
 }
@@ -82,7 +90,8 @@ Result<json::object> token_status(const Call& call, const json::value& spec) {
   std::string_view token = get_string(spec, "token");
   if (token.empty()) return bad_request("token is required for TokenReview in authentication");
   auto verified = call.house.tokens->verify(token, strings_of(get_array(spec, "audiences")));
-  if (!verified) return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
+  if (!verified)
+    return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
   json::object out{{"authenticated", true}, {"user", access::user_info(verified->user)}};
   if (!get_array(spec, "audiences").empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
   return out;
@@ -99,7 +108,8 @@ Result<json::object> status_of(const Call& call, const json::value& spec) {
   access::Attributes asked = TRY(asked_about(call.kind(), spec));
   if (kind == "SelfSubjectAccessReview") return access_status(call, call.user, asked);
   if (kind == "LocalSubjectAccessReview") {
-    if (!asked.is_resource) return invalid(call.kind(), "", {forbidden_field("spec.nonResourceAttributes", "disallowed on this kind of request")});
+    if (!asked.is_resource)
+      return invalid(call.kind(), "", {forbidden_field("spec.nonResourceAttributes", "disallowed on this kind of request")});
     if (asked.ns != call.route.ns) return bad_request("spec.resourceAttributes.namespace must match namespace: " + call.route.ns);
   }
   User user = user_of(spec);
@@ -125,7 +135,9 @@ Result<void> review(Call& call) {
 
 }  // namespace
 
-bool is_review(const Kind& kind) { return kind.kind.ends_with("Review") && (kind.group == "authentication.k8s.io" || kind.group == "authorization.k8s.io"); }
+bool is_review(const Kind& kind) {
+  return kind.kind.ends_with("Review") && (kind.group == "authentication.k8s.io" || kind.group == "authorization.k8s.io");
+}
 
 void serve_review(Call& call) { answer_with(call, review(call)); }
 
@@ -136,8 +148,10 @@ void serve_oidc(Call& call) {
     if (call.answer().status == 200) call.answer().content_type = "application/jwk-set+json";
     return;
   }
-  answer_value(call, json::object{{"issuer", issuer}, {"jwks_uri", issuer + "/openid/v1/jwks"},
-                                  {"response_types_supported", json::array{"id_token"}}, {"subject_types_supported", json::array{"public"}},
+  answer_value(call, json::object{{"issuer", issuer},
+                                  {"jwks_uri", issuer + "/openid/v1/jwks"},
+                                  {"response_types_supported", json::array{"id_token"}},
+                                  {"subject_types_supported", json::array{"public"}},
                                   {"id_token_signing_alg_values_supported", json::array{"ES256"}}});
 }
 

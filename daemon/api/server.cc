@@ -52,10 +52,13 @@ PkiNames names_of(const Config& config) {
 bool is_long(const Head& head) {
   auto route = read_route(head.path);
   if (!route) return false;
-  if (route->what != Route::What::resource) return (route->path.starts_with("/coracle/v1/images") || route->path.starts_with("/coracle/v1/store")) && head.method == "POST";
+  if (route->what != Route::What::resource)
+    return (route->path.starts_with("/coracle/v1/images") || route->path.starts_with("/coracle/v1/store")) &&
+           head.method == "POST";
   if (asks_for_watch(*route, head)) return true;
   const std::string& sub = route->subresource;
-  return sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy" || (sub == "log" && head.query.flag("follow"));
+  return sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy" ||
+         (sub == "log" && head.query.flag("follow"));
 }
 
 // As dashboards know requests.
@@ -68,11 +71,13 @@ RequestLabels labels_of(const Call& call) {
       {"get", "GET"}, {"list", "LIST"}, {"watch", "WATCH"}};
   auto found = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& row) { return row.first == verb; });
   labels.verb = found == std::end(kVerbs) ? "OTHER" : std::string(found->second);
-  if (labels.verb == "PATCH" && call.head().headers.get("Content-Type").starts_with("application/apply-patch")) labels.verb = "APPLY";
+  if (labels.verb == "PATCH" && call.head().headers.get("Content-Type").starts_with("application/apply-patch"))
+    labels.verb = "APPLY";
   labels.dry_run = call.head().query.has("dryRun");
   if (!call.info) return labels;  // names that a client invents are no labels
   const schema::Subresource* sub = call.info->subresource(route.subresource);
-  if (sub && (sub->name == "exec" || sub->name == "attach" || sub->name == "portforward" || sub->name == "proxy")) labels.verb = "CONNECT";
+  if (sub && (sub->name == "exec" || sub->name == "attach" || sub->name == "portforward" || sub->name == "proxy"))
+    labels.verb = "CONNECT";
   labels.group = call.kind().group, labels.version = call.kind().version, labels.resource = call.kind().resource;
   if (sub) labels.subresource = sub->name;
   bool creates = labels.verb == "POST" && !sub;
@@ -86,12 +91,27 @@ Result<fairness::Fairness::Seat> too_many_watches() { return Error(Code::too_man
 
 struct Server::State {
   State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
-      : config(std::move(c)), clock(clock),
-        authorizer(registry), guard(authorizer),
-        fairness(fairness::stored_rules(registry), config.fairness, clock), flow_objects(registry, fairness),
-        house{registry, streams, images, config, clock, nullptr, &authorizer, nullptr, nullptr, [this] { return front.counts(); }, [this] { return bound; }, fairness},
-        front(tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
-              [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
+      : config(std::move(c)),
+        clock(clock),
+        authorizer(registry),
+        guard(authorizer),
+        fairness(fairness::stored_rules(registry), config.fairness, clock),
+        flow_objects(registry, fairness),
+        house{registry,
+              streams,
+              images,
+              config,
+              clock,
+              nullptr,
+              &authorizer,
+              nullptr,
+              nullptr,
+              [this] { return front.counts(); },
+              [this] { return bound; },
+              fairness},
+        front(
+            tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
+            [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
 
   Config config;
   const Clock& clock;
@@ -269,7 +289,9 @@ KeyPair Server::admin() const {
   return state_->pki.with([](const auto& p) { return p ? p->admin() : KeyPair{}; });
 }
 access::Authority Server::authority() const {
-  return state_->pki.with([](const auto& p) { return p ? access::Authority{p->ca().certificate, p->ca().key} : access::Authority{}; });
+  return state_->pki.with([](const auto& p) {
+    return p ? access::Authority{p->ca().certificate, p->ca().key} : access::Authority{};
+  });
 }
 const access::Authorizer& Server::authorizer() const { return state_->authorizer; }
 const access::Tokens& Server::tokens() const { return *state_->tokens; }

@@ -49,7 +49,8 @@ struct Config {
 class Server {
  public:
   // `registry`, `streams` and `images` must outlive it. Does nothing before start().
-  Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock = system_clock());
+  Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images,
+         const Clock& clock = system_clock());
   ~Server();
   // Serves /coracle/v1/store, and lets it do its upkeep once an hour. It must outlive the server. Before start().
   void set_keeper(backup::Keeper& keeper);

@@ -32,7 +32,8 @@ Result<void> send_backup(Call& call) {
 
 Result<void> take_backup(Call& call) {
   call.exchange.connection.set_read_deadline(SteadyTime::max());  // it takes what it takes
-  json::value restored = TRY(call.house.keeper->restore([&](const auto& take) { return call.exchange.stream_body(take); }, wants_keys(call)));
+  json::value restored =
+      TRY(call.house.keeper->restore([&](const auto& take) { return call.exchange.stream_body(take); }, wants_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/json", common_headers(call));
   answer.write(to_text(restored) + "\n");
   answer.end();
@@ -56,7 +57,8 @@ Result<void> compact(Call& call) {
 void serve_store(Call& call) {
   if (!call.house.keeper) return answer_text(call, 404, "404 page not found\n");
   std::string_view what = std::string_view(call.route.path).substr(std::string_view("/coracle/v1/store").size());
-  bool posts = call.head().method == "POST", known = what.empty() || what == "/backup" || what == "/restore" || what == "/check" || what == "/compact";
+  bool posts = call.head().method == "POST",
+       known = what.empty() || what == "/backup" || what == "/restore" || what == "/check" || what == "/compact";
   if (!known) return answer_text(call, 404, "404 page not found\n");
   if (posts == what.empty() || (!posts && call.head().method != "GET"))
     return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));

@@ -139,7 +139,8 @@ PeerCertificate TlsConnection::peer_certificate() const {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (X509_digest(certificate.get(), EVP_sha256(), digest, &size) == 1)
-    for (unsigned i = 0; i < size; ++i) out.fingerprint += "0123456789abcdef"[digest[i] >> 4], out.fingerprint += "0123456789abcdef"[digest[i] & 15];
+    for (unsigned i = 0; i < size; ++i)
+      out.fingerprint += "0123456789abcdef"[digest[i] >> 4], out.fingerprint += "0123456789abcdef"[digest[i] & 15];
   return out;
 }
 

@@ -135,10 +135,13 @@ class Stream {  // turns events into frames
   bool bookmark(Revision revision, bool ends_initial) {
     json::object metadata{{"resourceVersion", std::to_string(revision)}};
     if (ends_initial) metadata["annotations"] = json::object{{"k8s.io/initial-events-end", "true"}};
-    json::value object = json::object{{"kind", call_.kind().kind}, {"apiVersion", call_.kind().api_version()}, {"metadata", std::move(metadata)}};
+    json::value object =
+        json::object{{"kind", call_.kind().kind}, {"apiVersion", call_.kind().api_version()}, {"metadata", std::move(metadata)}};
     if (request_.wanted.as != As::itself) {
       if (request_.wanted.as == As::table) {
-        auto made = schema::to_table(*call_.info, std::span<const ObjectPtr>(), {schema::IncludeObject::none, !columns_sent_, std::to_string(revision), {}}, call_.house.clock.now());
+        auto made = schema::to_table(*call_.info, std::span<const ObjectPtr>(),
+                                     {schema::IncludeObject::none, !columns_sent_, std::to_string(revision), {}},
+                                     call_.house.clock.now());
         if (ends_initial) {
           // Tables carry the mark in a row's object.
           json::value row = json::object{{"cells", json::array()}, {"object", schema::partial_metadata(object)}};

@@ -56,7 +56,8 @@ Result<std::optional<Frame>> FrameDecoder::next() {
   if (!is_known(frame.opcode)) return broken("unknown opcode");
   if (!(second & 0x80)) return broken("a client's frame must be masked");
   uint64_t size = second & 0x7f;
-  if (is_control(frame.opcode) && (size > kControlBytesMax || !frame.final)) return broken("oversized or fragmented control frame");
+  if (is_control(frame.opcode) && (size > kControlBytesMax || !frame.final))
+    return broken("oversized or fragmented control frame");
   size_t extended = size == 126 ? 2 : size == 127 ? 8 : 0;
   if (have.size() < 2 + extended + 4) return std::nullopt;
   if (extended) size = big_endian(have.substr(2, extended));

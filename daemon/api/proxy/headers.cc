@@ -20,8 +20,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 
 // Of this connection only: by its nature, or because Connection says so.
 bool is_of_connection(std::string_view name, const Headers& headers) {
-  if (is_one_of(name, {"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
-                       "Transfer-Encoding", "Upgrade", "Content-Length"}))
+  if (is_one_of(name, {"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "TE",
+                       "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}))
     return true;
   for (std::string_view field : headers.all("Connection"))
     if (names_token(field, name)) return true;

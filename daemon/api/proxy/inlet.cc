@@ -50,7 +50,8 @@ Result<AnswerHead> Inlet::read_head() {
     do {
       line = TRY(read_line(kHeadBytesMax));
       raw_head_ += line;
-      if (raw_head_.size() > kHeadBytesMax) return broken("server response headers exceeded " + std::to_string(kHeadBytesMax) + " bytes");
+      if (raw_head_.size() > kHeadBytesMax)
+        return broken("server response headers exceeded " + std::to_string(kHeadBytesMax) + " bytes");
     } while (!trim(line).empty());
     auto head = vet_answer_head(raw_head_);
     if (!head) return broken(head.error().text());
@@ -115,7 +116,8 @@ Result<void> Inlet::read_trailers() {
     if (trailers_.size() > kHeadBytesMax) return broken("trailers too long");
   }
   complete_ = true;
-  if (!trailers_.empty() && !vet_answer_head("HTTP/1.1 200\r\n" + trailers_)) return Error(Code::unavailable, "malformed trailers");
+  if (!trailers_.empty() && !vet_answer_head("HTTP/1.1 200\r\n" + trailers_))
+    return Error(Code::unavailable, "malformed trailers");
   return {};
 }
 

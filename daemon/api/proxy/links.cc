@@ -43,7 +43,8 @@ constexpr Row kLinks[] = {
     {"source", "src"},
     {"video", "poster,src"},
 };
-constexpr std::string_view kRawElements[] = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"};
+constexpr std::string_view kRawElements[] = {"iframe", "noembed",  "noframes", "noscript", "script",
+                                             "style",  "textarea", "title",    "xmp"};
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -70,7 +71,8 @@ void append_utf8(std::string& out, uint32_t c) {
 
 // What stands between & and ;.
 bool append_reference(std::string& out, std::string_view name) {
-  static constexpr std::pair<std::string_view, char> kNamed[] = {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
+  static constexpr std::pair<std::string_view, char> kNamed[] = {
+      {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
   for (const auto& [known, c] : kNamed)
     if (name == known) return out.push_back(c), true;
   if (!name.starts_with('#')) return false;

@@ -34,7 +34,9 @@ Result<void> Unpacker::feed(std::string_view bytes, const std::function<bool(std
   if (bytes.empty() || state_->ended) return {};
   z_stream& stream = state_->stream;
   if (!state_->begun) {
-    int bits = state_->coding == Coding::gzip ? kGzipBits : is_wrapped(static_cast<unsigned char>(bytes[0])) ? kWrappedBits : kBareBits;
+    int bits = state_->coding == Coding::gzip                     ? kGzipBits
+               : is_wrapped(static_cast<unsigned char>(bytes[0])) ? kWrappedBits
+                                                                  : kBareBits;
     if (inflateInit2(&stream, bits) != Z_OK) return Error(Code::internal, "zlib has no memory");
     state_->begun = true;
   }
@@ -45,7 +47,8 @@ Result<void> Unpacker::feed(std::string_view bytes, const std::function<bool(std
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = uInt(piece.size());
     int done = inflate(&stream, Z_NO_FLUSH);
-    if (done != Z_OK && done != Z_STREAM_END && done != Z_BUF_ERROR) return Error(Code::bad_request, "the body is not compressed as it says");
+    if (done != Z_OK && done != Z_STREAM_END && done != Z_BUF_ERROR)
+      return Error(Code::bad_request, "the body is not compressed as it says");
     state_->ended = done == Z_STREAM_END;
     size_t count = piece.size() - stream.avail_out;
     if (count > 0 && !take({piece.data(), count})) return {};

@@ -82,7 +82,8 @@ class Upload {
     if (!thread_.joinable()) return;
     over_.with([](auto& over) { over = std::chrono::steady_clock::now() + kDrainTime; });
     upstream_.shut_down();
-    bool done = done_.wait_until({}, std::chrono::steady_clock::now() + kDrainTime, [](bool d) { return d; }, [](bool d) { return d; });
+    bool done = done_.wait_until(
+        {}, std::chrono::steady_clock::now() + kDrainTime, [](bool d) { return d; }, [](bool d) { return d; });
     if (!done) sys::shut_down(exchange_.connection.socket());  // wakes who waits for its bytes
     thread_.join();
   }
@@ -95,7 +96,8 @@ class Upload {
   bool take(std::string_view bytes) {
     if (!write_failed_) {
       bool chunked = exchange_.head.chunked && !bytes.empty();
-      auto written = chunked ? upstream_.write(chunk_head(bytes.size()) + std::string(bytes) + "\r\n", giver()) : upstream_.write(bytes, giver());
+      auto written = chunked ? upstream_.write(chunk_head(bytes.size()) + std::string(bytes) + "\r\n", giver())
+                             : upstream_.write(bytes, giver());
       write_failed_ = !written;
     }
     if (!write_failed_) return true;
@@ -209,7 +211,8 @@ class Delivery {
     TlsConnection& connection = exchange_.connection;
     if (bytes.empty()) return !connection.broken();
     if (!chunked_) return connection.write(bytes) && connection.flush();
-    return connection.write(chunk_head(bytes.size())) && connection.write(bytes) && connection.write("\r\n") && connection.flush();
+    return connection.write(chunk_head(bytes.size())) && connection.write(bytes) && connection.write("\r\n") &&
+           connection.flush();
   }
 
   Exchange& exchange_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pods/x/proxy, services/x/proxy, nodes/x/proxy, whatever the method: where to, then handed on (relay.h).
-// A node's proxy without a port asks its node agent. This daemon is that agent, and its API server at once, so there is no port to
-// connect to: what it has of an agent's paths it answers itself, and says of all others that they are not there.
+// A node's proxy without a port asks its node agent. This daemon is that agent, and its API server at once, so there is no port
+// to connect to: what it has of an agent's paths it answers itself, and says of all others that they are not there.
 //   /healthz, /healthz/<check>   how the daemon is, as at /healthz: "ok"
 //   /pods                        the pods that are bound to this node
 //   /metrics                     the daemon's
@@ -26,7 +26,9 @@ bool is_own_agent(const Call& call) {
 
 void answer_pods(Call& call) {
   engine::ListOptions options;
-  options.matches = [node = call.house.config.node_name](const Object& pod) { return get_string(pod.json(), "spec.nodeName") == node; };
+  options.matches = [node = call.house.config.node_name](const Object& pod) {
+    return get_string(pod.json(), "spec.nodeName") == node;
+  };
   auto page = call.house.registry.engine().list(kPod, options);
   if (!page) return answer_error(call, page.error());
   const schema::KindInfo* asked = std::exchange(call.info, schema::catalog().by_resource("", "v1", "pods"));

@@ -79,7 +79,8 @@ struct Backend {
 };
 
 // Any of the slice's endpoints, beginning at a random one.
-std::optional<Backend> backend_in(const registry::Registry& registry, const Object& slice, const std::string& port, uint32_t random) {
+std::optional<Backend> backend_in(const registry::Registry& registry, const Object& slice, const std::string& port,
+                                  uint32_t random) {
   const json::array& endpoints = get_array(slice.json(), "endpoints");
   for (const json::value& offered : get_array(slice.json(), "ports")) {
     if (get_string(offered, "name") != port || get_int(offered, "port") <= 0) continue;
@@ -110,13 +111,15 @@ Result<std::vector<ObjectPtr>> slices_of(registry::Registry& registry, const Obj
   return std::move(page.items);
 }
 
-Result<Target> pod_target(const registry::Registry& registry, const std::string& ns, const std::string& id, const AskedName& asked) {
+Result<Target> pod_target(const registry::Registry& registry, const std::string& ns, const std::string& id,
+                          const AskedName& asked) {
   ObjectPtr pod = TRY(registry.get(kPod, {ns, asked.name}));
   std::string address(get_string(pod->json(), "status.podIP"));
   return checked(kPod, id, asked, address, asked.port.empty() ? first_port(pod->json()) : asked.port);
 }
 
-Result<Target> service_target(registry::Registry& registry, const std::string& ns, const std::string& id, const AskedName& asked) {
+Result<Target> service_target(registry::Registry& registry, const std::string& ns, const std::string& id,
+                              const AskedName& asked) {
   ObjectPtr service = TRY(registry.get(kService, {ns, asked.name}));
   std::string port = TRY(port_name(service->json(), asked));
   std::minstd_rand random{std::random_device{}()};
@@ -135,7 +138,8 @@ Result<Target> node_target(const registry::Registry& registry, const std::string
   if (asked.port.empty() || asked.port == agent_port) asked.scheme = "https", asked.port = agent_port;
   for (std::string_view type : {"InternalIP", "ExternalIP"})
     for (const json::value& address : get_array(node->json(), "status.addresses"))
-      if (get_string(address, "type") == type) return checked(kNode, id, asked, std::string(get_string(address, "address")), asked.port);
+      if (get_string(address, "type") == type)
+        return checked(kNode, id, asked, std::string(get_string(address, "address")), asked.port);
   return storage_error("no preferred addresses found; known addresses: []");
 }
 

@@ -31,6 +31,9 @@ TEST(Route, reads_positions) {
            Row{"GET", "/apis/apps/v1/namespaces/a/deployments/d/scale", "apps/v1 [a] deployments [d] [scale] get"},
            Row{"DELETE", "/apis/apps/v1/namespaces/a/deployments/d/", "apps/v1 [a] deployments [d] [] delete"},
            Row{"HEAD", "/api/v1/pods", "/v1 [] pods [] [] list"},
+           Row{"POST", "/api/v1/namespaces/a/pods/https:p:80/proxy/x", "/v1 [a] pods [https:p:80] [proxy] create"},
+           Row{"DELETE", "/api/v1/nodes/n/proxy", "/v1 [] nodes [n] [proxy] delete"},
+           Row{"OPTIONS", "/api/v1/namespaces/a/services/s/proxy/", "/v1 [a] services [s] [proxy] "},
        }) {
     Head head = head_of(row.method, row.target);
     Route route = MUST(read_route(head.path));
@@ -52,6 +55,22 @@ TEST(Route, tells_discovery_from_the_rest) {
 TEST(Route, refuses_slashes_and_nuls_that_hide_in_segments) {
   for (const char* path : {"/api/v1/namespaces/a%2Fb/pods", "/api/v1/pods/%00", "/api/v1/%zz"}) EXPECT_FALSE(read_route(path)) << path;
   EXPECT_EQ(MUST(read_route("/api/v1/namespaces/a/pods/%6E")).name, "n");
+}
+
+TEST(Route, leaves_what_is_behind_a_proxy_as_it_was_sent) {
+  std::string deep;
+  for (int i = 0; i < 1000; i++) deep += "/a";
+  for (const std::string rest : {"", "/", "/a%2Fb/%00/ä%20/", "//x/proxy/..", deep.c_str()}) {
+    Route route = MUST(read_route("/api/v1/namespaces/ns/pods/p/proxy" + rest));
+    EXPECT_TRUE(route.is_proxy());
+    EXPECT_EQ(route.rest, rest);
+    EXPECT_EQ(route.subresource, "proxy");
+    EXPECT_EQ(MUST(read_route("/api/v1/nodes/n/proxy" + rest)).rest, rest);
+  }
+  EXPECT_FALSE(read_route("/api/v1/nodes/n/proxy/%zz"));
+  for (const char* other : {"/api/v1/namespaces/proxy", "/api/v1/namespaces/proxy/pods", "/api/v1/namespaces/ns/pods/proxy",
+                            "/apis/g/v1/nodes/n/proxy/x"})
+    EXPECT_FALSE(MUST(read_route(other)).is_proxy()) << other;
 }
 
 TEST(Route, does_not_recurse_over_long_paths) {

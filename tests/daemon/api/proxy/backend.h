@@ -46,7 +46,8 @@ class Peer {  // one connection; reads wait for ten seconds at most
     while (!bytes.empty()) {
       ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count > 0) bytes.remove_prefix(size_t(count));
-      else if (errno != EAGAIN || !sys::wait_ready(socket_.get(), false, true, -1, std::chrono::seconds(10)).first.writable) return false;
+      else if (errno != EAGAIN || !sys::wait_ready(socket_.get(), false, true, -1, std::chrono::seconds(10)).first.writable)
+        return false;
     }
     return true;
   }

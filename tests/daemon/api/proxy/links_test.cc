@@ -65,11 +65,13 @@ TEST(Links, are_rewritten_however_the_page_is_cut) {
 }
 
 TEST(Links, of_each_element_that_has_them) {
-  for (const char* link : {"a href", "applet codebase", "area href", "audio src", "base href", "blockquote cite", "body background", "button formaction",
-                           "command icon", "del cite", "embed src", "form action", "frame longdesc", "frame src", "head profile", "html manifest",
-                           "iframe longdesc", "iframe src", "img longdesc", "img src", "img usemap", "input src", "input usemap", "input formaction",
-                           "ins cite", "link href", "object classid", "object codebase", "object data", "object usemap", "q cite", "script src",
-                           "source src", "video poster", "video src"})
+  for (const char* link :
+       {"a href",          "applet codebase",   "area href",      "audio src",       "base href",       "blockquote cite",
+        "body background", "button formaction", "command icon",   "del cite",        "embed src",       "form action",
+        "frame longdesc",  "frame src",         "head profile",   "html manifest",   "iframe longdesc", "iframe src",
+        "img longdesc",    "img src",           "img usemap",     "input src",       "input usemap",    "input formaction",
+        "ins cite",        "link href",         "object classid", "object codebase", "object data",     "object usemap",
+        "q cite",          "script src",        "source src",     "video poster",    "video src"})
     EXPECT_EQ(rewritten("<" + std::string(link) + "=\"/x\">"), "<" + std::string(link) + "=\"/P/x\">");
 }
 

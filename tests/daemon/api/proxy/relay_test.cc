@@ -42,14 +42,16 @@ void refuse(Exchange& exchange, const Error& why) {
 class Proxy {
  public:
   explicit Proxy(uint16_t to, bool secure = false) : target_{{"127.0.0.1", to}, secure, "127.0.0.1:" + std::to_string(to)} {
-    front_ = std::make_unique<Front>(serving(), [this](Exchange& exchange) { handle(exchange); }, [](const Head&) { return true; }, refuse);
+    front_ = std::make_unique<Front>(
+        serving(), [this](Exchange& exchange) { handle(exchange); }, [](const Head&) { return true; }, refuse);
     port_ = MUST(front_->start({{"127.0.0.1", 0}})).front().port;
   }
   uint16_t port() const { return port_; }
   // What became of the last exchange: "", or why it failed.
   std::string outcome() {
-    return ended_.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), [](const auto& e) { return e.has_value(); },
-                             [](const auto& e) { return e.value_or("it has not ended"); });
+    return ended_.wait_until(
+        {}, std::chrono::steady_clock::now() + std::chrono::seconds(10), [](const auto& e) { return e.has_value(); },
+        [](const auto& e) { return e.value_or("it has not ended"); });
   }
   Front& front() { return *front_; }
 
@@ -89,8 +91,10 @@ TEST(Relay, hands_on_a_request_and_its_answer) {
     EXPECT_EQ(answer.header("Keep-Alive"), "");
     EXPECT_EQ(answer.header("Content-Length"), "5");
     EXPECT_EQ(answer.body, "hello");
-    EXPECT_TRUE(seen.starts_with("GET /a%20b/c?x=1&y=%2F HTTP/1.1\r\nHost: x\r\nAccept: text/plain\r\nX-Forwarded-For: 127.0.0.1\r\n"
-                                 "X-Forwarded-Uri: /p/a%20b/c\r\n")) << seen;
+    EXPECT_TRUE(
+        seen.starts_with("GET /a%20b/c?x=1&y=%2F HTTP/1.1\r\nHost: x\r\nAccept: text/plain\r\nX-Forwarded-For: 127.0.0.1\r\n"
+                         "X-Forwarded-Uri: /p/a%20b/c\r\n"))
+        << seen;
     EXPECT_EQ(seen.find("secret"), seen.npos);
   }
   EXPECT_EQ(both.proxy.front().counts().connections, 1);
@@ -100,7 +104,8 @@ TEST(Relay, each_method_arrives_and_each_status_comes_back) {
   for (const std::string method : {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}) {
     Both both([&](Peer& peer) {
       std::string head = peer.read_head();
-      peer.write("HTTP/1.1 418 Teapot\r\nContent-Length: " + std::to_string(head.find(' ')) + "\r\n\r\n" + head.substr(0, head.find(' ')));
+      peer.write("HTTP/1.1 418 Teapot\r\nContent-Length: " + std::to_string(head.find(' ')) + "\r\n\r\n" +
+                 head.substr(0, head.find(' ')));
     });
     RawAnswer answer = both.client.ask(method, "/p/x");
     EXPECT_EQ(answer.status, 418);
@@ -113,9 +118,11 @@ TEST(Relay, answers_without_a_body_have_none) {
     const char *method, *answer, *length;
     int status;
   };
-  for (const Row& row : {Row{"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "500", 200}, Row{"HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "", 200},
+  for (const Row& row : {Row{"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "500", 200},
+                         Row{"HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "", 200},
                          Row{"HEAD", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\n", "", 200},
-                         Row{"GET", "HTTP/1.1 204 No Content\r\n\r\n", "", 204}, Row{"DELETE", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", "", 204},
+                         Row{"GET", "HTTP/1.1 204 No Content\r\n\r\n", "", 204},
+                         Row{"DELETE", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", "", 204},
                          Row{"GET", "HTTP/1.1 304 Not Modified\r\nETag: x\r\nContent-Length: 77\r\n\r\n", "77", 304}}) {
     Both both([&](Peer& peer) { peer.read_head(), peer.write(row.answer); });
     for (int i = 0; i < 2; i++) {  // the connection is in step afterwards
@@ -132,9 +139,13 @@ TEST(Relay, bodies_are_framed_anew_however_they_ended) {
   struct Row {
     const char *answer, *length, *body;
   };
-  for (const Row& row : {Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "", "abcde"}, Row{"HTTP/1.1 200 OK\r\n\r\nuntil the end", "", "until the end"},
-                         Row{"HTTP/1.0 200 OK\n\nold", "", "old"}, Row{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "0", ""},
-                         Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "2", "ok"}}) {
+  for (const Row& row :
+       {Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "", "abcde"},
+        Row{"HTTP/1.1 200 OK\r\n\r\nuntil the end", "", "until the end"}, Row{"HTTP/1.0 200 OK\n\nold", "", "old"},
+        Row{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "0", ""},
+        Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+            "2\r\n\r\nok",
+            "2", "ok"}}) {
     Both both([&](Peer& peer) { peer.read_head(), peer.write(row.answer); });
     RawAnswer answer = both.client.get("/p/x");
     EXPECT_EQ(answer.body, row.body) << row.answer;
@@ -149,7 +160,10 @@ TEST(Relay, bodies_are_framed_anew_however_they_ended) {
 }
 
 TEST(Relay, trailers_follow_a_chunked_body) {
-  Both both([](Peer& peer) { peer.read_head(), peer.write("HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 5\r\n\r\n"); });
+  Both both([](Peer& peer) {
+    peer.read_head(),
+        peer.write("HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 5\r\n\r\n");
+  });
   both.client.send("GET /p/x HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(both.client.receive_head().header("Trailer"), "X-Sum");
   EXPECT_EQ(both.client.receive_until("\r\n\r\n"), "1\r\na\r\n0\r\nX-Sum: 5\r\n\r\n");
@@ -217,7 +231,8 @@ TEST(Relay, large_bodies_pass_both_ways_whole_and_in_little_memory) {
   Both both([&](Peer& peer) {
     peer.read_head();
     std::string received = digest_of(kPiece * kPieces, [&] { return peer.read_some(); });
-    peer.write("HTTP/1.1 200 OK\r\nX-Digest: " + received + "\r\nContent-Length: " + std::to_string(kPiece * kPieces) + "\r\n\r\n");
+    peer.write("HTTP/1.1 200 OK\r\nX-Digest: " + received + "\r\nContent-Length: " + std::to_string(kPiece * kPieces) +
+               "\r\n\r\n");
     for (size_t i = 0; i < kPieces; i++) peer.write(piece_of(i));
   });
   rusage before{}, after{};
@@ -234,7 +249,9 @@ TEST(Relay, large_bodies_pass_both_ways_whole_and_in_little_memory) {
 
 TEST(Relay, a_slow_client_gets_all_of_it) {
   std::string body(8 << 20, 'x');
-  Both both([&](Peer& peer) { peer.read_head(), peer.write("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body); });
+  Both both([&](Peer& peer) {
+    peer.read_head(), peer.write("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  });
   both.client.send("GET /p/x HTTP/1.1\r\nHost: x\r\n\r\n");
   std::this_thread::sleep_for(milliseconds(300));
   RawAnswer answer = both.client.receive_head();
@@ -246,7 +263,8 @@ TEST(Relay, a_slow_client_gets_all_of_it) {
 TEST(Relay, links_and_places_lead_through_the_proxy) {
   std::string answer;
   Both both([&](Peer& peer) { peer.read_head(), peer.write(answer); });
-  answer = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 32\r\n\r\n<a href=\"/rewriteme\">test</a>...";
+  answer =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 32\r\n\r\n<a href=\"/rewriteme\">test</a>...";
   RawAnswer page = both.client.get("/p/x");
   EXPECT_EQ(page.body, "<a href=\"/p/rewriteme\">test</a>...");
   EXPECT_EQ(page.header("Content-Length"), "");
@@ -272,7 +290,8 @@ TEST(Relay, links_of_packed_pages_are_rewritten_too) {
     packer.end(packed);
     Both both([&](Peer& peer) {
       peer.read_head();
-      peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: " + std::string(coding == Coding::gzip ? "gzip" : "deflate") +
+      peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: " +
+                 std::string(coding == Coding::gzip ? "gzip" : "deflate") +
                  "\r\nContent-Length: " + std::to_string(packed.size()) + "\r\n\r\n" + packed);
     });
     RawAnswer answer = both.client.get("/p/x");
@@ -290,14 +309,16 @@ TEST(Relay, who_does_not_answer_is_told_in_gos_words) {
   Proxy refused(free_port);
   RawAnswer answer = RawClient(refused.port()).get("/p/x");
   EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(answer.body, "error trying to reach service: dial tcp 127.0.0.1:" + std::to_string(free_port) + ": connect: connection refused");
+  EXPECT_EQ(answer.body,
+            "error trying to reach service: dial tcp 127.0.0.1:" + std::to_string(free_port) + ": connect: connection refused");
   struct Row {
     const char *answer, *why;
   };
-  for (const Row& row : {Row{"", "EOF"}, Row{"HTTP/1.1 200 OK\r\nCont", "unexpected EOF"},
-                         Row{"SSH-2.0-x\r\n\r\n", "net/http: HTTP/1.x transport connection broken: malformed HTTP response \"SSH-2.0-x\""},
-                         Row{"HTTP/1.1 2x0 OK\r\n\r\n", "net/http: HTTP/1.x transport connection broken: malformed HTTP status code \"2x0\""},
-                         Row{"HTTP/1.1 101 Switching Protocols\r\n\r\n", "the service switched protocols when none was asked for"}}) {
+  for (const Row& row :
+       {Row{"", "EOF"}, Row{"HTTP/1.1 200 OK\r\nCont", "unexpected EOF"},
+        Row{"SSH-2.0-x\r\n\r\n", "net/http: HTTP/1.x transport connection broken: malformed HTTP response \"SSH-2.0-x\""},
+        Row{"HTTP/1.1 2x0 OK\r\n\r\n", "net/http: HTTP/1.x transport connection broken: malformed HTTP status code \"2x0\""},
+        Row{"HTTP/1.1 101 Switching Protocols\r\n\r\n", "the service switched protocols when none was asked for"}}) {
     Both both([&](Peer& peer) { peer.read_head(), peer.write(row.answer); });
     RawAnswer told = both.client.get("/p/x");
     EXPECT_EQ(told.status, 503) << row.answer;
@@ -312,9 +333,10 @@ TEST(Relay, who_does_not_answer_is_told_in_gos_words) {
 }
 
 TEST(Relay, an_answer_that_breaks_off_breaks_off_for_the_client) {
-  for (const char* part : {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nnonsense\r\n",
-                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf"}) {
+  for (const char* part :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nnonsense\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf"}) {
     Both both([&](Peer& peer) { peer.read_head(), peer.write(part); });
     both.client.send("GET /p/x HTTP/1.1\r\nHost: x\r\n\r\n");
     RawAnswer head = both.client.receive_head();
@@ -357,7 +379,9 @@ TEST(Relay, the_next_request_may_wait_behind_one_that_takes_long) {
 }
 
 TEST(Relay, a_server_that_wants_no_more_of_a_body_is_heard) {
-  Both both([](Peer& peer) { peer.read_head(), peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig"); });
+  Both both([](Peer& peer) {
+    peer.read_head(), peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig");
+  });
   both.client.send("POST /p/x HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + std::string(1000, 'x'));
   RawAnswer answer = both.client.receive();
   EXPECT_EQ(answer.status, 413);
@@ -376,8 +400,9 @@ TEST(Relay, a_body_that_breaks_off_is_not_taken_for_a_whole_one) {
   });
   both.client.send("POST /p/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nnonsense\r\n");
   EXPECT_EQ(both.client.receive().status, 400);
-  std::string received = body.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(5), [](const auto& b) { return b.has_value(); },
-                                         [](const auto& b) { return b.value_or("it did not end"); });
+  std::string received = body.wait_until(
+      {}, std::chrono::steady_clock::now() + std::chrono::seconds(5), [](const auto& b) { return b.has_value(); },
+      [](const auto& b) { return b.value_or("it did not end"); });
   EXPECT_EQ(received, "3\r\nabc\r\n");  // without the last chunk
 }
 
@@ -444,7 +469,9 @@ TEST(Relay, a_tunnel_ends_when_its_client_leaves_or_the_house_closes) {
   });
   const std::string upgrade = "GET /p/x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
   auto has_ended = [&](int times) {
-    return ended.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(5), [&](int e) { return e == times; }, [&](int e) { return e == times; });
+    return ended.wait_until(
+        {}, std::chrono::steady_clock::now() + std::chrono::seconds(5), [&](int e) { return e == times; },
+        [&](int e) { return e == times; });
   };
   both.client.send(upgrade);
   EXPECT_EQ(both.client.receive_head().status, 101);

@@ -21,22 +21,47 @@ TEST(ProxyName, is_scheme_name_and_port) {
 }
 
 TEST(ProxyAddress, is_never_the_machine_itself_or_its_link) {
-  for (const char* good : {"10.0.0.1", "192.168.0.1", "172.16.0.1", "8.8.8.8", "2600::", "fd00::1", "::ffff:10.0.0.1"}) EXPECT_TRUE(may_be_reached(good)) << good;
-  for (const char* bad : {"127.0.0.1", "127.8.8.8", "169.254.169.254", "169.254.1.1", "0.0.0.0", "0.1.2.3", "255.255.255.255", "224.0.0.1", "239.1.1.1", "::1", "::",
-                          "fe80::1", "febf::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "1", "", "localhost", "10.0.0.1 ", "10.0.0.01x",
-                          "0x7f.1", "fe80::1%eth0", "10.0.0.1:80"})
+  for (const char* good : {"10.0.0.1", "192.168.0.1", "172.16.0.1", "8.8.8.8", "2600::", "fd00::1", "::ffff:10.0.0.1"})
+    EXPECT_TRUE(may_be_reached(good)) << good;
+  for (const char* bad : {"127.0.0.1",
+                          "127.8.8.8",
+                          "169.254.169.254",
+                          "169.254.1.1",
+                          "0.0.0.0",
+                          "0.1.2.3",
+                          "255.255.255.255",
+                          "224.0.0.1",
+                          "239.1.1.1",
+                          "::1",
+                          "::",
+                          "fe80::1",
+                          "febf::1",
+                          "ff02::1",
+                          "::ffff:127.0.0.1",
+                          "::ffff:169.254.169.254",
+                          "::127.0.0.1",
+                          "1",
+                          "",
+                          "localhost",
+                          "10.0.0.1 ",
+                          "10.0.0.01x",
+                          "0x7f.1",
+                          "fe80::1%eth0",
+                          "10.0.0.1:80"})
     EXPECT_FALSE(may_be_reached(bad)) << bad;
 }
 
 class ProxyTarget : public testing::Test {
  protected:
   void SetUp() override {
-    pod("p", R"([{"name":"a","image":"i"},{"name":"b","image":"i","ports":[{"containerPort":8080},{"containerPort":9090}]}])", "10.1.0.7");
+    pod("p", R"([{"name":"a","image":"i"},{"name":"b","image":"i","ports":[{"containerPort":8080},{"containerPort":9090}]}])",
+        "10.1.0.7");
     pod("portless", R"([{"name":"a","image":"i"}])", "10.1.0.8");
   }
   void pod(const std::string& name, const std::string& containers, const std::string& address) {
     create(kPod, R"({"metadata":{"name":")" + name + R"("},"spec":{"nodeName":"n","containers":)" + containers + "}}");
-    if (!address.empty()) status(kPod, {"default", name}, R"({"podIP":")" + address + R"(","podIPs":[{"ip":")" + address + R"("}]})");
+    if (!address.empty())
+      status(kPod, {"default", name}, R"({"podIP":")" + address + R"(","podIPs":[{"ip":")" + address + R"("}]})");
   }
   void create(const Kind& kind, const std::string& text, const std::string& ns = "default") {
     auto made = world.registry->create(kind, {kind.namespaced ? ns : "", ""}, MUST(parse_json(text)), {});
@@ -49,11 +74,13 @@ class ProxyTarget : public testing::Test {
   }
   void slice(const std::string& name, const std::string& service, const std::string& ports, const std::string& endpoints,
              const std::string& type = "IPv4") {
-    create(kEndpointSlice, R"({"metadata":{"name":")" + name + R"(","labels":{"kubernetes.io/service-name":")" + service + R"("}},"addressType":")" + type +
-                               R"(","ports":)" + ports + R"(,"endpoints":)" + endpoints + "}");
+    create(kEndpointSlice, R"({"metadata":{"name":")" + name + R"(","labels":{"kubernetes.io/service-name":")" + service +
+                               R"("}},"addressType":")" + type + R"(","ports":)" + ports + R"(,"endpoints":)" + endpoints + "}");
   }
-  static std::string endpoint(const std::string& address, const std::string& pod, const std::string& ready = "true", const std::string& ns = "default") {
-    return R"({"addresses":[")" + address + R"("],"conditions":{"ready":)" + ready + R"(},"targetRef":{"kind":"Pod","namespace":")" + ns + R"(","name":")" + pod + R"("}})";
+  static std::string endpoint(const std::string& address, const std::string& pod, const std::string& ready = "true",
+                              const std::string& ns = "default") {
+    return R"({"addresses":[")" + address + R"("],"conditions":{"ready":)" + ready +
+           R"(},"targetRef":{"kind":"Pod","namespace":")" + ns + R"(","name":")" + pod + R"("}})";
   }
   // "http 10.1.0.7:8080 (10.1.0.7:8080)", or "503 why".
   std::string found(const Kind& kind, const std::string& id) {
@@ -87,8 +114,10 @@ TEST_F(ProxyTarget, a_pod_that_is_not_there_or_nowhere_yet_is_not_reached) {
 
 TEST_F(ProxyTarget, a_status_that_names_the_machine_leads_nowhere) {
   for (const char* address : {"127.0.0.1", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1"}) {
-    json::value patch = json::object{{"status", json::object{{"podIP", address}, {"podIPs", json::array{json::object{{"ip", address}}}}}}};
-    if (!world.registry->patch(kPod, {"default", "p"}, "status", PatchType::merge, patch, false, {})) continue;  // refused before it stands there
+    json::value patch =
+        json::object{{"status", json::object{{"podIP", address}, {"podIPs", json::array{json::object{{"ip", address}}}}}}};
+    if (!world.registry->patch(kPod, {"default", "p"}, "status", PatchType::merge, patch, false, {}))
+      continue;  // refused before it stands there
     EXPECT_EQ(found(kPod, "p"), "400 address not allowed") << address;
   }
 }
@@ -97,13 +126,15 @@ class ProxyServiceTarget : public ProxyTarget {
  protected:
   void SetUp() override {
     ProxyTarget::SetUp();
-    create(kService, R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"a","port":80},{"name":"b","port":443,"targetPort":8443}]}})");
+    create(kService,
+           R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"a","port":80},{"name":"b","port":443,"targetPort":8443}]}})");
     create(kService, R"({"metadata":{"name":"one"},"spec":{"ports":[{"port":80}]}})");
   }
 };
 
 TEST_F(ProxyServiceTarget, leads_to_a_ready_pods_address_by_the_ports_name_or_number) {
-  slice("s-1", "s", R"([{"name":"a","port":8080},{"name":"b","port":8443}])", "[" + endpoint("10.1.0.8", "portless", "false") + "," + endpoint("10.1.0.7", "p") + "]");
+  slice("s-1", "s", R"([{"name":"a","port":8080},{"name":"b","port":8443}])",
+        "[" + endpoint("10.1.0.8", "portless", "false") + "," + endpoint("10.1.0.7", "p") + "]");
   EXPECT_EQ(found(kService, "s:a"), "http 10.1.0.7:8080 (10.1.0.7:8080)");
   EXPECT_EQ(found(kService, "s:80"), "http 10.1.0.7:8080 (10.1.0.7:8080)");
   EXPECT_EQ(found(kService, "https:s:b"), "https 10.1.0.7:8443 (10.1.0.7:8443)");
@@ -136,10 +167,12 @@ TEST_F(ProxyServiceTarget, the_first_address_family_comes_first) {
 TEST_F(ProxyServiceTarget, slices_lead_to_pods_that_have_the_address_and_nowhere_else) {
   create(kNamespace, R"({"metadata":{"name":"other"}})");
   slice("one-1", "one", R"([{"port":8080}])",
-        "[" + endpoint("10.1.0.9", "p") + "," + endpoint("10.1.0.7", "portless") + "," + endpoint("10.1.0.7", "gone") + "," + endpoint("10.1.0.7", "p", "true", "other") +
+        "[" + endpoint("10.1.0.9", "p") + "," + endpoint("10.1.0.7", "portless") + "," + endpoint("10.1.0.7", "gone") + "," +
+            endpoint("10.1.0.7", "p", "true", "other") +
             R"(,{"addresses":["10.1.0.7"]},{"addresses":["10.9.9.9"],"conditions":{"ready":true}}])");
   EXPECT_EQ(found(kService, "one"), "503 no endpoints available for service \"one\"");
-  EXPECT_EQ(found(kService, "kubernetes:https"), "503 no endpoints available for service \"kubernetes\"");  // whose slice names no pod
+  EXPECT_EQ(found(kService, "kubernetes:https"),
+            "503 no endpoints available for service \"kubernetes\"");  // whose slice names no pod
 }
 
 TEST_F(ProxyTarget, a_node_is_reached_at_its_address) {
@@ -192,15 +225,19 @@ TEST_F(ProxyServe, asks_for_the_slash_that_a_pages_links_need) {
 }
 
 TEST_F(ProxyServe, is_open_to_those_who_may_by_the_method) {
-  create(kClusterRole, R"({"metadata":{"name":"reader"},"rules":[{"apiGroups":[""],"resources":["pods/proxy"],"verbs":["get"],"resourceNames":["p:80"]}]})");
-  create(kClusterRoleBinding, R"({"metadata":{"name":"reader"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"reader"},
+  create(kClusterRole, R"({"metadata":{"name":"reader"},"rules":[
+                           {"apiGroups":[""],"resources":["pods/proxy"],"verbs":["get"],"resourceNames":["p:80"]}]})");
+  create(kClusterRoleBinding,
+         R"({"metadata":{"name":"reader"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"reader"},
                                   "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"someone"}]})");
   RawClient someone(world.port());
   const std::string pods = "/api/v1/namespaces/default/pods/", token = "Authorization: Bearer t0ken\r\n";
   EXPECT_EQ(someone.get(pods + "p:80/proxy", token).status, 301);
   RawAnswer other = someone.get(pods + "p/proxy", token);
   EXPECT_EQ(other.status, 403);
-  EXPECT_EQ(message(other), "pods \"p\" is forbidden: User \"someone\" cannot get resource \"pods/proxy\" in API group \"\" in the namespace \"default\"");
+  EXPECT_EQ(message(other),
+            "pods \"p\" is forbidden: User \"someone\" cannot get resource \"pods/proxy\" in API group \"\" in the namespace "
+            "\"default\"");
   EXPECT_EQ(someone.ask("POST", pods + "p:80/proxy", "x", token).status, 403);
   EXPECT_EQ(someone.ask("OPTIONS", pods + "p:80/proxy", "", token).status, 403);
 }
@@ -231,8 +268,9 @@ TEST_F(ProxyServe, a_node_agents_paths_are_answered_here) {
 TEST_F(ProxyServe, is_listed_as_kubernetes_lists_it) {
   std::string core = client.get("/api/v1").body;
   for (const std::string kind : {"Node", "Pod", "Service"}) {
-    std::string entry = "{\"name\":\"" + to_lower(kind) + "s/proxy\",\"singularName\":\"\",\"namespaced\":" + (kind == "Node" ? "false" : "true") + ",\"kind\":\"" + kind +
-                        "ProxyOptions\",\"verbs\":[\"create\",\"delete\",\"get\",\"patch\",\"update\"]}";
+    std::string entry = "{\"name\":\"" + to_lower(kind) +
+                        "s/proxy\",\"singularName\":\"\",\"namespaced\":" + (kind == "Node" ? "false" : "true") + ",\"kind\":\"" +
+                        kind + "ProxyOptions\",\"verbs\":[\"create\",\"delete\",\"get\",\"patch\",\"update\"]}";
     EXPECT_NE(core.find(entry), core.npos) << entry;
   }
 }
