@@ -3,6 +3,7 @@
 #include "daemon/registry/registry.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "daemon/registry/identity.h"
 #include "daemon/registry/metadata.h"
@@ -165,8 +166,17 @@ void record_update(const schema::KindInfo& info, const json::value& old, json::v
   else metadata_of(object).erase("managedFields");
 }
 
+constexpr std::string_view kBesideStatus[] = {"labels", "annotations", "finalizers", "ownerReferences"};
+
 schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
-  return {writer.field_manager, std::string(subresource), force};
+  return {writer.field_manager, std::string(subresource), force, {}};
+}
+
+schema::Manager applier_of(const Kind& stored, const Writer& writer, std::string_view subresource, bool force) {
+  schema::Manager manager = manager_of(writer, subresource, force);
+  std::copy_if(std::begin(kBesideStatus), std::end(kBesideStatus), std::back_inserter(manager.beside_status),
+               [&](std::string_view field) { return status_takes(stored, field); });
+  return manager;
 }
 
 }  // namespace
@@ -339,7 +349,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        auto patched = applies ? schema::server_side_apply(info, old.json(), patch, manager_of(writer, subresource, force), clock_.now())
+        auto patched = applies ? schema::server_side_apply(info, old.json(), patch, applier_of(info.stored().kind, writer, subresource, force), clock_.now())
                                : apply_any_patch(info, old.json(), type, patch);
         if (!patched) {
           bool unapplicable = patched.error().code() == Code::invalid && !patched.error().details();
@@ -385,7 +395,7 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
     else out.get_object().erase("status");
     if (const json::value* fields = find(body, "metadata.managedFields")) metadata_of(out)["managedFields"] = *fields;
-    for (std::string_view name : {"labels", "annotations", "finalizers", "ownerReferences"}) {
+    for (std::string_view name : kBesideStatus) {
       if (!status_takes(target.stored().kind, name)) continue;
       const json::value* given = find(body, "metadata." + std::string(name));
       if (given) metadata_of(out)[name] = *given;

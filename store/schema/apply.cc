@@ -120,18 +120,20 @@ Error conflict_error(std::vector<std::pair<const Entry*, std::vector<std::string
   return Error(Code::conflict, std::move(text)).with(std::move(details));
 }
 
-// What an apply to this subresource is about: status is its own, and nothing of the object itself.
-json::value without_reset(const KindInfo& kind, const json::value& applied, std::string_view subresource) {
+// What an apply to this subresource is about: status is its own, and little of the object itself.
+json::value without_reset(const KindInfo& kind, const json::value& applied, const Manager& manager) {
   json::value out = applied;
   if (!kind.subresource("status")) return out;
-  if (subresource.empty()) drop(out.get_object(), "status");
-  if (subresource != "status") return out;
+  if (manager.subresource.empty()) drop(out.get_object(), "status");
+  if (manager.subresource != "status") return out;
   json::object status;
-  json::object conditions;
-  for (std::string_view name : {"uid", "resourceVersion"}) {
-    if (const json::value* given = find_keys(applied, {"metadata", name})) conditions[name] = *given;
+  json::object metadata;
+  std::vector<std::string_view> names = manager.beside_status;
+  names.insert(names.end(), {"uid", "resourceVersion"});  // these are conditions
+  for (std::string_view name : names) {
+    if (const json::value* given = find_keys(applied, {"metadata", name})) metadata[name] = *given;
   }
-  if (!conditions.empty()) status["metadata"] = std::move(conditions);
+  if (!metadata.empty()) status["metadata"] = std::move(metadata);
   if (const json::value* given = applied.get_object().if_contains("status")) status["status"] = *given;
   return status;
 }
@@ -193,7 +195,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   if (!get_array(configuration, "metadata.managedFields").empty()) {
     return Error(Code::bad_request, "metadata.managedFields must be nil");
   }
-  json::value applied = without_reset(kind, configuration, manager.subresource);
+  json::value applied = without_reset(kind, configuration, manager);
   Place root = Place::of(kind.type());
   std::string version = kind.kind.api_version();
   json::object mine = fields_of(root, applied, Dots::no);
@@ -224,7 +226,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   if (!conflicts.empty() && !manager.force) {
     bool only_its_own = manager.name == "kubectl" && difference_of(contested, applied_by_client(root, live, version)).empty();
     if (!only_its_own) return conflict_error(conflicts);
-    return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true}, now);
+    return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true, manager.beside_status}, now);
   }
 
   if (own != entries.end()) {

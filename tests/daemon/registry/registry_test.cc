@@ -121,6 +121,22 @@ TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
   }
 }
 
+// So does an apply to the status: who applied it holds what it could set, and nothing else.
+TEST_F(RegistryTest, an_applied_status_holds_the_metadata_that_came_with_it) {
+  world.make(kDeployment, kDeploymentText);
+  Writer writer;
+  writer.field_manager = "judge";
+  json::value applied = World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default","labels":{"x":"y"},"annotations":{"x":"y"}},
+      "status":{"replicas":2}})");
+  ObjectPtr written = MUST(world.registry().patch(kDeployment, {"default", "d"}, "status", PatchType::apply, applied, false, writer)).object;
+  EXPECT_EQ(written->annotation("x"), "y");
+  EXPECT_EQ(written->label("x"), "");
+  std::string held;
+  for (const json::value& entry : get_array(written->json(), "metadata.managedFields"))
+    if (get_string(entry, "manager") == "judge") held = to_text(*find(entry, "fieldsV1"));
+  EXPECT_EQ(held, R"({"f:metadata":{"f:annotations":{"f:x":{}}},"f:status":{"f:replicas":{}}})");
+}
+
 TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
   world.make(kConfigMap, map("m"));
   std::atomic<int> failed = 0;
