@@ -108,7 +108,7 @@ const std::vector<Layer>& layers() {
       {"daemon/controller/", {"runtime/base/", "daemon/quota/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/scheduler/", {"runtime/base/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/network/", {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
-      {"daemon/node/", {"runtime/base/", "runtime/sys/file.h", "runtime/runtime.h", "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/stream/"}},
+      {"daemon/node/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/socket.h", "runtime/runtime.h", "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/stream/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the house, and the process around it
       // The doctor asks the kernel by itself, for it has to work where no daemon does.
       {"ctl/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h", "runtime/sys/run.h", "store/object/", "store/schema/", "store/client/"}},

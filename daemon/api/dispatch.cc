@@ -61,8 +61,7 @@ void dispatch_resource(Call& call) {
     if (!sub->has_verb(verb)) return not_allowed(call);
     if (route.subresource == "log") return serve_log(call);
     if (route.subresource == "exec" || route.subresource == "attach") return serve_exec(call);
-    if (route.subresource == "portforward")
-      return answer_error(call, Error(Code::unavailable, "port-forward is not served yet"));
+    if (route.subresource == "portforward") return serve_port_forward(call);
     return serve_resource(call);
   }
   std::string verb = route.verb(call.head());

@@ -14,6 +14,7 @@ void serve_review(Call& call);       // reviews.cc: TokenReview, SubjectAccessRe
 bool is_review(const Kind& kind);
 void serve_log(Call& call);          // logs.cc
 void serve_exec(Call& call);         // exec.cc: exec and attach
+void serve_port_forward(Call& call);  // port_forward.cc
 void serve_proxy(Call& call);        // proxy/serve.cc: what pods, services and nodes answer
 void serve_images(Call& call);       // images.cc: /coracle/v1/images
 void serve_store(Call& call);        // store.cc: /coracle/v1/store

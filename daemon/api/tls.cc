@@ -213,7 +213,7 @@ bool TlsConnection::write_through(std::string_view bytes) {
       continue;
     }
     bool wants = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
-    auto woken = wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, kWriteStall)
+    auto woken = wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_patience_)
                        : sys::Waited{};
     if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
   }

@@ -31,6 +31,8 @@ struct PeerCertificate {
   std::string fingerprint;  // SHA-256, hex
 };
 
+constexpr std::chrono::seconds kWriteStall{30};
+
 class TlsSettings {  // Thread-safe. What a new connection is opened with.
  public:
   // PEM texts. Errors: invalid when they are not what they should be, or do not belong together.
@@ -59,9 +61,11 @@ class TlsConnection {
   // Bytes that were received and not yet asked for: somebody must read them, no socket will report them again.
   bool has_buffered_input() const;
 
-  // Buffered until flush() or a full buffer. False: the peer is gone, or has not taken a byte for kWriteStall.
+  // Buffered until flush() or a full buffer. False: the peer is gone, or has not taken a byte for its patience (kWriteStall).
   bool write(std::string_view bytes);
   bool flush();
+  // Where a peer that reads slowly is in its right: a person looks at the output. Before several threads write.
+  void set_write_patience(std::chrono::milliseconds patience) { write_patience_ = patience; }
   // Says goodbye (close_notify), without waiting for the answer, and ends both directions.
   void close();
   bool broken() const { return broken_; }
@@ -83,6 +87,7 @@ class TlsConnection {
   std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
   sys::Endpoint peer_, local_;
   Deadline read_deadline_ = Deadline::max();
+  std::chrono::milliseconds write_patience_ = kWriteStall;
   std::string in_;
   size_t in_used_ = 0;
   std::mutex ssl_mutex_;    // around each SSL call; never held while waiting
@@ -90,7 +95,5 @@ class TlsConnection {
   std::string out_;
   std::atomic<bool> broken_ = false;
 };
-
-constexpr std::chrono::seconds kWriteStall{30};
 
 }  // namespace coracle::api

@@ -57,6 +57,7 @@ class Agent : public PodStreams, public NodeImages {
   // ---- PodStreams ----
   Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override;
   Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) override;
+  Result<Fd> connect(const Key& pod, uint16_t port, std::stop_token stop) override;
 
   // ---- NodeImages ----
   json::value list() override;

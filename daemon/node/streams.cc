@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and exec of the node's pods, and its images, for the API: the Agent's other two faces. See daemon/stream/stream.h.
+// Logs and exec of the node's pods, connections to their ports, and its images, for the API: the Agent's other two faces. See daemon/stream/stream.h.
 #include <thread>
 
 #include "daemon/node/agent.h"
+#include "daemon/node/loopback.h"
 #include "daemon/node/log_reader.h"
 #include "daemon/node/record.h"
 #include "runtime/base/scope.h"
@@ -12,6 +13,8 @@
 namespace coracle::node {
 
 namespace {
+
+constexpr std::chrono::seconds kConnectPatience{10};  // for a server whose queue of connections is full
 
 // A running exec: two threads carry its output to the client, the caller's carries input to it.
 class Session : public ExecSession {
@@ -173,6 +176,15 @@ Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, Exe
   runtime::ExecSpec spec{.args = request.command, .terminal = request.tty, .use_stdin = request.use_stdin};
   std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.exec(target.uid, id, spec));
   return std::unique_ptr<ExecSession>(std::make_unique<Session>(std::move(process), request.tty, request.use_stdin, out));
+}
+
+Result<Fd> Agent::connect(const Key& pod, uint16_t port, std::stop_token stop) {
+  StreamTarget target = TRY(stream_target(pod));
+  auto sandbox = seams_.runtime.sandbox(target.uid);
+  if (!sandbox || !sandbox->alive)
+    return Error(Code::unavailable, "pod not found (" + coracle::quoted(pod.name + "_" + pod.ns) + "): it does not run");
+  Fd network = TRY(seams_.runtime.network_namespace(target.uid));
+  return connect_loopback(network, port, {std::chrono::steady_clock::now() + kConnectPatience, stop});
 }
 
 // ---- images ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API asks of the node's pods beside objects: logs and exec. The API room knows only this; the node room
+// What the API asks of the node's pods beside objects: logs, exec, connections to their ports. The API room knows only this; the node room
 // implements it; main wires them. A remote node would stand here as a client of its kubelet port.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,10 @@ class PodStreams {
   virtual Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) = 0;
   // `out` must outlive the session.
   virtual Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) = 0;
+  // A connected, non-blocking TCP socket to `port` on the pod's own loopback (127.0.0.1, or else ::1): a server that listens
+  // there only is reached too, and nobody else's port is. Blocks for seconds at most. Errors: not_found (no such pod),
+  // unavailable (it does not run, nobody listens), timeout, cancelled.
+  virtual Result<Fd> connect(const Key& pod, uint16_t port, std::stop_token stop) = 0;
 };
 
 // The node's images, for `coraclectl image`: GET/POST/DELETE under /coracle/v1/images.

@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <optional>
@@ -48,13 +49,25 @@ Result<void> in_netns(const Fd& netns, const std::function<Result<void>()>& work
   return std::move(*done);
 }
 
+namespace {
+
+bool is_ours(const Fd& netns) {
+  struct stat there, here;
+  auto current = current_netns();
+  if (!current || ::fstat(netns.get(), &there) < 0 || ::fstat(current->get(), &here) < 0) return false;
+  return there.st_dev == here.st_dev && there.st_ino == here.st_ino;
+}
+
+}  // namespace
+
 Result<Fd> socket_in_netns(const Fd& netns, int domain, int type, int protocol) {
   Fd made;
-  TRY(in_netns(netns, [&]() -> Result<void> {
+  auto make = [&]() -> Result<void> {
     made = Fd(::socket(domain, type | SOCK_CLOEXEC, protocol));
     if (!made) return Error::from_errno("socket");
     return {};
-  }));
+  };
+  TRY(is_ours(netns) ? make() : in_netns(netns, make));
   return made;
 }
 

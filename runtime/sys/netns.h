@@ -20,7 +20,7 @@ Result<Fd> new_netns();                          // a fresh one, with lo down
 // Runs `work` in the namespace, on a thread of its own. Blocks until it has returned; its result is the result.
 Result<void> in_netns(const Fd& netns, const std::function<Result<void>()>& work);
 
-// A socket that lives in the namespace, whoever uses it. Arguments as socket(2).
+// A socket that lives in the namespace, whoever uses it. Arguments as socket(2). Of our own namespace it takes no privilege.
 Result<Fd> socket_in_netns(const Fd& netns, int domain, int type, int protocol);
 
 }  // namespace coracle::sys

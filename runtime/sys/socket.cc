@@ -142,6 +142,30 @@ void shut_down(const Fd& socket) {
   (void)::shutdown(socket.get(), SHUT_RDWR);  // it may be gone already, which is what we want
 }
 
+void shut_down_writing(const Fd& socket) {
+  (void)::shutdown(socket.get(), SHUT_WR);  // as above
+}
+
+Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake) {
+  for (;;) {
+    ssize_t count = ::recv(socket.get(), to, size, MSG_DONTWAIT);
+    if (count >= 0) return size_t(count);
+    if (errno != EAGAIN && errno != EINTR) return Error::from_errno("receive");
+    if (wait_ready(socket.get(), true, false, wake, std::nullopt).second_readable) return size_t(0);
+  }
+}
+
+Result<void> send_all(const Fd& socket, std::string_view bytes, int wake) {
+  while (!bytes.empty()) {
+    ssize_t count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count > 0) bytes.remove_prefix(size_t(count));
+    if (count >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return Error::from_errno("send");
+    if (wait_ready(socket.get(), false, true, wake, std::nullopt).second_readable) return Error(Code::cancelled, "send: cancelled");
+  }
+  return {};
+}
+
 std::vector<std::string> interface_addresses() {
   std::vector<std::string> found;
   ifaddrs* all = nullptr;
@@ -175,6 +199,13 @@ Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeou
   out.second_readable = fds[1].revents & POLLIN;
   out.second_left = fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL);
   return out;
+}
+
+bool wait_gone(int socket, int second) {
+  std::array<pollfd, 2> fds{{{socket, POLLRDHUP, 0}, {second, POLLIN, 0}}};
+  while (::poll(fds.data(), 2, -1) < 0 && errno == EINTR) {
+  }
+  return fds[0].revents != 0;
 }
 
 Bell::Bell() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/fd.h"
@@ -37,6 +38,13 @@ Endpoint peer_endpoint(const Fd& socket);
 // Ends both directions, so that whoever waits on it wakes up; the descriptor stays open.
 void shut_down(const Fd& socket);
 
+void shut_down_writing(const Fd& socket);  // the peer reads the end
+
+// Blocks for bytes of a non-blocking socket, until `wake` is readable. 0: the end, or woken. Errors: what the kernel said.
+Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake);
+// Blocks until all was taken, or `wake` is readable. Errors: what the kernel said; cancelled.
+Result<void> send_all(const Fd& socket, std::string_view bytes, int wake);
+
 // This machine's unicast addresses, loopback and link-local ones left out, in the kernel's order.
 std::vector<std::string> interface_addresses();
 
@@ -54,6 +62,10 @@ struct Waited {
 // `second_for`: what counts of the second: its input (its end is input, too), or only that it left.
 enum class SecondFor { input, leaving };
 Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout, SecondFor second_for = SecondFor::input);
+
+// Waits until the peer of `socket` has left, or has nothing more to say (true), or `second` is readable (false). Does not look
+// at what there is to read.
+bool wait_gone(int socket, int second);
 
 class Bell {  // Wakes whoever waits on fd(), from any thread; rings at most once until cleared.
  public:

@@ -56,11 +56,9 @@ Y
   expect "$who: logs --tail" "three" k -n "$n" logs "$pod" --tail=1 -c main
   expect "$who: logs --since" $'one\ntwo\nthree' k -n "$n" logs "$pod" --since=1h
   expect "$who: logs -f" $'one\ntwo\nthree' eval "timeout 3 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n logs -f $pod"
-  if [ "$who" != 1.20 ]; then  # it speaks only SPDY
-    expect "$who: exec" "main" k -n "$n" exec "$pod" -- sh -c 'echo main'
-    expect "$who: exec passes the exit code" "5" eval "k -n $n exec $pod -- sh -c 'exit 5' >/dev/null 2>&1; echo \$?"
-    expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec 'nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n exec -it $pod -- tty' /dev/null </dev/null"
-  fi
+  expect "$who: exec" "main" k -n "$n" exec "$pod" -- sh -c 'echo main'
+  expect "$who: exec passes the exit code" "5" eval "k -n $n exec $pod -- sh -c 'exit 5' >/dev/null 2>&1; echo \$?"
+  expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec 'nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n exec -it $pod -- tty' /dev/null </dev/null"
   expect_match "$who: scale" '^deployment.apps/web scaled' k -n "$n" scale deployment web --replicas=1
   expect_match "$who: set image" '^deployment.apps/web image updated' k -n "$n" set image deployment/web main=localhost/busybox
   check "$who: the change rolls out" k -n "$n" rollout status deployment/web --timeout=40s

@@ -96,6 +96,7 @@ class RawClient {
   }
   bool at_end() { return pending_.empty() && receive_some().empty(); }
   void close() { bio_.reset(); }
+  int descriptor() const { return int(BIO_get_fd(bio_.get(), nullptr)); }
 
   RawAnswer ask(const std::string& method, const std::string& target, const std::string& body = {}, const std::string& headers = {}) {
     std::string text = method + " " + target + " HTTP/1.1\r\nHost: x\r\n" + headers;

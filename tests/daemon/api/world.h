@@ -3,7 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include <filesystem>
 #include <memory>
@@ -18,7 +20,7 @@
 
 namespace coracle::api {
 
-class PlayedStreams : public PodStreams {  // logs and execs by script
+class PlayedStreams : public PodStreams {  // logs and execs by script; ports are this machine's
  public:
   std::string log_text = "one\ntwo\n";
   int exit_code = 0;
@@ -61,6 +63,14 @@ class PlayedStreams : public PodStreams {  // logs and execs by script
   Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) override {
     last_exec = request;
     return std::unique_ptr<ExecSession>(std::make_unique<Session>(*this, out));
+  }
+
+  Result<Fd> connect(const Key&, uint16_t port, std::stop_token) override {
+    Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET, at.sin_port = htons(port), at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) < 0) return Error(Code::unavailable, "connect: connection refused");
+    return socket;
   }
 };
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and exec as the API asks for them.
+// Logs, exec and ports as the API asks for them.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "runtime/sys/socket.h"
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -128,6 +132,75 @@ TEST_F(StreamsTest, exec_needs_a_running_container) {
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().text(), "cannot exec into a container in a completed pod; current phase is Succeeded");
   EXPECT_EQ(agent_->exec({.pod = {"default", "none"}, .command = {"ls"}}, heard).error().code(), Code::not_found);
+}
+
+class PortsTest : public StreamsTest {
+ protected:
+  // What a pod's server says to whoever connects to it; the fake runtime's pods share our network.
+  std::string greeting(const char* address) {
+    Fd listener = MUST(sys::listen_tcp(address, 0));
+    auto socket = agent_->connect({"default", "web"}, sys::local_endpoint(listener).port, {});
+    if (!socket) return socket.error().text();
+    Fd served(::accept(listener.get(), nullptr, nullptr));
+    EXPECT_EQ(::write(served.get(), "hello", 5), 5);
+    EXPECT_TRUE(sys::wait_ready(socket->get(), true, false, -1, std::chrono::seconds(10)).first.readable);
+    char buffer[16];
+    ssize_t got = ::read(socket->get(), buffer, sizeof buffer);
+    return std::string(buffer, size_t(std::max<ssize_t>(got, 0)));
+  }
+  uint16_t free_port() { return sys::local_endpoint(MUST(sys::listen_tcp("127.0.0.1", 0))).port; }
+};
+
+TEST_F(PortsTest, are_reached_on_the_pods_loopback) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
+  EXPECT_EQ(greeting("127.0.0.1"), "hello");
+  if (sys::listen_tcp("::1", 0)) {
+    EXPECT_EQ(greeting("::1"), "hello");
+  }
+}
+
+TEST_F(PortsTest, that_nobody_listens_on_are_refused) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
+  uint16_t port = free_port();
+  auto socket = agent_->connect({"default", "web"}, port, {});
+  ASSERT_FALSE(socket);
+  EXPECT_EQ(socket.error().code(), Code::unavailable);
+  EXPECT_NE(socket.error().text().find("localhost:" + std::to_string(port) + ": IPv4: connect: connection refused"), std::string::npos)
+      << socket.error().text();
+}
+
+TEST_F(PortsTest, need_a_pod_that_runs) {
+  boot();
+  put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
+  runtime_.kill_pause(uid());
+  auto dead = agent_->connect({"default", "web"}, 80, {});
+  ASSERT_FALSE(dead);
+  EXPECT_EQ(dead.error().text(), "pod not found (\"web_default\"): it does not run");
+  EXPECT_EQ(agent_->connect({"default", "none"}, 80, {}).error().code(), Code::not_found);
+}
+
+TEST_F(PortsTest, are_given_up_when_the_client_leaves) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
+  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // whose queue is full with the first who comes
+  sockaddr_in at{};
+  at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  std::vector<Fd> waiting;
+  std::stop_source stop;
+  std::jthread leaver([&] { stop.request_stop(); });
+  for (int i = 0; i < 4; i++) {
+    auto socket = agent_->connect({"default", "web"}, sys::local_endpoint(listener).port, stop.get_token());
+    if (!socket) {
+      EXPECT_EQ(socket.error().code(), Code::cancelled);
+      return;
+    }
+    waiting.push_back(*std::move(socket));
+  }
+  FAIL() << "nobody had to wait";
 }
 
 TEST_F(StreamsTest, images) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection that was upgraded, as bytes both ways: as they are, or in the binary messages of a WebSocket, whose borders mean
+// nothing (KEP-4006, SPDY in a tunnel). For one reader beside several writers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "daemon/api/tls.h"
+#include "daemon/api/websocket.h"
+
+namespace coracle::api {
+
+// How long one side of an exec or a forwarded port may look on without reading. Source: kubelet's idle time of such streams.
+constexpr std::chrono::hours kStreamPatience{4};
+
+class ByteLink {
+ public:
+  virtual ~ByteLink() = default;
+  // Blocks; "" at the end. Errors: unavailable, bad_request, too_large.
+  virtual Result<std::string> read() = 0;
+  virtual bool write(std::string_view bytes) = 0;  // sent at once; thread-safe. False: the peer is gone
+  virtual void end() = 0;                          // nothing more is written
+  virtual const Fd& socket() const = 0;
+};
+
+class PlainLink : public ByteLink {
+ public:
+  explicit PlainLink(TlsConnection& connection) : connection_(connection) { connection.set_write_patience(kStreamPatience); }
+  Result<std::string> read() override;
+  bool write(std::string_view bytes) override { return connection_.write(bytes) && connection_.flush(); }
+  void end() override {}
+  const Fd& socket() const override { return connection_.socket(); }
+
+ private:
+  TlsConnection& connection_;
+};
+
+class TunnelLink : public ByteLink {
+ public:
+  TunnelLink(TlsConnection& connection, WebSocket socket) : connection_(connection), socket_(std::move(socket)) {
+    connection.set_write_patience(kStreamPatience);
+  }
+  Result<std::string> read() override;
+  bool write(std::string_view bytes) override { return socket_.send(kBinary, bytes); }
+  void end() override { socket_.close(); }
+  const Fd& socket() const override { return connection_.socket(); }
+
+ private:
+  TlsConnection& connection_;
+  WebSocket socket_;
+};
+
+}  // namespace coracle::api

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// See exec_run.h. Source: apimachinery util/remotecommand; kubelet's remotecommand (what the error channel says).
+#include "daemon/api/exec_run.h"
+
+#include <optional>
+
+#include "daemon/api/upgrade.h"
+#include "runtime/sys/socket.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+json::value exit_status(int code) {
+  if (code == 0) return json::object{{"metadata", json::object()}, {"status", "Success"}};
+  json::object cause{{"reason", "ExitCode"}, {"message", std::to_string(code)}};
+  return json::object{{"metadata", json::object()},
+                      {"status", "Failure"},
+                      {"message", "command terminated with non-zero exit code: exit status " + std::to_string(code)},
+                      {"reason", "NonZeroExitCode"},
+                      {"details", json::object{{"causes", json::array{std::move(cause)}}}}};
+}
+
+}  // namespace
+
+ExecRun::ExecRun(PodStreams& streams, const ExecRequest& request, ExecCarrier carrier) : carrier_(std::move(carrier)) {
+  auto started = streams.exec(request, carrier_.output);
+  std::optional<Error> why;
+  if (started) session_ = *std::move(started);
+  else why = started.take_error();
+  if (session_ && carrier_.read_stdin) feeder_ = std::jthread([this] { feed(); });
+  waiter_ = std::jthread([this, why = std::move(why)] { see_out(why); });
+}
+
+ExecRun::~ExecRun() {
+  left_.with([](bool& left) { left = true; });
+  left_.notify();
+  if (session_) session_->hang_up();  // then both threads return, and only then the session may go
+}
+
+void ExecRun::resize(uint16_t width, uint16_t height) {
+  if (session_) session_->resize(width, height);
+}
+
+void ExecRun::feed() {
+  bool reads = true;  // the process; what comes behind its end is thrown away
+  for (std::string bytes; !(bytes = carrier_.read_stdin()).empty();) reads = reads && session_->write_stdin(bytes).ok();
+  session_->close_stdin();
+}
+
+void ExecRun::see_out(const std::optional<Error>& not_started) {
+  carrier_.ended(not_started ? Result<int>(*not_started) : session_->wait());
+  left_.wait_until({}, std::chrono::steady_clock::now() + kGoodbye, [](bool left) { return left; }, [](bool) {});
+  sys::shut_down(carrier_.socket);  // wakes who receives, when it still does
+}
+
+std::string exec_end_text(int version, const Result<int>& code) {
+  if (version >= 4) return to_text(code ? exit_status(*code) : to_status(code.error()));
+  if (!code) return code.error().text();
+  return *code == 0 ? "" : std::string(get_string(exit_status(*code), "message"));
+}
+
+bool apply_size(ExecRun& run, std::string_view text) {
+  auto size = parse_json(text);
+  if (!size || !size->is_object()) return false;
+  run.resize(uint16_t(get_int(*size, "Width")), uint16_t(get_int(*size, "Height")));
+  return true;
+}
+
+}  // namespace coracle::api

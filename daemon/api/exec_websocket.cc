@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exec and attach over a WebSocket: channels in messages.
+//   client ──channel 0 (stdin), 4 (resize), 255 (close)──▶ ExecRun
+//   client ◀──channel 1 (stdout), 2 (stderr), 3 (how it ended)── ExecRun
+#include "daemon/api/byte_link.h"
+#include "daemon/api/byte_queue.h"
+#include "daemon/api/exec.h"
+#include "daemon/api/exec_run.h"
+
+namespace coracle::api {
+namespace {
+
+enum Channel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4, kCloseChannel = 255 };
+
+class Channels : public ExecOutput {
+ public:
+  Channels(WebSocket& socket, ChannelProtocol protocol) : socket_(socket), protocol_(protocol) {}
+  bool write(uint8_t channel, std::string_view bytes) { return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes)); }
+  bool write_stdout(std::string_view bytes) override { return bytes.empty() || write(kStdout, bytes); }
+  bool write_stderr(std::string_view bytes) override { return bytes.empty() || write(kStderr, bytes); }
+
+  void ended(const Result<int>& code) {
+    if (std::string text = exec_end_text(protocol_.version, code); !text.empty()) write(kError, text);
+    socket_.close();
+  }
+
+ private:
+  WebSocket& socket_;
+  ChannelProtocol protocol_;
+};
+
+// The process' input, and a bell that rings when some of it was taken.
+struct Stdin {
+  ByteQueue bytes;
+  sys::Bell taken;
+
+  std::string read() {
+    std::string some = bytes.take();
+    taken.ring();
+    return some;
+  }
+  // Until there is room for more. False: the client left.
+  bool wait_for_room(const Fd& socket) {
+    for (;;) {
+      taken.clear();
+      if (bytes.size() < kBacklogMax) return true;
+      if (sys::wait_gone(socket.get(), taken.fd())) return false;
+    }
+  }
+};
+
+void take_input(ExecRun& run, Stdin& input, const ChannelProtocol& protocol, const ChannelBytes& got) {
+  if (got.channel == kStdin) {
+    (void)input.bytes.put(got.bytes);  // nobody reads any more: its end will tell
+  } else if (got.channel == kResize) {
+    (void)apply_size(run, got.bytes);  // what is no size changes none
+  } else if (got.channel == kCloseChannel && protocol.version >= 5) {
+    if (!got.bytes.empty() && got.bytes[0] == char(kStdin)) input.bytes.end();
+  }
+}
+
+// Until the client leaves, or has answered our goodbye.
+void read_input(WebSocket& socket, const Fd& connection, ExecRun& run, Stdin& input, const ChannelProtocol& protocol) {
+  while (input.wait_for_room(connection)) {
+    auto message = socket.receive();
+    if (!message || !*message) return;
+    auto got = decode_channel(protocol, (*message)->payload);
+    if (!got) return socket.close(1002, got.error().text());
+    take_input(run, input, protocol, *got);
+  }
+}
+
+}  // namespace
+
+void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
+  ChannelProtocol protocol = channel_protocol(socket.protocol()).value_or(ChannelProtocol{1, false});
+  TlsConnection& connection = call.exchange.connection;
+  connection.set_write_patience(kStreamPatience);
+  Channels channels(socket, protocol);
+  for (uint8_t channel : {kStdout, kStderr, kError})  // so that a client sees at once that it is connected
+    if (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)) channels.write(channel, {});
+  Stdin input;
+  auto read_stdin = request.use_stdin ? std::function<std::string()>([&] { return input.read(); }) : nullptr;
+  ExecRun run(call.house.streams, request, {channels, read_stdin, [&](const Result<int>& code) { channels.ended(code); }, connection.socket()});
+  read_input(socket, connection.socket(), run, input, protocol);
+  input.bytes.abandon();
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways in which a port-forward reaches its client. They return when the client has left.
+#pragma once
+
+#include <vector>
+
+#include "daemon/api/byte_link.h"
+#include "daemon/api/call.h"
+
+namespace coracle::api {
+
+struct ForwardRequest {
+  Key pod;
+  std::string uid;              // of the pod
+  std::vector<uint16_t> ports;  // of a WebSocket with channels; with streams, each names its own
+};
+
+void forward_streams(PodStreams& streams, ByteLink& link, const ForwardRequest& request);                    // port_forward_spdy.cc
+void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket, const ForwardRequest& request);  // …_websocket.cc
+
+}  // namespace coracle::api

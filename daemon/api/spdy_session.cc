@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// See spdy_session.h.
+#include "daemon/api/spdy_session.h"
+
+#include <algorithm>
+
+namespace coracle::api {
+namespace {
+
+constexpr size_t kPieceSent = (16 << 10) - 32;        // with its heads it fits a TLS record
+constexpr size_t kAcknowledgeFrom = size_t(1) << 30;  // of the windows' two gigabytes
+
+Error broken(std::string_view how) { return Error(Code::bad_request, "SPDY: " + std::string(how)); }
+
+}  // namespace
+
+// ---- streams ----
+
+std::string SpdyStream::read() {
+  std::string bytes = input_.take();
+  session_.taken(bytes.size());
+  return bytes;
+}
+
+void SpdyStream::stop_reading() { session_.taken(input_.abandon()); }
+
+bool SpdyStream::write(std::string_view bytes) { return session_.send(id_, bytes); }
+void SpdyStream::finish() { session_.finish(id_); }
+void SpdyStream::reset(spdy::ResetStatus status) {
+  stop_reading();
+  session_.reset(id_, status);
+}
+
+// ---- what streams ask of the session ----
+
+size_t SpdySession::claim(uint32_t stream, size_t wanted) {
+  auto open = [&](const Book& book) {
+    auto found = book.streams.find(stream);
+    return !book.gone && found != book.streams.end() && !found->second.output_ended ? &found->second : nullptr;
+  };
+  return book_.wait({}, [&](const Book& book) {
+    const Entry* entry = open(book);
+    return !entry || !book.keeps_windows || (entry->window > 0 && book.window > 0);
+  }, [&](Book& book) -> size_t {
+    if (!open(book)) return 0;
+    Entry& entry = book.streams.at(stream);
+    size_t count = wanted;
+    if (book.keeps_windows) count = std::min({count, size_t(entry.window), size_t(book.window)});
+    entry.window -= int64_t(count), book.window -= int64_t(count);
+    return count;
+  });
+}
+
+bool SpdySession::send(uint32_t stream, std::string_view bytes) {
+  while (!bytes.empty()) {
+    size_t count = claim(stream, std::min(bytes.size(), kPieceSent));
+    if (count == 0 || !link_.write(spdy::FrameEncoder::data(stream, bytes.substr(0, count)))) return false;
+    bytes.remove_prefix(count);
+  }
+  return true;
+}
+
+void SpdySession::finish(uint32_t stream) {
+  bool says = book_.with([&](Book& book) {
+    auto found = book.streams.find(stream);
+    return !book.gone && found != book.streams.end() && !std::exchange(found->second.output_ended, true);
+  });
+  if (says) (void)link_.write(spdy::FrameEncoder::data(stream, {}, true));  // a client that is gone needs no word
+  forget(stream);
+}
+
+void SpdySession::reset(uint32_t stream, spdy::ResetStatus status) {
+  bool says = book_.with([&](Book& book) { return !book.gone && book.streams.erase(stream) > 0; });
+  book_.notify();
+  if (says) (void)link_.write(spdy::FrameEncoder::rst_stream(stream, status));  // as above
+}
+
+void SpdySession::taken(size_t count) {
+  if (count == 0) return;
+  waiting_ -= count;
+  room_.ring();
+}
+
+// Once both sides have said all.
+void SpdySession::forget(uint32_t stream) {
+  book_.with([&](Book& book) {
+    auto found = book.streams.find(stream);
+    if (found != book.streams.end() && found->second.input_ended && found->second.output_ended) book.streams.erase(found);
+  });
+}
+
+// ---- the connection ----
+
+Result<void> SpdySession::run() {
+  std::string greeting = spdy::FrameEncoder::settings({{{spdy::kMaxConcurrentStreams, kStreamsMax}, {spdy::kInitialWindowSize, spdy::kWindowMax}}});
+  greeting += spdy::FrameEncoder::window_update(0, uint32_t(spdy::kWindowMax - spdy::kWindowInitial));
+  Result<void> outcome;
+  if (link_.write(greeting)) {
+    for (;;) {
+      if (!wait_for_room()) break;
+      auto bytes = link_.read();
+      if (!bytes && bytes.error().code() == Code::unavailable) break;  // it left without a word, as clients do
+      outcome = bytes ? take(*bytes) : Result<void>(bytes.take_error());
+      if (!outcome) go_away(spdy::GoAwayStatus::protocol_error);
+      if (!outcome || bytes->empty()) break;
+    }
+  }
+  leave();
+  return outcome;
+}
+
+void SpdySession::go_away(spdy::GoAwayStatus status) {
+  auto last = book_.with([](Book& book) -> std::optional<uint32_t> {
+    if (book.gone || std::exchange(book.going_away, true)) return std::nullopt;
+    return book.last_stream;
+  });
+  if (!last) return;
+  (void)link_.write(spdy::FrameEncoder::go_away(*last, status));  // who is gone needs no word
+  link_.end();
+}
+
+void SpdySession::leave() {
+  std::map<uint32_t, Entry> streams;
+  book_.with([&](Book& book) {
+    book.gone = true;
+    streams = std::move(book.streams);
+    book.streams.clear();
+  });
+  book_.notify();
+  for (auto& [id, entry] : streams) entry.stream->input_.end();
+}
+
+// Reading goes on when there is room. False: the client left meanwhile.
+bool SpdySession::wait_for_room() {
+  for (;;) {
+    room_.clear();
+    bool full = waiting_ >= kSessionBacklogMax || (last_filled_ && last_filled_->input_.size() >= kBacklogMax);
+    if (!full) return true;
+    if (sys::wait_gone(link_.socket().get(), room_.fd())) return false;
+  }
+}
+
+Result<void> SpdySession::take(std::string_view bytes) {
+  decoder_.feed(bytes);
+  for (;;) {
+    std::optional<spdy::Frame> frame = TRY(decoder_.next());
+    if (!frame) return {};
+    TRY(handle(*frame));
+  }
+}
+
+Result<void> SpdySession::handle(spdy::Frame& frame) {
+  if (auto* syn = std::get_if<spdy::SynStream>(&frame)) return open(*syn);
+  if (auto* data = std::get_if<spdy::Data>(&frame)) return deliver(*data);
+  if (auto* settings = std::get_if<spdy::Settings>(&frame)) return change_windows(*settings);
+  if (auto* update = std::get_if<spdy::WindowUpdate>(&frame)) return widen(*update);
+  if (auto* headers = std::get_if<spdy::HeadersFrame>(&frame)) {
+    if (headers->fin) end_input(headers->stream);
+  } else if (auto* ping = std::get_if<spdy::Ping>(&frame)) {
+    if (ping->id % 2 == 1) (void)link_.write(spdy::FrameEncoder::ping(ping->id));  // reading will tell that it is gone
+  } else if (auto* reset = std::get_if<spdy::RstStream>(&frame)) {
+    auto stream = book_.with([&](Book& book) {
+      auto entry = book.streams.extract(reset->stream);
+      return entry ? entry.mapped().stream : nullptr;
+    });
+    book_.notify();
+    if (stream) stream->stop_reading();
+  } else if (std::holds_alternative<spdy::SynReply>(frame)) {
+    return broken("a reply to no stream of ours");
+  }
+  return {};  // GOAWAY: its connection will end
+}
+
+Result<void> SpdySession::open(spdy::SynStream& frame) {
+  auto stream = std::make_shared<SpdyStream>(*this, frame.stream, std::move(frame.headers));
+  enum class Judged { fits, odd, refused };
+  bool wanted = handler_.admit(*stream);
+  Judged judged = book_.with([&](Book& book) {
+    if (frame.stream % 2 == 0 || frame.stream <= book.last_stream) return Judged::odd;
+    book.last_stream = frame.stream;
+    if (!wanted || book.going_away || book.streams.size() >= kStreamsMax) return Judged::refused;
+    book.streams.emplace(frame.stream, Entry{stream, book.initial_window, frame.fin, frame.unidirectional});
+    return Judged::fits;
+  });
+  if (judged == Judged::odd) return broken("a stream's number that is not the next");
+  if (judged == Judged::refused) {
+    (void)link_.write(spdy::FrameEncoder::rst_stream(frame.stream, spdy::ResetStatus::refused_stream));  // reading will tell
+    return {};
+  }
+  if (frame.fin) stream->input_.end();
+  (void)link_.write(encoder_.syn_reply({frame.stream, {}, false}));  // before anything else of it; as above
+  handler_.opened(stream);
+  return {};
+}
+
+Result<void> SpdySession::deliver(spdy::Data& frame) {
+  struct Found {
+    SpdyStreamPtr stream;
+    bool ended = false, known = false;
+    size_t acknowledge = 0;
+  };
+  auto acknowledged = [&](size_t& received) { return (received += frame.bytes.size()) >= kAcknowledgeFrom ? std::exchange(received, 0) : 0; };
+  Found found = book_.with([&](Book& book) {
+    auto entry = book.streams.find(frame.stream);
+    if (entry == book.streams.end()) return Found{nullptr, false, frame.stream <= book.last_stream, 0};
+    return Found{entry->second.stream, entry->second.input_ended, true, acknowledged(entry->second.received)};
+  });
+  if (!found.known) return broken("data of a stream that was not opened");
+  if (found.ended) return broken("data behind a stream's end");
+  std::string answer;
+  if (size_t bytes = acknowledged(received_)) answer = spdy::FrameEncoder::window_update(0, uint32_t(bytes));
+  if (found.acknowledge) answer += spdy::FrameEncoder::window_update(frame.stream, uint32_t(found.acknowledge));
+  if (!answer.empty()) (void)link_.write(answer);  // reading will tell that it is gone
+  if (!found.stream) return {};                    // on its way when the stream was reset
+  waiting_ += frame.bytes.size();  // before anybody can take them
+  if (!found.stream->input_.put(frame.bytes)) waiting_ -= frame.bytes.size();
+  last_filled_ = found.stream;
+  if (frame.fin) end_input(frame.stream);
+  return {};
+}
+
+void SpdySession::end_input(uint32_t id) {
+  auto stream = book_.with([&](Book& book) -> SpdyStreamPtr {
+    auto found = book.streams.find(id);
+    if (found == book.streams.end()) return nullptr;
+    found->second.input_ended = true;
+    return found->second.stream;
+  });
+  if (!stream) return;
+  stream->input_.end();
+  forget(id);
+}
+
+Result<void> SpdySession::change_windows(const spdy::Settings& frame) {
+  for (const auto& [id, value] : frame.values) {
+    if (id != spdy::kInitialWindowSize) continue;
+    if (value > spdy::kWindowMax) return broken("a window that is too large");
+    book_.with([&, value = int64_t(value)](Book& book) {
+      book.keeps_windows = true;
+      for (auto& [number, entry] : book.streams) entry.window += value - book.initial_window;
+      book.initial_window = value;
+    });
+    book_.notify();
+  }
+  return {};
+}
+
+Result<void> SpdySession::widen(const spdy::WindowUpdate& frame) {
+  bool fits = book_.with([&](Book& book) {
+    book.keeps_windows = true;
+    auto found = book.streams.find(frame.stream);
+    if (frame.stream != 0 && found == book.streams.end()) return true;  // it has ended
+    int64_t& window = frame.stream == 0 ? book.window : found->second.window;
+    window += frame.bytes;
+    return window <= spdy::kWindowMax;
+  });
+  book_.notify();
+  if (!fits) return broken("a window that is too large");
+  return {};
+}
+
+}  // namespace coracle::api

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// See upgrade.h.
+#include "daemon/api/upgrade.h"
+
+#include <algorithm>
+
+#include "daemon/access/authorizer.h"
+#include "runtime/base/text.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+constexpr std::string_view kVersionHeader = "X-Stream-Protocol-Version";
+
+std::string listed(const std::vector<std::string_view>& words) {
+  std::string out;
+  for (std::string_view word : words) out += (out.empty() ? "" : " ") + std::string(word);
+  return "[" + out + "]";
+}
+
+}  // namespace
+
+Result<void> may_open(Call& call) {
+  access::Attributes asked = attributes_of(call.route, call.head());
+  if (asked.verb == "create" || !call.house.authorizer) return {};
+  asked.verb = "create";
+  access::Decision decision = call.house.authorizer->authorize(call.user, asked);
+  if (!decision.allowed) return access::denial(call.user, asked, decision.reason);
+  return {};
+}
+
+bool asks_for_spdy(const Head& head) {
+  return names_token(head.headers.get("Connection"), "upgrade") && names_token(head.headers.get("Upgrade"), "SPDY/3.1");
+}
+
+Result<std::optional<std::string>> accept_spdy(Call& call, const std::vector<std::string_view>& ours) {
+  std::vector<std::string_view> theirs;
+  for (std::string_view field : call.head().headers.all(kVersionHeader))
+    for (std::string_view name : split(field, ','))
+      if (!trim(name).empty()) theirs.push_back(trim(name));
+  if (theirs.empty()) return bad_request("unable to upgrade: " + std::string(kVersionHeader) + " is required");
+  auto chosen = std::find_first_of(theirs.begin(), theirs.end(), ours.begin(), ours.end());
+  if (chosen == theirs.end()) {
+    for (std::string_view name : ours) call.answer().headers.emplace_back("X-Accepted-Stream-Protocol-Versions", name);
+    answer_text(call, 403, "unable to upgrade: unable to negotiate protocol: client supports " + listed(theirs) + ", server accepts " + listed(ours) + "\n");
+    return std::nullopt;
+  }
+  std::string head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n";
+  head += std::string(kVersionHeader) + ": " + std::string(*chosen) + "\r\n\r\n";
+  TlsConnection& connection = call.exchange.take_over();
+  if (!connection.write(head) || !connection.flush()) return Error(Code::unavailable, "the client went away");
+  connection.set_read_deadline(SteadyTime::max());
+  return std::string(*chosen);
+}
+
+}  // namespace coracle::api

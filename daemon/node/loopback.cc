@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// See loopback.h.
+#include "daemon/node/loopback.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/netns.h"
+#include "runtime/sys/socket.h"
+
+namespace coracle::node {
+namespace {
+
+struct Loopback {
+  sockaddr_storage address{};
+  socklen_t size = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+Loopback loopback(int family, uint16_t port) {
+  Loopback at;
+  if (family == AF_INET) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(at.address);
+    v4.sin_family = AF_INET, v4.sin_port = htons(port), v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.size = sizeof v4;
+  } else {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(at.address);
+    v6.sin6_family = AF_INET6, v6.sin6_port = htons(port), v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+    at.size = sizeof v6;
+  }
+  return at;
+}
+
+Error refused(int err) {  // "connection refused", as Kubernetes' clients know it
+  return Error::from_errno(err, "connect").as(err == ETIMEDOUT ? Code::timeout : Code::unavailable);
+}
+
+// Until the socket has connected, or has not.
+Result<void> finish_connect(const Fd& socket, const Patience& patience) {
+  sys::Bell bell;
+  std::stop_callback ring(patience.stop, [&] { bell.ring(); });
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(patience.deadline - std::chrono::steady_clock::now());
+  sys::Waited woken = sys::wait_ready(socket.get(), false, true, bell.fd(), std::max(left, std::chrono::milliseconds(0)));
+  if (patience.stop.stop_requested()) return Error(Code::cancelled, "connect: cancelled");
+  if (!woken.first.writable) return Error(Code::timeout, "connect: nobody answers");
+  int err = 0;
+  socklen_t size = sizeof err;
+  (void)::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &err, &size);  // of a socket: cannot fail
+  if (err != 0) return refused(err);
+  return {};
+}
+
+Result<Fd> connect_to(int family, const Fd& network_namespace, uint16_t port, const Patience& patience) {
+  Fd socket = TRY(sys::socket_in_netns(network_namespace, family, SOCK_STREAM | SOCK_NONBLOCK, 0));
+  int on = 1;
+  (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // tuning
+  Loopback at = loopback(family, port);
+  if (::connect(socket.get(), at.get(), at.size) == 0) return socket;
+  if (errno != EINPROGRESS) return refused(errno);
+  TRY(finish_connect(socket, patience));
+  return socket;
+}
+
+}  // namespace
+
+Result<Fd> connect_loopback(const Fd& network_namespace, uint16_t port, const Patience& patience) {
+  auto first = connect_to(AF_INET, network_namespace, port, patience);
+  if (first || first.error().code() == Code::cancelled) return first;
+  auto second = connect_to(AF_INET6, network_namespace, port, patience);
+  if (second || second.error().code() == Code::cancelled) return second;
+  std::string why = "failed to connect to localhost:" + std::to_string(port) + ": IPv4: " + to_lower(first.error().text());
+  return Error(first.error().code(), why + "; IPv6: " + to_lower(second.error().text()));
+}
+
+}  // namespace coracle::node
