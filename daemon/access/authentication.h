@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "daemon/access/authorizer.h"
 #include "daemon/access/tokens.h"
@@ -12,7 +13,7 @@
 namespace coracle::access {
 
 struct Credentials {
-  std::string_view authorization;  // the header
+  std::string authorization;       // the header, or what stands for it
   bool certificate = false;        // the client showed one
   bool trusted = false;            // and our authority signed it, for clients
   std::string common_name;

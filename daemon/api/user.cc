@@ -2,14 +2,42 @@
 // See user.h.
 #include "daemon/api/user.h"
 
+#include "daemon/api/websocket.h"
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 
 namespace coracle::api {
 
+namespace {
+
+// A browser's WebSocket can carry no header of ours: the token stands among the subprotocols, of which one more has to be left to
+// choose. What is no such token is a wrong one. "" when there is none. Source: apiserver authentication/request/websocket.
+std::string websocket_bearer(const Head& head) {
+  constexpr std::string_view kPrefix = "base64url.bearer.authorization.k8s.io.";
+  if (!asks_for_websocket(head)) return {};
+  std::string found;
+  size_t tokens = 0, others = 0;
+  for (std::string_view field : head.headers.all("Sec-WebSocket-Protocol"))
+    for (std::string_view protocol : split(field, ',')) {
+      protocol = trim(protocol);
+      if (!protocol.starts_with(kPrefix)) {
+        others++;
+        continue;
+      }
+      tokens++;
+      if (auto token = base64url_decode(protocol.substr(kPrefix.size())); token && is_utf8(*token)) found = *token;
+    }
+  if (tokens == 0) return {};
+  bool sound = tokens == 1 && others > 0 && !found.empty();
+  return "Bearer " + (sound ? found : "-");
+}
+
+}  // namespace
+
 access::Credentials credentials_of(const Head& head, const TlsConnection& connection) {
   access::Credentials out;
   out.authorization = head.headers.get("Authorization");
+  if (out.authorization.empty()) out.authorization = websocket_bearer(head);
   PeerCertificate certificate = connection.peer_certificate();
   out.certificate = certificate.presented, out.trusted = certificate.valid;
   out.common_name = std::move(certificate.common_name), out.organizations = std::move(certificate.organizations);

@@ -45,6 +45,22 @@ TEST_F(Users, with_wrong_credentials_are_refused_even_where_none_are_needed) {
   EXPECT_EQ(RawClient(world.port(), &forged).get("/api/v1/pods").status, 401);
 }
 
+TEST_F(Users, in_browsers_bring_their_token_as_a_subprotocol) {
+  auto ask = [&](const std::string& protocols) {
+    RawClient browser(world.port());
+    return browser.get("/api/v1/namespaces/default/pods?watch=1", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: " + protocols + "\r\n");
+  };
+  auto as_protocol = [](const std::string& token) { return "base64url.bearer.authorization.k8s.io." + base64url_encode(token); };
+  RawAnswer known = ask(as_protocol(token()) + ", binary.k8s.io");
+  EXPECT_EQ(known.status, 403) << "who it is was understood; a service account may not list pods";
+  EXPECT_NE(known.body.find("system:serviceaccount:default:default"), std::string::npos) << known.body;
+  EXPECT_EQ(ask(as_protocol("nonsense") + ", binary.k8s.io").status, 401);
+  EXPECT_EQ(ask(as_protocol(token())).status, 401) << "nothing is left to choose";
+  EXPECT_EQ(ask(as_protocol(token()) + "," + as_protocol(token()) + ",binary.k8s.io").status, 401);
+  EXPECT_EQ(ask("base64url.bearer.authorization.k8s.io.!!, binary.k8s.io").status, 401);
+}
+
 TEST_F(Users, with_a_serving_certificate_are_no_clients) {
   Pki pki = MUST(Pki::open(world.directory + "/pki", {}, system_clock()));
   KeyPair serving = pki.serving();
