@@ -130,6 +130,7 @@ peer.recv(1), input()" <> <(:) > "$T/sent" 2>/dev/null) &
   check "$who: what a killed client had begun ends" until_true 20 sh -c '! pgrep -fx "sleep 12345"'
   check "$who: … and no descriptor is left" until_true 20 settled "$((before + 2))"
   kill "$talker" 2>/dev/null; wait "$talker" 2>/dev/null
+  return 0
 }
 
 check "a namespace" c create namespace talk

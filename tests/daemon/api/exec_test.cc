@@ -136,14 +136,14 @@ TEST_F(Streams, exec_takes_input_resizes_and_pings) {
   auto socket = upgrade(std::string(kExec) + "&stdin=true&tty=true", "v5.channel.k8s.io");
   socket->send(masked(kPing, "still there?"));
   socket->send(masked(kBinary, std::string("\0hi", 3)));
-  socket->send(masked(kBinary, "\x04{\"Width\":80,\"Height\":24}"));
-  socket->send(masked(kBinary, std::string("\xff\0", 2)));
   std::string output, pong;
-  for (;;) {
+  for (bool resized = false, ended = false;;) {
     auto [opcode, payload] = receive(*socket);
     if (opcode == kPong) pong = payload;
     else if (opcode == kClose || opcode == 0) break;
     else if (!payload.empty() && payload[0] == 1) output += payload.substr(1);
+    if (output == "hi" && !std::exchange(resized, true)) socket->send(masked(kBinary, "\x04{\"Width\":80,\"Height\":24}"));
+    if (output == "hi80x24" && !std::exchange(ended, true)) socket->send(masked(kBinary, std::string("\xff\0", 2)));
   }
   EXPECT_EQ(pong, "still there?");
   EXPECT_EQ(output, "hi80x24");
