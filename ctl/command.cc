@@ -120,6 +120,7 @@ void add_commands(Commands& commands) {
   add_logs(commands);
   add_exec(commands);
   add_cp(commands);
+  add_port_forward(commands);
   add_events(commands);
   add_rollout(commands);
   add_certificate(commands);

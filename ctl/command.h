@@ -49,6 +49,7 @@ void add_describe(Commands& commands);
 void add_logs(Commands& commands);
 void add_exec(Commands& commands);       // exec, attach
 void add_cp(Commands& commands);
+void add_port_forward(Commands& commands);
 void add_events(Commands& commands);
 void add_edit(Commands& commands);       // edit, patch, label, annotate, set, scale
 void add_rollout(Commands& commands);

@@ -119,7 +119,9 @@ class HttpSocket : public Session::Socket {
   explicit HttpSocket(std::unique_ptr<Http::Connection> connection) : connection_(std::move(connection)) {}
   int fd() const override { return connection_->fd(); }
   Result<std::string> read() override { return connection_->read(); }
+  bool has_more() const override { return connection_->has_more(); }
   Result<void> write(std::string_view bytes) override { return connection_->write(bytes); }
+  Result<size_t> write_some(std::string_view bytes) override { return connection_->write_some(bytes); }
 
  private:
   std::unique_ptr<Http::Connection> connection_;

@@ -8,9 +8,9 @@
 #include <termios.h>
 
 #include <csignal>
-#include <random>
 
 #include "ctl/command.h"
+#include "ctl/outbox.h"
 #include "ctl/websocket.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
@@ -42,13 +42,14 @@ class RawTerminal {  // the terminal's modes are put back on every way out
 
 class Conversation {
  public:
-  Conversation(Session::Socket& socket, const StreamEnds& ends) : socket_(socket), ends_(ends) {}
+  Conversation(Session::Socket& socket, const StreamEnds& ends) : socket_(socket), outbox_(socket), ends_(ends) {}
 
   Result<void> send(uint8_t channel, std::string_view bytes) {
     std::string payload(1, char(channel));
     payload.append(bytes);
-    return socket_.write(encode_frame(Opcode::binary, payload, mask()));
+    return outbox_.send(Opcode::binary, payload);
   }
+  Outbox& outbox() { return outbox_; }
 
   Result<void> send_size() {
     winsize size{};
@@ -58,31 +59,29 @@ class Conversation {
 
   // Reads what the socket has. Sets end() once the process' end was told.
   Result<void> receive() {
-    auto bytes = socket_.read();
-    if (!bytes) {
-      ended_ = true;
-      if (end_.exit_code || end_.failure) return {};
-      return bytes.take_error();
-    }
-    reader_.feed(*bytes);
-    for (;;) {
-      std::optional<Message> message = TRY(reader_.next());
-      if (!message) return {};
-      TRY(handle(*message));
-    }
+    do {
+      auto bytes = socket_.read();
+      if (!bytes) {
+        ended_ = true;
+        if (end_.exit_code || end_.failure) return {};
+        return bytes.take_error();
+      }
+      reader_.feed(*bytes);
+      for (;;) {
+        std::optional<Message> message = TRY(reader_.next());
+        if (!message) break;
+        TRY(handle(*message));
+      }
+    } while (!ended_ && socket_.has_more());
+    return {};
   }
 
   bool ended() const { return ended_; }
   const StreamEnd& end() const { return end_; }
 
  private:
-  std::array<uint8_t, 4> mask() {
-    uint32_t bits = random_();
-    return {uint8_t(bits), uint8_t(bits >> 8), uint8_t(bits >> 16), uint8_t(bits >> 24)};
-  }
-
   Result<void> handle(const Message& message) {
-    if (message.opcode == Opcode::ping) return socket_.write(encode_frame(Opcode::pong, message.payload, mask()));
+    if (message.opcode == Opcode::ping) return outbox_.send(Opcode::pong, message.payload);
     if (message.opcode == Opcode::close) {
       ended_ = true;
       return {};
@@ -107,9 +106,9 @@ class Conversation {
   }
 
   Session::Socket& socket_;
+  Outbox outbox_;
   const StreamEnds& ends_;
   MessageReader reader_;
-  std::random_device random_;
   StreamEnd end_;
   bool ended_ = false;
 };
@@ -177,9 +176,11 @@ Result<int> talk(Session::Socket& socket, const StreamRequest& request, const St
   bool reading = request.use_stdin;
   TRY(conversation.receive());  // what came with the upgrade's answer
   while (!conversation.ended()) {
-    pollfd waits[] = {{socket.fd(), POLLIN, 0}, {reading ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    bool takes = reading && !conversation.outbox().full();
+    pollfd waits[] = {{socket.fd(), conversation.outbox().events(), 0}, {takes ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     if (::poll(waits, 3, -1) < 0 && errno != EINTR) return Error::from_errno("poll");
-    if (waits[0].revents) TRY(conversation.receive());
+    if (waits[0].revents & POLLOUT) TRY(conversation.outbox().flush());
+    if (waits[0].revents & ~POLLOUT) TRY(conversation.receive());
     if (waits[1].revents && !conversation.ended()) {
       char buffer[16384];
       ssize_t got = ::read(ends.input, buffer, sizeof buffer);

@@ -20,6 +20,7 @@ constexpr size_t kIdleHandlesMax = 4;
 constexpr size_t kAnswerBytesMax = 512u << 20;   // of a whole answer held in memory
 constexpr size_t kErrorBytesMax = 1u << 20;      // of a failed stream's body
 constexpr size_t kUpgradeHeadBytesMax = 64u << 10;
+constexpr size_t kReadBytesMax = 256 << 10;  // of an upgraded connection, at once
 constexpr long kConnectTimeoutMs = 10'000;
 constexpr int kUpgradeTimeoutMs = 30'000;
 constexpr int kQuietMs = 3'600'000;              // libcurl shortens it to its own deadlines
@@ -310,7 +311,9 @@ class CurlConnection : public Http::Connection {
   Result<std::string> read() override {
     std::string all = std::exchange(ahead_, {});
     char buffer[16384];
-    for (;;) {  // TLS may hold more than the socket shows: read until there is nothing
+    for (;;) {  // TLS may hold more than the socket shows: read until there is nothing, or enough
+      has_more_ = all.size() >= kReadBytesMax;
+      if (has_more_) return all;
       size_t got = 0;
       CURLcode code = curl_easy_recv(handle_.easy, buffer, sizeof buffer, &got);
       if (code == CURLE_AGAIN) return all;
@@ -322,19 +325,24 @@ class CurlConnection : public Http::Connection {
     }
   }
 
+  bool has_more() const override { return has_more_; }
+
   Result<void> write(std::string_view bytes) override {
     while (!bytes.empty()) {
-      size_t sent = 0;
-      CURLcode code = curl_easy_send(handle_.easy, bytes.data(), bytes.size(), &sent);
-      if (code == CURLE_AGAIN) {
-        pollfd wait{fd_, POLLOUT, 0};
-        (void)::poll(&wait, 1, -1);  // sending again says what is wrong
-        continue;
-      }
-      if (code != CURLE_OK) return Error(Code::unavailable, std::string("the connection broke: ") + curl_easy_strerror(code));
+      size_t sent = TRY(write_some(bytes));
       bytes.remove_prefix(sent);
+      pollfd wait{fd_, POLLOUT, 0};
+      if (sent == 0) (void)::poll(&wait, 1, -1);  // sending again says what is wrong
     }
     return {};
+  }
+
+  Result<size_t> write_some(std::string_view bytes) override {
+    size_t sent = 0;
+    CURLcode code = curl_easy_send(handle_.easy, bytes.data(), bytes.size(), &sent);
+    if (code == CURLE_AGAIN) return size_t(0);
+    if (code != CURLE_OK) return Error(Code::unavailable, std::string("the connection broke: ") + curl_easy_strerror(code));
+    return sent;
   }
 
   // The head of the server's answer; what follows it stays for read().
@@ -369,6 +377,7 @@ class CurlConnection : public Http::Connection {
   Handle handle_;
   int fd_;
   std::string ahead_;
+  bool has_more_ = false;
 };
 
 int status_of_head(std::string_view head) {

@@ -58,8 +58,13 @@ class Http {
    public:
     virtual ~Connection() = default;
     virtual int fd() const = 0;                                    // readable: call read
-    virtual Result<std::string> read() = 0;                        // does not block; "" = nothing now. Errors: unavailable when closed
-    virtual Result<void> write(std::string_view bytes) = 0;        // blocks until all is sent
+    // Does not block; "" = nothing now. Errors: unavailable when closed.
+    virtual Result<std::string> read() = 0;
+    virtual bool has_more() const = 0;  // read() gave all it may at once: there may be more, which no poll will tell
+    virtual Result<void> write(std::string_view bytes) = 0;  // blocks until all is sent
+    // Does not block; how many bytes were sent, 0 when fd() is not writable. What was not sent has to be sent next, from the
+    // same place in memory. Errors: unavailable.
+    virtual Result<size_t> write_some(std::string_view bytes) = 0;
   };
   // A WebSocket upgrade with the subprotocol. Errors: as send; the answer's Status where the server refused.
   Result<std::unique_ptr<Connection>> upgrade(const HttpRequest& request, std::string_view protocol);

@@ -3,55 +3,14 @@
 #include "ctl/stream.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <thread>
 
-#include "runtime/base/fd.h"
 #include "runtime/sys/file.h"
+#include "tests/ctl/pair_socket.h"
 
 namespace coracle::ctl {
 namespace {
-
-class PairSocket : public Session::Socket {
- public:
-  explicit PairSocket(Fd fd) : fd_(std::move(fd)) {}
-  int fd() const override { return fd_.get(); }
-  Result<std::string> read() override {
-    char buffer[4096];
-    ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-    if (got > 0) return std::string(buffer, size_t(got));
-    if (got < 0 && errno == EAGAIN) return std::string();
-    return Error(Code::unavailable, "closed");
-  }
-  Result<void> write(std::string_view bytes) override {
-    if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != ssize_t(bytes.size())) return Error(Code::unavailable, "broken");
-    return {};
-  }
-
- private:
-  Fd fd_;
-};
-
-// An unmasked frame as a server sends it: a channel and its bytes.
-std::string frame(uint8_t channel, std::string_view bytes) {
-  std::string payload = std::string(1, char(channel)).append(bytes), head(1, char(0x82));
-  if (payload.size() < 126) head += char(payload.size());
-  else head.append(1, char(126)).append(1, char(payload.size() >> 8)).append(1, char(payload.size() & 255));
-  return head + payload;
-}
-
-// What the client sent next, unmasked: channel and bytes. Short frames only.
-std::string next_from_client(const Fd& server) {
-  unsigned char head[6];
-  if (::recv(server.get(), head, sizeof head, MSG_WAITALL) != sizeof head) return "gone";
-  EXPECT_EQ(head[0], 0x82);
-  EXPECT_TRUE(head[1] & 0x80) << "clients mask";
-  std::string payload(head[1] & 0x7f, '\0');
-  EXPECT_EQ(::recv(server.get(), payload.data(), payload.size(), MSG_WAITALL), ssize_t(payload.size()));
-  for (size_t i = 0; i < payload.size(); ++i) payload[i] = char(payload[i] ^ head[2 + i % 4]);
-  return payload;
-}
 
 struct Talk {
   Talk() {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// See forward.h. One loop for both directions, none of which waits for the other.
+#include "ctl/forward.h"
+
+#include <sys/socket.h>
+
+#include <optional>
+
+#include "ctl/outbox.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+enum Channel : uint8_t { kData = 0, kError = 1, kCloseChannel = 255 };
+constexpr size_t kGreetingBytes = 2;       // a channel begins with its port
+constexpr size_t kLocalBytesMax = 256 << 10;  // waiting for the local side to read
+
+class Tie {
+ public:
+  Tie(Session::Socket& socket, Fd local) : socket_(socket), local_(std::move(local)), outbox_(socket) {}
+
+  Result<void> run() {
+    while (!over()) {
+      bool hears = !server_left_ && to_local_.size() < kLocalBytesMax;
+      bool takes = local_sends_ && !server_left_ && !outbox_.full();
+      short server_events = short(server_left_ ? 0 : outbox_.events() & (hears ? ~0 : ~POLLIN));
+      pollfd waits[] = {{server_left_ ? -1 : socket_.fd(), server_events, 0},
+                        {takes || !to_local_.empty() ? local_.get() : -1, short((takes ? POLLIN : 0) | (to_local_.empty() ? 0 : POLLOUT)), 0}};
+      if (::poll(waits, 2, hears && socket_.has_more() ? 0 : -1) < 0 && errno != EINTR) return Error::from_errno("poll");
+      if (waits[0].revents & POLLOUT) TRY(outbox_.flush());
+      if (hears && (waits[0].revents & ~POLLOUT || socket_.has_more())) TRY(receive());
+      if (takes && waits[1].revents & ~POLLOUT) TRY(read_local());
+      write_local();
+    }
+    if (!failure_.empty()) return Error(Code::internal, failure_);
+    return {};
+  }
+
+ private:
+  bool over() const { return local_gone_ || (server_left_ && to_local_.empty()); }
+
+  Result<void> receive() {
+    auto bytes = socket_.read();
+    if (!bytes) {
+      if (!failure_.empty() || server_ended_) return server_left_ = true, Result<void>();
+      return bytes.take_error();
+    }
+    reader_.feed(*bytes);
+    for (;;) {
+      std::optional<Message> message = TRY(reader_.next());
+      if (!message) return {};
+      TRY(handle(*message));
+    }
+  }
+
+  Result<void> handle(const Message& message) {
+    if (message.opcode == Opcode::ping) return outbox_.send(Opcode::pong, message.payload);
+    if (message.opcode == Opcode::close) {
+      server_left_ = true;
+      return outbox_.send(Opcode::close, std::string_view(message.payload).substr(0, 2));
+    }
+    if (message.opcode == Opcode::pong || message.payload.empty()) return {};
+    uint8_t channel = uint8_t(message.payload[0]);
+    std::string_view bytes = std::string_view(message.payload).substr(1);
+    if (channel == kCloseChannel) return server_ended_ = true, Result<void>();
+    if (channel != kData && channel != kError) return {};
+    size_t greeting = std::min(bytes.size(), kGreetingBytes - greeted_[channel]);
+    greeted_[channel] += greeting;
+    bytes.remove_prefix(greeting);
+    (channel == kData ? to_local_ : failure_).append(bytes);
+    return {};
+  }
+
+  Result<void> read_local() {
+    char buffer[16384];
+    ssize_t got = ::recv(local_.get(), buffer + 1, sizeof buffer - 1, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+    if (got < 0) return local_gone_ = true, Result<void>();
+    if (got > 0) return buffer[0] = char(kData), outbox_.send(Opcode::binary, {buffer, size_t(got) + 1});
+    local_sends_ = false;
+    return outbox_.send(Opcode::binary, std::string{char(kCloseChannel), char(kData)});
+  }
+
+  void write_local() {
+    while (!to_local_.empty()) {
+      ssize_t sent = ::send(local_.get(), to_local_.data(), to_local_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0) return void(local_gone_ = errno != EAGAIN);
+      to_local_.erase(0, size_t(sent));
+    }
+    if (server_ended_ && !std::exchange(told_local_, true)) (void)::shutdown(local_.get(), SHUT_WR);  // it may be gone already
+  }
+
+  Session::Socket& socket_;
+  Fd local_;
+  Outbox outbox_;
+  MessageReader reader_;
+  std::string to_local_, failure_;
+  size_t greeted_[2] = {0, 0};
+  bool local_sends_ = true, local_gone_ = false;                      // the local side
+  bool server_ended_ = false, server_left_ = false, told_local_ = false;  // the pod's
+};
+
+const json::value* container_port(const json::value& pod, std::string_view name) {
+  for (const json::value& container : get_array(pod, "spec.containers"))
+    for (const json::value& port : get_array(container, "ports"))
+      if (get_string(port, "name") == name) return &port;
+  return nullptr;
+}
+
+Result<uint16_t> named_port(const json::value& pod, const std::string& name) {
+  if (const json::value* port = container_port(pod, name)) return uint16_t(get_int(*port, "containerPort"));
+  return Error(Code::bad_request, "Pod '" + std::string(get_string(pod, "metadata.name")) + "' does not have a named port '" + name + "'");
+}
+
+}  // namespace
+
+Result<void> tie(Session::Socket& socket, Fd local) { return Tie(socket, std::move(local)).run(); }
+
+Result<PortMapping> parse_mapping(std::string_view text) {
+  std::string whole(text);
+  auto parts = split(text, ':');
+  if (parts.size() > 2 || text.empty() || parts.back().empty()) return Error(Code::bad_request, "invalid port format '" + whole + "': LOCAL:REMOTE, :REMOTE or PORT");
+  PortMapping mapping{0, parts.size() == 1, std::string(parts.back())};
+  if (parts.size() == 2 && !parts[0].empty()) {
+    auto local = parse_number<uint16_t>(parts[0]);
+    if (!local) return Error(Code::bad_request, "error parsing local port '" + std::string(parts[0]) + "'");
+    mapping.local = *local;
+  }
+  auto remote = parse_number<int64_t>(mapping.remote);
+  if (remote && *remote == 0) return Error(Code::bad_request, "remote port must be > 0");
+  if (remote && (*remote < 0 || *remote > 65535)) return Error(Code::bad_request, "error parsing remote port '" + mapping.remote + "'");
+  if (mapping.same_local && remote) mapping.local = uint16_t(*remote);
+  return mapping;
+}
+
+Result<uint16_t> pod_port(const json::value& pod, const json::value* service, const std::string& remote) {
+  auto number = parse_number<uint16_t>(remote);
+  if (!service) return number ? Result<uint16_t>(*number) : named_port(pod, remote);
+  std::string name(get_string(*service, "metadata.name"));
+  for (const json::value& port : get_array(*service, "spec.ports")) {
+    bool meant = number ? get_int(port, "port") == *number : get_string(port, "name") == remote;
+    if (!meant) continue;
+    uint16_t own = uint16_t(get_int(port, "port"));
+    const json::value* target = find(port, "targetPort");
+    if (get_string(*service, "spec.clusterIP") == "None" || !target) return own;
+    if (target->is_string()) return named_port(pod, std::string(target->get_string()));
+    int64_t at = get_int(port, "targetPort");
+    return at ? uint16_t(at) : own;
+  }
+  if (number) return Error(Code::bad_request, "Service " + name + " does not have a service port " + remote);
+  return Error(Code::bad_request, "Service '" + name + "' does not have a named port '" + remote + "'");
+}
+
+}  // namespace coracle::ctl
