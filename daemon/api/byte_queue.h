@@ -34,6 +34,9 @@ class ByteQueue {  // Thread-safe.
     state_.notify();
     return dropped;
   }
+  bool cut_off() const {
+    return state_.with([](const State& state) { return state.unwanted; });
+  }
   // Blocks for all there is. "": the end, or abandoned.
   std::string take() {
     return state_.wait({}, [](const State& state) { return !state.bytes.empty() || state.ended || state.unwanted; },

@@ -44,8 +44,12 @@ void ExecRun::resize(uint16_t width, uint16_t height) {
 
 void ExecRun::feed() {
   bool reads = true;  // the process; what comes behind its end is thrown away
-  for (std::string bytes; !(bytes = carrier_.read_stdin()).empty();) reads = reads && session_->write_stdin(bytes).ok();
-  session_->close_stdin();
+  for (;;) {
+    std::optional<std::string> bytes = carrier_.read_stdin();
+    if (!bytes) return;
+    if (bytes->empty()) return session_->close_stdin();
+    reads = reads && session_->write_stdin(*bytes).ok();
+  }
 }
 
 void ExecRun::see_out(const std::optional<Error>& not_started) {

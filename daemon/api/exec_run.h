@@ -19,7 +19,8 @@ namespace coracle::api {
 
 struct ExecCarrier {
   ExecOutput& output;
-  std::function<std::string()> read_stdin;         // blocks; "" at the end. None: there is no input
+  // Blocks. "" at the end; nothing when the client was cut off, which ends no input. None: there is no input.
+  std::function<std::optional<std::string>()> read_stdin;
   std::function<void(const Result<int>&)> ended;   // all output was handed over; or it could not be started
   const Fd& socket;                                // ended, some time after, when the client stays
 };
@@ -28,7 +29,7 @@ class ExecRun {
  public:
   // Starts the process. `streams` and what `carrier` refers to outlive this.
   ExecRun(PodStreams& streams, const ExecRequest& request, ExecCarrier carrier);
-  // The client has left: read_stdin returns, and goes on returning "".
+  // The client has left: read_stdin returns, and goes on returning nothing.
   ~ExecRun();
   void resize(uint16_t width, uint16_t height);
 

@@ -101,7 +101,12 @@ void conduct(Call& call, SpdySession& session, Streams& streams, int version, co
   }
   SpdyStreamPtr input = streams.find("stdin"), sizes = streams.find("resize");
   Output output(streams);
-  auto read_stdin = input ? std::function<std::string()>([&] { return input->read(); }) : nullptr;
+  auto read = [&]() -> std::optional<std::string> {
+    std::string bytes = input->read();
+    if (bytes.empty() && input->cut_off()) return std::nullopt;
+    return bytes;
+  };
+  auto read_stdin = input ? std::function<std::optional<std::string>()>(read) : nullptr;
   auto ended = [&](const Result<int>& code) {
     output.ended(exec_end_text(version, code));
     if (input) input->finish();

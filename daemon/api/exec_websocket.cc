@@ -34,9 +34,10 @@ struct Stdin {
   ByteQueue bytes;
   sys::Bell taken;
 
-  std::string read() {
+  std::optional<std::string> read() {
     std::string some = bytes.take();
     taken.ring();
+    if (some.empty() && bytes.cut_off()) return std::nullopt;
     return some;
   }
   // Until there is room for more. False: the client left.
@@ -80,10 +81,11 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
   for (uint8_t channel : {kStdout, kStderr, kError})  // so that a client sees at once that it is connected
     if (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)) channels.write(channel, {});
   Stdin input;
-  auto read_stdin = request.use_stdin ? std::function<std::string()>([&] { return input.read(); }) : nullptr;
+  auto read_stdin = request.use_stdin ? std::function<std::optional<std::string>()>([&] { return input.read(); }) : nullptr;
   ExecRun run(call.house.streams, request, {channels, read_stdin, [&](const Result<int>& code) { channels.ended(code); }, connection.socket()});
   read_input(socket, connection.socket(), run, input, protocol);
   input.bytes.abandon();
+  sys::shut_down(connection.socket());  // wakes who writes still
 }
 
 }  // namespace coracle::api

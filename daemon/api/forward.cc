@@ -35,31 +35,31 @@ void Forward::run() {
 }
 
 Result<void> Forward::carry() {
-  socket_ = TRY(streams_.connect(pod_, port_, stop_.get_token()));
-  std::jthread outward([this] { carry_out(); });
-  carry_in();
+  Fd socket = TRY(streams_.connect(pod_, port_, stop_.get_token()));
+  std::jthread outward([&] { carry_out(socket); });
+  carry_in(socket);
   return {};
 }
 
-void Forward::carry_in() {
+void Forward::carry_in(const Fd& socket) {
   for (std::string bytes; !(bytes = ends_.read()).empty();) {
     progress_.with([](Progress& progress) { progress.heard++; });
     progress_.notify();
-    if (!sys::send_all(socket_, bytes, wake_.fd())) break;  // the pod hears no more
+    if (!sys::send_all(socket, bytes, wake_.fd())) break;  // the pod hears no more
   }
   ends_.stop_reading();
-  sys::shut_down_writing(socket_);
+  sys::shut_down_writing(socket);
   progress_.with([](Progress& progress) { progress.client_ended = true; });
   progress_.notify();
 }
 
-void Forward::carry_out() {
+void Forward::carry_out(const Fd& socket) {
   std::array<char, 16 << 10> buffer;
   for (;;) {
-    auto count = sys::receive(socket_, buffer.data(), buffer.size(), wake_.fd());
+    auto count = sys::receive(socket, buffer.data(), buffer.size(), wake_.fd());
     if (!count || *count == 0) break;  // a connection that was reset has ended too
     if (ends_.write({buffer.data(), *count})) continue;
-    sys::shut_down(socket_);  // the pod shall know that nobody listens
+    sys::shut_down(socket);  // the pod shall know that nobody listens
     break;
   }
   ends_.finish();

@@ -45,8 +45,8 @@ class Forward {
   };
   void run();
   Result<void> carry();
-  void carry_in();
-  void carry_out();
+  void carry_in(const Fd& socket);
+  void carry_out(const Fd& socket);
   void wait_for_last_word();
 
   PodStreams& streams_;
@@ -54,7 +54,6 @@ class Forward {
   const std::string pod_uid_;
   const uint16_t port_;
   ForwardEnds ends_;
-  Fd socket_;
   std::stop_source stop_;
   sys::Bell wake_;
   Guarded<Progress> progress_;

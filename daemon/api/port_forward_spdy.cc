@@ -26,6 +26,7 @@ class Forwards {  // used by the session's thread
     std::erase_if(running_, [](const Forward& forward) { return forward.over(); });
     auto read = read_stream(*stream);
     if (!read) return;  // it would not have been admitted
+    if (waiting_.size() >= kStreamsMax) return stream->reset(spdy::ResetStatus::refused_stream);  // those before were reset, and count
     waiting_.emplace(stream->id(), stream);
     auto added = pairs_.add(stream->id(), *read, now);
     if (!added.trouble.empty()) {
@@ -33,7 +34,9 @@ class Forwards {  // used by the session's thread
       if (auto told = waiting_.find(added.error_stream); told != waiting_.end()) told->second->write(added.trouble);
       return stream->reset();
     }
-    if (added.complete) begin(*added.complete);
+    if (!added.complete) return;
+    if (running_.size() < kStreamsMax / 2) begin(*added.complete);
+    else give_up(*added.complete, "too many connections at once");
   }
 
  private:

@@ -111,6 +111,7 @@ void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket&
   channels.begin(streams, request);
   std::jthread goodbye([&](std::stop_token left) { channels.say_goodbye(left); });
   channels.receive();
+  sys::shut_down(connection.socket());  // wakes who writes still
 }
 
 }  // namespace coracle::api

@@ -127,7 +127,9 @@ void SpdySession::leave() {
     book.streams.clear();
   });
   book_.notify();
-  for (auto& [id, entry] : streams) entry.stream->input_.end();
+  for (auto& [id, entry] : streams)
+    if (!entry.input_ended) entry.stream->stop_reading();
+  sys::shut_down(link_.socket());  // wakes who writes still
 }
 
 // Reading goes on when there is room. False: the client left meanwhile.

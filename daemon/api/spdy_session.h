@@ -36,6 +36,7 @@ class SpdyStream {  // Thread-safe; one thread reads.
 
   // Blocks for what the client sends. "": it has finished, has left, or nobody wants it any more.
   std::string read();
+  bool cut_off() const { return input_.cut_off(); }  // the end that was read is not one that the client has told
   void stop_reading();  // from any thread: who reads returns, and what comes is thrown away
   // Blocks while the client does not read. False: it wants no more, or is gone.
   bool write(std::string_view bytes);

@@ -45,10 +45,8 @@ Result<void> finish_connect(const Fd& socket, const Patience& patience) {
   sys::Waited woken = sys::wait_ready(socket.get(), false, true, bell.fd(), std::max(left, std::chrono::milliseconds(0)));
   if (patience.stop.stop_requested()) return Error(Code::cancelled, "connect: cancelled");
   if (!woken.first.writable) return Error(Code::timeout, "connect: nobody answers");
-  int err = 0;
-  socklen_t size = sizeof err;
-  (void)::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &err, &size);  // of a socket: cannot fail
-  if (err != 0) return refused(err);
+  auto done = sys::connected(socket);
+  if (!done) return refused(done.error().err());
   return {};
 }
 

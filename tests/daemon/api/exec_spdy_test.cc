@@ -144,6 +144,7 @@ TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
     ASSERT_TRUE(spdy.until([&] { return spdy.stream(out).bytes == "x"; }));
   }
   expect_nothing_left();
+  EXPECT_EQ(world.streams.stdin_ends, 0) << "a shell would take it for its user's wish to leave";
 }
 
 TEST_F(ExecSpdy, what_is_broken_ends_the_connection) {

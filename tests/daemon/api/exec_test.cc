@@ -154,6 +154,7 @@ TEST_F(Streams, exec_hangs_up_when_its_client_leaves) {
   { auto socket = upgrade(std::string(kExec) + "&stdin=true", "v5.channel.k8s.io"); }
   for (int i = 0; i < 1000 && world.server->counts().watches > 0; i++) (void)client.get("/version");
   EXPECT_EQ(world.server->counts().watches, 0);
+  EXPECT_EQ(world.streams.stdin_ends, 0);
 }
 
 TEST_F(Streams, exec_that_cannot_be_is_told_before_the_upgrade) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@ class PlayedStreams : public PodStreams {  // logs and execs by script; ports ar
   int exit_code = 0;
   bool echoes = false;       // the process copies its input to its output until that ends
   bool follows_for_ever = false;
+  std::atomic<int> stdin_ends = 0;  // how many processes were told that nothing more comes
   LogRequest last_log;
   ExecRequest last_exec;
 
@@ -45,6 +47,10 @@ class PlayedStreams : public PodStreams {  // logs and execs by script; ports ar
     Session(PlayedStreams& streams, ExecOutput& out) : streams_(streams), out_(out) {}
     Result<void> write_stdin(std::string_view bytes) override { return out_.write_stdout(bytes), Result<void>(); }
     void close_stdin() override {
+      streams_.stdin_ends++;
+      hang_up();
+    }
+    void hang_up() override {
       closed_.with([](bool& closed) { closed = true; });
       closed_.notify();
     }
