@@ -94,7 +94,8 @@ void write_flow_metrics(std::string& text, const Fairness& fairness) {
     for (const auto& [schema, flow] : level.schemas) {
       for (const auto& [execute, waits] : {std::pair("true", &flow.waited), std::pair("false", &flow.refused)}) {
         std::string labels = "execute=\"" + std::string(execute) + "\"," + flow_labels(level, schema);
-        write_histogram(text, "apiserver_flowcontrol_request_wait_duration_seconds", labels, Fairness::kWaitBounds, waits->buckets, waits->seconds);
+        write_histogram(text, "apiserver_flowcontrol_request_wait_duration_seconds", labels, Fairness::kWaitBounds,
+                        waits->buckets, waits->seconds);
       }
     }
   }

@@ -144,7 +144,8 @@ struct Flavour {
 };
 constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
 constexpr Flavour kOfReplicaSets{kReplicaSet, "replicaset", "replicaset-controller", false, true};
-constexpr Flavour kOfReplicationControllers{kReplicationController, "replicationcontroller", "replication-controller", true, false};
+constexpr Flavour kOfReplicationControllers{kReplicationController, "replicationcontroller", "replication-controller", true,
+                                            false};
 
 class ReplicaSetController : public Controller {
  public:

@@ -42,7 +42,8 @@ void note(Fairness::Waits& waits, SteadyTime since, SteadyTime now) {
 
 }  // namespace
 
-Fairness::Fairness(const FlowRules& rules, FairnessLimits limits, const Clock& clock) : limits_(limits), clock_(clock), adjusted_(clock.steady()) {
+Fairness::Fairness(const FlowRules& rules, FairnessLimits limits, const Clock& clock)
+    : limits_(limits), clock_(clock), adjusted_(clock.steady()) {
   set_rules(rules);
 }
 
@@ -95,7 +96,8 @@ Classified Fairness::classify(const User& user, const access::Attributes& attrib
 int Fairness::seats_max(const Classified& who) const {
   std::lock_guard lock(mutex_);
   for (const auto& level : levels_)
-    if (level->rule.name == who.level && level->rule.queues.queues > 0) return seats_max_of_level(level->limits.nominal, level->rule.queues.hand_size);
+    if (level->rule.name == who.level && level->rule.queues.queues > 0)
+      return seats_max_of_level(level->limits.nominal, level->rule.queues.hand_size);
   return 0;
 }
 
@@ -214,8 +216,9 @@ std::vector<Fairness::Count> Fairness::counts() const {
   std::vector<Count> out;
   for (const auto& level : levels_) {
     const Demand& demand = level->demand;
-    out.push_back({level->rule.name, level->limits, level->queues.limit(), demand.high_watermark, demand.average, demand.deviation,
-                   demand.smoothed, level->target, level->schemas, level->queues.executing(), level->queues.waiting()});
+    out.push_back({level->rule.name, level->limits, level->queues.limit(), demand.high_watermark, demand.average,
+                   demand.deviation, demand.smoothed, level->target, level->schemas, level->queues.executing(),
+                   level->queues.waiting()});
   }
   return out;
 }

@@ -42,14 +42,16 @@ std::vector<json::value> stored(const registry::Registry& registry, std::string_
 json::object judge(const json::value& schema, const std::vector<json::value>& levels) {
   std::string level(get_string(schema, "spec.priorityLevelConfiguration.name"));
   std::string named = "This FlowSchema references the PriorityLevelConfiguration object named \"" + level + "\" ";
-  if (is_among(levels, level)) return {{"type", kDangling}, {"status", "False"}, {"reason", "Found"}, {"message", named + "and it exists"}};
+  if (is_among(levels, level))
+    return {{"type", kDangling}, {"status", "False"}, {"reason", "Found"}, {"message", named + "and it exists"}};
   return {{"type", kDangling}, {"status", "True"}, {"reason", "NotFound"}, {"message", named + "but there is no such object"}};
 }
 
 // The schema with that condition in its status; nothing when it is there.
 std::optional<json::value> with_condition(const json::value& schema, json::object condition, WallTime now) {
   json::array conditions = get_array(schema, "status.conditions");
-  auto there = std::find_if(conditions.begin(), conditions.end(), [](const json::value& one) { return get_string(one, "type") == kDangling; });
+  auto there = std::find_if(conditions.begin(), conditions.end(),
+                            [](const json::value& one) { return get_string(one, "type") == kDangling; });
   if (there == conditions.end()) there = conditions.insert(there, json::object{});
   auto same = [&](std::string_view field) { return get_string(*there, field) == get_string(json::value(condition), field); };
   if (same("status") && same("reason") && same("message")) return std::nullopt;
@@ -101,7 +103,8 @@ void FlowObjects::judge_schemas(const FlowRules& rules) {
     if (!judged) continue;
     Key key{"", std::string(name_of(schema))};
     auto written = registry_.update(*kind_of(kSchemas), key, "status", *std::move(judged), writer);
-    if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found) continue;  // somebody changed it: it comes again
+    if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found)
+      continue;  // somebody changed it: it comes again
     log_warning("fairness", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});
   }
 }

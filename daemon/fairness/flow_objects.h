@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlowObjects: the stored FlowSchemas and PriorityLevelConfigurations on their way to Fairness, and what the server does for them.
+// FlowObjects: the stored FlowSchemas and PriorityLevelConfigurations on their way to Fairness, and what the server does for
+// them.
 //   store ── change ──▶ `changed` ▸ tend: put back what must be there ▸ rules to the house ▸ condition Dangling of each schema
 // Mandatory objects count even while they are missing. Source: Kubernetes "API Priority and Fairness"; apiserver
 // util/flowcontrol (apf_controller), registry/flowcontrol/rest.

@@ -60,26 +60,32 @@ LevelRule read_level(const json::value& object) {
 }
 
 SchemaRule::SchemaRule(const json::value& object)
-    : name(get_string(object, "metadata.name")), uid(get_string(object, "metadata.uid")),
+    : name(get_string(object, "metadata.name")),
+      uid(get_string(object, "metadata.uid")),
       level(get_string(object, "spec.priorityLevelConfiguration.name")),
-      precedence_(get_int(object, "spec.matchingPrecedence", kPrecedence)), method_(get_string(object, "spec.distinguisherMethod.type")) {
+      precedence_(get_int(object, "spec.matchingPrecedence", kPrecedence)),
+      method_(get_string(object, "spec.distinguisherMethod.type")) {
   for (const json::value& entry : get_array(object, "spec.rules")) {
     Rule rule;
     for (const json::value& subject : get_array(entry, "subjects")) {
       std::string kind(get_string(subject, "kind"));
       std::string of = kind == "User" ? "user" : kind == "Group" ? "group" : "serviceAccount";
-      rule.subjects.push_back({kind, std::string(get_string(subject, of + ".name")), std::string(get_string(subject, of + ".namespace"))});
+      rule.subjects.push_back(
+          {kind, std::string(get_string(subject, of + ".name")), std::string(get_string(subject, of + ".namespace"))});
     }
     for (const json::value& one : get_array(entry, "resourceRules")) {
       rule.resources.push_back({words(one, "verbs"), words(one, "apiGroups"), words(one, "resources"), words(one, "namespaces"),
                                 get_bool(one, "clusterScope")});
     }
-    for (const json::value& one : get_array(entry, "nonResourceRules")) rule.paths.push_back({words(one, "verbs"), words(one, "nonResourceURLs")});
+    for (const json::value& one : get_array(entry, "nonResourceRules"))
+      rule.paths.push_back({words(one, "verbs"), words(one, "nonResourceURLs")});
     rules_.push_back(std::move(rule));
   }
 }
 
-bool SchemaRule::operator<(const SchemaRule& other) const { return std::tie(precedence_, name) < std::tie(other.precedence_, other.name); }
+bool SchemaRule::operator<(const SchemaRule& other) const {
+  return std::tie(precedence_, name) < std::tie(other.precedence_, other.name);
+}
 
 bool SchemaRule::Subject::is(const User& user) const {
   if (kind == "User") return name == "*" || user.name == name;
@@ -91,18 +97,21 @@ bool SchemaRule::Subject::is(const User& user) const {
 
 bool SchemaRule::Rule::covers(const access::Attributes& asked) const {
   if (!asked.is_resource) {
-    return std::any_of(paths.begin(), paths.end(), [&](const Paths& one) { return covers_word(one.verbs, asked.verb) && covers_path(one.urls, asked.path); });
+    return std::any_of(paths.begin(), paths.end(),
+                       [&](const Paths& one) { return covers_word(one.verbs, asked.verb) && covers_path(one.urls, asked.path); });
   }
   std::string resource = asked.combined();
   return std::any_of(resources.begin(), resources.end(), [&](const Resources& one) {
     bool here = asked.ns.empty() ? one.cluster_scope : covers_word(one.namespaces, asked.ns);
-    return here && covers_word(one.verbs, asked.verb) && covers_word(one.groups, asked.group) && covers_word(one.resources, resource);
+    return here && covers_word(one.verbs, asked.verb) && covers_word(one.groups, asked.group) &&
+           covers_word(one.resources, resource);
   });
 }
 
 bool SchemaRule::matches(const User& user, const access::Attributes& asked) const {
   return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
-    return std::any_of(rule.subjects.begin(), rule.subjects.end(), [&](const Subject& subject) { return subject.is(user); }) && rule.covers(asked);
+    return std::any_of(rule.subjects.begin(), rule.subjects.end(), [&](const Subject& subject) { return subject.is(user); }) &&
+           rule.covers(asked);
   });
 }
 
@@ -111,7 +120,8 @@ std::string SchemaRule::distinguisher(const User& user, const access::Attributes
 }
 
 Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const access::Attributes& asked) {
-  auto found = std::find_if(schemas.begin(), schemas.end(), [&](const SchemaRule& schema) { return schema.matches(user, asked); });
+  auto found =
+      std::find_if(schemas.begin(), schemas.end(), [&](const SchemaRule& schema) { return schema.matches(user, asked); });
   if (found == schemas.end())
     found = std::find_if(schemas.begin(), schemas.end(), [](const SchemaRule& schema) { return schema.name == kCatchAll; });
   if (found == schemas.end()) return {};

@@ -99,7 +99,8 @@ void QueueCount::Times::note(std::chrono::duration<double> took) {
   seconds += took.count();
 }
 
-WorkQueue::WorkQueue(BackoffPolicy policy, const Clock& clock, GroupOf group) : state_(new State{policy, clock, Guarded<Data>()}) {
+WorkQueue::WorkQueue(BackoffPolicy policy, const Clock& clock, GroupOf group)
+    : state_(new State{policy, clock, Guarded<Data>()}) {
   state_->data.with([&](Data& data) { data.group = std::move(group); });
 }
 WorkQueue::~WorkQueue() = default;

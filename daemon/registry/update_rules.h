@@ -15,7 +15,8 @@ bool updates_unconditionally(const Kind& kind);
 // A deletion that says nothing of dependents leaves them alone: for the kinds that had no garbage collector once.
 bool orphans_by_default(const Kind& kind);
 
-// Whether a write of the status takes "labels", "annotations", "finalizers" or "ownerReferences" of the body as well. Most kinds do.
+// Whether a write of the status takes "labels", "annotations", "finalizers" or "ownerReferences" of the body as well. Most
+// kinds do.
 bool status_takes(const Kind& kind, std::string_view field);
 
 }  // namespace coracle::registry
