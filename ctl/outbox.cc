@@ -2,11 +2,14 @@
 // See outbox.h.
 #include "ctl/outbox.h"
 
+#include "runtime/base/random.h"
+
 namespace coracle::ctl {
 
 Result<void> Outbox::send(Opcode opcode, std::string_view payload) {
-  uint32_t bits = random_();
-  frames_.push_back(encode_frame(opcode, payload, {uint8_t(bits), uint8_t(bits >> 8), uint8_t(bits >> 16), uint8_t(bits >> 24)}));
+  std::array<uint8_t, 4> mask;
+  fill_random(mask);
+  frames_.push_back(encode_frame(opcode, payload, mask));
   bytes_ += frames_.back().size();
   return flush();
 }

@@ -6,7 +6,6 @@
 #include <poll.h>
 
 #include <deque>
-#include <random>
 #include <string>
 #include <string_view>
 
@@ -31,7 +30,6 @@ class Outbox {
   std::deque<std::string> frames_;
   size_t sent_ = 0;   // of the first
   size_t bytes_ = 0;  // of all
-  std::random_device random_;
 };
 
 }  // namespace coracle::ctl

@@ -5,12 +5,12 @@
 // The thread sleeps in the watcher; the front wakes it when the client leaves (Exchange::notice_peer). A watcher that is too
 // slow is ended, it never misses events. Source: Kubernetes API concepts; wire forms in apiserver handlers/watch.
 #include <chrono>
-#include <random>
 
 #include "daemon/api/handlers.h"
 #include "daemon/api/options.h"
 #include "daemon/api/websocket.h"
 #include "daemon/registry/watch.h"
+#include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 #include "store/schema/convert.h"
@@ -36,8 +36,7 @@ struct Request {
 };
 
 seconds random_timeout() {
-  std::random_device source;
-  return seconds(std::uniform_int_distribution<int64_t>(kTimeoutMin.count(), kTimeoutMax.count())(source));
+  return kTimeoutMin + seconds(random_below(uint32_t((kTimeoutMax - kTimeoutMin).count() + 1)));
 }
 
 Result<Request> read_request(Call& call) {

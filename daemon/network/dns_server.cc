@@ -7,13 +7,13 @@
 
 #include <array>
 #include <map>
-#include <random>
 #include <thread>
 
 #include "daemon/network/dns_decision.h"
 #include "daemon/network/resolv_conf.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/random.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inet.h"
 
@@ -111,7 +111,6 @@ struct DnsServer::State {
   uint16_t port;
   Fd wake, epoll, udp, tcp;
   Resolvers resolvers;
-  std::random_device random;  // the kernel's generator: ids must not be guessed
   std::map<uint64_t, Connection> connections;
   std::map<uint64_t, Forward> forwards;
   uint64_t next_key = kFirstKey;
@@ -327,7 +326,7 @@ bool DnsServer::State::ask_next(uint64_t key, Forward& forward) {
                                         {servers[forward.server].value, config.upstream_port});
     if (!socket) continue;
     forward.socket = std::move(*socket);
-    set_message_id(forward.question, uint16_t(random()));
+    set_message_id(forward.question, uint16_t(random_below(1 << 16)));  // not to be guessed
     forward.deadline = now + kUpstreamTimeout;
     forward.input.clear();
     forward.output = over_tcp ? framed(forward.question) : "";

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// See identity.h. Every bit comes from the system's random source.
+// See identity.h.
 #include "daemon/registry/identity.h"
 
+#include <array>
 #include <cstdint>
-#include <random>
+
+#include "runtime/base/random.h"
 
 namespace coracle::registry {
 
 std::string make_uid() {
-  std::random_device source;
-  uint32_t words[4] = {source(), source(), source(), source()};
-  words[1] = (words[1] & 0xffff0fffu) | 0x4000u;      // version 4
-  words[2] = (words[2] & 0x3fffffffu) | 0x80000000u;  // variant of RFC 9562
+  std::array<uint8_t, 16> bytes;
+  fill_random(bytes);
+  bytes[6] = uint8_t((bytes[6] & 0x0f) | 0x40);  // version 4
+  bytes[8] = uint8_t((bytes[8] & 0x3f) | 0x80);  // variant of RFC 9562
   std::string text;
-  for (int i = 0; i < 32; i++) {
-    if (i == 8 || i == 12 || i == 16 || i == 20) text += '-';
-    text += "0123456789abcdef"[words[i / 8] >> (28 - 4 * (i % 8)) & 15];
+  text.reserve(36);
+  for (size_t i = 0; i < bytes.size(); i++) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += "0123456789abcdef"[bytes[i] >> 4];
+    text += "0123456789abcdef"[bytes[i] & 15];
   }
   return text;
 }
 
 std::string random_suffix(size_t length) {
   static constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-  std::random_device source;
-  std::uniform_int_distribution<size_t> pick(0, kAlphabet.size() - 1);
   std::string text;
-  while (text.size() < length) text += kAlphabet[pick(source)];
+  while (text.size() < length) text += kAlphabet[random_below(kAlphabet.size())];
   return text;
 }
 

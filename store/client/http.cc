@@ -7,9 +7,9 @@
 
 #include <array>
 #include <mutex>
-#include <random>
 
 #include "runtime/base/guarded.h"
+#include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -410,9 +410,8 @@ Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& reque
   curl_easy_getinfo(handle.easy, CURLINFO_ACTIVESOCKET, &socket);
   auto connection = std::make_unique<CurlConnection>(std::move(handle), socket);
 
-  std::random_device random;
-  std::string nonce;
-  while (nonce.size() < 16) nonce += char(uint8_t(random()));
+  std::string nonce(16, '\0');
+  fill_random({reinterpret_cast<uint8_t*>(nonce.data()), nonce.size()});
   std::string head = request.method + " " + State::target_of(request) + " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
                      "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64_encode(nonce) +
                      "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\n";

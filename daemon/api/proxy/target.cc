@@ -8,6 +8,7 @@
 #include <array>
 #include <random>
 
+#include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -122,7 +123,7 @@ Result<Target> service_target(registry::Registry& registry, const std::string& n
                               const AskedName& asked) {
   ObjectPtr service = TRY(registry.get(kService, {ns, asked.name}));
   std::string port = TRY(port_name(service->json(), asked));
-  std::minstd_rand random{std::random_device{}()};
+  std::minstd_rand random(random_below(UINT32_MAX));
   std::vector<ObjectPtr> slices = TRY(slices_of(registry, *service, random));
   for (const ObjectPtr& slice : slices)
     if (auto backend = backend_in(registry, *slice, port, uint32_t(random())))

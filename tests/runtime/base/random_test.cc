@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviour of the random numbers.
+#include "runtime/base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+
+namespace coracle {
+namespace {
+
+TEST(Random, fills_all_of_it_and_never_twice_alike) {
+  std::set<std::array<uint8_t, 16>> seen;
+  for (int i = 0; i < 1000; ++i) {
+    std::array<uint8_t, 16> bytes{};
+    fill_random(bytes);
+    EXPECT_TRUE(seen.insert(bytes).second);
+  }
+  std::array<int, 16> not_zero{};
+  for (const auto& bytes : seen)
+    for (size_t i = 0; i < bytes.size(); ++i) not_zero[i] += bytes[i] != 0;
+  for (int count : not_zero) EXPECT_GT(count, 900);
+}
+
+TEST(Random, numbers_stay_below_their_bound_and_reach_each) {
+  EXPECT_EQ(random_below(0), 0u);
+  EXPECT_EQ(random_below(1), 0u);
+  std::array<int, 27> counts{};
+  for (int i = 0; i < 27'000; ++i) ++counts.at(random_below(27));
+  for (int count : counts) EXPECT_NEAR(count, 1000, 250);  // eight standard deviations
+}
+
+}  // namespace
+}  // namespace coracle
