@@ -16,7 +16,7 @@ build="g++ meson ninja-build pkg-config python3 $boost $boost_headers libsqlite3
   libsystemd-dev libldns-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev ca-certificates"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
   strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
-  crun podman catatonit uidmap golang-go dpkg-dev dbus-daemon"
+  crun podman catatonit uidmap golang-go dpkg-dev dbus-daemon wrk"
 hello="busybox-static"
 
 wanted=

@@ -62,7 +62,7 @@ run() {  # run NAME SECONDS COMMAND...
   if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "not ok $name: no end after $seconds s" >>"$log"; fi
   if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok' "$log"; then
     if [ "$(wc -l <"$log")" -gt 400 ]; then  # of a long log, the failures and the end
-      grep -nE '^not ok|Failure$|^\[  FAILED|ERROR: |WARNING: ThreadSanitizer' "$log" | head -n 60
+      grep -nE -A 8 '^not ok|Failure$|ERROR: |WARNING: ThreadSanitizer' "$log" | head -n 200
       echo "…"; tail -n 150 "$log"
     else
       cat "$log"

@@ -76,39 +76,6 @@ std::string gzip(std::string_view text) {
   return out;
 }
 
-// Over a real network a large answer is worth compressing; on this machine it is not.
-void compress(Call& call) {
-  Answer& answer = call.answer();
-  bool wanted = names_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
-  if (!wanted || answer.body.size() <= kGzipFrom) return;
-  std::string smaller = gzip(answer.body);
-  if (smaller.empty()) return;
-  answer.body = std::move(smaller);
-  answer.headers.emplace_back("Content-Encoding", "gzip");
-  answer.headers.emplace_back("Vary", "Accept-Encoding");
-}
-
-// What the audit log wants of an answer: the object, or at least the Status of a failure.
-void record_response(Call& call) {
-  if (!call.audit) return;
-  const Answer& answer = call.answer();
-  bool wanted = call.audit->decision.level == access::AuditLevel::request_response || answer.status >= 400;
-  if (!wanted) return;
-  bool protobuf = answer.content_type.starts_with("application/vnd.kubernetes.protobuf");
-  auto value = protobuf ? schema::from_protobuf(answer.body, nullptr) : parse_json(answer.body);
-  if (value) call.audit->response = *std::move(value);
-}
-
-void set_answer(Call& call, int status, std::string_view type, std::string body) {
-  Answer& answer = call.answer();
-  answer.status = status;
-  answer.content_type = type;
-  answer.body = std::move(body);
-  for (Header& header : common_headers(call)) answer.headers.push_back(std::move(header));
-  record_response(call);
-  compress(call);
-}
-
 // The items of a list carry neither apiVersion nor kind: stored text begins with them.
 std::string_view without_type(const Object& object) {
   std::string_view text = object.text();
@@ -126,19 +93,79 @@ json::object list_metadata(const engine::ListPage& page) {
   return out;
 }
 
-std::string list_text(const schema::KindInfo& info, const engine::ListPage& page) {
-  std::string text;
-  size_t size = 256;
-  for (const ObjectPtr& object : page.items) size += object->text().size();
-  text.reserve(size);
-  text += "{\"kind\":\"" + std::string(info.list_kind) + "\",\"apiVersion\":\"" + info.kind.api_version() + "\",\"metadata\":";
-  text += to_text(list_metadata(page));
-  text += ",\"items\":[";
-  for (size_t i = 0; i < page.items.size(); i++) {
-    text += i ? ",{" : "{";
-    text += without_type(*page.items[i]);
+// A list out of the texts that its objects are stored as. They are not copied: a long list costs no memory.
+struct ListText {
+  std::string head;
+  std::vector<ObjectPtr> items;
+};
+
+void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::ListPage& page) {
+  auto text = std::make_shared<ListText>();
+  text->items = page.items;
+  text->head = "{\"kind\":\"" + std::string(info.list_kind) + "\",\"apiVersion\":\"" + info.kind.api_version() +
+               "\",\"metadata\":" + to_text(list_metadata(page)) + ",\"items\":[";
+  answer.pieces.reserve(2 + 2 * text->items.size());
+  answer.pieces.push_back(text->head);
+  for (const ObjectPtr& object : text->items) {
+    answer.pieces.push_back(answer.pieces.size() > 1 ? ",{" : "{");
+    answer.pieces.push_back(without_type(*object));
   }
-  return text += "]}\n";
+  answer.pieces.push_back("]}\n");
+  answer.holds = std::move(text);
+}
+
+size_t size_of(const Answer& answer) {
+  size_t bytes = answer.body.size();
+  for (std::string_view piece : answer.pieces) bytes += piece.size();
+  return bytes;
+}
+
+// Puts the pieces together, for who has to see all of them.
+void join_pieces(Answer& answer) {
+  answer.body.reserve(size_of(answer));
+  for (std::string_view piece : answer.pieces) answer.body += piece;
+  answer.pieces.clear();
+  answer.holds.reset();
+}
+
+// Over a real network a large answer is worth compressing; on this machine it is not.
+void compress(Call& call) {
+  Answer& answer = call.answer();
+  bool wanted = names_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
+  if (!wanted || size_of(answer) <= kGzipFrom) return;
+  join_pieces(answer);
+  std::string smaller = gzip(answer.body);
+  if (smaller.empty()) return;
+  answer.body = std::move(smaller);
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+}
+
+// What the audit log wants of an answer: the object, or at least the Status of a failure.
+void record_response(Call& call) {
+  if (!call.audit) return;
+  Answer& answer = call.answer();
+  bool wanted = call.audit->decision.level == access::AuditLevel::request_response || answer.status >= 400;
+  if (!wanted) return;
+  join_pieces(answer);
+  bool protobuf = answer.content_type.starts_with("application/vnd.kubernetes.protobuf");
+  auto value = protobuf ? schema::from_protobuf(answer.body, nullptr) : parse_json(answer.body);
+  if (value) call.audit->response = *std::move(value);
+}
+
+// Everything but the body, which is there already.
+void finish_answer(Call& call, int status, std::string_view type) {
+  Answer& answer = call.answer();
+  answer.status = status;
+  answer.content_type = type;
+  for (Header& header : common_headers(call)) answer.headers.push_back(std::move(header));
+  record_response(call);
+  compress(call);
+}
+
+void set_answer(Call& call, int status, std::string_view type, std::string body) {
+  call.answer().body = std::move(body);
+  finish_answer(call, status, type);
 }
 
 json::value list_value(const schema::KindInfo& info, const engine::ListPage& page) {
@@ -279,7 +306,7 @@ void answer_list(Call& call, const engine::ListPage& page) {
   auto include = include_object(call.query(), *wanted);
   if (!include) return answer_error(call, include.error());
   bool plain = wanted->as == As::itself && wanted->encoding == Encoding::json && !wanted->pretty;
-  if (plain) return set_answer(call, 200, wanted->media_type(), list_text(*call.info, page));
+  if (plain) return set_list_text(call.answer(), *call.info, page), finish_answer(call, 200, wanted->media_type());
   json::value value;
   if (wanted->as == As::table) {
     schema::TableOptions table{*include, true, std::to_string(page.revision), page.continue_token};

@@ -89,6 +89,19 @@ void fill(httplib::Response& response, Answer& answer) {
   response.body = std::move(answer.body);  // cpp-httplib adds Content-Length
 }
 
+// Without cpp-httplib, whose server would have to listen for it.
+bool write_pieces(TlsConnection& connection, const Head& asked, const Answer& answer) {
+  size_t bytes = 0;
+  for (std::string_view piece : answer.pieces) bytes += piece.size();
+  std::string head = "HTTP/1.1 " + std::to_string(answer.status) + " " + std::string(status_text(answer.status)) + "\r\n";
+  for (const auto& [name, value] : answer.headers) head += name + ": " + value + "\r\n";
+  head += "Content-Type: " + answer.content_type + "\r\nContent-Length: " + std::to_string(bytes) + "\r\n";
+  if (!asked.keep_alive) head += "Connection: close\r\n";
+  if (!connection.write(head + "\r\n")) return false;
+  if (asked.method == "HEAD") return true;
+  return std::all_of(answer.pieces.begin(), answer.pieces.end(), [&](std::string_view piece) { return connection.write(piece); });
+}
+
 void serve(httplib::Response& response, BodySource body) {
   Exchange exchange(*current->head, *current->connection, std::move(body), current->notice_peer);
   (*current->handler)(exchange);
@@ -97,6 +110,11 @@ void serve(httplib::Response& response, BodySource body) {
     current->stream->mute();
     current->reusable = exchange.reusable;
     response.status = 200;
+    return;
+  }
+  if (!exchange.answer.pieces.empty()) {
+    current->stream->mute();
+    current->reusable = write_pieces(*current->connection, *current->head, exchange.answer);
     return;
   }
   fill(response, exchange.answer);

@@ -20,7 +20,7 @@
 namespace coracle::api {
 
 constexpr int kRequestsMax = 192;       // short requests at once, those that wait for their turn included (daemon/fairness)
-constexpr int kWatchesMax = 256;        // watches, log follows, execs at once
+constexpr int kWatchesMax = 512;        // watches, log follows, execs at once
 constexpr int kConnectionsMax = 1024;   // open connections, resting ones included
 constexpr int kCrewSpare = 8;           // threads that can still say 429
 

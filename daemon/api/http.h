@@ -24,6 +24,9 @@ struct Answer {
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
+  // In place of `body`, of what is long: written one after the other, never put together; `holds` keeps what they point into.
+  std::vector<std::string_view> pieces;
+  std::shared_ptr<const void> holds;
 };
 
 // Hands over the request body piece by piece until `take` returns false or it ends. Errors: too_large, unavailable, ...

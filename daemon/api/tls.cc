@@ -223,9 +223,16 @@ bool TlsConnection::write_through(std::string_view bytes) {
 bool TlsConnection::write(std::string_view bytes) {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
-  if (out_.size() + bytes.size() <= kWriteChunk) return out_.append(bytes), true;
-  std::string pending = std::exchange(out_, {});
-  return write_through(pending) && write_through(bytes);
+  while (!bytes.empty()) {  // in whole records: a small one costs as much as a large one
+    size_t taken = std::min(bytes.size(), kWriteChunk - out_.size());
+    bool whole = taken == kWriteChunk;
+    if (!whole) out_.append(bytes.substr(0, taken));
+    bool full = whole || out_.size() == kWriteChunk;
+    if (full && !write_through(whole ? bytes.substr(0, taken) : std::string_view(out_))) return false;
+    if (full) out_.clear();
+    bytes.remove_prefix(taken);
+  }
+  return true;
 }
 
 bool TlsConnection::flush() {

@@ -7,6 +7,9 @@
 //   driver pods KUBECONFIG COUNT            pods that stay, and waits until they run
 //   driver objects KUBECONFIG COUNT         ConfigMaps
 //   driver list KUBECONFIG COUNT            that many pods nobody runs, made, then listed a few times
+//   driver gated KUBECONFIG COUNT           pods of 4 KB that wait behind a scheduling gate
+//   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   how long a change takes to each of so many watchers
+//   driver memory KUBECONFIG DAEMON_PID COUNT   what that many gated pods add to the daemon's memory
 //   driver kernel-kib                       what the kernel keeps for itself now
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver ready KUBECONFIG LOG COMMAND…    starts the daemon, prints its pid, says how long until it was ready
@@ -271,6 +274,73 @@ int list_pods(const char* kubeconfig, int count) {
   return 0;
 }
 
+// ---- what stays where it is ----
+
+constexpr size_t kPodBytes = 4 << 10;  // as stored
+
+json::value gated_pod(const std::string& name, size_t padding) {
+  json::value pod = pod_body(name, "0", "Never");
+  make(pod, "spec.schedulingGates") = json::array{json::object{{"name", "bench.example.com/never"}}};
+  make(pod, "metadata.annotations") = json::object{{"padding", std::string(padding, 'x')}};
+  return pod;
+}
+
+int make_gated(const char* kubeconfig, int count) {
+  auto client = connect(kubeconfig);
+  size_t bare = need(client->create(kPod, gated_pod("bare", 0)), "create pod")->text().size(), bytes = 0;
+  remove_pod(*client, "bare");
+  for (int i = 0; i < count; ++i)
+    bytes += need(client->create(kPod, gated_pod("gated-" + std::to_string(i), kPodBytes - bare)), "create pod")->text().size();
+  std::printf("bench: %d pods of %zu bytes\n", count, bytes / size_t(std::max(count, 1)));
+  return 0;
+}
+
+// ---- many watchers ----
+
+class Delays : public WatchSink {  // A ConfigMap's data.at is when it was changed, in milliseconds.
+ public:
+  void on_event(const WatchEvent& event) override {
+    if (event.type != EventType::modified) return;
+    double at = std::strtod(std::string(get_string(event.object->json(), "data.at")).c_str(), nullptr);
+    samples.ms.push_back(now_ms() - at);
+  }
+  void on_end(const Error& why) override { die("a watch ended: " + why.text()); }
+  Samples samples;
+};
+
+int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
+  auto client = connect(kubeconfig);
+  json::object body{{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", json::object{{"name", "watched"}, {"namespace", "default"}}}};
+  ObjectPtr object = need(client->create(kConfigMap, body), "create config map");
+  std::vector<std::unique_ptr<Delays>> sinks;
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < count; ++i) {
+    sinks.push_back(std::make_unique<Delays>());
+    WatchOptions from{.ns = "default", .label_selector = {}, .field_selector = {}, .after = object->revision()};
+    watches.push_back(need(client->watch(kConfigMap, from, *sinks.back()), "watch"));
+  }
+  nap_ms(1000);  // until all are connected: a change before that is told late
+  int changes = per_second * seconds;
+  double begun = now_ms();
+  for (int i = 0; i < changes; ++i) {
+    double due = begun + 1e3 * i / per_second;
+    if (double left = due - now_ms(); left > 0) nap_ms(int(left));
+    json::value patch = json::object{{"data", json::object{{"at", std::to_string(now_ms())}}}};
+    (void)need(client->patch(kConfigMap, {"default", "watched"}, PatchType::merge, patch), "patch");
+  }
+  double took = now_ms() - begun;
+  nap_ms(500);
+  watches.clear();
+  Samples all;
+  for (const auto& sink : sinks) {
+    if (sink->samples.ms.size() != size_t(changes)) die("a watcher saw " + std::to_string(sink->samples.ms.size()) + " of " + std::to_string(changes));
+    all.ms.insert(all.ms.end(), sink->samples.ms.begin(), sink->samples.ms.end());
+  }
+  all.print("change to watcher");
+  bar(all.at(.5) < 5, "%d watchers, %.0f changes/s: median %.2f ms (bar 5)", count, 1e3 * changes / took, all.at(.5));
+  return 0;
+}
+
 // ---- what an idle machine costs ----
 
 int64_t field_kib(const std::string& text, const std::string& name) {
@@ -305,6 +375,15 @@ int64_t kernel_kib() {  // what the kernel keeps for itself on behalf of process
   int64_t sum = 0;
   for (const char* name : {"Slab", "KernelStack", "PageTables", "Percpu", "VmallocUsed"}) sum += field_kib(info, name);
   return sum;
+}
+
+int memory(const char* kubeconfig, const std::string& daemon, int count) {
+  int64_t before = pss_kib(daemon);
+  if (make_gated(kubeconfig, count)) return 1;
+  nap_ms(3000);  // until what is under way is done
+  double more = double(pss_kib(daemon) - before) / 1024;
+  bar(more <= 60, "%d pods add %.1f MiB to the daemon's memory (bar 60)", count, more);
+  return 0;
 }
 
 int idle(int seconds, int64_t kernel_before_kib, const std::string& daemon, const std::vector<std::string>& pauses) {
@@ -384,6 +463,9 @@ int main(int argc, char** argv) {
   if (verb == "pods" && argc == 4) return make_pods(argv[2], number(3));
   if (verb == "objects" && argc == 4) return make_objects(argv[2], number(3));
   if (verb == "list" && argc == 4) return list_pods(argv[2], number(3));
+  if (verb == "gated" && argc == 4) return make_gated(argv[2], number(3));
+  if (verb == "watchers" && argc == 6) return watchers(argv[2], number(3), number(4), number(5));
+  if (verb == "memory" && argc == 5) return memory(argv[2], argv[3], number(4));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
   if (verb == "ready" && argc > 4) return ready(argv[2], argv[3], argv + 4);

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The API under load, beside kube-apiserver and etcd on the same disk: GET, LIST of 1,000 pods of 4 KB, and durable creates, over
+# 8 TLS connections (wrk); then 300 watchers, and the memory of 10,000 pods. The two servers take turns; medians count.
+#   CORACLE_PEER   a directory with kube-apiserver and etcd (default: kube_apiserver.sh makes one; without it only our figures are printed)
+. "$(dirname "$0")/lib.sh"
+command -v wrk >/dev/null || skip_all "wrk is missing"
+quick && { pods=100 seconds=1 rounds=1 watched=20 many=200; } || { pods=1000 seconds=4 rounds=5 watched=300 many=10000; }
+connections=8 peers=
+
+# ---- the peer ----
+
+peer_kubeconfig() {
+  cat >"$T/peer/kubeconfig" <<EOF
+{"apiVersion": "v1", "kind": "Config", "current-context": "peer",
+ "clusters": [{"name": "peer", "cluster": {"server": "https://10.55.0.2:7443", "certificate-authority": "$T/peer/certs/apiserver.crt"}}],
+ "users": [{"name": "peer", "user": {"token": "bench"}}],
+ "contexts": [{"name": "peer", "context": {"cluster": "peer", "user": "peer"}}]}
+EOF
+}
+start_peer() {
+  local programs=$1
+  mkdir -p "$T/peer/certs"
+  openssl genrsa -out "$T/peer/account.key" 2048 2>/dev/null
+  peer_kubeconfig
+  nsenter --net="/run/netns/$ns" -- "$programs/etcd" --data-dir "$T/peer/etcd" --listen-client-urls http://127.0.0.1:7379 \
+    --advertise-client-urls http://127.0.0.1:7379 --listen-peer-urls http://127.0.0.1:7380 >"$T/peer/etcd.log" 2>&1 &
+  peers=$!
+  nsenter --net="/run/netns/$ns" -- "$programs/kube-apiserver" --etcd-servers http://127.0.0.1:7379 --secure-port 7443 \
+    --bind-address 10.55.0.2 --advertise-address 10.55.0.2 --service-cluster-ip-range 10.97.0.0/16 --cert-dir "$T/peer/certs" \
+    --token-auth-file "$T/etc/tokens.csv" --authorization-mode RBAC --disable-admission-plugins ServiceAccount \
+    --service-account-issuer https://peer --service-account-key-file "$T/peer/account.key" \
+    --service-account-signing-key-file "$T/peer/account.key" >"$T/peer/apiserver.log" 2>&1 &
+  peers="$peers $!"
+  until_true 60 in_ns curl -sfk -H 'Authorization: Bearer bench' https://10.55.0.2:7443/readyz
+}
+stop_peer() { [ -z "$peers" ] || kill $peers 2>/dev/null; peers=; }
+
+# ---- load ----
+
+pod_to_create='{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","namespace":"load"},"spec":{"schedulingGates":[{"name":"bench.example.com/never"}],"automountServiceAccountToken":false,"containers":[{"name":"c","image":"example.invalid/app:1","command":["/app","--serve"],"env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"ports":[{"containerPort":8080}],"resources":{"requests":{"cpu":"10m","memory":"16Mi"},"limits":{"memory":"64Mi"}},"volumeMounts":[{"name":"d","mountPath":"/data"}]}],"volumes":[{"name":"d","emptyDir":{}}]}}'
+# rate SERVER WHAT: requests a second. An answer that is not 2xx is a failure.
+rate() {
+  local server=$1 what=$2 path script=() out
+  case $what in
+    get)    path=/api/v1/namespaces/default/pods/gated-7 ;;
+    list)   path=/api/v1/namespaces/default/pods ;;
+    create) path=/api/v1/namespaces/load/pods script=(-s "$T/post.lua") ;;
+  esac
+  out=$(in_ns wrk -t 2 -c "$connections" -d "${seconds}s" --timeout 20s -H 'Authorization: Bearer bench' "${script[@]}" "$server$path" 2>&1)
+  if grep -q 'Non-2xx\|Socket errors' <<<"$out"; then not_ok "$what: every answer is good" >&2; sed 's/^/  | /' <<<"$out" >&2; echo 0; return; fi
+  awk '/^Requests\/sec:/ {print $2}' <<<"$out"
+}
+median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+
+trap 'stop_peer; cleanup' EXIT
+make_network || skip_all "cannot make network namespaces with veth pairs"
+write_config
+echo "tokenAuthFile: $T/etc/tokens.csv" >>"$T/etc/config.yaml"
+echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"
+start_daemon
+cat >"$T/post.lua" <<EOF
+local threads, made = 0, 0
+function setup(thread) threads = threads + 1; thread:set("id", threads) end
+function request()
+  made = made + 1
+  local body = string.gsub([[$pod_to_create]], "NAME", "made-" .. os.getenv("ROUND") .. "-" .. id .. "-" .. made)
+  return wrk.format("POST", nil, {["Content-Type"] = "application/json", ["Authorization"] = "Bearer bench"}, body)
+end
+EOF
+programs=${CORACLE_PEER:-$("$(dirname "$0")/kube_apiserver.sh" "$cache" 2>"$T/why")} || programs=
+servers=(ours)
+if [ -n "$programs" ] && start_peer "$programs"; then servers+=(peer)
+else echo "# no peer: $(cat "$T/why" 2>/dev/null; tail -n 3 "$T/peer/apiserver.log" 2>/dev/null)"; fi
+url() { [ "$1" = ours ] && echo https://10.55.0.2:6443 || echo https://10.55.0.2:7443; }
+config_of() { [ "$1" = ours ] && echo "$T/etc/admin.kubeconfig" || echo "$T/peer/kubeconfig"; }
+for server in "${servers[@]}"; do
+  in_ns "$driver" gated "$(config_of "$server")" "$pods" || failures=1
+  in_ns curl -sfk -o /dev/null -H 'Authorization: Bearer bench' -H 'Content-Type: application/json' "$(url "$server")/api/v1/namespaces" \
+    -d '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"load"}}' || not_ok "a namespace for the load"
+done
+
+measure() {  # measure WHAT BAR
+  local what=$1 bar=$2 round server
+  for round in $(seq "$rounds"); do
+    for server in "${servers[@]}"; do ROUND=$round rate "$(url "$server")" "$what" >>"$T/$what.$server"; done
+  done
+  ours=$(median <"$T/$what.ours")
+  if [ -e "$T/$what.peer" ]; then
+    awk -v a="$ours" -v b="$(median <"$T/$what.peer")" -v bar="$bar" -v what="$what" 'BEGIN {
+      word = (a >= bar * b) ? "held" : "MISSED"
+      printf "bench: %-6s %s: %.0f a second, kube-apiserver with etcd %.0f: %.1f times (bar %s)\n", word, what, a, b, a / b, bar}'
+  else
+    echo "bench: $what: $ours a second"
+  fi
+}
+measure get 8
+measure list 8
+measure create 4
+stop_peer
+c delete namespace load --wait=false >/dev/null
+until_true 60 sh -c '! "$0" "$@"' nsenter --net="/run/netns/$ns" -- "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" get namespace load
+in_ns "$driver" watchers "$T/etc/admin.kubeconfig" "$watched" 100 "$((seconds * 3))" || failures=1
+
+# A daemon of its own for the memory: what was there before counts for nothing.
+c delete pods --all -n default --grace-period=0 --force --wait=true >/dev/null 2>&1
+stop_daemon; start_daemon
+in_ns "$driver" memory "$T/etc/admin.kubeconfig" "$daemon_pid" "$many" || failures=1
+[ "$failures" -eq 0 ]
