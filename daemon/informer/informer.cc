@@ -36,19 +36,19 @@ struct Index {
   std::map<std::string, Objects, std::less<>> entries;
 
   void remove(const ObjectPtr& object) {
-    for (const std::string& value : values(*object)) {
+    for (const std::string& value : values(*object->awake())) {
       auto entry = entries.find(value);
       if (entry == entries.end()) continue;
       entry->second.erase(object);
       if (entry->second.empty()) entries.erase(entry);
     }
   }
-  void add(const ObjectPtr& object) {
-    for (std::string& value : values(*object)) entries[std::move(value)].insert(object);
+  void add(const ObjectPtr& object, const ObjectPtr& resting) {
+    for (std::string& value : values(*object)) entries[std::move(value)].insert(resting);
   }
 };
 
-struct Cache {
+struct Cache {  // of objects at rest
   Objects objects;
   std::map<std::string, Index, std::less<>> indexes;
   bool synced = false;
@@ -56,7 +56,7 @@ struct Cache {
 
   ObjectPtr find(const Key& key) const {
     auto found = objects.find(key);
-    return found == objects.end() ? nullptr : *found;
+    return found == objects.end() ? nullptr : (*found)->awake();
   }
   void remove(const ObjectPtr& object) {
     for (auto& [name, index] : indexes) index.remove(object);
@@ -64,10 +64,16 @@ struct Cache {
   }
   void put(const ObjectPtr& before, const ObjectPtr& after) {
     if (before) remove(before);
-    for (auto& [name, index] : indexes) index.add(after);
-    objects.insert(after);
+    ObjectPtr resting = after->at_rest();
+    for (auto& [name, index] : indexes) index.add(after, resting);
+    objects.insert(std::move(resting));
   }
 };
+
+std::vector<ObjectPtr> awake(std::vector<ObjectPtr> objects) {
+  for (ObjectPtr& object : objects) object = object->awake();
+  return objects;
+}
 
 struct Connection {
   bool down = false;          // the watch has ended, or never began
@@ -153,7 +159,7 @@ struct Informer::State : WatchSink {
     std::vector<ObjectPtr> gone = cache.with([&](Cache& cache) {
       std::vector<ObjectPtr> gone;
       for (const ObjectPtr& object : cache.objects)
-        if (!seen.contains({object->ns(), object->name()})) gone.push_back(object);
+        if (!seen.contains({object->ns(), object->name()})) gone.push_back(object->awake());
       for (const ObjectPtr& object : gone) cache.remove(object);
       cache.synced = true;
       cache.revision = std::max(cache.revision, revision);
@@ -254,22 +260,22 @@ ObjectPtr Informer::get(const Key& key) const {
 }
 
 std::vector<ObjectPtr> Informer::list(std::string_view ns) const {
-  return state_->cache.with([&](const Cache& cache) {
+  return awake(state_->cache.with([&](const Cache& cache) {
     if (ns.empty()) return std::vector<ObjectPtr>(cache.objects.begin(), cache.objects.end());
     auto first = cache.objects.lower_bound(ByKey::View{ns, ""});
     auto last = std::find_if(first, cache.objects.end(), [&](const ObjectPtr& object) { return object->ns() != ns; });
     return std::vector<ObjectPtr>(first, last);
-  });
+  }));
 }
 
 std::vector<ObjectPtr> Informer::by_index(std::string_view name, std::string_view value) const {
-  return state_->cache.with([&](const Cache& cache) -> std::vector<ObjectPtr> {
+  return awake(state_->cache.with([&](const Cache& cache) -> std::vector<ObjectPtr> {
     auto index = cache.indexes.find(name);
     if (index == cache.indexes.end()) return {};
     auto entry = index->second.entries.find(value);
     if (entry == index->second.entries.end()) return {};
     return {entry->second.begin(), entry->second.end()};
-  });
+  }));
 }
 
 Revision Informer::revision() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Informer: a cache of one kind, kept by a watch, shared by all who read that kind. It holds the store's own snapshots,
-// so it costs pointers. Handlers are told that something changed; they name keys in queues and do no more. A watch that
+// at rest, so it costs pointers. Handlers are told that something changed; they name keys in queues and do no more. A watch that
 // ends is started again (with back-off) and the cache is brought level with what is there: a lost event heals.
 #pragma once
 

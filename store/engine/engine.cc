@@ -92,12 +92,13 @@ ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::o
   auto next = objects.begin();
   if (token) next = std::ranges::upper_bound(objects, token->after, {}, [](const ObjectPtr& object) { return object->key(); });
   for (; next != objects.end(); ++next) {
-    if (options.matches && !options.matches(**next)) continue;
+    ObjectPtr object = (*next)->awake();
+    if (options.matches && !options.matches(*object)) continue;
     if (options.limit && page.items.size() == options.limit) {
       page.continue_token = ContinueToken{int64_t(revision), page.items.back()->key()}.text();
       break;
     }
-    page.items.push_back(std::move(*next));
+    page.items.push_back(std::move(object));
   }
   if (!options.matches) page.remaining = size_t(objects.end() - next);
   return page;
@@ -208,7 +209,7 @@ Result<ObjectPtr> Engine::get(const Kind& kind, const Key& key) const {
     return found ? found->object : nullptr;
   });
   if (!object) return not_found(kind, key.name);
-  return object;
+  return object->awake();
 }
 
 Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) const {
@@ -397,7 +398,7 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   auto find = [this](const Kind& kind, const Key& key) {
     return memory.with([&](const Memory& memory) {
       const Memory::Entry* found = memory.find(kind, key);
-      return found ? *found : Memory::Entry();
+      return found ? Memory::Entry{found->object->awake(), found->row} : Memory::Entry();
     });
   };
   Plan plan(find, last, next_row);
@@ -493,11 +494,12 @@ Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, con
   });
   if (after > start.upto) return revision_too_large(after, start.upto);
   if (after && after < floor) return too_old(after, floor);
-  if (after) return start;
-  for (ObjectPtr& object : objects) {
-    Revision revision = object->revision();
-    start.events.push_back({EventType::added, revision, std::move(object), nullptr});
+  for (Event& event : start.events) {
+    event.object = event.object->awake();
+    if (event.before) event.before = event.before->awake();
   }
+  if (after) return start;
+  for (const ObjectPtr& object : objects) start.events.push_back({EventType::added, object->revision(), object->awake(), nullptr});
   start.events.push_back({EventType::synced, start.upto, nullptr, nullptr});
   return start;
 }

@@ -49,14 +49,15 @@ std::map<int64_t, ObjectPtr> Memory::rows() const {
 
 void Memory::load(Entry entry) {
   const Kind& kind = entry.object->kind();
-  tables_[{kind.group, kind.resource}][entry.object->key()] = std::move(entry);
+  Entry& place = tables_[{kind.group, kind.resource}][entry.object->key()];
+  place = {entry.object->at_rest(), entry.row};
 }
 
 void Memory::apply(const Change& change) {
   const Object& object = *change.event.object;
   Table& objects = tables_[{object.kind().group, object.kind().resource}];
   if (change.event.type == EventType::deleted) objects.erase(object.key());
-  else objects[object.key()] = {change.event.object, change.row};
+  else objects[object.key()] = {object.at_rest(), change.row};
   revision = change.event.revision;
   window.append(change.event);
 }

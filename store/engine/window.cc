@@ -22,8 +22,8 @@ bool concerns(const Event& event, const Kind& kind, const std::string& ns) {
 
 void Window::append(const Event& event) {
   Event kept = event;
-  kept.object = event.object->unparsed();
-  if (event.before) kept.before = event.before->unparsed();
+  kept.object = event.object->at_rest();
+  if (event.before) kept.before = event.before->at_rest();
   bytes_ += weight(kept);
   events_.push_back(std::move(kept));
   while (!events_.empty() && (events_.size() > events_max_ || bytes_ > bytes_max_)) drop_oldest();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Window: the recent events, oldest first, within limits. From it a watch goes on from an older revision, and a list shows
-// the state as it was. Objects in it hold no parsed form. Not thread-safe: it lies under the engine's lock.
+// the state as it was. Objects in it are at rest. Not thread-safe: it lies under the engine's lock.
 #pragma once
 
 #include <deque>

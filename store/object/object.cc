@@ -6,9 +6,12 @@
 #include "store/object/object.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json/basic_parser_impl.hpp>
+#include <deque>
 #include <vector>
 
+#include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 
 namespace coracle {
@@ -54,6 +57,41 @@ class SnapshotMemory : public json::memory_resource {
   char* at_ = nullptr;
   size_t next_size_;
   bool sealed_ = false;
+};
+
+// Who is awake is looked up and noted under one of these; an object has no lock of its own, for there are many.
+std::mutex& awake_mutex(const void* facts) {
+  static std::array<std::mutex, 32> all;
+  return all[(reinterpret_cast<uintptr_t>(facts) >> 6) % all.size()];
+}
+
+// What was parsed lately, so that who looks again soon does not parse again. The oldest goes first.
+class KeptParsed {
+ public:
+  void add(ObjectPtr object) {
+    std::vector<ObjectPtr> gone;  // freed outside the lock
+    kept_.with([&](Kept& kept) {
+      kept.bytes += weight(*object);
+      kept.objects.push_back(std::move(object));
+      while (kept.bytes > kKeptParsedBytes) {
+        kept.bytes -= weight(*kept.objects.front());
+        gone.push_back(std::move(kept.objects.front()));
+        kept.objects.pop_front();
+      }
+    });
+  }
+  static KeptParsed& of_process() {
+    static KeptParsed& kept = *new KeptParsed;  // never destroyed: threads may outlive statics
+    return kept;
+  }
+
+ private:
+  struct Kept {
+    std::deque<ObjectPtr> objects;
+    size_t bytes = 0;
+  };
+  static size_t weight(const Object& object) { return 3 * object.text().size() + 512; }
+  Guarded<Kept> kept_;
 };
 
 Error malformed(std::string field, std::string what, std::string reason = "FieldValueInvalid") {
@@ -191,16 +229,16 @@ Result<ObjectPtr> Object::make(const Kind& kind, json::value body) {
   if (!found || !found->is_object()) return malformed("metadata", "Required value", "FieldValueRequired");
   const json::object& metadata = found->get_object();
 
-  std::shared_ptr<Object> object(new Object);
-  object->kind_ = &kind;
-  object->key_.name = TRY(string_field(metadata, "name"));
-  object->key_.ns = TRY(string_field(metadata, "namespace"));
-  object->uid_ = TRY(string_field(metadata, "uid"));
-  object->revision_ = TRY(revision_field(metadata));
-  if (object->key_.name.empty()) return malformed("metadata.name", "Required value", "FieldValueRequired");
-  if (kind.namespaced && object->key_.ns.empty())
+  auto facts = std::make_shared<Facts>();
+  facts->kind = &kind;
+  facts->key.name = TRY(string_field(metadata, "name"));
+  facts->key.ns = TRY(string_field(metadata, "namespace"));
+  facts->uid = TRY(string_field(metadata, "uid"));
+  facts->revision = TRY(revision_field(metadata));
+  if (facts->key.name.empty()) return malformed("metadata.name", "Required value", "FieldValueRequired");
+  if (kind.namespaced && facts->key.ns.empty())
     return malformed("metadata.namespace", "Required value", "FieldValueRequired");
-  if (!kind.namespaced && !object->key_.ns.empty())
+  if (!kind.namespaced && !facts->key.ns.empty())
     return malformed("metadata.namespace", "Forbidden: not allowed on this type", "FieldValueForbidden");
   TRY(check_string_map(metadata, "labels"));
   TRY(check_string_map(metadata, "annotations"));
@@ -209,60 +247,66 @@ Result<ObjectPtr> Object::make(const Kind& kind, json::value body) {
 
   Canonical canonical = write_canonical(body.get_object());
   if (!is_json_object(canonical.text)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
-  object->revision_at_ = canonical.revision_at;
-  object->revision_size_ = canonical.revision_size;
-  object->text_ = std::make_shared<const std::string>(std::move(canonical.text));
-  return ObjectPtr(std::move(object));
+  facts->revision_at = canonical.revision_at;
+  facts->revision_size = canonical.revision_size;
+  facts->text = std::move(canonical.text);
+  return wrap(std::move(facts));
 }
 
 Result<ObjectPtr> Object::from_text(const Kind& kind, Key key, Revision revision, std::string uid, std::string text) {
   if (!is_json_object(text))
     return Error(Code::internal, kind.qualified_resource() + " " + quoted(key.text()) + ": stored text is damaged");
-  std::shared_ptr<Object> object(new Object);
-  object->kind_ = &kind;
-  object->key_ = std::move(key);
-  object->revision_ = revision;
-  object->uid_ = std::move(uid);
-  object->text_ = std::make_shared<const std::string>(std::move(text));
-  return ObjectPtr(std::move(object));
+  auto facts = std::make_shared<Facts>();
+  facts->kind = &kind;
+  facts->key = std::move(key);
+  facts->revision = revision;
+  facts->uid = std::move(uid);
+  facts->text = std::move(text);
+  return wrap(std::move(facts));
 }
 
-ObjectPtr Object::unparsed() const {
-  std::shared_ptr<Object> copy(new Object);
-  copy->kind_ = kind_;
-  copy->key_ = key_;
-  copy->uid_ = uid_;
-  copy->revision_ = revision_;
-  copy->text_ = text_;
-  copy->revision_at_ = revision_at_;
-  copy->revision_size_ = revision_size_;
-  return copy;
+ObjectPtr Object::at_rest() const {
+  if (resting_) return shared_from_this();
+  std::lock_guard lock(awake_mutex(facts_.get()));
+  if (facts_->awake.expired()) facts_->awake = weak_from_this();
+  return std::make_shared<const Object>(Private(), facts_, true);
+}
+
+ObjectPtr Object::awake() const {
+  if (!resting_) return shared_from_this();
+  std::lock_guard lock(awake_mutex(facts_.get()));
+  ObjectPtr found = facts_->awake.lock();
+  if (!found) facts_->awake = found = wrap(facts_);
+  return found;
 }
 
 ObjectPtr Object::with_revision(Revision revision) const {
   std::string digits = std::to_string(revision);
-  std::shared_ptr<Object> copy = std::const_pointer_cast<Object>(unparsed());
-  copy->revision_ = revision;
-  if (!revision_at_) {  // the text came from elsewhere: read it once to find the place
-    json::value body = MUST(parse_json(*text_));
+  const Facts& old = *facts_;
+  if (!old.revision_at) {  // the text came from elsewhere: read it once to find the place
+    json::value body = MUST(parse_json(old.text));
     coracle::make(body, "metadata.resourceVersion") = digits;
-    return MUST(make(*kind_, std::move(body)));
+    return MUST(make(*old.kind, std::move(body)));
   }
-  std::string text;
-  text.reserve(text_->size() + digits.size());
-  text.append(*text_, 0, revision_at_).append(digits).append(*text_, revision_at_ + revision_size_);
-  copy->revision_size_ = digits.size();
-  copy->text_ = std::make_shared<const std::string>(std::move(text));
-  return copy;
+  auto facts = std::make_shared<Facts>();
+  facts->kind = old.kind;
+  facts->key = old.key;
+  facts->uid = old.uid;
+  facts->revision = revision;
+  facts->revision_at = old.revision_at;
+  facts->revision_size = digits.size();
+  facts->text.reserve(old.text.size() + digits.size());
+  facts->text.append(old.text, 0, old.revision_at).append(digits).append(old.text, old.revision_at + old.revision_size);
+  return wrap(std::move(facts));
 }
 
 bool Object::same_as(const Object& stored) const {
-  std::string digits = std::to_string(stored.revision_);
-  std::string_view mine = *text_, other = *stored.text_;
-  if (!revision_at_ || other.size() + revision_size_ != mine.size() + digits.size()) return false;
-  return other.substr(0, revision_at_) == mine.substr(0, revision_at_) &&
-         other.substr(revision_at_, digits.size()) == digits &&
-         other.substr(revision_at_ + digits.size()) == mine.substr(revision_at_ + revision_size_);
+  std::string digits = std::to_string(stored.revision());
+  std::string_view mine = text(), other = stored.text();
+  size_t at = facts_->revision_at, size = facts_->revision_size;
+  if (!at || other.size() + size != mine.size() + digits.size()) return false;
+  return other.substr(0, at) == mine.substr(0, at) && other.substr(at, digits.size()) == digits &&
+         other.substr(at + digits.size()) == mine.substr(at + size);
 }
 
 const json::value& Object::json() const {
@@ -273,13 +317,14 @@ const json::value& Object::json() const {
       return options;
     }());
     SnapshotMemory* memory = nullptr;
-    parser.reset(json::make_shared_resource<SnapshotMemory>(text_->size() * 2, memory));
+    parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 2, memory));
     json::error_code failed;
-    (void)parser.write(*text_, failed);  // make() wrote it or from_text() read it: it is JSON
+    (void)parser.write(text(), failed);  // make() wrote it or from_text() read it: it is JSON
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
     memory->seal();
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
+    if (!resting_) KeptParsed::of_process().add(shared_from_this());
   });
   return json_;
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Object: one committed state of one API object, immutable, shared by pointer between the store, API reads, watches,
 // informers and controllers (decision 2). It holds its canonical JSON text, the metadata that everybody asks for, and its
-// parsed form, made at most once and only when somebody looks inside.
+// parsed form, made only when somebody looks inside.
+//
+// The parsed form takes several times the memory of the text. Caches therefore hold objects at rest, which nobody looks into, and
+// hand them out awake:
+//   a cache's at_rest() ──awake()──▶ one object for all who look at the same time ──json()──▶ parsed once
+// It goes when the last of them lets go of it; what was looked at lately is kept, some megabytes of it (kKeptParsedBytes).
 #pragma once
 
 #include <memory>
@@ -26,8 +31,17 @@ struct OwnerReference {
   bool block_owner_deletion = false;
 };
 
-class Object {
+constexpr size_t kKeptParsedBytes = 4 << 20;  // of the process, about
+
+class Object : public std::enable_shared_from_this<Object> {
+  struct Private {
+    explicit Private() = default;
+  };
+  struct Facts;
+
  public:
+  Object(Private, std::shared_ptr<const Facts> facts, bool resting) : facts_(std::move(facts)), resting_(resting) {}
+
   // `body` is a complete object: apiVersion, kind, metadata.name (and namespace, uid, resourceVersion once committed).
   // Errors: invalid when metadata is malformed.
   static Result<ObjectPtr> make(const Kind& kind, json::value body);
@@ -36,20 +50,22 @@ class Object {
 
   // The same object with another revision in metadata.resourceVersion (which the text must have a place for).
   ObjectPtr with_revision(Revision revision) const;
-  // The same text without what json() made of it: for keeping old states cheaply.
-  ObjectPtr unparsed() const;
+  // The same, for keeping: whoever wants to look inside asks it for awake() and holds on to that.
+  ObjectPtr at_rest() const;
+  // The same, for looking inside. Thread-safe.
+  ObjectPtr awake() const;
   // Whether `stored` says the same, its revision aside. For an object from make() only.
   bool same_as(const Object& stored) const;
 
-  const Kind& kind() const { return *kind_; }
-  const Key& key() const { return key_; }
-  const std::string& name() const { return key_.name; }
-  const std::string& ns() const { return key_.ns; }
-  const std::string& uid() const { return uid_; }
-  Revision revision() const { return revision_; }  // 0 before commit
-  const std::string& text() const { return *text_; }  // canonical JSON, with resourceVersion
+  const Kind& kind() const;
+  const Key& key() const;
+  const std::string& name() const;
+  const std::string& ns() const;
+  const std::string& uid() const;
+  Revision revision() const;          // 0 before commit
+  const std::string& text() const;    // canonical JSON, with resourceVersion
 
-  // The parsed form. Thread-safe; parsed on first use.
+  // The parsed form. Thread-safe; parsed on first use. The reference is good as long as this object is held.
   const json::value& json() const;
 
   // Conveniences over json().
@@ -61,16 +77,30 @@ class Object {
   std::optional<OwnerReference> controller() const;  // the owner with controller: true
 
  private:
-  Object() = default;
-  const Kind* kind_ = nullptr;
-  Key key_;
-  std::string uid_;
-  Revision revision_ = 0;
-  std::shared_ptr<const std::string> text_;
-  size_t revision_at_ = 0;  // where in the text the revision's digits stand; 0 = not known
-  size_t revision_size_ = 0;
+  struct Facts {  // shared by all objects that are the same
+    const Kind* kind = nullptr;
+    Key key;
+    std::string uid;
+    Revision revision = 0;
+    std::string text;
+    size_t revision_at = 0;  // where in the text the revision's digits stand; 0 = not known
+    size_t revision_size = 0;
+    mutable std::weak_ptr<const Object> awake;  // guarded, see object.cc
+  };
+  static ObjectPtr wrap(std::shared_ptr<const Facts> facts) { return std::make_shared<const Object>(Private(), std::move(facts), false); }
+
+  std::shared_ptr<const Facts> facts_;
+  const bool resting_;
   mutable std::once_flag parse_once_;
   mutable json::value json_;
 };
+
+inline const Kind& Object::kind() const { return *facts_->kind; }
+inline const Key& Object::key() const { return facts_->key; }
+inline const std::string& Object::name() const { return facts_->key.name; }
+inline const std::string& Object::ns() const { return facts_->key.ns; }
+inline const std::string& Object::uid() const { return facts_->uid; }
+inline Revision Object::revision() const { return facts_->revision; }
+inline const std::string& Object::text() const { return facts_->text; }
 
 }  // namespace coracle

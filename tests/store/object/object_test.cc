@@ -85,7 +85,7 @@ TEST(Object, takes_another_revision_without_being_parsed) {
   ObjectPtr loaded = MUST(Object::from_text(kPod, pod->key(), 12345, "u1", later->text()));
   EXPECT_TRUE(pod->same_as(*loaded));
   EXPECT_EQ(loaded->with_revision(7)->text(), pod->text());
-  EXPECT_EQ(loaded->unparsed()->text(), loaded->text());
+  EXPECT_EQ(loaded->at_rest()->text(), loaded->text());
   json::value other = pod->json();
   make(other, "metadata.uid") = "u2";
   EXPECT_FALSE(MUST(Object::make(kPod, other))->same_as(*loaded));
