@@ -332,7 +332,7 @@ namespace {
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
                                std::vector<std::string>* duplicates) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (encoding == Encoding::json) return parse_json(body, duplicates);
+  if (encoding == Encoding::json) return parse_json(body, duplicates, arena_for(body));
   if (trim(body).starts_with("{")) {  // JSON, as a rule; or YAML in its braces
     auto value = parse_json(body, duplicates);
     if (value) return value;

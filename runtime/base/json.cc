@@ -3,6 +3,7 @@
 #include "runtime/base/json.h"
 
 #include <boost/json/basic_parser_impl.hpp>
+#include <algorithm>
 #include <set>
 
 namespace coracle {
@@ -68,6 +69,37 @@ struct DuplicateFinder {
   bool on_comment(json::string_view, error_code&) { return true; }
 };
 
+// How many keys the text has: more than its value has where one stands twice.
+struct KeyCounter : DuplicateFinder {
+  size_t keys = 0;
+  bool on_object_begin(error_code&) { return true; }
+  bool on_object_end(size_t, error_code&) { return true; }
+  bool on_array_begin(error_code&) { return true; }
+  bool on_array_end(size_t, error_code&) { return true; }
+  bool on_key_part(json::string_view, size_t, error_code&) { return true; }
+  bool on_key(json::string_view, size_t, error_code&) { return ++keys, true; }
+};
+
+size_t keys_in(const json::value& value) {
+  size_t count = 0;
+  if (const auto* object = value.if_object()) {
+    count = object->size();
+    for (const auto& pair : *object) count += keys_in(pair.value());
+  } else if (const auto* array = value.if_array()) {
+    for (const auto& item : *array) count += keys_in(item);
+  }
+  return count;
+}
+
+template <typename Handler>
+Handler walked(std::string_view good, Handler handler) {
+  json::basic_parser<Handler> parser(options());
+  parser.handler() = std::move(handler);
+  json::error_code failed;
+  (void)parser.write_some(false, good.data(), good.size(), failed);
+  return std::move(parser.handler());
+}
+
 std::string position(std::string_view text, size_t at) {
   size_t line = 1, column = 1;
   for (char c : text.substr(0, at)) {
@@ -112,8 +144,13 @@ void pretty(const json::value& value, int indent, std::string& out, size_t depth
 
 }  // namespace
 
-Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
+json::storage_ptr arena_for(std::string_view text) {
+  return json::make_shared_resource<json::monotonic_resource>(std::max<size_t>(4096, 4 * text.size()));
+}
+
+Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates, json::storage_ptr storage) {
   json::stream_parser parser({}, options());
+  parser.reset(std::move(storage));
   json::error_code failed;
   size_t read = 0;
   try {  // wall: allocation limits of the library are reported by exceptions
@@ -127,12 +164,13 @@ Result<json::value> parse_json(std::string_view text, std::vector<std::string>* 
     std::string what = failed == json::error::too_deep ? "nested too deeply" : failed.message();
     return Error(Code::bad_request, "invalid JSON: " + position(text, read) + ": " + what);
   }
-  if (duplicates) {
-    json::basic_parser<DuplicateFinder> finder(options());
-    finder.handler().found = duplicates;
-    (void)finder.write_some(false, text.data(), text.size(), failed);  // the text is known to be good
+  json::value value = parser.release();
+  if (duplicates && walked(text, KeyCounter()).keys > keys_in(value)) {
+    DuplicateFinder finder;
+    finder.found = duplicates;
+    walked(text, std::move(finder));
   }
-  return parser.release();
+  return value;
 }
 
 std::string to_text(const json::value& value) { return json::serialize(value); }

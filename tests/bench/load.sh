@@ -70,7 +70,7 @@ end
 EOF
 programs=${CORACLE_PEER:-$("$(dirname "$0")/kube_apiserver.sh" "$cache" 2>"$T/why")} || programs=
 servers=(ours)
-if [ -n "$programs" ] && start_peer "$programs"; then servers+=(peer)
+if [ -x "$programs/kube-apiserver" ] && start_peer "$programs"; then servers+=(peer)
 else echo "# no peer: $(cat "$T/why" 2>/dev/null; tail -n 3 "$T/peer/apiserver.log" 2>/dev/null)"; fi
 url() { [ "$1" = ours ] && echo https://10.55.0.2:6443 || echo https://10.55.0.2:7443; }
 config_of() { [ "$1" = ours ] && echo "$T/etc/admin.kubeconfig" || echo "$T/peer/kubeconfig"; }
