@@ -27,6 +27,15 @@ TEST(Json, reports_duplicate_keys_by_path) {
   EXPECT_EQ(twice, (std::vector<std::string>{"spec.list[1].a", "spec.b"}));
 }
 
+TEST(Json, lies_where_it_is_told_to_with_its_copies) {
+  std::string text = R"({"a":{"b":[1,{"c":"a string that is too long to lie in its value"}]}})";
+  json::value value = MUST(parse_json(text, nullptr, arena_for(text)));
+  json::value copy = value;
+  EXPECT_EQ(copy.storage().get(), value.storage().get());
+  value = nullptr;
+  EXPECT_EQ(to_text(copy), text);
+}
+
 TEST(Json, keeps_key_order_and_exact_integers) {
   std::string text = R"({"z":9007199254740993,"a":-1,"m":18446744073709551615})";
   EXPECT_EQ(to_text(*parse_json(text)), text);

@@ -7,8 +7,6 @@
 #include <atomic>
 #include <thread>
 
-#include <thread>
-
 namespace coracle {
 namespace {
 
@@ -89,6 +87,49 @@ TEST(Object, takes_another_revision_without_being_parsed) {
   json::value other = pod->json();
   make(other, "metadata.uid") = "u2";
   EXPECT_FALSE(MUST(Object::make(kPod, other))->same_as(*loaded));
+}
+
+TEST(Object, at_rest_is_the_same_and_awake_is_one_for_all) {
+  ObjectPtr pod = MUST(made(kWeb));
+  ObjectPtr resting = pod->at_rest();
+  EXPECT_EQ(resting->text(), pod->text());
+  EXPECT_EQ(resting->key(), pod->key());
+  EXPECT_EQ(resting->uid(), pod->uid());
+  EXPECT_EQ(resting->at_rest(), resting);
+  EXPECT_EQ(resting->awake(), pod);  // who holds it looks at the same
+  EXPECT_EQ(pod->awake(), pod);
+  EXPECT_EQ(&resting->awake()->json(), &pod->json());
+}
+
+TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
+  ObjectPtr resting = MUST(made(kWeb))->at_rest();
+  std::weak_ptr<const Object> seen = resting->awake();
+  EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
+  EXPECT_FALSE(seen.expired());  // who looks again soon does not parse again
+  ObjectPtr held = resting->awake();
+  size_t parsed = 0;
+  for (int i = 0; parsed < kKeptParsedBytes; ++i) {
+    ObjectPtr other = MUST(made(kWeb));
+    parsed += other->text().size();
+    (void)other->json();
+  }
+  EXPECT_FALSE(seen.expired());
+  EXPECT_EQ(get_string(held->json(), "metadata.name"), "web");
+  held.reset();
+  EXPECT_TRUE(seen.expired());
+  EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
+}
+
+TEST(Object, many_threads_wake_one) {
+  ObjectPtr resting = MUST(made(kWeb))->at_rest();
+  std::vector<std::jthread> threads;
+  std::atomic<int> right = 0;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < 2000; ++j) right += get_string(resting->awake()->json(), "metadata.name") == "web";
+    });
+  threads.clear();
+  EXPECT_EQ(right, 8000);
 }
 
 TEST(Object, refuses_what_could_not_be_read_again) {
