@@ -103,8 +103,10 @@ TEST(Object, at_rest_is_the_same_and_awake_is_one_for_all) {
 
 TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   ObjectPtr resting = MUST(made(kWeb))->at_rest();
-  std::weak_ptr<const Object> seen = resting->awake();
-  EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
+  ObjectPtr looked = resting->awake();
+  std::weak_ptr<const Object> seen = looked;
+  EXPECT_EQ(get_string(looked->json(), "metadata.name"), "web");
+  looked.reset();
   EXPECT_FALSE(seen.expired());  // who looks again soon does not parse again
   ObjectPtr held = resting->awake();
   size_t parsed = 0;
