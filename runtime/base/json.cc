@@ -2,9 +2,10 @@
 // The JSON wall. See json.h.
 #include "runtime/base/json.h"
 
-#include <boost/json/basic_parser_impl.hpp>
 #include <algorithm>
 #include <set>
+
+#include "runtime/base/json_walk.h"
 
 namespace coracle {
 namespace {
@@ -16,13 +17,7 @@ json::parse_options options() {
 }
 
 // Walks the text once more, only to name keys that stand twice in one object: Boost's own parser keeps the last silently.
-struct DuplicateFinder {
-  static constexpr size_t max_object_size = size_t(-1);
-  static constexpr size_t max_array_size = size_t(-1);
-  static constexpr size_t max_key_size = size_t(-1);
-  static constexpr size_t max_string_size = size_t(-1);
-  using error_code = json::error_code;
-
+struct DuplicateFinder : JsonWalker {
   struct Level {
     std::set<std::string, std::less<>> keys;
     std::string key;
@@ -43,8 +38,6 @@ struct DuplicateFinder {
   void next() {
     if (!levels.empty() && levels.back().index >= 0) ++levels.back().index;
   }
-  bool on_document_begin(error_code&) { return true; }
-  bool on_document_end(error_code&) { return true; }
   bool on_object_begin(error_code&) { return levels.push_back({}), true; }
   bool on_object_end(size_t, error_code&) { return levels.pop_back(), next(), true; }
   bool on_array_begin(error_code&) { return levels.push_back({{}, {}, 0}), true; }
@@ -57,26 +50,17 @@ struct DuplicateFinder {
     partial.clear();
     return true;
   }
-  bool on_string_part(json::string_view, size_t, error_code&) { return true; }
   bool on_string(json::string_view, size_t, error_code&) { return next(), true; }
-  bool on_number_part(json::string_view, error_code&) { return true; }
   bool on_int64(int64_t, json::string_view, error_code&) { return next(), true; }
   bool on_uint64(uint64_t, json::string_view, error_code&) { return next(), true; }
   bool on_double(double, json::string_view, error_code&) { return next(), true; }
   bool on_bool(bool, error_code&) { return next(), true; }
   bool on_null(error_code&) { return next(), true; }
-  bool on_comment_part(json::string_view, error_code&) { return true; }
-  bool on_comment(json::string_view, error_code&) { return true; }
 };
 
 // How many keys the text has: more than its value has where one stands twice.
-struct KeyCounter : DuplicateFinder {
+struct KeyCounter : JsonWalker {
   size_t keys = 0;
-  bool on_object_begin(error_code&) { return true; }
-  bool on_object_end(size_t, error_code&) { return true; }
-  bool on_array_begin(error_code&) { return true; }
-  bool on_array_end(size_t, error_code&) { return true; }
-  bool on_key_part(json::string_view, size_t, error_code&) { return true; }
   bool on_key(json::string_view, size_t, error_code&) { return ++keys, true; }
 };
 
@@ -89,15 +73,6 @@ size_t keys_in(const json::value& value) {
     for (const auto& item : *array) count += keys_in(item);
   }
   return count;
-}
-
-template <typename Handler>
-Handler walked(std::string_view good, Handler handler) {
-  json::basic_parser<Handler> parser(options());
-  parser.handler() = std::move(handler);
-  json::error_code failed;
-  (void)parser.write_some(false, good.data(), good.size(), failed);
-  return std::move(parser.handler());
 }
 
 std::string position(std::string_view text, size_t at) {
@@ -165,10 +140,10 @@ Result<json::value> parse_json(std::string_view text, std::vector<std::string>* 
     return Error(Code::bad_request, "invalid JSON: " + position(text, read) + ": " + what);
   }
   json::value value = parser.release();
-  if (duplicates && walked(text, KeyCounter()).keys > keys_in(value)) {
+  if (KeyCounter counter; duplicates && walk_json(text, counter) && counter.keys > keys_in(value)) {
     DuplicateFinder finder;
     finder.found = duplicates;
-    walked(text, std::move(finder));
+    walk_json(text, finder);
   }
   return value;
 }

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/basic_parser_impl.hpp>
 #include <deque>
 #include <vector>
 
 #include "runtime/base/guarded.h"
+#include "runtime/base/json_walk.h"
 #include "runtime/base/text.h"
 
 namespace coracle {
@@ -138,39 +138,9 @@ Result<void> check_array_of(const json::object& metadata, std::string_view name,
   return {};
 }
 
-// Reads a whole text and keeps nothing: is it JSON?
-struct Sieve {
-  static constexpr size_t max_object_size = size_t(-1), max_array_size = size_t(-1);
-  static constexpr size_t max_key_size = size_t(-1), max_string_size = size_t(-1);
-  using error_code = json::error_code;
-  bool on_document_begin(error_code&) { return true; }
-  bool on_document_end(error_code&) { return true; }
-  bool on_object_begin(error_code&) { return true; }
-  bool on_object_end(size_t, error_code&) { return true; }
-  bool on_array_begin(error_code&) { return true; }
-  bool on_array_end(size_t, error_code&) { return true; }
-  bool on_key_part(json::string_view, size_t, error_code&) { return true; }
-  bool on_key(json::string_view, size_t, error_code&) { return true; }
-  bool on_string_part(json::string_view, size_t, error_code&) { return true; }
-  bool on_string(json::string_view, size_t, error_code&) { return true; }
-  bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(int64_t, json::string_view, error_code&) { return true; }
-  bool on_uint64(uint64_t, json::string_view, error_code&) { return true; }
-  bool on_double(double, json::string_view, error_code&) { return true; }
-  bool on_bool(bool, error_code&) { return true; }
-  bool on_null(error_code&) { return true; }
-  bool on_comment_part(json::string_view, error_code&) { return true; }
-  bool on_comment(json::string_view, error_code&) { return true; }
-};
-
 bool is_json_object(std::string_view text) {
-  if (text.empty() || text.front() != '{') return false;
-  json::parse_options options;
-  options.max_depth = kJsonDepthMax;
-  json::basic_parser<Sieve> sieve(options);
-  json::error_code failed;
-  size_t read = sieve.write_some(false, text.data(), text.size(), failed);
-  return !failed && read == text.size();
+  JsonWalker walker;
+  return text.starts_with('{') && walk_json(text, walker);
 }
 
 // The body's text, and where in it metadata.resourceVersion's digits stand: a new revision then is a splice.
