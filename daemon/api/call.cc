@@ -2,10 +2,9 @@
 // See call.h.
 #include "daemon/api/call.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 
+#include "daemon/api/recode.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
@@ -60,20 +59,6 @@ std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
     headers.emplace_back("Warning", warning_header(warning));
   }
   return headers;
-}
-
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return {};
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = uInt(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = uInt(out.size());
-  int done = deflate(&stream, Z_FINISH);
-  out.resize(done == Z_STREAM_END ? stream.total_out : 0);
-  deflateEnd(&stream);
-  return out;
 }
 
 // The items of a list carry neither apiVersion nor kind: stored text begins with them.
@@ -134,8 +119,10 @@ void compress(Call& call) {
   bool wanted = names_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
   if (!wanted || size_of(answer) <= kGzipFrom) return;
   join_pieces(answer);
-  std::string smaller = gzip(answer.body);
-  if (smaller.empty()) return;
+  Packer packer(Coding::gzip);
+  if (!packer.works()) return;
+  std::string smaller;
+  packer.end(smaller, answer.body);
   answer.body = std::move(smaller);
   answer.headers.emplace_back("Content-Encoding", "gzip");
   answer.headers.emplace_back("Vary", "Accept-Encoding");

@@ -9,8 +9,8 @@
 
 #include "daemon/api/proxy/inlet.h"
 #include "daemon/api/proxy/links.h"
-#include "daemon/api/proxy/recode.h"
 #include "daemon/api/proxy/upstream.h"
+#include "daemon/api/recode.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/api/proxy/recode.h"
+#include "daemon/api/recode.h"
 #include "runtime/base/text.h"
 
 namespace coracle::api {

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "daemon/api/front.h"
-#include "daemon/api/proxy/recode.h"
+#include "daemon/api/recode.h"
 #include "runtime/base/guarded.h"
 #include "store/object/status.h"
 #include "tests/daemon/api/proxy/backend.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed bodies, opened and closed again piece by piece: for pages whose links are rewritten on the way. Holds a window and
-// a piece, never the body, whatever it unpacks to. Source: RFC 9110 section 8.4.1 (codings), RFC 1950 to 1952.
+// Compressed bodies: of long answers, and of pages behind the proxy, which are opened and closed again piece by piece, for their
+// links are rewritten on the way. Holds a window and a piece, never the body, whatever it unpacks to. Source: RFC 9110 section
+// 8.4.1 (codings), RFC 1950 to 1952.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,7 @@ class Packer {
   ~Packer();
   bool works() const;  // false: there is no memory for it
   void feed(std::string_view bytes, std::string& out);  // all of it is in `out` afterwards: a reader need not wait
-  void end(std::string& out);
+  void end(std::string& out, std::string_view last = {});
 
  private:
   struct State;

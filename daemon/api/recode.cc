@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See recode.h.
-#include "daemon/api/proxy/recode.h"
+#include "daemon/api/recode.h"
 
 #include <zlib.h>
 
@@ -14,6 +14,24 @@ constexpr int kGzipBits = 15 + 16, kWrappedBits = 15, kBareBits = -15;  // zlib'
 
 // Whether a deflate body begins with the wrapper's two bytes.
 bool is_wrapped(unsigned char first) { return (first & 0x0f) == Z_DEFLATED && first >> 4 <= 7; }
+
+// Takes steps of inflate or deflate over all of `bytes`, and hands over what comes out until `take` returns false, the stream ends
+// or fails. Gives what the last step said.
+template <typename Step, typename Take>
+int pump(z_stream& stream, std::string_view bytes, Step step, Take take) {
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = uInt(bytes.size());
+  std::array<char, kPiece> piece;
+  for (;;) {
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = uInt(piece.size());
+    int said = step(&stream);
+    if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR) return said;
+    size_t count = piece.size() - stream.avail_out;
+    bool wanted = count == 0 || take(std::string_view(piece.data(), count));
+    if (!wanted || stream.avail_out != 0 || said == Z_STREAM_END) return said;
+  }
+}
 
 }  // namespace
 
@@ -40,19 +58,10 @@ Result<void> Unpacker::feed(std::string_view bytes, const std::function<bool(std
     if (inflateInit2(&stream, bits) != Z_OK) return Error(Code::internal, "zlib has no memory");
     state_->begun = true;
   }
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = uInt(bytes.size());
-  std::array<char, kPiece> piece;
-  do {
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = uInt(piece.size());
-    int done = inflate(&stream, Z_NO_FLUSH);
-    if (done != Z_OK && done != Z_STREAM_END && done != Z_BUF_ERROR)
-      return Error(Code::bad_request, "the body is not compressed as it says");
-    state_->ended = done == Z_STREAM_END;
-    size_t count = piece.size() - stream.avail_out;
-    if (count > 0 && !take({piece.data(), count})) return {};
-  } while (stream.avail_out == 0 && !state_->ended);
+  int said = pump(stream, bytes, [](z_stream* at) { return inflate(at, Z_NO_FLUSH); }, take);
+  state_->ended = said == Z_STREAM_END;
+  if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR)
+    return Error(Code::bad_request, "the body is not compressed as it says");
   return {};
 }
 
@@ -64,15 +73,8 @@ struct Packer::State {
   void run(std::string_view bytes, int flush, std::string& out) {
     if (coding == Coding::none) return void(out += bytes);
     if (!works) return;
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = uInt(bytes.size());
-    std::array<char, kPiece> piece;
-    do {
-      stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-      stream.avail_out = uInt(piece.size());
-      (void)deflate(&stream, flush);  // with a good stream it cannot fail
-      out.append(piece.data(), piece.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
+    pump(stream, bytes, [flush](z_stream* at) { return deflate(at, flush); },  // with a good stream it cannot fail
+         [&out](std::string_view piece) { return out += piece, true; });
   }
 };
 
@@ -87,6 +89,6 @@ Packer::~Packer() {
 
 bool Packer::works() const { return state_->works || state_->coding == Coding::none; }
 void Packer::feed(std::string_view bytes, std::string& out) { state_->run(bytes, Z_SYNC_FLUSH, out); }
-void Packer::end(std::string& out) { state_->run({}, Z_FINISH, out); }
+void Packer::end(std::string& out, std::string_view last) { state_->run(last, Z_FINISH, out); }
 
 }  // namespace coracle::api
