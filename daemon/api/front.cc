@@ -93,8 +93,7 @@ void fill(httplib::Response& response, Answer& answer) {
 bool write_pieces(TlsConnection& connection, const Head& asked, const Answer& answer) {
   size_t bytes = 0;
   for (std::string_view piece : answer.pieces) bytes += piece.size();
-  std::string head = "HTTP/1.1 " + std::to_string(answer.status) + " " + std::string(status_text(answer.status)) + "\r\n";
-  for (const auto& [name, value] : answer.headers) head += name + ": " + value + "\r\n";
+  std::string head = begin_head(answer.status, answer.headers);
   head += "Content-Type: " + answer.content_type + "\r\nContent-Length: " + std::to_string(bytes) + "\r\n";
   if (!asked.keep_alive) head += "Connection: close\r\n";
   if (!connection.write(head + "\r\n")) return false;

@@ -23,9 +23,7 @@ Result<std::string> Exchange::read_body(size_t bytes_max) {
 ChunkedAnswer::ChunkedAnswer(Exchange& exchange, std::string_view content_type,
                              const std::vector<std::pair<std::string, std::string>>& headers)
     : exchange_(exchange), connection_(exchange.take_over()) {
-  std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: " + std::string(content_type) + "\r\n";
-  for (const auto& [name, value] : headers) head += name + ": " + value + "\r\n";
-  connection_.write(head + "\r\n");
+  connection_.write(begin_head(200, headers) + "Transfer-Encoding: chunked\r\nContent-Type: " + std::string(content_type) + "\r\n\r\n");
   connection_.flush();
 }
 
@@ -50,6 +48,12 @@ std::string_view status_text(int status) {
       {504, "Gateway Timeout"}};
   auto found = std::find_if(std::begin(kTexts), std::end(kTexts), [&](const auto& row) { return row.first == status; });
   return found == std::end(kTexts) ? "Unknown" : found->second;
+}
+
+std::string begin_head(int status, const std::vector<std::pair<std::string, std::string>>& headers) {
+  std::string head = "HTTP/1.1 " + std::to_string(status) + " " + std::string(status_text(status)) + "\r\n";
+  for (const auto& [name, value] : headers) head += name + ": " + value + "\r\n";
+  return head;
 }
 
 }  // namespace coracle::api

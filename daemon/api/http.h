@@ -88,5 +88,7 @@ class ChunkedAnswer {
 };
 
 std::string_view status_text(int status);  // "Not Found"
+// The beginning of an answer that is written without cpp-httplib: more headers and the empty line are to follow.
+std::string begin_head(int status, const std::vector<std::pair<std::string, std::string>>& headers);
 
 }  // namespace coracle::api
