@@ -46,12 +46,12 @@ Result<std::optional<std::string>> accept_spdy(Call& call, const std::vector<std
     answer_text(call, 403, "unable to upgrade: unable to negotiate protocol: client supports " + listed(theirs) + ", server accepts " + listed(ours) + "\n");
     return std::nullopt;
   }
-  std::string head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n";
-  head += std::string(kVersionHeader) + ": " + std::string(*chosen) + "\r\n\r\n";
-  TlsConnection& connection = call.exchange.take_over();
-  if (!connection.write(head) || !connection.flush()) return Error(Code::unavailable, "the client went away");
+  std::string version(*chosen);
+  std::string head = begin_head(101, {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}, {std::string(kVersionHeader), version}});
+  TlsConnection& connection = call.exchange.take_over(101);
+  if (!connection.write(head + "\r\n") || !connection.flush()) return Error(Code::unavailable, "the client went away");
   connection.set_read_deadline(SteadyTime::max());
-  return std::string(*chosen);
+  return version;
 }
 
 }  // namespace coracle::api

@@ -50,6 +50,21 @@ TEST_F(ExecSpdy, carries_output_and_how_it_ended) {
   expect_nothing_left();
 }
 
+TEST_F(ExecSpdy, is_counted_as_what_was_answered) {
+  {
+    RawClient connection(world.port(), &identity);
+    ASSERT_EQ(ask(connection, "stdout=true", version(kV4)).status, 101);
+  }
+  expect_nothing_left();
+  std::string line;
+  for (int i = 0; i < 2000 && line.empty(); i++) {
+    RawAnswer metrics = client.get("/metrics");
+    for (std::string_view each : split(metrics.body, '\n'))
+      if (each.starts_with("apiserver_request_total{") && each.find("subresource=\"exec\"") != each.npos) line = each;
+  }
+  EXPECT_NE(line.find("code=\"101\""), line.npos) << line;
+}
+
 TEST_F(ExecSpdy, each_version_has_its_streams_and_its_words) {
   struct Row {
     const char* version;
