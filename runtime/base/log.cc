@@ -4,13 +4,15 @@
 
 #include <cstdio>
 
+#include "runtime/base/text.h"
+
 namespace coracle {
 namespace {
 
 void to_stderr(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
   std::string line = "<" + std::to_string(int(level)) + ">" + std::string(room) + ": " + std::string(text);
   for (const auto& [name, value] : fields) line.append(" ").append(name).append("=").append(value);
-  line += '\n';
+  line = one_line(line) + '\n';  // what a name or a path holds must not pass for another line of ours
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

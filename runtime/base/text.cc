@@ -145,21 +145,35 @@ Result<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
+namespace {
+
+void append_visibly(std::string& out, char c) {
+  switch (c) {
+    case '\n': out += "\\n"; break;
+    case '\t': out += "\\t"; break;
+    case '\r': out += "\\r"; break;
+    default:
+      if (uint8_t(c) < 0x20 || c == 0x7f) out.append("\\x").append(hex(std::string_view(&c, 1)));
+      else out += c;
+  }
+}
+
+}  // namespace
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
-      default:
-        if (uint8_t(c) < 0x20 || c == 0x7f) out.append("\\x").append(hex(std::string_view(&c, 1)));
-        else out += c;
-    }
+    if (c == '"' || c == '\\') out += '\\';
+    append_visibly(out, c);
   }
   return out + "\"";
+}
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) append_visibly(out, c);
+  return out;
 }
 
 }  // namespace coracle

@@ -36,6 +36,7 @@ Result<std::string> base64url_decode(std::string_view text);     // padding opti
 std::string percent_encode(std::string_view text);               // everything but RFC 3986 unreserved
 Result<std::string> percent_decode(std::string_view text);       // Errors: invalid
 std::string quoted(std::string_view text);                       // Go's %q for ordinary text: quotes, \n, \t, \xNN
+std::string one_line(std::string_view text);                     // control characters, line breaks too, as quoted() writes them
 // For a std::string, which std::quoted would fit better where a header brings it.
 inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }
 inline std::string quoted(const char* text) { return quoted(std::string_view(text)); }

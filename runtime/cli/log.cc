@@ -8,6 +8,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
+#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::cli {
@@ -19,16 +20,15 @@ struct Log {
 };
 Log the_log;
 
+// What a path in it holds does not make it two lines.
+void say(const std::string& text) { std::fprintf(stderr, "coracle-oci: %s\n", one_line(text).c_str()); }
+
 void write(const char* level, const std::string& text) {
-  std::string line = text;
-  for (char& c : line)
-    if (c == '\n') c = ' ';
-  if (the_log.file) {
-    std::string time = format_time(system_clock().now());
-    std::string out = the_log.is_json ? to_text(json::object{{"level", level}, {"msg", line}, {"time", time}})
-                                      : "time=\"" + time + "\" level=" + level + " msg=" + to_text(json::value(line));
-    (void)sys::write_all(the_log.file, out + "\n");  // a log that cannot be written is no reason to fail
-  }
+  if (!the_log.file) return;
+  std::string line = one_line(text), time = format_time(system_clock().now());
+  std::string out = the_log.is_json ? to_text(json::object{{"level", level}, {"msg", line}, {"time", time}})
+                                    : "time=\"" + time + "\" level=" + level + " msg=" + to_text(json::value(line));
+  (void)sys::write_all(the_log.file, out + "\n");  // a log that cannot be written is no reason to fail
 }
 
 }  // namespace
@@ -39,23 +39,23 @@ void open_log(const Options& options) {
   if (options.log.empty()) return;
   auto file = sys::open(options.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (file) the_log.file = std::move(*file);
-  else std::fprintf(stderr, "coracle-oci: --log: %s\n", file.error().text().c_str());
+  else say("--log: " + file.error().text());
 }
 
 void debug(const std::string& text) {
   if (!the_log.has_debug) return;
   write("debug", text);
-  if (!the_log.file) std::fprintf(stderr, "coracle-oci: %s\n", text.c_str());
+  if (!the_log.file) say(text);
 }
 
 void warn(const std::string& text) {
   write("warning", text);
-  if (!the_log.file) std::fprintf(stderr, "coracle-oci: %s\n", text.c_str());
+  if (!the_log.file) say(text);
 }
 
 void say_error(const std::string& text) {
   write("error", text);
-  std::fprintf(stderr, "coracle-oci: %s\n", text.c_str());
+  say(text);
 }
 
 }  // namespace coracle::cli

@@ -72,7 +72,7 @@ class CommandLine {
   int refuse(const CLI::ParseError& error) {
     std::string what = error.what();
     if (auto rest = app_.remaining(); !rest.empty() && app_.get_subcommands().empty()) what = "unknown command " + coracle::quoted(rest[0]);
-    std::fprintf(stderr, "coracle-oci: %s (see coracle-oci --help)\n", what.c_str());
+    std::fprintf(stderr, "coracle-oci: %s (see coracle-oci --help)\n", coracle::one_line(what).c_str());
     return 1;
   }
 

@@ -42,7 +42,7 @@ Result<void> check_own_namespaces(const Spec& spec) {
   const Namespace* time = find_namespace(spec, "time");
   if (!spec.linux_.time_offsets.empty() && !time) return needs("linux.timeOffsets", "time");
   if (!spec.linux_.time_offsets.empty() && !time->path.empty())
-    return bad("linux.timeOffsets: " + time->path + " has its offsets already");
+    return bad("linux.timeOffsets: " + quoted(time->path) + " has its offsets already");
   if (find_namespace(spec, "mount")) return {};
   if (!spec.linux_.masked_paths.empty()) return needs("linux.maskedPaths", "mount");
   if (!spec.linux_.readonly_paths.empty()) return needs("linux.readonlyPaths", "mount");
@@ -61,7 +61,7 @@ Result<void> check_own_user_namespace(const Spec& spec) {
     bool is_mapped = std::any_of(mount.options.begin(), mount.options.end(),
                                  [](const std::string& option) { return option == "idmap" || option == "ridmap"; });
     if (is_mapped && mount.uid_mappings.empty() && !user)
-      return bad("mounts: " + mount.destination + ": idmap needs uidMappings, or a user namespace to take them from");
+      return bad("mounts: " + quoted(mount.destination) + ": idmap needs uidMappings, or a user namespace to take them from");
   }
   return {};
 }

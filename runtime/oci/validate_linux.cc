@@ -39,7 +39,7 @@ Result<void> check_is_plain(const Mount& mount) {
   std::string plain = plain_path(mount.destination);
   for (std::string_view place : {"/proc", "/sys", "/dev"})
     if (stands_beneath(plain, place) && mount.destination != plain && mount.destination != plain + "/")
-      return bad("mounts: destination " + quoted(mount.destination) + ": write " + plain);
+      return bad("mounts: destination " + quoted(mount.destination) + ": write " + quoted(plain));
   return {};
 }
 
@@ -79,14 +79,14 @@ Result<void> check_device(const Device& device, const std::string& where) {
   if (!is_absolute(device.path)) return bad(where + ".path " + quoted(device.path) + " is not absolute");
   if (climbs(device.path)) return bad(where + ".path " + quoted(device.path) + " holds \"..\"");
   if (device.type != "c" && device.type != "u" && device.type != "b" && device.type != "p")
-    return bad(where + ".type " + quoted(device.type) + " of " + device.path);
+    return bad(where + ".type " + quoted(device.type) + " of " + quoted(device.path));
   bool has_numbers = device.type != "p";
   if (has_numbers && (device.major < 0 || device.minor < 0 || device.major > kMajorMax || device.minor > kMinorMax))
-    return bad(where + ": numbers of " + device.path + " are out of range");
+    return bad(where + ": numbers of " + quoted(device.path) + " are out of range");
   if (device.file_mode && (*device.file_mode & ~kFileType) > 07777)
-    return bad(where + ".fileMode of " + device.path + " is out of range");
-  if (device.uid.value_or(0) > kIdMax) return bad(where + ".uid of " + device.path + " is out of range");
-  if (device.gid.value_or(0) > kIdMax) return bad(where + ".gid of " + device.path + " is out of range");
+    return bad(where + ".fileMode of " + quoted(device.path) + " is out of range");
+  if (device.uid.value_or(0) > kIdMax) return bad(where + ".uid of " + quoted(device.path) + " is out of range");
+  if (device.gid.value_or(0) > kIdMax) return bad(where + ".gid of " + quoted(device.path) + " is out of range");
   return {};
 }
 
@@ -122,9 +122,9 @@ Result<void> check_mounts(const Spec& spec) {
     if (climbs(mount.destination)) return bad("mounts: destination " + quoted(mount.destination) + " holds \"..\"");
     TRY(check_is_plain(mount));
     if (has_nul(mount.source) || has_nul(mount.type))
-      return bad("mounts: a NUL byte in the mount of " + mount.destination);
+      return bad("mounts: a NUL byte in the mount of " + quoted(mount.destination));
     if (mount.uid_mappings.empty() != mount.gid_mappings.empty())
-      return bad("mounts: " + mount.destination + " has only one of uidMappings and gidMappings");
+      return bad("mounts: " + quoted(mount.destination) + " has only one of uidMappings and gidMappings");
     TRY(check_mapping_list(mount.uid_mappings, "mounts: uidMappings of " + mount.destination));
     TRY(check_mapping_list(mount.gid_mappings, "mounts: gidMappings of " + mount.destination));
   }
@@ -151,7 +151,7 @@ Result<void> check_procfs(const Spec& spec) {
       bool is_genuine = is_bind(mount) ? !mount.source_fd && plain_path(mount.source) == "/proc" : mount.type == "proc";
       if (!is_genuine) return bad("mounts: only a procfs may stand at /proc");
     } else if (place.starts_with("/proc/") && !harmless.count(place)) {
-      return bad("mounts: nothing may be mounted at " + place);
+      return bad("mounts: nothing may be mounted at " + quoted(place));
     }
   }
   return {};
@@ -211,7 +211,7 @@ Result<void> check_devices(const Spec& spec) {
     TRY(check_device(list[i], at("linux.devices", i)));
     auto [found, is_new] = seen.emplace(plain_path(list[i].path), &list[i]);
     if (!is_new && !same_node(*found->second, list[i]))
-      return bad(at("linux.devices", i) + ": " + list[i].path + " is another device already");
+      return bad(at("linux.devices", i) + ": " + quoted(list[i].path) + " is another device already");
   }
   return {};
 }

@@ -2,10 +2,15 @@
 // A main for the fuzz harnesses of this directory, so that they run with any compiler: feeds LLVMFuzzerTestOneInput every
 // file of the corpus, then variants of them (bytes flipped, cut, doubled, joined), as many as asked for, and then more of
 // them until CORACLE_FUZZ_SECONDS have passed. Deterministic: the seed is printed first and can be given back. With clang,
-// link a harness with -fsanitize=fuzzer instead of this file.
+// link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is left in a file, whose name it prints:
+// what it teaches goes to the corpus.
 //   replay <corpus directory> [variants per file] [seed]
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +22,7 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));  // there with a sanitizer
 
 namespace {
 
@@ -34,10 +40,38 @@ std::vector<std::string> read_corpus(const std::filesystem::path& directory) {
   return inputs;
 }
 
+// ---- what ended us ----
+
+const std::string* being_fed = nullptr;
+std::string last_words;  // the file's name, made beforehand
+
+void leave_input() {
+  if (!being_fed) return;
+  int file = ::open(last_words.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool kept = file >= 0 && ::write(file, being_fed->data(), being_fed->size()) == ssize_t(being_fed->size());
+  std::string_view says = kept ? "\nthe input is kept in " : "\nthe input could not be kept in ";
+  for (std::string_view part : {says, std::string_view(last_words), std::string_view("\n")}) (void)!::write(STDERR_FILENO, part.data(), part.size());
+}
+
+void on_signal(int number) {
+  leave_input();
+  std::signal(number, SIG_DFL);
+  (void)std::raise(number);
+}
+
+void keep_what_ends_us(const char* program, unsigned long long seed) {
+  last_words = (std::filesystem::temp_directory_path() / (std::filesystem::path(program).filename().string() + "-" + std::to_string(seed) + ".input")).string();
+  for (int number : {SIGILL, SIGABRT}) std::signal(number, on_signal);
+  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(leave_input);
+  else std::signal(SIGSEGV, on_signal);
+}
+
 void feed(const std::string& input) {
+  being_fed = &input;
   // A copy of exactly this size, so that a sanitizer sees a read beyond it.
   std::vector<uint8_t> bytes(input.begin(), input.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  being_fed = nullptr;
 }
 
 std::string variant(std::string input, const std::vector<std::string>& corpus, std::mt19937_64& random) {
@@ -79,6 +113,7 @@ int main(int argc, char** argv) {
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(wanted ? std::strtoul(wanted, nullptr, 10) : 0);
   std::printf("seed %llu\n", (unsigned long long)seed);
   std::fflush(stdout);  // it must be known when an input ends us
+  keep_what_ends_us(argv[0], seed);
   std::mt19937_64 random(seed);
   unsigned long long fed = 0;
   auto vary = [&](unsigned long times) {

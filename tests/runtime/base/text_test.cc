@@ -37,6 +37,11 @@ TEST(Text, utf8_is_well_formed_or_not) {
     EXPECT_FALSE(is_utf8(text)) << hex(text);
 }
 
+TEST(Text, control_characters_are_written_out) {
+  EXPECT_EQ(quoted("a\"b\\\n\x1b\x7f"), "\"a\\\"b\\\\\\n\\x1b\\x7f\"");
+  EXPECT_EQ(one_line("a\"b\\\r\n\t\x1b[0m\xc3\xa4"), "a\"b\\\\r\\n\\t\\x1b[0m\xc3\xa4");
+}
+
 TEST(Text, splits_without_losing_parts) {
   EXPECT_EQ(split("a,,b", ',').size(), 3u);
   EXPECT_EQ(split("", ',').size(), 1u);

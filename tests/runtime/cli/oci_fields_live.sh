@@ -51,6 +51,10 @@ see() { # NAME WANT COMMAND [PYTHON]
   run delete --force x
 }
 
+# ---- what goes wrong ----
+config true 'mount("/a\nb", "nosuchfs", "x")'
+expect "an error is one line, whatever a path holds" 'coracle-oci: mounts: /a\nb: mount: No such device' "$(run run --bundle "$work/b" x 2>&1)"
+
 # ---- namespaces ----
 see "a user namespace maps ids" "0 0 100000 65536" 'echo $(id -u) $(cat /proc/self/uid_map)' 'user_namespace()'
 see "what is made for it is its root's" "0 0 0 0" 'echo $(stat -c %u /dev /dev/null /dev/shm /data)' 'user_namespace(); mount("/data", "tmpfs", "tmpfs")'

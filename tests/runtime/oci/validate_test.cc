@@ -159,11 +159,11 @@ TEST(OciValidate, refuses_mounts_that_lead_astray) {
        "only a procfs"},
       {"bind of another directory", [](Spec& s) { add_mount(s, "/proc", "bind", "/proc/1/root/proc"); },
        "only a procfs"},
-      {"false proc in other words", [](Spec& s) { add_mount(s, "//proc", "tmpfs"); }, "write /proc"},
-      {"false proc in other words", [](Spec& s) { add_mount(s, "/./proc", "tmpfs"); }, "write /proc"},
+      {"false proc in other words", [](Spec& s) { add_mount(s, "//proc", "tmpfs"); }, "write \"/proc\""},
+      {"false proc in other words", [](Spec& s) { add_mount(s, "/./proc", "tmpfs"); }, "write \"/proc\""},
       {"false proc with a slash", [](Spec& s) { add_mount(s, "/proc/", "tmpfs"); }, "only a procfs"},
-      {"sys in other words", [](Spec& s) { add_mount(s, "/sys//fs/cgroup", "tmpfs"); }, "write /sys/fs/cgroup"},
-      {"dev in other words", [](Spec& s) { add_mount(s, "/dev/./shm", "tmpfs"); }, "write /dev/shm"},
+      {"sys in other words", [](Spec& s) { add_mount(s, "/sys//fs/cgroup", "tmpfs"); }, "write \"/sys/fs/cgroup\""},
+      {"dev in other words", [](Spec& s) { add_mount(s, "/dev/./shm", "tmpfs"); }, "write \"/dev/shm\""},
       {"in proc", [](Spec& s) { add_mount(s, "/proc/self/attr", "bind", "/x"); }, "nothing may be mounted"},
       {"in proc", [](Spec& s) { add_mount(s, "/proc/sys/kernel/core_pattern", "bind", "/x"); }, "nothing may"},
       {"through a link of proc", [](Spec& s) { add_mount(s, "/proc/net/dev", "bind", "/x"); }, "nothing may"},
@@ -303,12 +303,12 @@ TEST(OciValidate, refuses_what_linux_has_not) {
        [](Spec& s) {
          s.linux_.devices = {{"/dev/x", "p", 0, 0, {}, 0x80000000, {}}};
        },
-       "uid of /dev/x"},
+       "uid of \"/dev/x\""},
       {"two devices",
        [](Spec& s) {
          s.linux_.devices = {{"/dev/x", "c", 1, 3, {}, {}, {}}, {"/dev//x", "c", 1, 5, {}, {}, {}}};
        },
-       "linux.devices[1]: /dev//x is another device already"},
+       "linux.devices[1]: \"/dev//x\" is another device already"},
       {"interface", [](Spec& s) { s.linux_.net_devices["a/b"]; }, "linux.netDevices: \"a/b\""},
       {"interface", [](Spec& s) { s.linux_.net_devices["eth0"] = "sixteen_letters_"; }, "linux.netDevices.eth0.name"},
       {"interface",
@@ -482,7 +482,7 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
          s.linux_.time_offsets["boottime"];
          s.linux_.namespaces.push_back({"time", "/proc/1/ns/time"});
        },
-       "linux.timeOffsets: /proc/1/ns/time has its offsets already"},
+       "linux.timeOffsets: \"/proc/1/ns/time\" has its offsets already"},
       {"masked paths", [](Spec& s) { s.linux_.namespaces.clear(); }, "linux.maskedPaths needs a mount namespace"},
       {"mapping",
        [](Spec& s) {
@@ -510,7 +510,7 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
          add_mount(s, "/a", "bind", "/x");
          s.mounts.back().options = {"idmap"};
        },
-       "mounts: /a: idmap needs uidMappings"},
+       "mounts: \"/a\": idmap needs uidMappings"},
       {"sysctl", [](Spec& s) { s.linux_.sysctl["net.core.somaxconn"] = "1"; },
        "\"net.core.somaxconn\" would change the host"},
   };
@@ -540,6 +540,26 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
         s.linux_.uid_mappings = s.linux_.gid_mappings = {{0, 100000, 65536}};
       },
       validate_alone);
+}
+
+TEST(OciValidate, complains_in_one_line_whatever_a_path_holds) {
+  using Change = void (*)(Spec&);
+  for (Change change : std::initializer_list<Change>{
+           [](Spec& s) { add_mount(s, "/proc/a\nb", "tmpfs"); },
+           [](Spec& s) { add_mount(s, "/dev//a\nb", "tmpfs"); },
+           [](Spec& s) { add_mount(s, "/a\nb", "bind", "/x"), s.mounts.back().uid_mappings = {{0, 1000, 1}}; },
+           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "x", 0, 0, {}, {}, {}}}; },
+           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "p", 0, 0, 0200000, {}, {}}}; },
+           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "p", 0, 0, {}, 0x80000000, {}}}; },
+           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "c", 1, 3, {}, {}, {}}, {"/dev//a\nb", "c", 1, 5, {}, {}, {}}}; }}) {
+    Spec spec = default_spec();
+    spec.process.args = {"a"};
+    change(spec);
+    auto refused = validate(spec);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().text().find('\n'), std::string::npos) << refused.error().text();
+    EXPECT_NE(refused.error().text().find("a\\nb"), std::string::npos) << refused.error().text();
+  }
 }
 
 TEST(OciValidate, accepts_what_the_kernel_can_do) {
