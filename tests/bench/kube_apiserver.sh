@@ -13,14 +13,9 @@ trap 'rm -rf "$work"' EXIT
 why() { echo "$*" >&2; exit 1; }
 command -v go >/dev/null || why "golang-go is not installed"
 
-# apt is asked with lists of its own: the suite may be another than this machine's, and lists of sources are seldom kept.
-mkdir -p "$work/parts" "$work/lists/partial" "$work/archives/partial" "$work/programs"
-printf 'Types: deb deb-src\nURIs: %s\nSuites: bookworm\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
-  "${CORACLE_DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$work/parts/debian.sources"
-: >"$work/status"
-apt=(apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/parts" -o Dir::State::Lists="$work/lists"
-  -o Dir::State::status="$work/status" -o Dir::Cache="$work" -o APT::Sandbox::User=root)
-(cd "$work" && "${apt[@]}" update && "${apt[@]}" download etcd-server && "${apt[@]}" source --download-only kubernetes) >"$work/log" 2>&1 ||
+. "$(dirname "$0")/../apt_aside.sh"
+mkdir "$work/programs"
+apt_aside "$work" bookworm && (cd "$work" && aside download etcd-server && aside source --download-only kubernetes) >"$work/log" 2>&1 ||
   why "Debian's mirror does not have it: $(grep -m 1 '^E:' "$work/log")"
 dpkg-deb -x "$work"/etcd-server_*.deb "$work/etcd"
 cp "$work/etcd/usr/bin/etcd" "$work/programs/"

@@ -19,16 +19,11 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 why() { echo "$*" >&2; exit 1; }
 command -v go >/dev/null || why "golang-go is not installed"
 
-# apt is asked with lists of its own, for a machine seldom keeps those of sources.
 fetch_source() {
   command -v dpkg-source >/dev/null || why "dpkg-dev is not installed"
   . /etc/os-release
-  mkdir -p "$work/apt/parts" "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
-  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
-    "${CORACLE_DEBIAN_MIRROR:-http://deb.debian.org/debian}" "$VERSION_CODENAME" >"$work/apt/parts/debian.sources"
-  local apt=(apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/parts"
-    -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" -o APT::Sandbox::User=root)
-  (cd "$work" && "${apt[@]}" update && "${apt[@]}" source --download-only "$package") >"$work/log" 2>&1 ||
+  . "$(dirname "$0")/../apt_aside.sh"
+  apt_aside "$work" "$VERSION_CODENAME" && (cd "$work" && aside source --download-only "$package") >"$work/log" 2>&1 ||
     why "apt has no source of $package: $(grep -m 1 '^E:' "$work/log")"
   case $(ls "$work/$package"_*.dsc) in
     *"g$commit"*) ;;
