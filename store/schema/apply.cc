@@ -39,12 +39,13 @@ bool tells_holders(const json::value& object) {
   });
 }
 
-std::vector<Entry> entries_of(const json::value& object) {
+// `storage`: where they are to go.
+std::vector<Entry> entries_of(const json::value& object, json::storage_ptr storage) {
   std::vector<Entry> entries;
   for (const json::value& value : get_array(object, "metadata.managedFields")) {
     entries.push_back({std::string(get_string(value, "manager")), std::string(get_string(value, "operation")),
                        std::string(get_string(value, "apiVersion")), std::string(get_string(value, "time")),
-                       std::string(get_string(value, "subresource")), get_object(value, "fieldsV1")});
+                       std::string(get_string(value, "subresource")), json::object(get_object(value, "fieldsV1"), storage)});
   }
   return entries;
 }
@@ -55,9 +56,9 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
     return std::tie(a.operation, a.time, a.manager, a.api_version, a.subresource) <
            std::tie(b.operation, b.time, b.manager, b.api_version, b.subresource);
   });
-  json::array list;
+  json::array list(object.storage());
   for (Entry& entry : entries) {
-    json::object value;
+    json::object value(object.storage());
     if (!entry.manager.empty()) value["manager"] = entry.manager;
     value["operation"] = entry.operation;
     value["apiVersion"] = entry.api_version;
@@ -153,14 +154,6 @@ void cap_updates(std::vector<Entry>& entries) {
   }
 }
 
-json::object without_managed_fields(const json::value& object) {
-  json::object copy = object.is_object() ? object.get_object() : json::object();
-  if (json::value* metadata = copy.if_contains("metadata"); metadata && metadata->is_object()) {
-    drop(metadata->get_object(), "managedFields");
-  }
-  return copy;
-}
-
 // The set in another version: what of `value`, written there, would be the same fields. Conversions may add what an object
 // must have; that claims more, never less.
 json::object translated(const json::object& fields, const KindInfo& from, const KindInfo& to, const json::value& value) {
@@ -202,7 +195,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   strip_unowned(mine);
   json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
 
-  std::vector<Entry> entries = entries_of(live);
+  std::vector<Entry> entries = entries_of(live, merged.storage());
   drop_unknown_versions(kind, entries);
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
@@ -257,20 +250,19 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   }
   Place root = Place::of(kind.type());
   std::string version = kind.kind.api_version();
-  json::value before = without_managed_fields(old), after = without_managed_fields(object);
-  json::object changed = old.is_object() ? changed_fields(root, before, after) : fields_of(root, after, Dots::yes);
-  json::object removed = removed_fields(root, before, after);
+  json::object changed = old.is_object() ? changed_fields(root, old, object) : fields_of(root, object, Dots::yes);
+  json::object removed = removed_fields(root, old, object);
   strip_unowned(changed);
   strip_unowned(removed);
 
-  std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old);
+  std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old, object.storage());
   drop_unknown_versions(kind, entries);
-  json::object lost = union_of(removed, changed);
+  json::object lost = entries.empty() ? json::object(object.storage()) : union_of(removed, changed);
   auto own = entries.end();
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (const KindInfo& theirs = *version_of(kind, entry->api_version); &theirs != &kind) {
       Place place = Place::of(theirs.type());
-      json::value was = convert(kind, theirs, before), is = convert(kind, theirs, after);
+      json::value was = convert(kind, theirs, old), is = convert(kind, theirs, object);
       entry->fields = difference_of(entry->fields, union_of(removed_fields(place, was, is), changed_fields(place, was, is)));
       continue;
     }
@@ -278,10 +270,11 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
     if (is_own) own = entry;
     entry->fields = difference_of(entry->fields, is_own ? removed : lost);
   }
-  if (!changed.empty()) {
-    if (own == entries.end()) own = entries.insert(entries.end(), {manager.name, "Update", version, "", manager.subresource, {}});
+  if (!changed.empty() && own != entries.end()) {
     own->fields = union_of(std::move(own->fields), changed);
     own->time = format_time(now);
+  } else if (!changed.empty()) {
+    entries.push_back({manager.name, "Update", version, format_time(now), manager.subresource, std::move(changed)});
   }
   cap_updates(entries);
   write_entries(object, std::move(entries));

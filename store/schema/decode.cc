@@ -120,20 +120,20 @@ class Decoder {
     json::object* given = value.if_object();
     if (!given) return mismatch(path, "an object", value);
     if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
+    Members members = members_of(type, *given);
+    if (members.in_place) return in_place(type, std::move(value), members, path);
     json::object out(given->storage());
     out.reserve(given->size());
-    size_t known = 0;
-    for (const Field& field : type.fields()) {
-      json::value* found = given->if_contains(field.name());
-      if (found) ++known;
+    for (size_t i = 0; i < members.values.size(); ++i) {
+      const Field& field = type.fields()[i];
       json::value kept(nullptr, given->storage());
-      if (found && !found->is_null()) {
+      if (json::value* found = members.values[i]; found && !found->is_null()) {
         kept = TRY(of_field(field, std::move(*found), Path(path, field.name())));
       }
       if (!kept.is_null()) out.emplace(field.name(), std::move(kept));
       else if (field.always) out.emplace(field.name(), zero(field, given->storage()));
     }
-    if (known < given->size()) note_unknown(type, *given, path);
+    if (members.known < given->size()) note_unknown(type, *given, path);
     return json::value(std::move(out));
   }
 
@@ -141,6 +141,44 @@ class Decoder {
 
  private:
   size_t objects_ = 0;
+
+  struct Members {
+    std::vector<json::value*> values;  // by the positions of their fields, nullptr where there is none
+    size_t known = 0;
+    bool in_place = true;  // nothing is to be added, left out or moved: the object may stay
+  };
+
+  static Members members_of(const Type& type, json::object& given) {
+    Members members{std::vector<json::value*>(type.field_count, nullptr)};
+    const Field* last = nullptr;
+    for (auto& pair : given) {
+      const Field* field = type.field_after(last, pair.key());
+      members.in_place = members.in_place && field && (!last || field > last);
+      if (!field) continue;
+      members.values[size_t(field - type.fields().data())] = &pair.value();
+      members.known++;
+      last = field;
+    }
+    for (size_t i = 0; members.in_place && i < members.values.size(); ++i) members.in_place = members.values[i] || !type.fields()[i].always;
+    return members;
+  }
+
+  // As bodies are that were canonical before: what admission and strategies added to is walked again.
+  Result<json::value> in_place(const Type& type, json::value value, const Members& members, const Path& path) {
+    json::object& object = value.get_object();
+    std::vector<std::string_view> gone;
+    for (size_t i = 0; i < members.values.size(); ++i) {
+      const Field& field = type.fields()[i];
+      json::value* member = members.values[i];
+      if (!member) continue;
+      if (!member->is_null()) *member = TRY(of_field(field, std::move(*member), Path(path, field.name())));
+      if (!member->is_null()) continue;
+      if (field.always) *member = zero(field, object.storage());
+      else gone.push_back(field.name());
+    }
+    for (std::string_view name : gone) object.stable_erase(object.find(name));
+    return value;
+  }
 
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
     for (const auto& pair : given) {

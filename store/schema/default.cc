@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/text.h"
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {
@@ -27,24 +28,34 @@ const Rules& rules() {
   return collected;
 }
 
+bool in_order(const Type& type, const json::object& object) {
+  const Field* last = nullptr;
+  return std::all_of(object.begin(), object.end(), [&](const auto& pair) {
+    const Field* field = type.field_after(last, pair.key());
+    bool later = field && (!last || field > last);
+    last = field;
+    return later;
+  });
+}
+
 // Puts the keys in the order of the type's fields: defaults were added at the end.
 void restore_order(const Type& type, json::object& object) {
-  std::span<const Field> fields = type.fields();
-  auto rank = [&](std::string_view key) { return size_t(type.field(key) - fields.data()); };
-  size_t last = 0;
-  bool ordered = true;
-  for (const auto& pair : object) {
-    size_t at = rank(pair.key());
-    ordered = ordered && at >= last;
-    last = at;
-  }
-  if (ordered) return;
+  if (in_order(type, object)) return;
   json::object sorted(object.storage());
   sorted.reserve(object.size());
-  for (const Field& field : fields) {
+  for (const Field& field : type.fields()) {
     if (json::value* value = object.if_contains(field.name())) sorted.emplace(field.name(), std::move(*value));
   }
   object = std::move(sorted);
+}
+
+// The value of a default as the tables have it. A test reads every default of the text.
+json::value constant(std::string_view text, json::storage_ptr storage) {
+  bool plain = text.size() >= 2 && text.front() == '"' && text.find('\\') == text.npos;
+  if (plain) return json::value(text.substr(1, text.size() - 2), std::move(storage));
+  if (text == "true" || text == "false") return json::value(text == "true", std::move(storage));
+  if (auto number = parse_number<int64_t>(text)) return json::value(*number, std::move(storage));
+  return *parse_json(text, nullptr, std::move(storage));
 }
 
 void fill(const Type& type, json::value& value, bool with_rules);
@@ -69,13 +80,15 @@ void fill(const Type& type, json::value& value, bool with_rules) {
   if (!object) return;
   for (const Field& field : type.fields()) {
     if (field.default_json().empty() || !unset(*object, field.name(), field.pointer)) continue;
-    (*object)[field.name()] = *parse_json(field.default_json());  // a test reads every default of the text
+    object->insert_or_assign(field.name(), constant(field.default_json(), object->storage()));
   }
   if (DefaultRule rule = with_rules ? rules()[type.index()] : nullptr) rule(*object);
   restore_order(type, *object);
-  for (const Field& field : type.fields()) {
-    if (field.form != Form::object) continue;
-    if (json::value* child = object->if_contains(field.name())) fill_children(field, *child, with_rules);
+  const Field* last = nullptr;
+  for (auto& pair : *object) {
+    const Field* field = type.field_after(last, pair.key());
+    if (field && field->form == Form::object) fill_children(*field, pair.value(), with_rules);
+    last = field;
   }
 }
 

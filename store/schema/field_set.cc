@@ -3,7 +3,6 @@
 #include "store/schema/field_set.h"
 
 #include <algorithm>
-#include <map>
 
 namespace coracle::schema {
 namespace {
@@ -16,16 +15,19 @@ const json::object& subtree(const json::object& set, std::string_view element) {
 }
 
 std::string key_of(const Field& field, const json::value& item) {
-  std::map<std::string_view, json::value> keys;
-  for (std::string_view name : field.list_keys()) {
+  std::vector<std::string_view> names = field.list_keys();
+  std::sort(names.begin(), names.end());
+  std::string out = "k:{";
+  for (std::string_view name : names) {
     const json::value* found = find_keys(item, {name});
     const Field* key = field.form == Form::object ? field.type().field(name) : nullptr;
-    if (found) keys[name] = *found;
-    else if (key && !key->default_json().empty()) keys[name] = *parse_json(key->default_json());
+    if (!found && (!key || key->default_json().empty())) continue;
+    if (out.back() != '{') out += ',';
+    out.append(1, '"').append(name).append("\":");
+    if (found) out += to_text(*found);
+    else out += key->default_json();
   }
-  json::object out;
-  for (auto& [name, value] : keys) out[name] = std::move(value);
-  return "k:" + to_text(out);
+  return out += '}';
 }
 
 std::string element_of(const Place& place, const json::value& item) {
@@ -39,6 +41,53 @@ void erase_child(const Place& place, json::value& value, std::string_view elemen
   json::array* items = value.if_array();
   if (!items) return;
   items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }), items->end());
+}
+
+// In the order in which Kubernetes writes them.
+std::vector<Child> sorted_children(const Place& place, const json::value& value) {
+  std::vector<Child> children = children_of(place, value);
+  std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.element < b.element; });
+  return children;
+}
+
+// What stands at the elements of one value, for who asks for each of another.
+class Known {
+ public:
+  Known(const Place& place, const json::value& value) : value_(value) {
+    if (is_list(place)) items_ = children_of(place, value);
+  }
+  const json::value* at(std::string_view element) const {
+    if (const json::object* object = value_.if_object()) return object->if_contains(element.substr(2));
+    auto found = std::find_if(items_.begin(), items_.end(), [&](const Child& child) { return child.element == element; });
+    return found == items_.end() ? nullptr : found->value;
+  }
+
+ private:
+  const json::value& value_;
+  std::vector<Child> items_;
+};
+
+// `itself`: what has members is one, too.
+json::object members(const Place& place, const json::value& value, Dots dots, bool itself) {
+  json::object set(value.storage());
+  std::vector<Child> children = sorted_children(place, value);
+  if (children.empty()) return set;
+  bool container = place.kind == Place::Kind::map || is_list(place);
+  set.reserve(children.size() + 1);
+  if (itself || (container && dots == Dots::yes)) set["."].emplace_object();
+  bool inner = place.kind == Place::Kind::list_map;
+  for (const Child& child : children) set.insert_or_assign(child.element, members(child.place, *child.value, dots, inner));
+  return set;
+}
+
+bool is_in_order(const json::object& set) {
+  std::string_view last;
+  for (const auto& pair : set) {
+    std::string_view element = pair.key();  // "." is before "f:", "k:" and "v:"
+    if (element < last || (pair.value().is_object() && !is_in_order(pair.value().get_object()))) return false;
+    last = element;
+  }
+  return true;
 }
 
 json::value* mutable_child(const Place& place, json::value& value, std::string_view element) {
@@ -64,9 +113,12 @@ std::vector<Child> children_of(const Place& place, const json::value& value) {
   std::vector<Child> children;
   const json::object* object = value.if_object();
   const json::array* items = value.if_array();
+  if (place.kind != Place::Kind::leaf) children.reserve(object ? object->size() : items ? items->size() : 0);
   if (place.kind == Place::Kind::object && object) {
+    const Field* last = nullptr;
     for (const auto& pair : *object) {
-      const Field* field = place.type->field(pair.key());
+      const Field* field = place.type->field_after(last, pair.key());
+      if (field) last = field;
       if (field && !pair.value().is_null()) children.push_back({"f:" + std::string(pair.key()), Place::of_field(*field), &pair.value()});
     }
   } else if (place.kind == Place::Kind::map && object) {
@@ -88,43 +140,32 @@ const json::value* child_at(const Place& place, const json::value& value, std::s
   return nullptr;
 }
 
-json::object fields_of(const Place& place, const json::value& value, Dots dots) {
-  json::object set;
-  bool container = place.kind == Place::Kind::map || is_list(place);
-  std::vector<Child> children = children_of(place, value);
-  if (!children.empty() && container && dots == Dots::yes) set["."].emplace_object();
-  for (const Child& child : children) {
-    json::object inner = fields_of(child.place, *child.value, dots);
-    if (place.kind == Place::Kind::list_map && !inner.empty()) inner["."].emplace_object();
-    set[child.element] = std::move(inner);
-  }
-  return set;
-}
+json::object fields_of(const Place& place, const json::value& value, Dots dots) { return members(place, value, dots, false); }
 
 json::object changed_fields(const Place& place, const json::value& before, const json::value& now) {
-  json::object set;
-  for (const Child& child : children_of(place, now)) {
-    const json::value* old = child_at(place, before, child.element);
+  json::object set(now.storage());
+  Known known(place, before);
+  for (const Child& child : sorted_children(place, now)) {
+    const json::value* old = known.at(child.element);
     if (old && *old == *child.value) continue;
     bool whole = !old || child.place.kind == Place::Kind::leaf;
-    json::object inner = whole ? fields_of(child.place, *child.value, Dots::yes) : changed_fields(child.place, *old, *child.value);
-    if (whole && place.kind == Place::Kind::list_map && !inner.empty()) inner["."].emplace_object();
-    if (whole || !inner.empty()) set[child.element] = std::move(inner);
+    json::object inner = whole ? members(child.place, *child.value, Dots::yes, place.kind == Place::Kind::list_map)
+                               : changed_fields(child.place, *old, *child.value);
+    if (whole || !inner.empty()) set.insert_or_assign(child.element, std::move(inner));
   }
   return set;
 }
 
 json::object removed_fields(const Place& place, const json::value& before, const json::value& now) {
-  json::object set;
-  for (const Child& child : children_of(place, before)) {
-    const json::value* left = child_at(place, now, child.element);
+  json::object set(now.storage());
+  Known known(place, now);
+  for (const Child& child : sorted_children(place, before)) {
+    const json::value* left = known.at(child.element);
     if (!left) {
-      json::object inner = fields_of(child.place, *child.value, Dots::yes);
-      if (!inner.empty()) inner["."].emplace_object();
-      set[child.element] = std::move(inner);
+      set.insert_or_assign(child.element, members(child.place, *child.value, Dots::yes, true));
     } else if (child.place.kind != Place::Kind::leaf) {
       json::object inner = removed_fields(child.place, *child.value, *left);
-      if (!inner.empty()) set[child.element] = std::move(inner);
+      if (!inner.empty()) set.insert_or_assign(child.element, std::move(inner));
     }
   }
   return set;
@@ -147,7 +188,7 @@ json::object union_of(json::object left, const json::object& right) {
 }
 
 json::object difference_of(const json::object& left, const json::object& right) {
-  json::object out;
+  json::object out(left.storage());
   for (const auto& pair : left) {
     const json::value* other = right.if_contains(pair.key());
     if (!other) {
@@ -167,13 +208,16 @@ json::object difference_of(const json::object& left, const json::object& right) 
 }
 
 json::object in_order(json::object set) {
+  if (is_in_order(set)) return set;
   std::vector<std::string> elements;
   for (const auto& pair : set) elements.emplace_back(pair.key());
-  std::sort(elements.begin(), elements.end());  // "." before "f:", "k:" and "v:"
-  json::object out;
+  std::sort(elements.begin(), elements.end());
+  json::object out(set.storage());
+  out.reserve(set.size());
   for (const std::string& element : elements) {
     json::value& inner = set[element];
-    out[element] = inner.is_object() ? json::value(in_order(std::move(inner.get_object()))) : std::move(inner);
+    if (inner.is_object()) out.insert_or_assign(element, in_order(std::move(inner.get_object())));
+    else out.insert_or_assign(element, std::move(inner));
   }
   return out;
 }

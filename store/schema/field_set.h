@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field sets: which fields of an object somebody set, as the tree of path elements that metadata.managedFields holds
 // (FieldsV1): f:<field or map key>, k:<keys of a list item, as JSON>, v:<item of a set, as JSON>. A node that is empty, or
-// has ".", is itself a member. What is atomic to the schema is one leaf. Pure.
+// has ".", is itself a member. What is atomic to the schema is one leaf. Sets are made in the order in which Kubernetes writes
+// them, and lie in the memory of the value that they were made from. Pure.
 // Source: structured-merge-diff, fieldpath; Kubernetes "Server-Side Apply".
 #pragma once
 

@@ -40,11 +40,15 @@ std::string Type::openapi_name() const { return std::string(package().openapi())
 std::span<const Field> Type::fields() const { return {kFields + first_field, field_count}; }
 uint16_t Type::index() const { return uint16_t(this - kTypes); }
 
-const Field* Type::field(std::string_view json_name) const {
-  for (const Field& field : fields()) {
-    if (field.name() == json_name) return &field;
-  }
-  return nullptr;
+const Field* Type::field(std::string_view json_name) const { return field_after(nullptr, json_name); }
+
+const Field* Type::field_after(const Field* last, std::string_view json_name) const {
+  const Field *first = fields().data(), *end = first + field_count, *begin = last ? last + 1 : first;
+  auto is_named = [json_name](const Field& field) { return field.name() == json_name; };
+  const Field* found = std::find_if(begin, end, is_named);
+  if (found != end) return found;
+  found = std::find_if(first, begin, is_named);
+  return found == begin ? nullptr : found;
 }
 
 const Field* Type::alternative(const json::value& value) const {

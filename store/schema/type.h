@@ -97,6 +97,8 @@ struct Type {
   std::string openapi_name() const;       // "io.k8s.api.core.v1.PodSpec"
   std::span<const Field> fields() const;  // in canonical order
   const Field* field(std::string_view json_name) const;
+  // The same, for who asks for one after the other: looks first behind `last`, the one found before (nullptr: none yet).
+  const Field* field_after(const Field* last, std::string_view json_name) const;
   // Of an either type: the first field whose shape and form `value` has; nullptr when it is none of them.
   const Field* alternative(const json::value& value) const;
   uint16_t index() const;                 // position in Catalog::types()
