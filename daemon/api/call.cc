@@ -3,6 +3,7 @@
 #include "daemon/api/call.h"
 
 #include <algorithm>
+#include <array>
 
 #include "daemon/api/recode.h"
 #include "runtime/base/text.h"
@@ -62,14 +63,22 @@ std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
 }
 
 // The items of a list carry neither apiVersion nor kind: stored text begins with them.
-std::string_view without_type(const Object& object) {
-  std::string_view text = object.text();
-  std::string api_version(object.kind().api_version()), kind(object.kind().kind);
-  for (const std::string& head : {"{\"apiVersion\":\"" + api_version + "\",\"kind\":\"" + kind + "\",",
-                                  "{\"kind\":\"" + kind + "\",\"apiVersion\":\"" + api_version + "\","})
-    if (text.starts_with(head)) return text.substr(head.size());
-  return text.substr(1);
-}
+class WithoutType {
+ public:
+  explicit WithoutType(const Kind& kind) {
+    std::string api_version = "\"apiVersion\":\"" + kind.api_version() + "\",", name = "\"kind\":\"" + std::string(kind.kind) + "\",";
+    heads_ = {"{" + api_version + name, "{" + name + api_version};
+  }
+  std::string_view operator()(const Object& object) const {
+    std::string_view text = object.text();
+    for (const std::string& head : heads_)
+      if (text.starts_with(head)) return text.substr(head.size());
+    return text.substr(1);
+  }
+
+ private:
+  std::array<std::string, 2> heads_;
+};
 
 json::object list_metadata(const engine::ListPage& page) {
   json::object out{{"resourceVersion", std::to_string(page.revision)}};
@@ -90,6 +99,7 @@ void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::L
   text->head = "{\"kind\":\"" + std::string(info.list_kind) + "\",\"apiVersion\":\"" + info.kind.api_version() +
                "\",\"metadata\":" + to_text(list_metadata(page)) + ",\"items\":[";
   answer.pieces.reserve(2 + 2 * text->items.size());
+  WithoutType without_type(info.kind);
   answer.pieces.push_back(text->head);
   for (const ObjectPtr& object : text->items) {
     answer.pieces.push_back(answer.pieces.size() > 1 ? ",{" : "{");
@@ -187,6 +197,8 @@ void set_version(json::value& representation, const Wanted& wanted) {
 
 }  // namespace
 
+bool is_plain(const Wanted& wanted) { return wanted.as == As::itself && wanted.encoding == Encoding::json && !wanted.pretty; }
+
 std::vector<Header> flow_headers(const Call& call) {
   if (!call.flow || call.flow->schema.empty()) return {};
   return {{"X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid}, {"X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid}};
@@ -258,7 +270,7 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
                               const schema::TableOptions& table, WallTime now) {
   switch (wanted.as) {
     case As::itself:
-      if (wanted.encoding == Encoding::json && !wanted.pretty) return object->text() + "\n";
+      if (is_plain(wanted)) return object->text() + "\n";
       return encode(object->json(), wanted);
     case As::table: {
       json::value value = schema::to_table(info, std::span(&object, 1), table, now);
@@ -292,8 +304,7 @@ void answer_list(Call& call, const engine::ListPage& page) {
   if (!wanted) return answer_error(call, wanted.error());
   auto include = include_object(call.query(), *wanted);
   if (!include) return answer_error(call, include.error());
-  bool plain = wanted->as == As::itself && wanted->encoding == Encoding::json && !wanted->pretty;
-  if (plain) return set_list_text(call.answer(), *call.info, page), finish_answer(call, 200, wanted->media_type());
+  if (is_plain(*wanted)) return set_list_text(call.answer(), *call.info, page), finish_answer(call, 200, wanted->media_type());
   json::value value;
   if (wanted->as == As::table) {
     schema::TableOptions table{*include, true, std::to_string(page.revision), page.continue_token};

@@ -69,6 +69,7 @@ void answer_error(Exchange& exchange, const Error& error);  // before anything i
 void answer_text(Call& call, int status, std::string text);
 // A value with apiVersion and kind, in the encoding that was asked for.
 void answer_value(Call& call, const json::value& value, int status = 200);
+bool is_plain(const Wanted& wanted);  // the stored text as it is
 void answer_object(Call& call, const ObjectPtr& object, int status = 200);
 void answer_list(Call& call, const engine::ListPage& page);
 // Runs a handler that may fail, and answers for it.

@@ -207,7 +207,9 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
   options.continue_token = request.options.continue_token;
   options.at = request.exactly;
   const schema::KindInfo& info = schema::catalog().of(kind);
+  options.at_rest = request.texts_only && is_stored(info);
   engine::ListPage page = TRY(engine_.list(info.stored().kind, options));
+  if (is_stored(info)) return page;
   for (ObjectPtr& object : page.items) object = schema::shown_as(info, std::move(object));
   return page;
 }

@@ -2,8 +2,9 @@
 // Engine. See engine.h. This file holds the order of things: who leads, what is decided, what is on the disk before whom.
 //
 // Writers stand in a line. Whoever finds no leader leads: takes all who wait, decides their writes (plan.h), brings them
-// to the disk if one of them is durable (with every soft change that still waits), makes them visible, tells watchers, and
-// wakes those it led. While it works the next line forms: that is the group commit, and a writer alone pays no hand-over.
+// to the disk if one of them is durable (with every soft change that still waits), makes them visible, tells watchers, hands
+// the lead to the first of those who came meanwhile, and wakes those it led. That is the group commit; a writer alone pays no
+// hand-over, and nobody is woken for nothing.
 // Because one leader at a time does all of this in order, memory, watchers and disk see the same sequence of revisions.
 #include "store/engine/engine.h"
 
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <deque>
 #include <thread>
+#include <utility>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
@@ -37,7 +39,14 @@ struct Ticket {  // one writer's place in the line
   bool flush = false;
   std::function<void()> turn;  // instead of writes: what needs the leader's own things
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
-  bool done = false;
+  enum Standing : int { waits, leads, served };
+  std::atomic<int> standing = waits;
+
+  // Once it is served it may be gone: waking looks at its address only.
+  void tell(Standing now) {
+    standing.store(now, std::memory_order_release);
+    standing.notify_one();
+  }
 };
 
 struct Line {
@@ -91,8 +100,9 @@ ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::o
   page.revision = revision;
   auto next = objects.begin();
   if (token) next = std::ranges::upper_bound(objects, token->after, {}, [](const ObjectPtr& object) { return object->key(); });
+  page.items.reserve(size_t(objects.end() - next));
   for (; next != objects.end(); ++next) {
-    ObjectPtr object = (*next)->awake();
+    ObjectPtr object = options.at_rest && !options.matches ? std::move(*next) : (*next)->awake();
     if (options.matches && !options.matches(*object)) continue;
     if (options.limit && page.items.size() == options.limit) {
       page.continue_token = ContinueToken{int64_t(revision), page.items.back()->key()}.text();
@@ -350,25 +360,29 @@ std::chrono::steady_clock::time_point Engine::last_written() const {
 }
 
 Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
-  line.with([&](Line& line) { line.waiting.push_back(&ticket); });
-  for (;;) {
-    std::vector<Ticket*> led;
-    line.wait({}, [&](const Line& line) { return ticket.done || !line.led; }, [&](Line& line) {
-      if (ticket.done) return;
-      line.led = true;
-      while (!line.waiting.empty() && led.size() < kLedMax) {
-        led.push_back(line.waiting.front());
-        line.waiting.pop_front();
-      }
-    });
-    if (led.empty()) return *std::move(ticket.outcome);
-    lead(led);
-    line.with([&](Line& line) {
-      line.led = false;
-      for (Ticket* served : led) served->done = true;
-    });
-    line.notify();
-  }
+  bool leads = line.with([&](Line& line) {
+    if (line.led) line.waiting.push_back(&ticket);
+    return !std::exchange(line.led, true);
+  });
+  if (!leads) ticket.standing.wait(Ticket::waits, std::memory_order_acquire);
+  if (!leads && ticket.standing.load(std::memory_order_acquire) == Ticket::served) return *std::move(ticket.outcome);
+
+  std::vector<Ticket*> led{&ticket};
+  line.with([&](Line& line) {
+    for (; !line.waiting.empty() && led.size() < kLedMax; line.waiting.pop_front()) led.push_back(line.waiting.front());
+  });
+  lead(led);
+  Ticket* next = line.with([](Line& line) -> Ticket* {
+    line.led = !line.waiting.empty();
+    if (!line.led) return nullptr;
+    Ticket* first = line.waiting.front();
+    line.waiting.pop_front();
+    return first;
+  });
+  if (next) next->tell(Ticket::leads);
+  for (Ticket* each : led)
+    if (each != &ticket) each->tell(Ticket::served);
+  return *std::move(ticket.outcome);
 }
 
 void Engine::State::lead(const std::vector<Ticket*>& all) {
