@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) work on our streams. What it gets to
-// read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h).
+// See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) read bodies from our streams. What it gets to
+// read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h), and so is the answer. A request
+// without a body does not pass it.
 #include "daemon/api/front.h"
 
 #include <httplib.h>
@@ -29,7 +30,7 @@ constexpr std::chrono::milliseconds kSettled{100};  // who rests for less may be
 constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 
-// One connection's requests as a cpp-httplib stream: first the tamed head, then the body from the wire.
+// One request as a cpp-httplib stream: first the tamed head, then the body from the wire.
 class RequestStream : public httplib::Stream {
  public:
   RequestStream(TlsConnection& connection, std::string head) : connection_(connection), head_(std::move(head)) {}
@@ -61,7 +62,7 @@ class RequestStream : public httplib::Stream {
   bool wait_writable() const { return true; }
   time_t duration() const { return 0; }
 #endif
-  void mute() { muted_ = true; }  // the answer was written by somebody else
+  void mute() { muted_ = true; }  // from here on the answer is ours
 
  private:
   TlsConnection& connection_;
@@ -70,89 +71,78 @@ class RequestStream : public httplib::Stream {
   bool muted_ = false;
 };
 
-// The request that this thread serves: cpp-httplib's handlers are shared and get no context of their own.
+// The request that is served.
 struct Current {
-  const Head* head;
-  TlsConnection* connection;
-  RequestStream* stream;
-  const Front::Handler* handler;
+  const Head& head;
+  TlsConnection& connection;
+  const Front::Handler& handler;
+  bool is_long;
   std::function<std::stop_token()> notice_peer;
   bool reusable = true;
   std::shared_ptr<void> held = nullptr;  // until the answer is written
 };
-thread_local Current* current = nullptr;
 
-void fill(httplib::Response& response, Answer& answer) {
-  response.status = answer.status;
-  for (auto& [name, value] : answer.headers) response.headers.emplace(name, std::move(value));
-  if (!answer.content_type.empty()) response.headers.emplace("Content-Type", answer.content_type);
-  response.body = std::move(answer.body);  // cpp-httplib adds Content-Length
-}
-
-// Without cpp-httplib, whose server would have to listen for it.
-bool write_pieces(TlsConnection& connection, const Head& asked, const Answer& answer) {
+bool write_answer(TlsConnection& connection, const Head& asked, const Answer& answer) {
+  std::vector<std::string_view> whole{answer.body};
+  const std::vector<std::string_view>& pieces = answer.pieces.empty() ? whole : answer.pieces;
   size_t bytes = 0;
-  for (std::string_view piece : answer.pieces) bytes += piece.size();
+  for (std::string_view piece : pieces) bytes += piece.size();
   std::string head = begin_head(answer.status, answer.headers);
-  head += "Content-Type: " + answer.content_type + "\r\nContent-Length: " + std::to_string(bytes) + "\r\n";
+  bool framed = answer.status != 204 && answer.status != 304;  // these have no body. Source: RFC 9110 sections 15.3.5, 15.4.5
+  if (framed && !answer.content_type.empty()) head += "Content-Type: " + answer.content_type + "\r\n";
+  if (framed) head += "Content-Length: " + std::to_string(bytes) + "\r\n";
   if (!asked.keep_alive) head += "Connection: close\r\n";
   if (!connection.write(head + "\r\n")) return false;
-  if (asked.method == "HEAD") return true;
-  return std::all_of(answer.pieces.begin(), answer.pieces.end(), [&](std::string_view piece) { return connection.write(piece); });
+  if (!framed || asked.method == "HEAD") return true;
+  return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return connection.write(piece); });
 }
 
-void serve(httplib::Response& response, BodySource body) {
-  Exchange exchange(*current->head, *current->connection, std::move(body), current->notice_peer);
-  (*current->handler)(exchange);
-  current->held = exchange.take_held();
-  if (exchange.taken()) {
-    current->stream->mute();
-    current->reusable = exchange.reusable;
-    response.status = 200;
-    return;
+void serve(Current& current, BodySource body) {
+  Exchange exchange(current.head, current.connection, current.is_long, std::move(body), current.notice_peer);
+  try {
+    current.handler(exchange);
+  } catch (const std::exception& why) {  // memory has run out, or the house has a fault: this request fails, others do not
+    log_error("api", "a request failed", {{"why", why.what()}, {"path", current.head.path}});
+    exchange.answer = {500, "text/plain", {}, "the server could not serve this request; its log says why\n", {}, {}};
+    exchange.reusable = false;
   }
-  if (!exchange.answer.pieces.empty()) {
-    current->stream->mute();
-    current->reusable = write_pieces(*current->connection, *current->head, exchange.answer);
-    return;
-  }
-  fill(response, exchange.answer);
+  current.held = exchange.take_held();
+  current.reusable = exchange.taken() ? exchange.reusable : write_answer(current.connection, current.head, exchange.answer);
 }
 
-void serve_without_body(const httplib::Request&, httplib::Response& response) {
-  serve(response, [](const auto&) { return Result<void>(); });
-}
+// What this thread has cpp-httplib read: its handlers are shared and get no context of their own.
+struct Reading {
+  Current& request;
+  RequestStream& stream;
+};
+thread_local Reading* reading = nullptr;
 
-void serve_with_body(const httplib::Request&, httplib::Response& response, const httplib::ContentReader& reader) {
+void serve_with_body(const httplib::Request&, httplib::Response&, const httplib::ContentReader& reader) {
+  reading->stream.mute();
+  Current& current = reading->request;
   bool complete = false, asked = false;
-  serve(response, [&](const std::function<bool(std::string_view)>& take) -> Result<void> {
+  serve(current, [&](const std::function<bool(std::string_view)>& take) -> Result<void> {
     bool taken = asked = true;
     complete = reader([&](const char* bytes, size_t size) { return taken = take({bytes, size}); });
     if (complete) return {};
     if (!taken) return Error(Code::cancelled, "the rest of the body was not wanted");
     return Error(Code::bad_request, "the request body could not be read");
   });
-  if (!asked && current->reusable) {
+  if (!asked && current.reusable) {
     size_t drained = 0;
-    int status = response.status;  // which a failing reader overwrites
-    current->connection->set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
+    current.connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
     complete = reader([&](const char*, size_t size) { return (drained += size) <= kDrainBytesMax; });
-    response.status = status;
   }
-  if (!complete) current->reusable = false;  // what is left of the body must not be read as a request
+  if (!complete) current.reusable = false;  // what is left of the body must not be read as a request
 }
 
 class Http : public httplib::Server {
  public:
   Http() {
-    Get("/", serve_without_body);
-    Options("/", serve_without_body);
     Post("/", serve_with_body);
     Put("/", serve_with_body);
     Patch("/", serve_with_body);
     Delete("/", serve_with_body);
-    set_keep_alive_max_count(100'000);  // what it says in the header Keep-Alive
-    set_keep_alive_timeout(300);
     set_payload_max_length(size_t(-1));  // limits are the handlers': an image archive may be large
   }
   // One request. False: the connection cannot be used again. 0.15 and newer want the addresses as arguments.
@@ -233,7 +223,7 @@ struct Front::State {
   Served serve_one(Connection& connection);
   Result<std::string> read_head(Connection& connection);
   bool refuse_one(Connection& connection, const Head& head, const Error& why);
-  bool process(Connection& connection, const Head& head, const Handler& with, bool as_sent = false,
+  bool process(Connection& connection, const Head& head, const Handler& with, bool long_running = false,
                const std::function<void()>& done = {});
 };
 
@@ -477,8 +467,7 @@ Front::State::Served Front::State::serve_one(Connection& connection) {
   };
   Scope leave_at_last(leave);
   connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
-  bool as_sent = occupies;  // a long request is a stream: what it carries is passed on, and unpacked by nobody here
-  return process(connection, *head, handler, as_sent, leave) ? Served::again : Served::never;
+  return process(connection, *head, handler, occupies, leave) ? Served::again : Served::never;
 }
 
 bool Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
@@ -488,18 +477,25 @@ bool Front::State::refuse_one(Connection& connection, const Head& head, const Er
   return process(connection, as, [&](Exchange& exchange) { refuse(exchange, why); });
 }
 
-// `done`: called when the answer was made, before the end of it leaves: who has it may ask for the next at once.
-bool Front::State::process(Connection& connection, const Head& head, const Handler& with, bool as_sent,
+// A long request is a stream: what it carries is passed on, and unpacked by nobody here. `done`: called when the answer was made,
+// before the end of it leaves: who has it may ask for the next at once.
+bool Front::State::process(Connection& connection, const Head& head, const Handler& with, bool long_running,
                            const std::function<void()>& done) {
-  RequestStream stream(connection.tls, tame_head(head, as_sent));
-  Current here{&head, &connection.tls, &stream, &with, [&] { return notice_peer(connection); }, head.keep_alive};
-  current = &here;
-  bool usable = http.process(stream, !head.keep_alive);
-  current = nullptr;
+  Current current{head, connection.tls, with, long_running, [&] { return notice_peer(connection); }};
+  bool usable = true;
+  if (head.has_body()) {
+    RequestStream stream(connection.tls, tame_head(head, long_running));
+    Reading here{current, stream};
+    reading = &here;
+    usable = http.process(stream, !head.keep_alive);
+    reading = nullptr;
+  } else {
+    serve(current, [](const auto&) { return Result<void>(); });
+  }
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
-  here.held.reset();
+  current.held.reset();
   if (done) done();
-  return connection.tls.flush() && usable && here.reusable && head.keep_alive;
+  return connection.tls.flush() && usable && current.reusable && head.keep_alive;
 }
 
 Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)

@@ -3,7 +3,7 @@
 //   doorman (1 thread): listeners and resting connections ──readable──▶ crew (threads come and go) ──▶ handler
 //                            ▲──────────────── keep-alive: back to rest ────┘
 // A resting connection costs memory and no thread; a thread is held by a running request or watch only. cpp-httplib
-// parses and answers: we call its process_request on our TLS stream, with heads that were vetted before (head.h).
+// reads bodies: we call its process_request on our TLS stream, with heads that were vetted before (head.h).
 // Limits are named below; beyond them a client is told 429, or turned away at the door.
 #pragma once
 

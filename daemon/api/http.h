@@ -35,11 +35,12 @@ using BodySource = std::function<Result<void>(const std::function<bool(std::stri
 class Exchange {
  public:
   // `notice_peer`: see below; from the front, or empty in tests.
-  Exchange(const Head& head, TlsConnection& connection, BodySource body, std::function<std::stop_token()> notice_peer = {})
-      : head(head), connection(connection), body_(std::move(body)), notice_peer_(std::move(notice_peer)) {}
+  Exchange(const Head& head, TlsConnection& connection, bool is_long, BodySource body, std::function<std::stop_token()> notice_peer = {})
+      : head(head), connection(connection), is_long(is_long), body_(std::move(body)), notice_peer_(std::move(notice_peer)) {}
 
   const Head& head;
   TlsConnection& connection;
+  const bool is_long;  // as the front was told by its IsLong: a watch, a stream
   Answer answer;
 
   Result<std::string> read_body(size_t bytes_max = kBodyBytesMax);
@@ -88,7 +89,7 @@ class ChunkedAnswer {
 };
 
 std::string_view status_text(int status);  // "Not Found"
-// The beginning of an answer that is written without cpp-httplib: more headers and the empty line are to follow.
+// The beginning of an answer: more headers and the empty line are to follow.
 std::string begin_head(int status, const std::vector<std::pair<std::string, std::string>>& headers);
 
 }  // namespace coracle::api

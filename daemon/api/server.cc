@@ -145,7 +145,7 @@ struct Server::State {
 void Server::State::serve(Exchange& exchange) {
   Call call{exchange, house, {}, {}, nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
-  bool occupies = is_long(exchange.head), writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
+  bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
   std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;
   if (running) ++*running;
   answer(call);
@@ -180,7 +180,7 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
   access::Decision decision = authorizer.authorize(call.user, asked);
   if (record) record->allowed = decision.allowed, record->reason = decision.reason;
   if (!decision.allowed) return answer_error(call, access::denial(call.user, asked, decision.reason));
-  if (!is_long(call.head())) return dispatch(call);
+  if (!call.exchange.is_long) return dispatch(call);
   RequestLabels labels = labels_of(call);
   house.metrics.begin_long(labels);
   dispatch(call);
@@ -191,7 +191,7 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
 // seats until they have said what is there (watch.cc).
 bool Server::State::take_seat(Call& call, const access::Attributes& attributes) {
   bool watches = attributes.verb == "watch";
-  if (is_long(call.head()) && !watches) return true;
+  if (call.exchange.is_long && !watches) return true;
   call.flow = fairness.classify(call.user, attributes);
   bool full = watches && !call.flow->exempt && front.counts().watches > config.limits.watches - kWatchesKept;
   auto seat = full ? too_many_watches() : fairness.enter(*call.flow, seats_wanted(call, attributes));

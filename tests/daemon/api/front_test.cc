@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include "runtime/base/guarded.h"
@@ -37,6 +38,8 @@ class FrontTest : public testing::Test {
     if (exchange.head.path == "/long") return watch(exchange);
     if (exchange.head.path == "/hold") return hold();
     if (exchange.head.path == "/ignore") return;
+    if (exchange.head.path == "/fails") throw std::bad_alloc();
+    if (exchange.head.path == "/empty") return void(exchange.answer.status = 204);
     if (exchange.head.path == "/small") {
       auto body = exchange.read_body(10);
       exchange.answer.status = body ? 200 : body.error().code() == Code::too_large ? 413 : 400;
@@ -114,6 +117,27 @@ TEST_F(FrontTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
   client.send("POST /x HTTP/1.1\r\n\r\n");
   EXPECT_EQ(client.receive().body, "POST /x ");
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3)) << "cpp-httplib alone waits for five";
+}
+
+TEST_F(FrontTest, one_failed_request_is_no_other_ones) {
+  start();
+  RawClient client(port);
+  for (const char* method : {"GET", "POST"}) {
+    EXPECT_EQ(client.ask(method, "/fails", method[0] == 'P' ? "body" : "").status, 500);
+    EXPECT_EQ(client.get("/x").status, 200);
+  }
+}
+
+TEST_F(FrontTest, frames_an_answer_without_a_body_as_such) {
+  start();
+  RawClient client(port);
+  client.send("GET /empty HTTP/1.1\r\n\r\nHEAD /x HTTP/1.1\r\n\r\n");
+  RawAnswer empty = client.receive_head(), head = client.receive_head();
+  EXPECT_EQ(empty.status, 204);
+  EXPECT_EQ(empty.header("Content-Length"), "");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.header("Content-Length"), std::to_string(std::string("HEAD /x ").size()));
+  EXPECT_EQ(client.get("/x").body, "GET /x ") << "nothing is left of what came before";
 }
 
 TEST_F(FrontTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
