@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -36,6 +37,7 @@
 #include "runtime/runtime.h"
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
+#include "tests/bench/light_watchers.h"
 
 namespace fs = std::filesystem;
 using namespace coracle;
@@ -297,44 +299,37 @@ int make_gated(const char* kubeconfig, int count) {
 
 // ---- many watchers ----
 
-class Delays : public WatchSink {  // A ConfigMap's data.at is when it was changed, in milliseconds.
- public:
-  void on_event(const WatchEvent& event) override {
-    if (event.type != EventType::modified) return;
-    double at = std::strtod(std::string(get_string(event.object->json(), "data.at")).c_str(), nullptr);
-    samples.ms.push_back(now_ms() - at);
-  }
-  void on_end(const Error& why) override { die("a watch ended: " + why.text()); }
-  Samples samples;
-};
-
+// A ConfigMap's data.at is when it was changed, in milliseconds.
 int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
   auto client = connect(kubeconfig);
-  json::object body{{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", json::object{{"name", "watched"}, {"namespace", "default"}}}};
+  auto body_at = [](double at) { return json::object{{"data", json::object{{"at", std::to_string(at)}}}}; };
+  json::value body = body_at(now_ms());
+  make(body, "metadata") = json::object{{"name", "watched"}, {"namespace", "default"}};
   (void)need(client->create(kConfigMap, body), "create config map");
-  std::vector<std::unique_ptr<Delays>> sinks;
-  std::vector<std::unique_ptr<Watch>> watches;
-  for (int i = 0; i < count; ++i) {
-    sinks.push_back(std::make_unique<Delays>());
-    WatchOptions from{.ns = "default", .label_selector = {}, .field_selector = {}, .after = 0};
-    watches.push_back(need(client->watch(kConfigMap, from, *sinks.back()), "watch"));
-  }
-  nap_ms(1000);  // until all are connected: a change before that is told late
+  std::vector<Samples> delays(static_cast<size_t>(count));
+  std::atomic<int> begun_watches = 0;
+  auto seen = [&](int watch, std::string_view at) {
+    std::vector<double>& ms = delays[size_t(watch)].ms;
+    ms.push_back(now_ms() - std::strtod(std::string(at).c_str(), nullptr));
+    if (ms.size() == 1) begun_watches++;  // what was there when the watch began
+  };
+  std::string path = "/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name%3Dwatched";
+  auto all_watches = need(LightWatchers::make(client->http().access(), path, count, "\"at\":\"", seen), "watch");
+  if (!until([&] { return begun_watches == count; })) die("not every watch begins");
   int changes = per_second * seconds;
   double begun = now_ms();
   for (int i = 0; i < changes; ++i) {
     double due = begun + 1e3 * i / per_second;
     if (double left = due - now_ms(); left > 0) nap_ms(int(left));
-    json::value patch = json::object{{"data", json::object{{"at", std::to_string(now_ms())}}}};
-    (void)need(client->patch(kConfigMap, {"default", "watched"}, PatchType::merge, patch), "patch");
+    (void)need(client->patch(kConfigMap, {"default", "watched"}, PatchType::merge, body_at(now_ms())), "patch");
   }
   double took = now_ms() - begun;
   nap_ms(500);
-  watches.clear();
+  all_watches.reset();
   Samples all;
-  for (const auto& sink : sinks) {
-    if (sink->samples.ms.size() != size_t(changes)) die("a watcher saw " + std::to_string(sink->samples.ms.size()) + " of " + std::to_string(changes));
-    all.ms.insert(all.ms.end(), sink->samples.ms.begin(), sink->samples.ms.end());
+  for (const Samples& each : delays) {
+    if (each.ms.size() != size_t(changes) + 1) die("a watcher saw " + std::to_string(each.ms.size() - 1) + " of " + std::to_string(changes));
+    all.ms.insert(all.ms.end(), each.ms.begin() + 1, each.ms.end());
   }
   all.print("change to watcher");
   bar(all.at(.5) < 5, "%d watchers, %.0f changes/s: median %.2f ms (bar 5)", count, 1e3 * changes / took, all.at(.5));
