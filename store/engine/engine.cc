@@ -9,6 +9,7 @@
 #include "store/engine/engine.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include <algorithm>
 #include <atomic>
@@ -33,19 +34,36 @@ using Steady = std::chrono::steady_clock;
 constexpr size_t kLedMax = 256;             // writers served in one turn
 constexpr Revision kReservedAhead = 1024;   // revisions whose use is announced on the disk at once
 
+// One thread waits, once, for another. Not std::atomic's wait, which spins before it sleeps: who leads needs the processor.
+class Nod {
+ public:
+  Nod() { ::sem_init(&given_, 0, 0); }
+  ~Nod() { ::sem_destroy(&given_); }
+  Nod(const Nod&) = delete;
+  Nod& operator=(const Nod&) = delete;
+  void wait() {
+    while (::sem_wait(&given_) != 0) {}  // a signal's handler has run
+  }
+  void give() { ::sem_post(&given_); }
+
+ private:
+  sem_t given_;
+};
+
 struct Ticket {  // one writer's place in the line
   std::vector<Prepared> writes;
   Durability durability = Durability::durable;
   bool flush = false;
   std::function<void()> turn;  // instead of writes: what needs the leader's own things
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
-  enum Standing : int { waits, leads, served };
-  std::atomic<int> standing = waits;
+  enum Standing { waits, leads, served };
+  Standing standing = waits;
+  Nod nod;  // when that has changed
 
-  // Once it is served it may be gone: waking looks at its address only.
+  // Once it is served it may be gone.
   void tell(Standing now) {
-    standing.store(now, std::memory_order_release);
-    standing.notify_one();
+    standing = now;
+    nod.give();
   }
 };
 
@@ -364,8 +382,8 @@ Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
     if (line.led) line.waiting.push_back(&ticket);
     return !std::exchange(line.led, true);
   });
-  if (!leads) ticket.standing.wait(Ticket::waits, std::memory_order_acquire);
-  if (!leads && ticket.standing.load(std::memory_order_acquire) == Ticket::served) return *std::move(ticket.outcome);
+  if (!leads) ticket.nod.wait();
+  if (ticket.standing == Ticket::served) return *std::move(ticket.outcome);
 
   std::vector<Ticket*> led{&ticket};
   line.with([&](Line& line) {

@@ -44,17 +44,15 @@ bool is_missing(const Field& field, const json::value* value) {
 
 void check_value(const Field& field, const json::value& value, const std::string& path, Findings& out) {
   if (!field.closed || field.ruled || !value.is_string() || value.get_string().empty()) return;
-  std::vector<std::string> supported;
-  for (std::string_view known : field.values()) supported.emplace_back(known);
+  std::vector<std::string_view> known = field.values();
   std::string_view text = value.get_string();
-  if (std::find(supported.begin(), supported.end(), text) == supported.end()) out.not_supported(path, text, std::move(supported));
+  if (std::find(known.begin(), known.end(), text) == known.end()) out.not_supported(path, text, {known.begin(), known.end()});
 }
 
 bool is_listed(std::string_view commas, std::string_view name) {
-  for (std::string_view one : split(commas, ',')) {
-    if (one == name) return true;
-  }
-  return false;
+  if (commas.empty()) return false;
+  std::vector<std::string_view> names = split(commas, ',');
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void check(const Type& type, const json::value& value, const std::string& path, Findings& out);
