@@ -118,7 +118,8 @@ ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::o
   page.revision = revision;
   auto next = objects.begin();
   if (token) next = std::ranges::upper_bound(objects, token->after, {}, [](const ObjectPtr& object) { return object->key(); });
-  page.items.reserve(size_t(objects.end() - next));
+  size_t left = size_t(objects.end() - next);
+  page.items.reserve(options.limit ? std::min(left, options.limit) : left);
   for (; next != objects.end(); ++next) {
     ObjectPtr object = options.at_rest && !options.matches ? std::move(*next) : (*next)->awake();
     if (options.matches && !options.matches(*object)) continue;
