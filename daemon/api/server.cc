@@ -14,6 +14,7 @@
 #include "daemon/fairness/flow_objects.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/log.h"
+#include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -148,8 +149,10 @@ void Server::State::serve(Exchange& exchange) {
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
   std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;
   if (running) ++*running;
+  Scope leave([running] {  // whatever becomes of the request
+    if (running) --*running;
+  });
   answer(call);
-  if (running) --*running;
   house.metrics.count(labels_of(call), exchange.answer.status, std::chrono::steady_clock::now() - began);
 }
 
