@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,8 @@ struct LightWatchers::Watch {
     std::string head = "GET " + path + " HTTP/1.1\r\nHost: server\r\nAccept: application/json\r\n\r\n";
     size_t sent = 0;
     CURLcode code = curl_easy_send(easy, head.data(), head.size(), &sent);
-    if (code != CURLE_OK || sent != head.size()) return broken(code);
+    if (code != CURLE_OK) return broken(code);
+    if (sent != head.size()) return Error(Code::unavailable, "the request could not be sent whole");
     return {};
   }
 };
@@ -89,7 +91,8 @@ Result<void> LightWatchers::take(int number) {
     size_t got = 0;
     CURLcode code = curl_easy_recv(watch.easy, piece.data(), piece.size(), &got);
     if (code == CURLE_AGAIN) return {};
-    if (code != CURLE_OK || got == 0) return broken(code);
+    if (code != CURLE_OK) return broken(code);
+    if (got == 0) return Error(Code::unavailable, "the server has closed the connection");
     watch.tail.append(piece.data(), got);
     size_t from = 0;
     for (size_t at; (at = watch.tail.find(word_, from)) != std::string::npos;) {

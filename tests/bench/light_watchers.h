@@ -16,7 +16,7 @@ namespace coracle {
 
 class LightWatchers {
  public:
-  // Connects `count` watches to `path` ("/api/v1/…?watch=true"), each over TLS of its own, and waits until all are answered.
+  // Connects `count` watches to `path` ("/api/v1/…?watch=true"), each over TLS of its own; they are answered later.
   // `seen` gets the watch's number and the text behind `word` in an event, on the reading thread. Errors: unavailable.
   static Result<std::unique_ptr<LightWatchers>> make(const ServerAccess& access, const std::string& path, int count, std::string word,
                                                      std::function<void(int watch, std::string_view text)> seen);
