@@ -3,7 +3,6 @@
 #include "runtime/container/plan.h"
 
 #include <linux/mount.h>
-#include <linux/ioprio.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/personality.h>
@@ -19,6 +18,10 @@
 
 namespace coracle::runtime {
 namespace {
+
+// As in linux/ioprio.h, which not every version of it lets C++ read: an argument there is named "class".
+enum { kRealTime = 1, kBestEffort = 2, kIdle = 3 };
+constexpr int kIoClassShift = 13;
 
 bool stands_beneath(const std::string& path, const std::string& dir) {
   return path == dir || path.starts_with(dir + "/");
@@ -348,9 +351,9 @@ Result<std::string> plan_scheduler(const oci::Scheduler& in) {
 
 Result<int32_t> plan_io_priority(const oci::IoPriority& in) {
   static const std::map<std::string, int32_t> classes = {
-      {"IOPRIO_CLASS_RT", IOPRIO_CLASS_RT}, {"IOPRIO_CLASS_BE", IOPRIO_CLASS_BE}, {"IOPRIO_CLASS_IDLE", IOPRIO_CLASS_IDLE}};
+      {"IOPRIO_CLASS_RT", kRealTime}, {"IOPRIO_CLASS_BE", kBestEffort}, {"IOPRIO_CLASS_IDLE", kIdle}};
   int32_t number = TRY(number_of(classes, in.io_class, "process.ioPriority.class"));
-  return number << IOPRIO_CLASS_SHIFT | in.priority;
+  return number << kIoClassShift | in.priority;
 }
 
 Result<int64_t> plan_personality(const oci::Personality& in) {
