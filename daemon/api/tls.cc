@@ -224,7 +224,8 @@ Result<std::string> TlsConnection::read_until(std::string_view end, size_t bytes
   }
 }
 
-bool TlsConnection::write_through(std::string_view bytes) {
+// Leaves what the peer does not take where it is not waited for.
+bool TlsConnection::write_through(std::string_view& bytes) {
   while (!bytes.empty()) {
     int count, why;
     {
@@ -238,6 +239,7 @@ bool TlsConnection::write_through(std::string_view bytes) {
       continue;
     }
     bool wants = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
+    if (wants && !waits_) return false;
     auto woken = wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_patience_)
                        : sys::Waited{};
     if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
@@ -248,13 +250,16 @@ bool TlsConnection::write_through(std::string_view bytes) {
 bool TlsConnection::write(std::string_view bytes) {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
+  if (!waits_) return out_.append(bytes), true;
   while (!bytes.empty()) {  // in whole records: a small one costs as much as a large one
-    size_t taken = std::min(bytes.size(), kWriteChunk - out_.size());
+    size_t taken = std::min(bytes.size(), kWriteChunk - std::min(out_.size(), kWriteChunk));
     bool whole = taken == kWriteChunk;
     if (!whole) out_.append(bytes.substr(0, taken));
-    bool full = whole || out_.size() == kWriteChunk;
-    if (full && !write_through(whole ? bytes.substr(0, taken) : std::string_view(out_))) return false;
-    if (full) out_.clear();
+    if (whole || out_.size() >= kWriteChunk) {
+      std::string_view record = whole ? bytes.substr(0, taken) : std::string_view(out_);
+      if (!write_through(record)) return false;
+      out_.clear();
+    }
     bytes.remove_prefix(taken);
   }
   return true;
@@ -264,7 +269,16 @@ bool TlsConnection::flush() {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
   std::string pending = std::exchange(out_, {});
-  return write_through(pending);
+  std::string_view left = pending;
+  bool written = write_through(left);
+  if (!written && !broken_) out_ = left;
+  return written;
+}
+
+bool TlsConnection::without_waiting(const std::function<bool()>& write) {
+  waits_ = false;
+  Scope wait_again([this] { waits_ = true; });
+  return write();
 }
 
 void TlsConnection::close() {

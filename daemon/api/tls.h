@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -64,6 +65,10 @@ class TlsConnection {
   // Buffered until flush() or a full buffer. False: the peer is gone, or has not taken a byte for its patience (kWriteStall).
   bool write(std::string_view bytes);
   bool flush();
+  size_t unsent() const { return out_.size(); }
+  // What `write` writes stays here as far as the peer does not take it at once; flush() then returns false on a connection that
+  // is not broken(), and a later one goes on. Where nobody else writes meanwhile.
+  bool without_waiting(const std::function<bool()>& write);
   // Where a peer that reads slowly is in its right: a person looks at the output. Before several threads write.
   void set_write_patience(std::chrono::milliseconds patience) { write_patience_ = patience; }
   // Says goodbye (close_notify), without waiting for the answer, and ends both directions.
@@ -79,7 +84,7 @@ class TlsConnection {
   void release_buffers();  // before it rests
 
  private:
-  bool write_through(std::string_view bytes);
+  bool write_through(std::string_view& bytes);
   Result<size_t> fill(Deadline deadline);  // one read from SSL into in_
 
   Fd socket_;
@@ -93,6 +98,7 @@ class TlsConnection {
   std::mutex ssl_mutex_;    // around each SSL call; never held while waiting
   std::mutex write_mutex_;  // one record stream at a time
   std::string out_;
+  bool waits_ = true;
   std::atomic<bool> broken_ = false;
 };
 

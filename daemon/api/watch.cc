@@ -23,6 +23,7 @@ using std::chrono::seconds;
 
 constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // when the client names none
 constexpr seconds kBookmarkEvery{60};
+constexpr size_t kStandInBytes = 16 << 10;  // what a stand-in gathers before it sends
 
 struct Request {
   registry::Filter filter;
@@ -76,6 +77,7 @@ class Frames {  // where events go: the client's end
   virtual bool write(std::string_view frame) = 0;  // false: the client is gone
   virtual bool flush() = 0;
   virtual void end() = 0;
+  virtual bool can_do_without_waiting() const { return false; }  // TlsConnection::without_waiting
 };
 
 class ChunkedFrames : public Frames {
@@ -84,6 +86,7 @@ class ChunkedFrames : public Frames {
   bool write(std::string_view frame) override { return answer_.write(frame); }
   bool flush() override { return answer_.flush(); }
   void end() override { answer_.end(); }
+  bool can_do_without_waiting() const override { return true; }
 
  private:
   ChunkedAnswer answer_;
@@ -184,14 +187,37 @@ bool tell(const Request& request, const engine::Event& event, Stream& stream) {
   return !seen || !seen->object || stream.send(*seen);
 }
 
+// For the commonest of watches: texts as they are stored, to a client that keeps up. `unflushed`: something stayed behind.
+std::optional<engine::StandIn> make_stand_in(Call& call, const Request& request, Stream& stream, Frames& frames, bool& unflushed) {
+  if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
+  TlsConnection& connection = call.exchange.connection;
+  auto write = [&connection, &unflushed](const std::function<bool()>& what) {
+    bool written = false;
+    try {
+      written = connection.without_waiting(what);
+    } catch (const std::exception&) {  // memory has run out: what was begun cannot be ended
+      connection.close();
+    }
+    unflushed |= !written;
+    return written;
+  };
+  return engine::StandIn{
+      [write, &request, &stream, &frames, &connection](const engine::Event& event) {
+        return write([&] { return tell(request, event, stream) && (connection.unsent() < kStandInBytes || frames.flush()); });
+      },
+      [write, &frames] { return write([&] { return frames.flush(); }); }};
+}
+
 void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream& stream, Frames& frames) {
   std::stop_token stirred = call.exchange.notice_peer();
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
   bool unflushed = false;  // events that wait together are sent together
   bool begun = false;      // what was there is on its way
+  auto stand_in = make_stand_in(call, request, stream, frames, unflushed);
   for (;;) {
     auto until = request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline;
-    auto event = watcher.take(stirred, unflushed || !begun ? SteadyTime() : until);
+    bool sleeps = begun && !unflushed;
+    auto event = watcher.take(stirred, sleeps ? until : SteadyTime(), sleeps && stand_in ? &*stand_in : nullptr);
     if (!event) return stream.error(event.error());
     if (*event) {
       if (!tell(request, **event, stream)) return;

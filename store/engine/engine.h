@@ -13,8 +13,8 @@
 // So a crash forgets at most a tail of soft writes, and nothing that anybody was told is durable. Revisions come from one
 // counter and are never used twice: a mark is kept on the disk ahead of it, and a crash continues above the mark.
 //
-// Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-flush" brings soft writes to the disk and
-// sleeps while there are none. Expiry of old objects (events) is left to a controller: remove them softly.
+// Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
+// theirs and sleep, "store-flush" brings soft writes to the disk and sleeps while there are none. Expiry of old objects (events) is left to a controller: remove them softly.
 #pragma once
 
 #include <chrono>
@@ -81,14 +81,23 @@ struct FileSize {
   uint64_t bytes = 0, unused = 0;  // unused: what a compaction gives back
 };
 
+// Takes events in the place of a watcher's owner who sleeps in take(), so that one change need not wake hundreds of threads. Called
+// from one thread of the hub, for all watchers: must not wait. Whoever returns false wants the owner back, for what follows.
+struct StandIn {
+  std::function<bool(const Event&)> event;
+  std::function<bool()> rest;  // no more events for now
+};
+
 // A watch that its owner reads: for a thread that serves one connection.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Blocks until an event is there, the watch has ended, `deadline` passes or stop is requested. Nothing: no event came;
-  // everything up to progress() was delivered. Errors: gone (too slow, or the engine dropped its past: list again),
-  // unavailable (the engine stops). After an error nothing follows.
-  virtual Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline) = 0;
+  // Blocks until an event is there, the watch has ended, `deadline` passes, stop is requested, or `stand_in` wants it: that gets
+  // the events while this sleeps, and none once it has returned. Nothing: no event came; everything up to progress() was
+  // delivered. Errors: gone (too slow, or the engine dropped its past: list again), unavailable (the engine stops). After an
+  // error nothing follows.
+  virtual Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
+                                            const StandIn* stand_in = nullptr) = 0;
   // After take() returned nothing: the revision up to which nothing is missing. For bookmarks.
   virtual Revision progress() const = 0;
 };

@@ -19,10 +19,10 @@ std::optional<Result<Event>> Inbox::Contents::take() {
   return std::nullopt;
 }
 
-bool Inbox::push(const Event& event) {
-  if (!(event.object->kind() == kind_) || (!ns_.empty() && event.object->ns() != ns_)) return false;
-  bool ready = contents_.with([&](Contents& contents) {
-    if (contents.ended || contents.closed || event.revision <= contents.upto) return false;
+Inbox::Tell Inbox::push(const Event& event) {
+  if (!(event.object->kind() == kind_) || (!ns_.empty() && event.object->ns() != ns_)) return Tell::nobody;
+  Tell tell = contents_.with([&](Contents& contents) {
+    if (contents.ended || contents.closed || event.revision <= contents.upto) return Tell::nobody;
     size_t most = std::max(contents.behind_max, behind_max_);
     if (contents.events.size() < most) {
       contents.events.push_back(event);
@@ -30,10 +30,38 @@ bool Inbox::push(const Event& event) {
       contents.ended = true;
       contents.end = Error(Code::gone, "the watch is too slow: more than " + std::to_string(most) + " events behind");
     }
-    return contents.begun;
+    if (!contents.begun) return Tell::nobody;
+    if (!contents.stand_in || contents.end) return Tell::owner;
+    return std::exchange(contents.queued, true) ? Tell::nobody : Tell::stand_in;
   });
-  if (ready) contents_.notify();
-  return ready;
+  if (tell == Tell::owner) contents_.notify();
+  return tell;
+}
+
+void Inbox::stand_in() {
+  bool all_well = true, awaited = false;
+  const StandIn* stand_in = nullptr;
+  auto next = [&](Contents& contents) -> std::optional<Event> {
+    if (!all_well || !contents.stand_in || contents.events.empty()) return std::nullopt;
+    stand_in = contents.stand_in;
+    contents.standing_in = true;
+    contents.stood_in_upto = contents.events.front().revision;
+    Event event = std::move(contents.events.front());
+    contents.events.pop_front();
+    return event;
+  };
+  auto leave = [&](Contents& contents) {  // unless more has come
+    if (all_well && contents.stand_in && !contents.events.empty()) return false;
+    contents.called = contents.stand_in && !all_well;
+    contents.queued = contents.standing_in = false;
+    awaited = contents.called || !contents.stand_in;  // the owner, back already, waits for this to be over
+    return true;
+  };
+  do {
+    while (auto event = contents_.with(next)) all_well = stand_in->event(*event);
+    if (stand_in) all_well = stand_in->rest() && all_well;
+  } while (!contents_.with(leave));
+  if (awaited) contents_.notify();
 }
 
 bool Inbox::begin(std::vector<Event> events, Revision upto) {
@@ -72,9 +100,22 @@ std::optional<Result<Event>> Inbox::take() {
   return contents_.with([](Contents& contents) { return contents.take(); });
 }
 
-std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline) {
-  return contents_.wait_until(std::move(stop), deadline, [](const Contents& contents) { return contents.ready(); },
-                              [](Contents& contents) { return contents.take(); });
+std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline, const StandIn* stand_in) {
+  auto ready = [](const Contents& contents) { return contents.ready(); };
+  auto take = [](Contents& contents) { return contents.take(); };
+  if (!stand_in) return contents_.wait_until(std::move(stop), deadline, ready, take);
+  contents_.with([&](Contents& contents) {
+    if (contents.begun && contents.events.empty()) contents.stand_in = stand_in;
+  });
+  contents_.wait_until(std::move(stop), deadline, ready, [](Contents& contents) {
+    contents.stand_in = nullptr;
+    contents.called = false;
+  });
+  return contents_.wait({}, [](const Contents& contents) { return !contents.standing_in; }, take);
+}
+
+Revision Inbox::stood_in_upto() const {
+  return contents_.with([](const Contents& contents) { return contents.stood_in_upto; });
 }
 
 // What outlives the hub: watches may be destroyed after it.
@@ -93,6 +134,7 @@ struct Hub::Shared {
 
   Guarded<std::shared_ptr<const Inboxes>> inboxes{std::make_shared<const Inboxes>()};  // copied on change, so that publish holds no lock
   Guarded<Work> work;
+  Guarded<Inboxes> asleep;  // those whose stand-ins have something to take
   std::atomic<Revision> published = 0;
   std::atomic<std::thread::id> hub_thread;
 
@@ -104,20 +146,30 @@ struct Hub::Shared {
       current = std::move(next);
     });
   }
-  // The inbox has something: if the hub thread empties it, wake that.
+  // A subscription's inbox has something: the hub thread is to empty it.
   void wake(const Inbox* inbox) {
-    bool found = work.with([&](Work& work) {
-      for (const auto& push : work.pushes) {
-        if (push->inbox.get() != inbox) continue;
-        if (!std::exchange(push->queued, true)) work.ready.push_back(push);
-        return true;
-      }
-      return false;
+    bool queued = work.with([&](Work& work) {
+      auto push = std::ranges::find(work.pushes, inbox, [](const auto& each) { return each->inbox.get(); });
+      if (push == work.pushes.end() || std::exchange((*push)->queued, true)) return false;
+      work.ready.push_back(*push);
+      return true;
     });
-    if (found) work.notify();
+    if (queued) work.notify();
   }
   void deliver(std::stop_token stop);
+  void stand_in(std::stop_token stop);
 };
+
+// The thread of the stand-ins: takes what sleeping owners have got, whoever got it first.
+void Hub::Shared::stand_in(std::stop_token stop) {
+  pthread_setname_np(pthread_self(), "store-watchers");
+  for (;;) {
+    Inboxes all = asleep.wait(stop, [](const Inboxes& asleep) { return !asleep.empty(); },
+                              [](Inboxes& asleep) { return std::exchange(asleep, {}); });
+    if (all.empty()) return;
+    for (const auto& inbox : all) inbox->stand_in();
+  }
+}
 
 // The hub thread: takes one subscription that has something, empties it, goes on to the next.
 void Hub::Shared::deliver(std::stop_token stop) {
@@ -153,8 +205,9 @@ class HubWatcher : public Watcher {
       : shared_(std::move(shared)), inbox_(std::move(inbox)), progress_(upto) {}
   ~HubWatcher() override { shared_->remove(inbox_); }
 
-  Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline) override {
-    auto taken = inbox_->wait(std::move(stop), deadline);
+  Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline, const StandIn* stand_in) override {
+    auto taken = inbox_->wait(std::move(stop), deadline, stand_in);
+    if (stand_in) progress_ = std::max(progress_, inbox_->stood_in_upto());
     if (!taken) {  // what is published first and found missing afterwards was never ours
       Revision published = shared_->published;
       taken = inbox_->take();
@@ -196,7 +249,9 @@ class HubSubscription : public Subscription {
   std::shared_ptr<Hub::Shared::Push> push_;
 };
 
-Hub::Hub() : shared_(std::make_shared<Shared>()), thread_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }) {}
+Hub::Hub()
+    : shared_(std::make_shared<Shared>()), deliverer_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }),
+      stand_ins_([shared = shared_](std::stop_token stop) { shared->stand_in(stop); }) {}
 
 Hub::~Hub() { stop(Error(Code::unavailable, "the store is closing")); }
 
@@ -221,6 +276,7 @@ std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inb
                                                       Callbacks callbacks) {
   auto push = std::make_shared<Shared::Push>();
   push->inbox = inbox;
+  inbox->subscribed = true;
   push->callbacks = std::move(callbacks);
   shared_->work.with([&](Shared::Work& work) { work.pushes.push_back(push); });
   if (inbox->begin(std::move(events), upto)) shared_->wake(inbox.get());
@@ -230,10 +286,19 @@ std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inb
 void Hub::publish(const std::vector<Event>& events) {
   if (events.empty()) return;
   auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
+  Shared::Inboxes asleep;
   for (const auto& inbox : *inboxes) {
-    bool ready = false;
-    for (const Event& event : events) ready |= inbox->push(event);
-    if (ready) shared_->wake(inbox.get());
+    bool owner = false;
+    for (const Event& event : events) {
+      Inbox::Tell tell = inbox->push(event);
+      owner |= tell == Inbox::Tell::owner;
+      if (tell == Inbox::Tell::stand_in) asleep.push_back(inbox);
+    }
+    if (owner && inbox->subscribed) shared_->wake(inbox.get());
+  }
+  if (!asleep.empty()) {
+    shared_->asleep.with([&](Shared::Inboxes& all) { all.insert(all.end(), asleep.begin(), asleep.end()); });
+    shared_->asleep.notify();
   }
   shared_->published = events.back().revision;
 }
@@ -241,10 +306,12 @@ void Hub::publish(const std::vector<Event>& events) {
 void Hub::stop(const Error& why) {
   auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
   for (const auto& inbox : *inboxes)
-    if (inbox->end(why)) shared_->wake(inbox.get());
+    if (inbox->end(why) && inbox->subscribed) shared_->wake(inbox.get());
   shared_->work.with([](Shared::Work& work) { work.stopped = true; });
   shared_->work.notify();
-  if (thread_.joinable()) thread_.join();
+  if (deliverer_.joinable()) deliverer_.join();
+  stand_ins_.request_stop();
+  if (stand_ins_.joinable()) stand_ins_.join();
 }
 
 }  // namespace coracle::engine

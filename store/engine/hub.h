@@ -2,6 +2,7 @@
 // Hub: brings each published event to every watch that it concerns, in order, without ever waiting for one of them.
 //
 //   publish(events) ─▶ inbox (bounded) ─▶ Watcher::take, by the thread that owns the watch
+//                      inbox (bounded) ─▶ "store-watchers" thread ─▶ the stand-in of an owner who sleeps
 //                      inbox (bounded) ─▶ "store-hub" thread ─▶ callbacks
 // A watch that falls too far behind is ended with gone: it may miss the end of the story, never a part in the middle.
 //
@@ -25,15 +26,19 @@ class Inbox {
  public:
   Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
 
-  // For the hub. True: there is something to take now.
-  bool push(const Event& event);
+  // For the hub. Who is to be told that there is something to take: the owner has been.
+  enum class Tell { nobody, owner, stand_in };
+  Tell push(const Event& event);
+  bool subscribed = false;  // emptied by the hub thread; set before it is begun
   bool begin(std::vector<Event> events, Revision upto);
   bool end(Error why);
   void close();  // its owner is gone: nothing is taken any more
+  void stand_in();  // what there is goes to the owner's stand-in, if it still sleeps
 
   // For who empties it. Nothing to take: nothing. An error is the end, given once.
   std::optional<Result<Event>> take();
-  std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline);
+  std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline, const StandIn* stand_in);
+  Revision stood_in_upto() const;  // of the last event that a stand-in took
 
  private:
   struct Contents {
@@ -42,7 +47,12 @@ class Inbox {
     Revision upto = 0;  // what the first events contain: its own event may still be on the way
     size_t behind_max = 0;
     std::optional<Error> end;  // not yet told
-    bool ready() const { return begun && (!events.empty() || end); }
+    const StandIn* stand_in = nullptr;  // the owner sleeps, and this takes its place …
+    bool queued = false;                // … has something to take …
+    bool standing_in = false;           // … and does so just now …
+    bool called = false;                // … until it wants the owner back
+    Revision stood_in_upto = 0;
+    bool ready() const { return begun && ((!events.empty() && !stand_in) || end || called); }
     std::optional<Result<Event>> take();
   };
   const Kind& kind_;
@@ -70,7 +80,7 @@ class Hub {
   friend class HubSubscription;
   struct Shared;
   std::shared_ptr<Shared> shared_;
-  std::jthread thread_;
+  std::jthread deliverer_, stand_ins_;
 };
 
 }  // namespace coracle::engine

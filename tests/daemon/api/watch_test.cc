@@ -59,6 +59,24 @@ TEST_F(Watches, tell_what_is_there_and_what_happens) {
   }
 }
 
+TEST_F(Watches, wait_for_a_client_that_reads_late) {
+  auto late = watch("resourceVersion=" + revision());
+  auto early = watch("resourceVersion=" + revision());
+  constexpr int kCount = 80, kBytes = 200'000;  // more than sockets hold
+  for (int i = 0; i < kCount; i++)
+    client.ask("POST", kMaps, R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"d":")" + std::string(kBytes, char('a' + i % 26)) + "\"}}");
+  for (auto* one : {late.get(), early.get()}) {
+    for (int i = 0; i < kCount; i++) {
+      json::value event = next_event(*one);
+      ASSERT_EQ(get_string(event, "object.metadata.name"), "m" + std::to_string(i));
+      ASSERT_EQ(get_string(event, "object.data.d"), std::string(kBytes, char('a' + i % 26)));
+    }
+  }
+  create("after");
+  EXPECT_EQ(next(*late), "ADDED after");
+  EXPECT_EQ(next(*early), "ADDED after");
+}
+
 TEST_F(Watches, with_selectors_see_objects_come_and_go) {
   auto selected = watch("labelSelector=l%3Dx");
   json::value made = create("a", "x");

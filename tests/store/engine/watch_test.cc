@@ -2,6 +2,7 @@
 // Behaviour of the engine's watches and lists over time: order, resuming, ends, pages of one snapshot.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "runtime/base/guarded.h"
@@ -125,6 +126,79 @@ TEST_F(WatchTest, a_stop_wakes_a_watcher) {
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
   EXPECT_FALSE(MUST(watcher->take(stop.get_token(), soon())));
+}
+
+// Owner and stand-in take turns as it comes; together they have every event once, in order, and are never at it at once.
+TEST_F(WatchTest, a_stand_in_takes_what_comes_while_the_owner_sleeps) {
+  constexpr int kChanges = 1500;
+  options_.watch_queue_max = kChanges;
+  reopen();
+  auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
+  std::vector<Revision> taken;  // unguarded: the watcher keeps the two apart
+  std::atomic<int> stood_in = 0;
+  std::atomic<bool> owner_is_up = true;
+  StandIn stand_in{[&](const Event& event) {
+                     EXPECT_FALSE(owner_is_up);
+                     taken.push_back(event.revision);
+                     return ++stood_in % 7 != 0;
+                   },
+                   [&] { return stood_in % 5 != 0; }};
+  std::jthread writer([&] {
+    for (int i = 0; i < kChanges; i++) {
+      put("a", std::to_string(i), Durability::soft);
+      if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  });
+  while (taken.size() < size_t(kChanges)) {
+    owner_is_up = false;
+    auto event = MUST(watcher->take({}, soon(), &stand_in));
+    owner_is_up = true;
+    if (event) taken.push_back(event->revision);
+  }
+  writer.join();
+  for (size_t i = 1; i < taken.size(); i++) ASSERT_EQ(taken[i], taken[i - 1] + 1);
+  EXPECT_EQ(taken.size(), size_t(kChanges));
+  EXPECT_GT(stood_in, 0);
+  EXPECT_FALSE(MUST(watcher->take({}, now())));
+  EXPECT_EQ(watcher->progress(), engine().revision());
+}
+
+TEST_F(WatchTest, an_owner_with_a_stand_in_wakes_for_a_stop_and_for_the_end) {
+  options_.watch_queue_max = 5;
+  reopen();
+  auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
+  Guarded<int> begun(0);
+  Guarded<bool> may_go_on(false);
+  StandIn slow{[&](const Event&) {
+                 begun.with([](int& count) { count++; });
+                 begun.notify();
+                 return may_go_on.wait({}, [](bool may) { return may; }, [](bool) { return true; });
+               },
+               [] { return true; }};
+  std::stop_source stop;
+  std::jthread outside([&] {
+    stop.request_stop();
+    begun.wait({}, [](int count) { return count == 1; }, [](int) {});
+    for (int i = 0; i < 6; i++) put("a", "y" + std::to_string(i), Durability::soft);
+    may_go_on.with([](bool& may) { may = true; });
+    may_go_on.notify();
+  });
+  EXPECT_FALSE(MUST(watcher->take(stop.get_token(), soon(), &slow)));
+  std::jthread first([&] { put("a", "x", Durability::soft); });
+  size_t seen = 0;
+  for (;;) {
+    auto event = watcher->take({}, soon(), &slow);
+    if (!event) {
+      EXPECT_EQ(event.error().code(), Code::gone);
+      break;
+    }
+    seen += event->has_value();
+    if (event->has_value() && begun.with([](int count) { return count; }) == 0) {  // the owner was up already: once more
+      first = std::jthread([&] { put("b", "x", Durability::soft); });
+      seen = 0;
+    }
+  }
+  EXPECT_EQ(seen + size_t(begun.with([](int count) { return count; })), 6u);
 }
 
 TEST_F(WatchTest, closing_the_engine_ends_watches) {
