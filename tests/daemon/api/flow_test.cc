@@ -49,6 +49,11 @@ class Flow : public testing::Test {
 
   // A level of one seat that nobody may borrow for, and a schema that leads `user` there.
   void confine(const std::string& user, const std::string& response = R"({"type":"Reject"})", int shares = 1);
+  // Its request has begun: before that, whoever asks beside it might take its seat.
+  void expect_one_seat_taken() {
+    constexpr const char* kTaken = "apiserver_flowcontrol_current_executing_seats{flow_schema=\"of-someone\",priority_level=\"narrow\"} 1\n";
+    EXPECT_TRUE(soon([&] { return admin.get("/metrics").body.find(kTaken) != std::string::npos; }));
+  }
   template <typename Ready>
   static bool soon(Ready&& ready) {
     for (int tries = 0; tries < 2000; tries++) {
@@ -183,6 +188,7 @@ TEST_F(Flow, a_level_that_is_full_answers_429_and_others_go_on) {
   confine("someone");
   RawClient slow(world.port()), next(world.port());
   slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
+  expect_one_seat_taken();
   RawAnswer refused;
   ASSERT_TRUE(soon([&] {
     refused = next.get("/api/v1/namespaces/default/configmaps", kSomeone);
@@ -240,6 +246,7 @@ TEST_F(Flow, lists_of_much_take_several_seats) {
   EXPECT_NE(admin.get("/metrics").body.find("apiserver_flowcontrol_current_limit_seats{priority_level=\"narrow\"} 3"), std::string::npos);
   RawClient slow(world.port()), next(world.port());
   slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "Content-Length: 10\r\n\r\n");
+  expect_one_seat_taken();
   EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 429; })) << "two seats are free, it needs three";
   EXPECT_EQ(next.get("/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dx", kSomeone).status, 403) << "one by its name needs one";
   EXPECT_EQ(next.get("/api/v1/namespaces/default/secrets", kSomeone).status, 403) << "of few it needs one";
