@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See decode.h. One walk over value and type together; values are moved, not copied.
+// See decode.h. One walk over value and type together; values stay where they are unless they have to move.
 #include "store/schema/decode.h"
 
 #include <algorithm>
@@ -71,8 +71,7 @@ bool is_zero(const json::value& value) {
 }
 
 // Base64 as Go reads it: line breaks are ignored.
-Result<json::value> canonical_bytes(json::value value, const Path& path) {
-  json::string& text = value.get_string();
+Result<void> canonical_bytes(json::string& text, const Path& path) {
   if (std::any_of(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; })) {
     std::string joined;
     for (char c : text) {
@@ -83,25 +82,25 @@ Result<json::value> canonical_bytes(json::value value, const Path& path) {
   auto bytes = base64_decode(text);
   if (!bytes) return malformed(path, bytes.error().text());
   text = base64_encode(*bytes);
-  return value;
+  return {};
 }
 
-Result<json::value> canonical_time(json::value value, bool micro, const Path& path) {
+Result<void> canonical_time(json::value& value, bool micro, const Path& path) {
   json::string& text = value.get_string();
-  if (std::string_view(text) == kGoZeroTime) return json::value();
+  if (std::string_view(text) == kGoZeroTime) return value.emplace_null(), Result<void>();
   auto time = parse_time(text);
   if (!time) return malformed(path, "expected a time like 2006-01-02T15:04:05Z, found " + quoted(text));
   text = micro ? format_micro_time(*time) : format_time(*time);
-  return value;
+  return {};
 }
 
-Result<json::value> checked_integer(json::value value, bool narrow, const Path& path) {
+Result<void> check_integer(const json::value& value, bool narrow, const Path& path) {
   const int64_t* number = value.if_int64();
   std::string_view expected = narrow ? "an integer of 32 bits" : "an integer";
   if (!number) return mismatch(path, expected, value);
   bool fits = !narrow || (*number >= std::numeric_limits<int32_t>::min() && *number <= std::numeric_limits<int32_t>::max());
   if (!fits) return mismatch(path, expected, value);
-  return value;
+  return {};
 }
 
 void sort_keys(json::object& map) {
@@ -113,71 +112,79 @@ void sort_keys(json::object& map) {
   for (auto& [key, value] : pairs) map.emplace(key, std::move(value));
 }
 
+// Every member brings `value` into canonical form where it stands.
 class Decoder {
  public:
-  Result<json::value> object(const Type& type, json::value value, const Path& path) {
-    if (type.either) return either(type, std::move(value), path);
+  Result<void> object(const Type& type, json::value& value, const Path& path) {
+    if (type.either) return either(type, value, path);
     json::object* given = value.if_object();
     if (!given) return mismatch(path, "an object", value);
     if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
-    Members members = members_of(type, *given);
-    if (members.in_place) return in_place(type, std::move(value), members, path);
+    Members members(type, *given, places_);
+    if (members.in_place()) return in_place(type, *given, members, path);
     json::object out(given->storage());
     out.reserve(given->size());
-    for (size_t i = 0; i < members.values.size(); ++i) {
+    for (size_t i = 0; i < type.fields().size(); ++i) {
       const Field& field = type.fields()[i];
-      json::value kept(nullptr, given->storage());
-      if (json::value* found = members.values[i]; found && !found->is_null()) {
-        kept = TRY(of_field(field, std::move(*found), Path(path, field.name())));
-      }
-      if (!kept.is_null()) out.emplace(field.name(), std::move(kept));
+      json::value* member = members.at(i);
+      if (member && !member->is_null()) TRY(of_field(field, *member, Path(path, field.name())));
+      if (member && !member->is_null()) out.emplace(field.name(), std::move(*member));
       else if (field.always) out.emplace(field.name(), zero(field, given->storage()));
     }
-    if (members.known < given->size()) note_unknown(type, *given, path);
-    return json::value(std::move(out));
+    if (members.known() < given->size()) note_unknown(type, *given, path);
+    value = std::move(out);
+    return {};
   }
 
   std::vector<std::string> warnings;
 
  private:
   size_t objects_ = 0;
+  std::vector<json::value*> places_;  // of all objects being walked, the innermost last
 
-  struct Members {
-    std::vector<json::value*> values;  // by the positions of their fields, nullptr where there is none
-    size_t known = 0;
-    bool in_place = true;  // nothing is to be added, left out or moved: the object may stay
+  // The members of one object, by the positions of their fields.
+  class Members {
+   public:
+    Members(const Type& type, json::object& given, std::vector<json::value*>& places) : places_(places), begin_(places.size()) {
+      places_.resize(begin_ + type.field_count, nullptr);
+      const Field* last = nullptr;
+      for (auto& pair : given) {
+        const Field* field = type.field_after(last, pair.key());
+        in_place_ = in_place_ && field && (!last || field > last);
+        if (!field) continue;
+        places_[begin_ + size_t(field - type.fields().data())] = &pair.value();
+        known_++;
+        last = field;
+      }
+      for (size_t i = 0; in_place_ && i < type.field_count; ++i) in_place_ = at(i) || !type.fields()[i].always;
+    }
+    ~Members() { places_.resize(begin_); }
+    Members(const Members&) = delete;
+
+    json::value* at(size_t field) const { return places_[begin_ + field]; }  // nullptr: there is none
+    size_t known() const { return known_; }
+    bool in_place() const { return in_place_; }  // nothing is to be added, left out or moved: the object may stay
+
+   private:
+    std::vector<json::value*>& places_;
+    size_t begin_, known_ = 0;
+    bool in_place_ = true;
   };
 
-  static Members members_of(const Type& type, json::object& given) {
-    Members members{std::vector<json::value*>(type.field_count, nullptr)};
-    const Field* last = nullptr;
-    for (auto& pair : given) {
-      const Field* field = type.field_after(last, pair.key());
-      members.in_place = members.in_place && field && (!last || field > last);
-      if (!field) continue;
-      members.values[size_t(field - type.fields().data())] = &pair.value();
-      members.known++;
-      last = field;
-    }
-    for (size_t i = 0; members.in_place && i < members.values.size(); ++i) members.in_place = members.values[i] || !type.fields()[i].always;
-    return members;
-  }
-
   // As bodies are that were canonical before: what admission and strategies added to is walked again.
-  Result<json::value> in_place(const Type& type, json::value value, const Members& members, const Path& path) {
-    json::object& object = value.get_object();
+  Result<void> in_place(const Type& type, json::object& object, const Members& members, const Path& path) {
     std::vector<std::string_view> gone;
-    for (size_t i = 0; i < members.values.size(); ++i) {
+    for (size_t i = 0; i < type.fields().size(); ++i) {
       const Field& field = type.fields()[i];
-      json::value* member = members.values[i];
+      json::value* member = members.at(i);
       if (!member) continue;
-      if (!member->is_null()) *member = TRY(of_field(field, std::move(*member), Path(path, field.name())));
+      if (!member->is_null()) TRY(of_field(field, *member, Path(path, field.name())));
       if (!member->is_null()) continue;
       if (field.always) *member = zero(field, object.storage());
       else gone.push_back(field.name());
     }
     for (std::string_view name : gone) object.stable_erase(object.find(name));
-    return value;
+    return {};
   }
 
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
@@ -187,84 +194,80 @@ class Decoder {
     }
   }
 
-  Result<json::value> either(const Type& type, json::value value, const Path& path) {
+  Result<void> either(const Type& type, json::value& value, const Path& path) {
     const Field* field = type.alternative(value);
     if (!field) return mismatch(path, "one of the forms of a " + std::string(type.name()), value);
     if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
-    return shaped(*field, std::move(value), path);
+    return shaped(*field, value, path);
   }
 
   // Null: nothing worth writing.
-  Result<json::value> of_field(const Field& field, json::value value, const Path& path) {
-    value = TRY(shaped(field, std::move(value), path));
-    if (!field.always && !field.pointer && is_zero(value)) return json::value();
-    return value;
+  Result<void> of_field(const Field& field, json::value& value, const Path& path) {
+    TRY(shaped(field, value, path));
+    if (!field.always && !field.pointer && is_zero(value)) value.emplace_null();
+    return {};
   }
 
-  Result<json::value> shaped(const Field& field, json::value value, const Path& path) {
-    if (field.shape == Shape::list) return list(field, std::move(value), path);
-    if (field.shape == Shape::map) return map(field, std::move(value), path);
-    return one(field, std::move(value), path);
+  Result<void> shaped(const Field& field, json::value& value, const Path& path) {
+    if (field.shape == Shape::list) return list(field, value, path);
+    if (field.shape == Shape::map) return map(field, value, path);
+    return one(field, value, path);
   }
 
-  Result<json::value> list(const Field& field, json::value value, const Path& path) {
+  Result<void> list(const Field& field, json::value& value, const Path& path) {
     json::array* items = value.if_array();
     if (!items) return mismatch(path, "a list", value);
-    for (size_t i = 0; i < items->size(); ++i) {
-      json::value& item = (*items)[i];
-      item = TRY(one(field, std::move(item), Path(path, i)));
-    }
-    return value;
+    for (size_t i = 0; i < items->size(); ++i) TRY(one(field, (*items)[i], Path(path, i)));
+    return {};
   }
 
-  Result<json::value> map(const Field& field, json::value value, const Path& path) {
+  Result<void> map(const Field& field, json::value& value, const Path& path) {
     json::object* entries = value.if_object();
     if (!entries) return mismatch(path, "an object", value);
     for (auto& pair : *entries) {
       json::value& entry = pair.value();
       if (entry.is_null() && field.form == Form::time) continue;  // no time is null, as in a field that is always written
-      entry = TRY(one(field, std::move(entry), Path::key(path, pair.key())));
+      TRY(one(field, entry, Path::key(path, pair.key())));
     }
     sort_keys(*entries);
-    return value;
+    return {};
   }
 
   // A null here is an item of a list or map: Go makes it the zero value.
-  Result<json::value> one(const Field& field, json::value value, const Path& path) {
+  Result<void> one(const Field& field, json::value& value, const Path& path) {
     if (value.is_null() && field.form != Form::any) value = zero_item(field, value.storage());
     // A body made by C++ code may hold what the parser never makes: a small number in the unsigned kind.
     if (const uint64_t* number = value.if_uint64(); number && *number <= uint64_t(INT64_MAX)) value = int64_t(*number);
     switch (field.form) {
       case Form::string:
         if (!value.is_string()) return mismatch(path, "a string", value);
-        return value;
-      case Form::int32: return checked_integer(std::move(value), true, path);
-      case Form::int64: return checked_integer(std::move(value), false, path);
+        return {};
+      case Form::int32: return check_integer(value, true, path);
+      case Form::int64: return check_integer(value, false, path);
       case Form::boolean:
         if (!value.is_bool()) return mismatch(path, "true or false", value);
-        return value;
-      case Form::number:
-        return number(std::move(value), path);
+        return {};
+      case Form::number: return number(value, path);
       case Form::bytes:
         if (!value.is_string()) return mismatch(path, "base64 text", value);
-        return canonical_bytes(std::move(value), path);
+        return canonical_bytes(value.get_string(), path);
       case Form::time:
       case Form::micro_time:
         if (!value.is_string()) return mismatch(path, "a time", value);
-        return canonical_time(std::move(value), field.form == Form::micro_time, path);
-      case Form::quantity: return quantity(std::move(value), path);
+        return canonical_time(value, field.form == Form::micro_time, path);
+      case Form::quantity: return quantity(value, path);
       case Form::int_or_string:
-        if (value.is_string()) return value;
+        if (value.is_string()) return {};
         if (!value.is_int64()) return mismatch(path, "an integer or a string", value);
-        return checked_integer(std::move(value), true, path);
-      case Form::any: return value;
+        return check_integer(value, true, path);
+      case Form::any: return {};
       case Form::fields:
         if (!value.is_object()) return mismatch(path, "an object", value);
-        return value;
-      case Form::strings: return strings(std::move(value), path);
-      case Form::object: return object(field.type(), std::move(value), path);
+        return {};
+      case Form::strings: return strings(value, path);
+      case Form::object: return object(field.type(), value, path);
     }
-    return value;
+    return {};
   }
 
   static json::value zero_item(const Field& field, json::storage_ptr storage) {
@@ -278,30 +281,30 @@ class Decoder {
   }
 
   // A whole number is written as one, however it came.
-  static Result<json::value> number(json::value value, const Path& path) {
+  static Result<void> number(json::value& value, const Path& path) {
     constexpr double kExact = 9007199254740992;  // 2^53: beyond it a double leaves numbers out
     if (!value.is_number()) return mismatch(path, "a number", value);
     const double* real = value.if_double();
     if (real && *real >= -kExact && *real <= kExact && double(int64_t(*real)) == *real) value = int64_t(*real);
-    return value;
+    return {};
   }
 
-  static Result<json::value> quantity(json::value value, const Path& path) {
+  static Result<void> quantity(json::value& value, const Path& path) {
     if (!value.is_string() && !value.is_number()) return mismatch(path, "a quantity", value);
     auto quantity = Quantity::from_json(value);
     if (!quantity) return malformed(path, quantity.error().text());
     std::string text = quantity->text();
     if (!value.is_string() || std::string_view(value.get_string()) != text) value = text;
-    return value;
+    return {};
   }
 
-  static Result<json::value> strings(json::value value, const Path& path) {
-    json::array* items = value.if_array();
+  static Result<void> strings(const json::value& value, const Path& path) {
+    const json::array* items = value.if_array();
     if (!items) return mismatch(path, "a list", value);
     for (size_t i = 0; i < items->size(); ++i) {
       if (!(*items)[i].is_string()) return mismatch(Path(path, i), "a string", (*items)[i]);
     }
-    return value;
+    return {};
   }
 };
 
@@ -320,9 +323,9 @@ Result<Decoded> decode(const Type& type, json::value value) {
       if (is_zero(at)) at = text;
     }
   }
-  auto decoded = decoder.object(type, std::move(value), Path());
+  auto decoded = decoder.object(type, value, Path());
   if (!decoded) return decoded.take_error().wrap(cannot_be_handled(type));
-  return Decoded{std::move(*decoded), std::move(decoder.warnings)};
+  return Decoded{std::move(value), std::move(decoder.warnings)};
 }
 
 std::string duplicate_warning(std::string_view path) { return "duplicate field " + quoted(path); }
