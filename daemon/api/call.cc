@@ -328,9 +328,9 @@ void answer_list(Call& call, const engine::ListPage& page) {
 namespace {
 
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
-                               std::vector<std::string>* duplicates) {
+                               std::vector<std::string>* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (encoding == Encoding::json) return parse_json(body, duplicates, arena_for(body));
+  if (encoding == Encoding::json) return parse_json(body, duplicates, std::move(storage));
   if (trim(body).starts_with("{")) {  // JSON, as a rule; or YAML in its braces
     auto value = parse_json(body, duplicates);
     if (value) return value;
@@ -347,7 +347,7 @@ Result<json::value> read_value(Call& call, const schema::Type* expected, std::ve
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   std::string body = TRY(call.exchange.read_body());
   if (trim(body).empty()) return bad_request("the request body is empty");
-  auto value = parse_body(body, encoding, expected, duplicates);
+  auto value = parse_body(body, encoding, expected, duplicates, body_memory(body));
   if (value && call.audit) call.audit->request = *value;
   return value;
 }
@@ -357,7 +357,7 @@ Result<std::optional<json::value>> read_optional_value(Call& call, const schema:
   std::string body = TRY(call.exchange.read_body());
   if (body.empty()) return std::optional<json::value>();
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
-  json::value value = TRY(parse_body(body, encoding, expected, nullptr));
+  json::value value = TRY(parse_body(body, encoding, expected, nullptr, arena_for(body)));  // options become no object
   if (call.audit) call.audit->request = value;
   return std::optional<json::value>(std::move(value));
 }

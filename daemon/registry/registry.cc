@@ -255,6 +255,8 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode(info, std::move(body), writer));
   auto turn = turn_of(strategy_of(info.stored().kind));
+  bool once = !generated && engine_.count(admission::kResourceQuotas) == 0;  // nothing is there that could make us try again
+  if (once) return create_once(info, place, std::move(decoded), writer);
   for (int attempt = 1, names = 1;; attempt++) {
     if (generated) metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
     auto made = create_once(info, place, decoded, writer);
@@ -266,10 +268,10 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   }
 }
 
-Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer) {
+Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer) {
   const schema::KindInfo& stored = info.stored();
   const Strategy& strategy = strategy_of(stored.kind);
-  json::value object = as_stored(info, body);
+  json::value object = as_stored(info, std::move(body));
   WallTime now = clock_.now();
   if (has_status(info) && !strategy.keeps_first_status) object.get_object().erase("status");
   TRY(begin_life(object, strategy.deletion.counts_generations, now));

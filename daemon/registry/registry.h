@@ -114,7 +114,7 @@ class Registry {
   admission::Request request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,
                                  const Writer& writer) const;
   Result<ObjectPtr> commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability);
-  Result<Written> create_once(const schema::KindInfo& info, const Key& place, const json::value& body, const Writer& writer);
+  Result<Written> create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer);
   Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);
   Result<json::value> evict(const Key& key, json::value body, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);

@@ -38,8 +38,7 @@ Result<void> prepare_file(Database& database) {
 
 }  // namespace
 
-Disk::Disk(Fd raw, Database database, Statement put, Statement drop, Statement mark)
-    : raw_(std::move(raw)), database_(std::move(database)), put_(std::move(put)), drop_(std::move(drop)), mark_(std::move(mark)) {}
+Disk::Disk(Fd raw, Database database, Statements statements) : raw_(std::move(raw)), database_(std::move(database)), do_(std::move(statements)) {}
 
 Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs) {
   Database database = TRY(Database::open(path, vfs));
@@ -47,11 +46,14 @@ Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vf
   std::error_code ignored;
   std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
   TRY(prepare_file(database).wrap(path));
+  Statement begin = TRY(database.prepare("BEGIN IMMEDIATE").wrap(path));
   Statement put = TRY(database.prepare("INSERT OR REPLACE INTO objects VALUES(?,?,?,?,?,?,?,?)").wrap(path));
   Statement drop = TRY(database.prepare("DELETE FROM objects WHERE id=?").wrap(path));
   Statement mark = TRY(database.prepare("UPDATE marks SET reserved=? WHERE id=1").wrap(path));
+  Statement commit = TRY(database.prepare("COMMIT").wrap(path));
   Fd raw(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a file that a test's VFS keeps elsewhere has none
-  std::unique_ptr<Disk> disk(new Disk(std::move(raw), std::move(database), std::move(put), std::move(drop), std::move(mark)));
+  Statements all{std::move(begin), std::move(put), std::move(drop), std::move(mark), std::move(commit)};
+  std::unique_ptr<Disk> disk(new Disk(std::move(raw), std::move(database), std::move(all)));
   int64_t reserved = TRY(disk->database_.query_integer("SELECT reserved FROM marks WHERE id=1").wrap(path));
   disk->reserved_ = Revision(reserved);
   return disk;
@@ -87,21 +89,21 @@ Result<std::vector<Row>> Disk::load(StoredKinds& kinds) {
 }
 
 Result<void> Disk::write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve) {
-  TRY(database_.execute("BEGIN IMMEDIATE"));
+  TRY(do_.begin.run());
   for (const Row& row : rows) {
     if (row.object) {
       const Object& object = *row.object;
-      put_.bind(row.id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
-      put_.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text());
-      TRY(put_.run());
+      do_.put.bind(row.id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
+      do_.put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text());
+      TRY(do_.put.run());
     } else {
-      TRY(drop_.bind(row.id).run());
+      TRY(do_.drop.bind(row.id).run());
     }
   }
   if (reserve) {
-    TRY(mark_.bind(int64_t(*reserve)).run());
+    TRY(do_.mark.bind(int64_t(*reserve)).run());
   }
-  return database_.execute("COMMIT");
+  return do_.commit.run();
 }
 
 Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> reserve) {

@@ -53,11 +53,14 @@ class Disk {
   Result<void> compact();
 
  private:
-  explicit Disk(Fd raw, Database database, Statement put, Statement drop, Statement mark);
+  struct Statements {
+    Statement begin, put, drop, mark, commit;
+  };
+  Disk(Fd raw, Database database, Statements statements);
   Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
   Fd raw_;  // the same file, for advice to the kernel. Closed last: closing it would give SQLite's lock away
   Database database_;
-  Statement put_, drop_, mark_;
+  Statements do_;
   Revision reserved_ = 0;
 };
 

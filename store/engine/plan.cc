@@ -7,10 +7,10 @@
 namespace coracle::engine {
 
 Result<Prepared> Prepared::make(Write write) {
-  Prepared prepared{write.kind, std::move(write.key), nullptr, write.expected};
-  if (!write.body) return prepared;
+  if (!write.body) return Prepared{write.kind, std::move(write.key), nullptr, json::value(), write.expected};
   coracle::make(*write.body, "metadata.resourceVersion") = "0";
-  prepared.body = TRY(Object::make(*write.kind, *std::move(write.body)));
+  Prepared prepared{write.kind, std::move(write.key), nullptr, json::value(*std::move(write.body)), write.expected};
+  prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
   if (prepared.body->key() != prepared.key)
     return Error(Code::invalid, "the body is named " + prepared.body->key().text() + ", not " + prepared.key.text());
   return prepared;
@@ -21,13 +21,13 @@ Memory::Entry Plan::latest(const Kind& kind, const Key& key) const {
   return found != planned_.end() ? found->second : find_(kind, key);
 }
 
-Result<std::vector<ObjectPtr>> Plan::add(const std::vector<Prepared>& group) {
+Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
   auto changes = changes_.size();
   auto last = last_;
   auto next_row = next_row_;
   auto planned = group.size() > 1 ? planned_ : decltype(planned_)();  // a single write fails before it changes anything
   std::vector<ObjectPtr> stored;
-  for (const Prepared& write : group) {
+  for (Prepared& write : group) {
     auto decided = decide(write);
     if (!decided) {
       if (group.size() > 1) planned_ = std::move(planned);
@@ -41,7 +41,7 @@ Result<std::vector<ObjectPtr>> Plan::add(const std::vector<Prepared>& group) {
   return stored;
 }
 
-Result<ObjectPtr> Plan::decide(const Prepared& write) {
+Result<ObjectPtr> Plan::decide(Prepared& write) {
   Memory::Entry now = latest(*write.kind, write.key);
   if (!now.object && (!write.body || write.expected.value_or(0) != 0)) return not_found(*write.kind, write.key.name);
   if (now.object && write.expected == Revision(0)) return already_exists(*write.kind, write.key.name);
@@ -53,7 +53,7 @@ Result<ObjectPtr> Plan::decide(const Prepared& write) {
   Memory::Entry next;
   Event event{EventType::deleted, revision, nullptr, now.object};
   if (write.body) {
-    next.object = write.body->with_revision(revision);
+    next.object = write.body->with_revision(revision, std::move(write.parsed));
     next.row = now.object ? now.row : next_row_++;
     event.type = now.object ? EventType::modified : EventType::added;
     event.object = next.object;

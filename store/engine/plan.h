@@ -15,11 +15,13 @@
 
 namespace coracle::engine {
 
-// A Write whose body was checked and written as text, with a place for the revision. Made outside the leader's turn.
+// A Write whose body was checked and written as text, with a place for the revision. Made outside the leader's turn. Whoever
+// decides it first takes `parsed` along.
 struct Prepared {
   const Kind* kind = nullptr;
   Key key;
   ObjectPtr body;  // null: remove
+  json::value parsed;  // what body was made from
   std::optional<Revision> expected;
 
   static Result<Prepared> make(Write write);  // Errors: invalid
@@ -32,7 +34,7 @@ class Plan {
   Plan(Find find, Revision last, int64_t next_row) : find_(std::move(find)), last_(last), next_row_(next_row) {}
 
   // Errors: not_found, already_exists, conflict; then nothing of the group is in the plan.
-  Result<std::vector<ObjectPtr>> add(const std::vector<Prepared>& group);
+  Result<std::vector<ObjectPtr>> add(std::vector<Prepared>& group);
 
   const std::vector<Change>& changes() const { return changes_; }
   Revision last() const { return last_; }  // the last revision used
@@ -41,7 +43,7 @@ class Plan {
  private:
   using Name = std::tuple<std::string_view, std::string_view, Key>;
   Memory::Entry latest(const Kind& kind, const Key& key) const;
-  Result<ObjectPtr> decide(const Prepared& write);
+  Result<ObjectPtr> decide(Prepared& write);
 
   Find find_;
   Revision last_;

@@ -2,12 +2,15 @@
 // Object: reads metadata once when made, keeps the text, parses again only when somebody looks inside. See object.h.
 //
 // The body handed to make() is not kept: most objects rest unread for most of their life, and the text is a quarter of
-// the parsed form. What json() makes lies in one block of its own, exactly as large as needed.
+// the parsed form. What json() makes lies in a block of its own.
 #include "store/object/object.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "runtime/base/guarded.h"
@@ -17,46 +20,32 @@
 namespace coracle {
 namespace {
 
-// What the parsed form of one snapshot lies in: a few blocks that are filled while it is parsed and freed together. A copy
-// of a json::value takes its memory from where the original has it, so after seal() everything comes from the heap: copies
-// are changed by many threads at once, and must neither meet in our blocks nor make them grow.
+// What the parsed form of one snapshot lies in: a block that is taken at once and freed at once, and the heap where that is full. A
+// copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once: here
+// they may, and what they take of the block is bounded by its size.
 class SnapshotMemory : public json::memory_resource {
  public:
-  SnapshotMemory(size_t guess, SnapshotMemory*& self) : next_size_(guess) { self = this; }  // made inside a storage_ptr
-  ~SnapshotMemory() override {
-    for (const Block& block : blocks_) ::operator delete(block.begin);
-  }
-  void seal() { sealed_ = true; }
+  explicit SnapshotMemory(size_t size) : begin_(static_cast<char*>(::operator new(size))), size_(size) {}
+  ~SnapshotMemory() override { ::operator delete(begin_); }
 
  private:
-  struct Block {
-    char *begin, *end;
-  };
-  void* do_allocate(size_t size, size_t alignment) override {
-    if (sealed_) return ::operator new(size);
-    size_t skip = -reinterpret_cast<uintptr_t>(at_) & (alignment - 1);
-    if (blocks_.empty() || size_t(blocks_.back().end - at_) < size + skip) {
-      size_t bytes = std::max(size, next_size_);
-      char* begin = static_cast<char*>(::operator new(bytes));
-      blocks_.push_back({begin, begin + bytes});
-      at_ = begin, skip = 0, next_size_ = std::max<size_t>(next_size_ / 2, 1024);
-    }
-    char* out = at_ + skip;
-    at_ = out + size;
-    return out;
+  void* do_allocate(size_t size, size_t) override {
+    constexpr size_t kAlignment = alignof(std::max_align_t);
+    size_t wanted = (size + kAlignment - 1) / kAlignment * kAlignment;
+    if (wanted > size_ - std::min(used_.load(std::memory_order_relaxed), size_)) return ::operator new(size);
+    size_t at = used_.fetch_add(wanted, std::memory_order_relaxed);
+    return at + wanted <= size_ ? begin_ + at : ::operator new(size);
   }
   void do_deallocate(void* what, size_t, size_t) override {
     auto* at = static_cast<char*>(what);
-    for (const Block& block : blocks_)
-      if (at >= block.begin && at < block.end) return;  // goes with its block
-    ::operator delete(what);
+    bool ours = !std::less<>()(at, begin_) && std::less<>()(at, begin_ + size_);
+    if (!ours) ::operator delete(what);
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
-  std::vector<Block> blocks_;
-  char* at_ = nullptr;
-  size_t next_size_;
-  bool sealed_ = false;
+  char* const begin_;
+  const size_t size_;
+  std::atomic<size_t> used_ = 0;
 };
 
 // Who is awake is looked up and noted under one of these; an object has no lock of its own, for there are many.
@@ -193,7 +182,11 @@ std::string_view member(const json::object& map, std::string_view name) {
 
 }  // namespace
 
-Result<ObjectPtr> Object::make(const Kind& kind, json::value body) {
+json::storage_ptr body_memory(std::string_view text) {
+  return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(8192, 4 * text.size()));
+}
+
+Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
   if (!body.is_object()) return malformed(std::string(kind.kind), "must be an object");
   const json::value* found = body.get_object().if_contains("metadata");
   if (!found || !found->is_object()) return malformed("metadata", "Required value", "FieldValueRequired");
@@ -250,13 +243,20 @@ ObjectPtr Object::awake() const {
   return found;
 }
 
-ObjectPtr Object::with_revision(Revision revision) const {
+void Object::take_over(json::value parsed) const {
+  bool of_one_thread = parsed.storage().is_deallocate_trivial();  // a monotonic_resource: copies must not meet there
+  if (!parsed.is_object() || of_one_thread) return;
+  coracle::make(parsed, "metadata.resourceVersion") = std::to_string(revision());
+  std::call_once(parse_once_, [&] { new (&json_) json::value(std::move(parsed)); });
+}
+
+ObjectPtr Object::with_revision(Revision revision, json::value body) const {
   std::string digits = std::to_string(revision);
   const Facts& old = *facts_;
   if (!old.revision_at) {  // the text came from elsewhere: read it once to find the place
-    json::value body = MUST(parse_json(old.text));
-    coracle::make(body, "metadata.resourceVersion") = digits;
-    return MUST(make(*old.kind, std::move(body)));
+    json::value read = MUST(parse_json(old.text));
+    coracle::make(read, "metadata.resourceVersion") = digits;
+    return MUST(make(*old.kind, read));
   }
   auto facts = std::make_shared<Facts>();
   facts->kind = old.kind;
@@ -267,7 +267,9 @@ ObjectPtr Object::with_revision(Revision revision) const {
   facts->revision_size = digits.size();
   facts->text.reserve(old.text.size() + digits.size());
   facts->text.append(old.text, 0, old.revision_at).append(digits).append(old.text, old.revision_at + old.revision_size);
-  return wrap(std::move(facts));
+  ObjectPtr out = wrap(std::move(facts));
+  out->take_over(std::move(body));
+  return out;
 }
 
 bool Object::same_as(const Object& stored) const {
@@ -286,13 +288,11 @@ const json::value& Object::json() const {
       options.max_depth = kJsonDepthMax;
       return options;
     }());
-    SnapshotMemory* memory = nullptr;
-    parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 2, memory));
+    parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 3));
     json::error_code failed;
     (void)parser.write(text(), failed);  // make() wrote it or from_text() read it: it is JSON
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
-    memory->seal();
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
     if (!resting_) KeptParsed::of_process().add(shared_from_this());
   });

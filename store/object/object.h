@@ -6,7 +6,8 @@
 // The parsed form takes several times the memory of the text. Caches therefore hold objects at rest, which nobody looks into, and
 // hand them out awake:
 //   a cache's at_rest() ──awake()──▶ one object for all who look at the same time ──json()──▶ parsed once
-// It goes when the last of them lets go of it; what was looked at lately is kept, some megabytes of it (kKeptParsedBytes).
+// It goes when the last of them lets go of it; what was looked at lately is kept, some megabytes of it (kKeptParsedBytes). Who hears
+// of a write while it happens is spared the parsing: what was written is at hand, and goes along (with_revision).
 #pragma once
 
 #include <memory>
@@ -33,6 +34,9 @@ struct OwnerReference {
 
 constexpr size_t kKeptParsedBytes = 4 << 20;  // of the process, about
 
+// What the body of a request is parsed into: freed at once, and fit to become an object's parsed form (Object::with_revision).
+json::storage_ptr body_memory(std::string_view text);
+
 class Object : public std::enable_shared_from_this<Object> {
   struct Private {
     explicit Private() = default;
@@ -44,12 +48,13 @@ class Object : public std::enable_shared_from_this<Object> {
 
   // `body` is a complete object: apiVersion, kind, metadata.name (and namespace, uid, resourceVersion once committed).
   // Errors: invalid when metadata is malformed.
-  static Result<ObjectPtr> make(const Kind& kind, json::value body);
+  static Result<ObjectPtr> make(const Kind& kind, const json::value& body);
   // From canonical JSON text (what text() returned). Parses lazily. Errors: internal when the text is damaged.
   static Result<ObjectPtr> from_text(const Kind& kind, Key key, Revision revision, std::string uid, std::string text);
 
-  // The same object with another revision in metadata.resourceVersion (which the text must have a place for).
-  ObjectPtr with_revision(Revision revision) const;
+  // The same object with another revision in metadata.resourceVersion (which the text must have a place for). `body`: what this
+  // one was made from, if nobody needs it any more: it becomes the new one's parsed form.
+  ObjectPtr with_revision(Revision revision, json::value body = {}) const;
   // The same, for keeping: whoever wants to look inside asks it for awake() and holds on to that.
   ObjectPtr at_rest() const;
   // The same, for looking inside. Thread-safe.
@@ -88,6 +93,7 @@ class Object : public std::enable_shared_from_this<Object> {
     mutable std::weak_ptr<const Object> awake;  // guarded, see object.cc
   };
   static ObjectPtr wrap(std::shared_ptr<const Facts> facts) { return std::make_shared<const Object>(Private(), std::move(facts), false); }
+  void take_over(json::value parsed) const;
 
   std::shared_ptr<const Facts> facts_;
   const bool resting_;

@@ -89,6 +89,34 @@ TEST(Object, takes_another_revision_without_being_parsed) {
   EXPECT_FALSE(MUST(Object::make(kPod, other))->same_as(*loaded));
 }
 
+TEST(Object, takes_over_what_it_was_made_from) {
+  json::monotonic_resource not_to_be_shared;
+  for (json::storage_ptr storage : {json::storage_ptr(), body_memory(kWeb), json::storage_ptr(&not_to_be_shared)}) {
+    json::value body = MUST(parse_json(kWeb, nullptr, storage));
+    ObjectPtr pod = MUST(Object::make(kPod, body));
+    ObjectPtr later = pod->with_revision(7654321, std::move(body));
+    EXPECT_EQ(to_text(later->json()), later->text());
+    EXPECT_EQ(get_string(later->json(), "metadata.resourceVersion"), "7654321");
+    EXPECT_EQ(get_string(pod->json(), "metadata.resourceVersion"), get_string(MUST(parse_json(kWeb)), "metadata.resourceVersion"));
+  }
+}
+
+TEST(Object, what_it_took_over_is_copied_by_many_at_once) {
+  json::value body = MUST(parse_json(kWeb, nullptr, body_memory(kWeb)));
+  ObjectPtr pod = MUST(Object::make(kPod, body))->with_revision(2, std::move(body));
+  std::vector<std::thread> all;
+  for (int i = 0; i < 4; i++)
+    all.emplace_back([&] {
+      for (int n = 0; n < 200; n++) {
+        json::value copy = pod->json();
+        make(copy, "metadata.annotations.some") = std::string(100, 'x');
+        ASSERT_EQ(get_string(copy, "metadata.annotations.some").size(), 100u);
+      }
+    });
+  for (std::thread& each : all) each.join();
+  EXPECT_EQ(to_text(pod->json()), pod->text());
+}
+
 TEST(Object, at_rest_is_the_same_and_awake_is_one_for_all) {
   ObjectPtr pod = MUST(made(kWeb));
   ObjectPtr resting = pod->at_rest();
