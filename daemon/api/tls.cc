@@ -255,7 +255,7 @@ bool TlsConnection::write(std::string_view bytes) {
     size_t taken = std::min(bytes.size(), kWriteChunk - std::min(out_.size(), kWriteChunk));
     bool whole = taken == kWriteChunk;
     if (!whole) out_.append(bytes.substr(0, taken));
-    if (whole || out_.size() >= kWriteChunk) {
+    if (whole || has_record_to_send()) {
       std::string_view record = whole ? bytes.substr(0, taken) : std::string_view(out_);
       if (!write_through(record)) return false;
       out_.clear();
@@ -274,6 +274,8 @@ bool TlsConnection::flush() {
   if (!written && !broken_) out_ = left;
   return written;
 }
+
+bool TlsConnection::has_record_to_send() const { return out_.size() >= kWriteChunk; }
 
 bool TlsConnection::without_waiting(const std::function<bool()>& write) {
   waits_ = false;

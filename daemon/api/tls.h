@@ -65,7 +65,7 @@ class TlsConnection {
   // Buffered until flush() or a full buffer. False: the peer is gone, or has not taken a byte for its patience (kWriteStall).
   bool write(std::string_view bytes);
   bool flush();
-  size_t unsent() const { return out_.size(); }
+  bool has_record_to_send() const;  // enough is buffered that it is time to flush
   // What `write` writes stays here as far as the peer does not take it at once; flush() then returns false on a connection that
   // is not broken(), and a later one goes on. Where nobody else writes meanwhile.
   bool without_waiting(const std::function<bool()>& write);

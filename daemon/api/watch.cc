@@ -23,7 +23,6 @@ using std::chrono::seconds;
 
 constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // when the client names none
 constexpr seconds kBookmarkEvery{60};
-constexpr size_t kStandInBytes = 16 << 10;  // what a stand-in gathers before it sends
 
 struct Request {
   registry::Filter filter;
@@ -122,7 +121,7 @@ class Stream {  // turns events into frames
   bool send(const WatchEvent& event) {
     ObjectPtr object = schema::shown_as(*call_.info, event.object);
     // The commonest by far: stored text, as it is.
-    if (request_.wanted.encoding == Encoding::json && request_.wanted.as == As::itself) {
+    if (is_plain(request_.wanted)) {
       std::string frame = "{\"type\":\"";
       frame += type_name(event.type);
       frame += "\",\"object\":";
@@ -203,7 +202,7 @@ std::optional<engine::StandIn> make_stand_in(Call& call, const Request& request,
   };
   return engine::StandIn{
       [write, &request, &stream, &frames, &connection](const engine::Event& event) {
-        return write([&] { return tell(request, event, stream) && (connection.unsent() < kStandInBytes || frames.flush()); });
+        return write([&] { return tell(request, event, stream) && (!connection.has_record_to_send() || frames.flush()); });
       },
       [write, &frames] { return write([&] { return frames.flush(); }); }};
 }
