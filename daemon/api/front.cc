@@ -22,8 +22,6 @@ namespace {
 
 constexpr std::chrono::seconds kCrewIdle{20};  // a thread without work leaves
 constexpr std::chrono::milliseconds kLinger{20};
-constexpr size_t kDrainBytesMax = 256 << 10;  // of a body that nobody wanted, so that the connection stays usable
-constexpr std::chrono::milliseconds kDrainTime{500};
 // How long a thread waits for the rest of a handshake or head; who takes longer waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
 constexpr std::chrono::milliseconds kSettled{100};  // who rests for less may be on the way into the ready set still

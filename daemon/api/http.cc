@@ -10,7 +10,7 @@ namespace coracle::api {
 Result<std::string> Exchange::read_body(size_t bytes_max) {
   std::string text;
   bool fits = true;
-  auto read = body_([&](std::string_view piece) {
+  auto read = stream_body([&](std::string_view piece) {
     fits = text.size() + piece.size() <= bytes_max;
     if (fits) text.append(piece);
     return fits;
@@ -18,6 +18,16 @@ Result<std::string> Exchange::read_body(size_t bytes_max) {
   if (!fits) return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(bytes_max));
   if (!read) return read.take_error();
   return text;
+}
+
+std::stop_token Exchange::notice_peer() {
+  if (head.has_body() && !body_read_) {
+    size_t left = kDrainBytesMax;
+    connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
+    (void)stream_body([&](std::string_view piece) { return left -= std::min(left, piece.size()), left > 0; });
+    connection.set_read_deadline(SteadyTime::max());
+  }
+  return notice_peer_ ? notice_peer_() : std::stop_token();
 }
 
 ChunkedAnswer::ChunkedAnswer(Exchange& exchange, std::string_view content_type,

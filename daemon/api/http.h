@@ -3,6 +3,7 @@
 // cpp-httplib inside front.cc.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -29,6 +30,10 @@ struct Answer {
   std::shared_ptr<const void> holds;
 };
 
+// Of a body that nobody wanted, so that the connection stays usable.
+constexpr size_t kDrainBytesMax = 256 << 10;
+constexpr std::chrono::milliseconds kDrainTime{500};
+
 // Hands over the request body piece by piece until `take` returns false or it ends. Errors: too_large, unavailable, ...
 using BodySource = std::function<Result<void>(const std::function<bool(std::string_view)>& take)>;
 
@@ -44,7 +49,10 @@ class Exchange {
   Answer answer;
 
   Result<std::string> read_body(size_t bytes_max = kBodyBytesMax);
-  Result<void> stream_body(const std::function<bool(std::string_view)>& take) { return body_(take); }
+  Result<void> stream_body(const std::function<bool(std::string_view)>& take) {
+    body_read_ = true;
+    return body_(take);
+  }
 
   // From here on the handler writes to the connection itself, head included; `answer` is not sent, but for its status, which
   // is told to those who count or write down.
@@ -57,8 +65,9 @@ class Exchange {
   std::function<void()> when_taken;  // an endless answer begins
   bool taken() const { return taken_; }
   // Stopped when the client sends something, goes away, or the front stops: for a thread that sleeps on something else than
-  // the connection (a watch). Once it is stopped, ask again after looking at connection.peer_gone().
-  std::stop_token notice_peer() { return notice_peer_ ? notice_peer_() : std::stop_token(); }
+  // the connection (a watch). Once it is stopped, ask again after looking at connection.peer_gone(). A body that nobody wanted
+  // is read away before, lest it be taken for something new.
+  std::stop_token notice_peer();
 
   // Kept until the answer is on its way to the client: seats (daemon/fairness).
   void hold(std::shared_ptr<void> held) { held_ = std::move(held); }
@@ -70,6 +79,7 @@ class Exchange {
  private:
   BodySource body_;
   std::function<std::stop_token()> notice_peer_;
+  bool body_read_ = false;
   bool taken_ = false;
   std::shared_ptr<void> held_;
 };

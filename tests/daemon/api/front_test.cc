@@ -119,6 +119,29 @@ TEST_F(FrontTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3)) << "cpp-httplib alone waits for five";
 }
 
+TEST_F(FrontTest, reads_away_a_body_that_nobody_wants) {
+  start();
+  RawClient client(port);
+  for (std::string method : {"GET", "DELETE", "OPTIONS"}) {
+    client.send(method + " /ignore HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" + method + " /x HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(client.receive().status, 200) << method;
+    EXPECT_EQ(client.receive().body, method + " /x ");
+  }
+  client.send("GET /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "GET /x abc");
+}
+
+TEST_F(FrontTest, does_not_take_the_body_of_a_watch_for_its_end) {
+  start();
+  RawClient client(port);
+  client.send("GET /long HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+  ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ(watching.with([](int count) { return count; }), 1);
+  client.close();
+  EXPECT_TRUE(eventually(watching, [](int count) { return count == 0; }));
+}
+
 TEST_F(FrontTest, one_failed_request_is_no_other_ones) {
   start();
   RawClient client(port);
