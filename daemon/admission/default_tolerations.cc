@@ -24,10 +24,13 @@ class DefaultTolerationSeconds : public Plugin {
 
   Result<void> admit(Request& request, const World&) const override {
     if (!(request.kind == kPod) || !request.subresource.empty() || request.operation == Operation::remove) return {};
-    for (std::string_view taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-      if (!tolerates(get_array(*request.object, "spec.tolerations"), taint))
-        array_at(*request.object, "spec.tolerations")
-            .push_back(json::object{{"key", taint}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", kSeconds}});
+    for (std::string_view taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+      if (tolerates(get_array(*request.object, "spec.tolerations"), taint)) continue;
+      json::object& toleration = array_at(*request.object, "spec.tolerations").emplace_back(json::object_kind).emplace_object();
+      toleration.reserve(4);
+      toleration["key"] = taint, toleration["operator"] = "Exists", toleration["effect"] = "NoExecute";
+      toleration["tolerationSeconds"] = kSeconds;
+    }
     return {};
   }
 };

@@ -109,6 +109,11 @@ void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::L
   answer.holds = std::move(text);
 }
 
+void set_object_text(Answer& answer, const ObjectPtr& object) {
+  answer.pieces = {object->text(), "\n"};
+  answer.holds = object;
+}
+
 size_t size_of(const Answer& answer) {
   size_t bytes = answer.body.size();
   for (std::string_view piece : answer.pieces) bytes += piece.size();
@@ -291,6 +296,7 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
 void answer_object(Call& call, const ObjectPtr& object, int status) {
   auto wanted = negotiate(call.head(), Offer::object);
   if (!wanted) return answer_error(call, wanted.error());
+  if (is_plain(*wanted)) return set_object_text(call.answer(), object), finish_answer(call, status, wanted->media_type());
   auto include = include_object(call.query(), *wanted);
   if (!include) return answer_error(call, include.error());
   schema::TableOptions table{*include, true, std::to_string(object->revision()), {}};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) read bodies from our streams. What it gets to
-// read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h), and so is the answer. A request
-// without a body does not pass it.
+// See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) read bodies that are chunked or packed from
+// our streams. What it gets to read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h), and so
+// is the answer. A request without a body, or with a plain one of known size, does not pass it.
 #include "daemon/api/front.h"
 
 #include <httplib.h>
 
+#include <array>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -27,6 +28,7 @@ constexpr std::chrono::milliseconds kPatience{50};
 constexpr std::chrono::milliseconds kSettled{100};  // who rests for less may be on the way into the ready set still
 constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
+constexpr size_t kBodyPiece = 16 << 10;
 
 // One request as a cpp-httplib stream: first the tamed head, then the body from the wire.
 class RequestStream : public httplib::Stream {
@@ -108,20 +110,14 @@ void serve(Current& current, BodySource body) {
   current.reusable = exchange.taken() ? exchange.reusable : write_answer(current.connection, current.head, exchange.answer);
 }
 
-// What this thread has cpp-httplib read: its handlers are shared and get no context of their own.
-struct Reading {
-  Current& request;
-  RequestStream& stream;
-};
-thread_local Reading* reading = nullptr;
+// Hands over a body, piece by piece, until it is complete (true) or `take` wants no more.
+using BodyReader = std::function<bool(const std::function<bool(std::string_view)>& take)>;
 
-void serve_with_body(const httplib::Request&, httplib::Response&, const httplib::ContentReader& reader) {
-  reading->stream.mute();
-  Current& current = reading->request;
+void serve_with_body(Current& current, const BodyReader& read) {
   bool complete = false, asked = false;
   serve(current, [&](const std::function<bool(std::string_view)>& take) -> Result<void> {
     bool taken = asked = true;
-    complete = reader([&](const char* bytes, size_t size) { return taken = take({bytes, size}); });
+    complete = read([&](std::string_view piece) { return taken = take(piece); });
     if (complete) return {};
     if (!taken) return Error(Code::cancelled, "the rest of the body was not wanted");
     return Error(Code::bad_request, "the request body could not be read");
@@ -129,18 +125,52 @@ void serve_with_body(const httplib::Request&, httplib::Response&, const httplib:
   if (!asked && current.reusable) {
     size_t drained = 0;
     current.connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
-    complete = reader([&](const char*, size_t size) { return (drained += size) <= kDrainBytesMax; });
+    complete = read([&](std::string_view piece) { return (drained += piece.size()) <= kDrainBytesMax; });
   }
   if (!complete) current.reusable = false;  // what is left of the body must not be read as a request
+}
+
+// A body of known size that lies in the stream as it is.
+bool is_plain_body(const Head& head, bool as_sent) {
+  bool coded = head.chunked || (!as_sent && head.headers.has("Content-Encoding"));
+  return head.content_length && !coded && !head.headers.has("Expect");
+}
+
+void serve_plain_body(Current& current) {
+  uint64_t left = *current.head.content_length;
+  serve_with_body(current, [&](const std::function<bool(std::string_view)>& take) {
+    std::array<char, kBodyPiece> piece;
+    while (left > 0) {
+      auto count = current.connection.read(piece.data(), size_t(std::min<uint64_t>(left, piece.size())));
+      if (!count || *count == 0) return false;
+      left -= *count;
+      if (!take({piece.data(), *count})) return false;
+    }
+    return true;
+  });
+}
+
+// What this thread has cpp-httplib read: its handlers are shared and get no context of their own.
+struct Reading {
+  Current& request;
+  RequestStream& stream;
+};
+thread_local Reading* reading = nullptr;
+
+void serve_coded_body(const httplib::Request&, httplib::Response&, const httplib::ContentReader& reader) {
+  reading->stream.mute();
+  serve_with_body(reading->request, [&](const std::function<bool(std::string_view)>& take) {
+    return reader([&](const char* bytes, size_t size) { return take({bytes, size}); });
+  });
 }
 
 class Http : public httplib::Server {
  public:
   Http() {
-    Post("/", serve_with_body);
-    Put("/", serve_with_body);
-    Patch("/", serve_with_body);
-    Delete("/", serve_with_body);
+    Post("/", serve_coded_body);
+    Put("/", serve_coded_body);
+    Patch("/", serve_coded_body);
+    Delete("/", serve_coded_body);
     set_payload_max_length(size_t(-1));  // limits are the handlers': an image archive may be large
   }
   // One request. False: the connection cannot be used again. 0.15 and newer want the addresses as arguments.
@@ -464,6 +494,8 @@ Front::State::Served Front::State::serve_one(Connection& connection) {
     if (std::exchange(counted, false)) book.with([&](Book& b) { (occupies ? b.watches : b.requests)--; });
   };
   Scope leave_at_last(leave);
+  if (occupies) connection.tls.release_buffers();
+  else connection.tls.keep_buffers();
   connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
   return process(connection, *head, handler, occupies, leave) ? Served::again : Served::never;
 }
@@ -481,14 +513,16 @@ bool Front::State::process(Connection& connection, const Head& head, const Handl
                            const std::function<void()>& done) {
   Current current{head, connection.tls, with, long_running, [&] { return notice_peer(connection); }};
   bool usable = true;
-  if (head.has_body()) {
+  if (!head.has_body()) {
+    serve(current, [](const auto&) { return Result<void>(); });
+  } else if (is_plain_body(head, long_running)) {
+    serve_plain_body(current);
+  } else {
     RequestStream stream(connection.tls, tame_head(head, long_running));
     Reading here{current, stream};
     reading = &here;
     usable = http.process(stream, !head.keep_alive);
     reading = nullptr;
-  } else {
-    serve(current, [](const auto&) { return Result<void>(); });
   }
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
   current.held.reset();

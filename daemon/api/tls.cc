@@ -268,10 +268,10 @@ bool TlsConnection::write(std::string_view bytes) {
 bool TlsConnection::flush() {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
-  std::string pending = std::exchange(out_, {});
-  std::string_view left = pending;
+  std::string_view left = out_;
   bool written = write_through(left);
-  if (!written && !broken_) out_ = left;
+  out_.erase(0, out_.size() - left.size());
+  if (written && !keeps_buffers_) std::string().swap(out_);
   return written;
 }
 
@@ -301,10 +301,20 @@ bool TlsConnection::peer_gone() {
   return *count == 0;
 }
 
+void TlsConnection::keep_buffers() {
+  if (std::exchange(keeps_buffers_, true)) return;
+  std::lock_guard lock(ssl_mutex_);
+  SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
+}
+
 void TlsConnection::release_buffers() {
   if (in_used_ >= in_.size()) std::string().swap(in_), in_used_ = 0;
   std::lock_guard lock(write_mutex_);
   if (out_.empty()) std::string().swap(out_);
+  if (!std::exchange(keeps_buffers_, false)) return;
+  std::lock_guard also(ssl_mutex_);
+  SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
+  (void)SSL_free_buffers(ssl_.get());  // not while something is in them: they go with the next record then
 }
 
 }  // namespace coracle::api

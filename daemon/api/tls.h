@@ -81,7 +81,9 @@ class TlsConnection {
   const Fd& socket() const { return socket_; }
   const sys::Endpoint& peer() const { return peer_; }
   const sys::Endpoint& local() const { return local_; }
-  void release_buffers();  // before it rests
+  // While it serves one short request after the other: its buffers are not given back after each. Before the first thread waits.
+  void keep_buffers();
+  void release_buffers();  // before it rests, or waits for long
 
  private:
   bool write_through(std::string_view& bytes);
@@ -98,7 +100,7 @@ class TlsConnection {
   std::mutex ssl_mutex_;    // around each SSL call; never held while waiting
   std::mutex write_mutex_;  // one record stream at a time
   std::string out_;
-  bool waits_ = true;
+  bool waits_ = true, keeps_buffers_ = false;
   std::atomic<bool> broken_ = false;
 };
 

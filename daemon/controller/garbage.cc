@@ -115,7 +115,7 @@ class GarbageCollector : public Controller {
 
   // Without parsing: most objects have no owner.
   static bool mentions_owners(const Object& object) {
-    return object.text().find("\"ownerReferences\"") != std::string::npos;
+    return object.mentions("ownerReferences");
   }
   static Key key_of(const Object& object) {
     return {object.kind().qualified_resource() + "/" + object.ns(), object.name()};
@@ -127,7 +127,7 @@ class GarbageCollector : public Controller {
       for (const ObjectPtr& dependent : dependents(object.uid())) look_at.now(key_of(*dependent));
     }
     if (!mentions_owners(object)) {
-      if (change.after && object.text().find("\"finalizers\"") != std::string::npos && object.deleting())
+      if (change.after && object.mentions("deletionTimestamp") && object.deleting())
         look_at.now(key_of(object));
       return;
     }

@@ -87,7 +87,7 @@ class PodTable {
         bool shown = names.count(key.name) > 0;
         pod.stale_volumes |= shown;
         // A container that waits for a reference of its environment looks again, too.
-        if (shown || pod.object->text().find('"' + key.name + '"') != std::string::npos) list.push_back(uid);
+        if (shown || pod.object->mentions(key.name)) list.push_back(uid);
       }
       return list;
     });

@@ -84,7 +84,7 @@ struct Scheduler::State {
 
   void on_pod(const Informer::Change& change) {
     SteadyTime now = clock.steady();
-    board.with([&](Board& b) {
+    change_board([&](Board& b) {
       const Object& pod = change.any();
       bool placed = change.after && !view::Pod(pod).spec().node_name().empty() && !finished(view::Pod(pod));
       if (placed) {
@@ -101,17 +101,26 @@ struct Scheduler::State {
         b.queue.add(pod.key(), waiting(pod));
       }
     });
-    board.notify();
   }
 
   void on_node(const Informer::Change& change) {
     SteadyTime now = clock.steady();
-    board.with([&](Board& b) {
+    change_board([&](Board& b) {
       if (!change.after) return b.cluster.remove_node(change.before->name());
       b.cluster.put_node(change.after);
       if (!change.before || !offers_the_same(*change.before, *change.after)) b.queue.wake(now);
     });
-    board.notify();
+  }
+
+  // Wakes the scheduler's thread for what it could act on, and for nothing else.
+  template <typename F>
+  void change_board(F&& change) {
+    bool matters = board.with([&](Board& b) {
+      auto due = b.queue.next_due();
+      change(b);
+      return b.queue.has_active() || b.queue.next_due() != due;
+    });
+    if (matters) board.notify();
   }
 
   void run(std::stop_token stop) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -20,32 +21,68 @@
 namespace coracle {
 namespace {
 
-// What the parsed form of one snapshot lies in: a block that is taken at once and freed at once, and the heap where that is full. A
-// copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once: here
-// they may, and what they take of the block is bounded by its size.
+// What the parsed form of one snapshot lies in: a few blocks, each taken at once, all freed at once; and the heap when these are
+// full. A copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once:
+// here they may, and what they take of the blocks is bounded by their size.
 class SnapshotMemory : public json::memory_resource {
  public:
-  explicit SnapshotMemory(size_t size) : begin_(static_cast<char*>(::operator new(size))), size_(size) {}
-  ~SnapshotMemory() override { ::operator delete(begin_); }
+  explicit SnapshotMemory(size_t size) : blocks_{Block::make(size)} {}
+  ~SnapshotMemory() override {
+    for (const auto& block : blocks_) Block::free(block);
+  }
 
  private:
+  static constexpr size_t kAlignment = alignof(std::max_align_t);
+  static constexpr size_t kBlocks = 3;  // each twice as large as the one before
+
+  class alignas(kAlignment) Block {
+   public:
+    static Block* make(size_t size) { return new (::operator new(sizeof(Block) + size)) Block(size); }
+    static void free(Block* block) { ::operator delete(block); }  // there is nothing to destroy in it
+    void* take(size_t wanted) {
+      if (wanted > size - std::min(used_.load(std::memory_order_relaxed), size)) return nullptr;
+      size_t at = used_.fetch_add(wanted, std::memory_order_relaxed);
+      return at + wanted <= size ? begin() + at : nullptr;
+    }
+    bool holds(const char* at) const { return !std::less<>()(at, begin()) && std::less<>()(at, begin() + size); }
+    const size_t size;
+
+   private:
+    explicit Block(size_t size) : size(size) {}
+    char* begin() const { return reinterpret_cast<char*>(const_cast<Block*>(this) + 1); }
+    std::atomic<size_t> used_ = 0;
+  };
+
   void* do_allocate(size_t size, size_t) override {
-    constexpr size_t kAlignment = alignof(std::max_align_t);
     size_t wanted = (size + kAlignment - 1) / kAlignment * kAlignment;
-    if (wanted > size_ - std::min(used_.load(std::memory_order_relaxed), size_)) return ::operator new(size);
-    size_t at = used_.fetch_add(wanted, std::memory_order_relaxed);
-    return at + wanted <= size_ ? begin_ + at : ::operator new(size);
+    for (size_t i = 0; i < kBlocks; i++) {
+      Block* block = blocks_[i].load(std::memory_order_acquire);
+      if (!block) block = add_block(i);
+      if (void* taken = block->take(wanted)) return taken;
+    }
+    return ::operator new(size);
+  }
+  // Whoever is first adds it.
+  Block* add_block(size_t i) {
+    size_t size = 2 * blocks_[i - 1].load(std::memory_order_relaxed)->size;
+    Block* none = nullptr;
+    Block* fresh = Block::make(size);
+    if (blocks_[i].compare_exchange_strong(none, fresh, std::memory_order_acq_rel)) return fresh;
+    Block::free(fresh);
+    return none;
   }
   void do_deallocate(void* what, size_t, size_t) override {
     auto* at = static_cast<char*>(what);
-    bool ours = !std::less<>()(at, begin_) && std::less<>()(at, begin_ + size_);
-    if (!ours) ::operator delete(what);
+    for (const auto& each : blocks_) {
+      const Block* block = each.load(std::memory_order_acquire);
+      if (!block) break;
+      if (block->holds(at)) return;
+    }
+    ::operator delete(what);
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
-  char* const begin_;
-  const size_t size_;
-  std::atomic<size_t> used_ = 0;
+  std::array<std::atomic<Block*>, kBlocks> blocks_;
 };
 
 // Who is awake is looked up and noted under one of these; an object has no lock of its own, for there are many.
@@ -138,30 +175,54 @@ struct Canonical {
   size_t revision_at = 0, revision_size = 0;
 };
 
-Canonical write_canonical(const json::object& body) {
-  Canonical out;
-  auto members = [&out](const json::object& object, auto&& value) {
-    out.text += '{';
+class CanonicalWriter {
+ public:
+  Canonical write(const json::object& body) {
+    out_.text.reserve(kTextUsual);
+    members(body, [&](const json::key_value_pair& member) {
+      if (member.key() == "metadata") members(member.value().get_object(), [&](const auto& inner) { metadata_member(inner); });
+      else value(member.value());
+    });
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr size_t kTextUsual = 4 << 10;
+
+  template <typename F>
+  void members(const json::object& object, F&& write_value) {
+    out_.text += '{';
     for (const auto& member : object) {
-      if (out.text.back() != '{') out.text += ',';
-      out.text.append(json::serialize(json::string(member.key()))).append(":");
-      value(member);
+      if (out_.text.back() != '{') out_.text += ',';
+      serializer_.reset(member.key());
+      drain();
+      out_.text += ':';
+      write_value(member);
     }
-    out.text += '}';
-  };
-  auto metadata_member = [&out](const json::key_value_pair& member) {
+    out_.text += '}';
+  }
+  void metadata_member(const json::key_value_pair& member) {
     if (member.key() == "resourceVersion" && member.value().is_string()) {
-      out.revision_at = out.text.size() + 1;
-      out.revision_size = member.value().get_string().size();
+      out_.revision_at = out_.text.size() + 1;
+      out_.revision_size = member.value().get_string().size();
     }
-    out.text += json::serialize(member.value());
-  };
-  members(body, [&](const json::key_value_pair& member) {
-    if (member.key() == "metadata") members(member.value().get_object(), metadata_member);
-    else out.text += json::serialize(member.value());
-  });
-  return out;
-}
+    value(member.value());
+  }
+  void value(const json::value& what) {
+    serializer_.reset(&what);
+    drain();
+  }
+  void drain() {
+    char piece[2048];
+    while (!serializer_.done()) {
+      json::string_view text = serializer_.read(piece);
+      out_.text.append(text.data(), text.size());
+    }
+  }
+
+  Canonical out_;
+  json::serializer serializer_;
+};
 
 OwnerReference read_owner(const json::value& reference) {
   OwnerReference owner;
@@ -183,7 +244,7 @@ std::string_view member(const json::object& map, std::string_view name) {
 }  // namespace
 
 json::storage_ptr body_memory(std::string_view text) {
-  return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(8192, 4 * text.size()));
+  return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(24 << 10, 4 * text.size()));
 }
 
 Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
@@ -208,7 +269,7 @@ Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
   TRY(check_array_of(metadata, "finalizers", json::kind::string));
   TRY(check_array_of(metadata, "ownerReferences", json::kind::object));
 
-  Canonical canonical = write_canonical(body.get_object());
+  Canonical canonical = CanonicalWriter().write(body.get_object());
   if (!is_json_object(canonical.text)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
   facts->revision_at = canonical.revision_at;
   facts->revision_size = canonical.revision_size;
@@ -297,6 +358,11 @@ const json::value& Object::json() const {
     if (!resting_) KeptParsed::of_process().add(shared_from_this());
   });
   return json_;
+}
+
+bool Object::mentions(std::string_view word) const {
+  std::string needle = quoted(word);
+  return ::memmem(text().data(), text().size(), needle.data(), needle.size()) != nullptr;
 }
 
 const json::object& Object::labels() const { return get_object(json(), "metadata.labels"); }

@@ -70,6 +70,9 @@ class Object : public std::enable_shared_from_this<Object> {
   Revision revision() const;          // 0 before commit
   const std::string& text() const;    // canonical JSON, with resourceVersion
 
+  // Whether the text holds `word`, quoted: without it there is no such member. Does not parse.
+  bool mentions(std::string_view word) const;
+
   // The parsed form. Thread-safe; parsed on first use. The reference is good as long as this object is held.
   const json::value& json() const;
 

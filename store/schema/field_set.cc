@@ -3,6 +3,8 @@
 #include "store/schema/field_set.h"
 
 #include <algorithm>
+#include <array>
+#include <memory_resource>
 
 namespace coracle::schema {
 namespace {
@@ -43,11 +45,33 @@ void erase_child(const Place& place, json::value& value, std::string_view elemen
   items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }), items->end());
 }
 
+bool comes_before(const auto& a, const auto& b) { return a.element < b.element; }
+
 // In the order in which Kubernetes writes them.
 std::vector<Child> sorted_children(const Place& place, const json::value& value) {
   std::vector<Child> children = children_of(place, value);
-  std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.element < b.element; });
+  std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return comes_before(a, b); });
   return children;
+}
+
+// Calls each(prefix, element without it, place, value) for what children_of() collects.
+template <typename F>
+void for_each_child(const Place& place, const json::value& value, F&& each) {
+  const json::object* object = value.if_object();
+  const json::array* items = value.if_array();
+  if (place.kind == Place::Kind::object && object) {
+    const Field* last = nullptr;
+    for (const auto& pair : *object) {
+      const Field* field = place.type->field_after(last, pair.key());
+      if (field) last = field;
+      if (field && !pair.value().is_null()) each("f:", pair.key(), Place::of_field(*field), pair.value());
+    }
+  } else if (place.kind == Place::Kind::map && object) {
+    for (const auto& pair : *object) each("f:", pair.key(), Place::of_item(*place.field), pair.value());
+  } else if (is_list(place) && items) {
+    Place inner = place.kind == Place::Kind::list_map ? Place::of_item(*place.field) : Place{};
+    for (const json::value& item : *items) each("", element_of(place, item), inner, item);
+  }
 }
 
 // What stands at the elements of one value, for who asks for each of another.
@@ -67,17 +91,46 @@ class Known {
   std::vector<Child> items_;
 };
 
-// `itself`: what has members is one, too.
+// All fields of a whole object: what every create records. Its notes lie in one block, for there are hundreds of them.
+class Members {
+ public:
+  explicit Members(Dots dots) : dots_(dots) {}
+
+  // `itself`: what has members is one, too.
+  json::object of(const Place& place, const json::value& value, bool itself) {
+    json::object set(value.storage());
+    if (place.kind == Place::Kind::leaf) return set;
+    std::pmr::vector<Note> notes(&notes_);
+    for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& at) {
+      if (notes.empty()) notes.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
+      std::pmr::string& element = notes.emplace_back(std::pmr::string(&notes_), child, &at).element;
+      element.reserve(prefix.size() + name.size());
+      element.append(prefix).append(name);
+    });
+    if (notes.empty()) return set;
+    std::sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) { return comes_before(a, b); });
+    bool container = place.kind == Place::Kind::map || is_list(place);
+    set.reserve(notes.size() + 1);
+    if (itself || (container && dots_ == Dots::yes)) set["."].emplace_object();
+    bool inner = place.kind == Place::Kind::list_map;
+    for (const Note& note : notes) set.insert_or_assign(note.element, of(note.place, *note.value, inner));
+    return set;
+  }
+
+ private:
+  struct Note {
+    std::pmr::string element;
+    Place place;
+    const json::value* value;
+  };
+  const Dots dots_;
+  std::array<std::byte, 16 << 10> block_;
+  std::pmr::monotonic_buffer_resource notes_{block_.data(), block_.size()};
+};
+
 json::object members(const Place& place, const json::value& value, Dots dots, bool itself) {
-  json::object set(value.storage());
-  std::vector<Child> children = sorted_children(place, value);
-  if (children.empty()) return set;
-  bool container = place.kind == Place::Kind::map || is_list(place);
-  set.reserve(children.size() + 1);
-  if (itself || (container && dots == Dots::yes)) set["."].emplace_object();
-  bool inner = place.kind == Place::Kind::list_map;
-  for (const Child& child : children) set.insert_or_assign(child.element, members(child.place, *child.value, dots, inner));
-  return set;
+  if (place.kind == Place::Kind::leaf) return json::object(value.storage());
+  return Members(dots).of(place, value, itself);
 }
 
 bool is_in_order(const json::object& set) {
@@ -111,22 +164,10 @@ Place Place::of_item(const Field& container) {
 
 std::vector<Child> children_of(const Place& place, const json::value& value) {
   std::vector<Child> children;
-  const json::object* object = value.if_object();
-  const json::array* items = value.if_array();
-  if (place.kind != Place::Kind::leaf) children.reserve(object ? object->size() : items ? items->size() : 0);
-  if (place.kind == Place::Kind::object && object) {
-    const Field* last = nullptr;
-    for (const auto& pair : *object) {
-      const Field* field = place.type->field_after(last, pair.key());
-      if (field) last = field;
-      if (field && !pair.value().is_null()) children.push_back({"f:" + std::string(pair.key()), Place::of_field(*field), &pair.value()});
-    }
-  } else if (place.kind == Place::Kind::map && object) {
-    for (const auto& pair : *object) children.push_back({"f:" + std::string(pair.key()), Place::of_item(*place.field), &pair.value()});
-  } else if (is_list(place) && items) {
-    Place inner = place.kind == Place::Kind::list_map ? Place::of_item(*place.field) : Place{};
-    for (const json::value& item : *items) children.push_back({element_of(place, item), inner, &item});
-  }
+  for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
+    if (children.empty()) children.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
+    children.push_back({std::string(prefix).append(name), inner, &at});
+  });
   return children;
 }
 
