@@ -2,9 +2,9 @@
 // Engine. See engine.h. This file holds the order of things: who leads, what is decided, what is on the disk before whom.
 //
 // Writers stand in a line. Whoever finds no leader leads: takes all who wait, decides their writes (plan.h), brings them
-// to the disk if one of them is durable (with every soft change that still waits), makes them visible, tells watchers, hands
-// the lead to the first of those who came meanwhile, and wakes those it led. That is the group commit; a writer alone pays no
-// hand-over, and nobody is woken for nothing.
+// to the disk if one of them is durable (with every soft change that still waits), makes them visible, tells watchers, and
+// wakes those it led. That is the group commit; a writer alone pays no hand-over. When others have come meanwhile, the lead goes
+// to the engine's own thread, which keeps it until nobody waits: under load the disk never waits for a thread to wake up.
 // Because one leader at a time does all of this in order, memory, watchers and disk see the same sequence of revisions.
 #include "store/engine/engine.h"
 
@@ -56,20 +56,20 @@ struct Ticket {  // one writer's place in the line
   bool flush = false;
   std::function<void()> turn;  // instead of writes: what needs the leader's own things
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
-  enum Standing { waits, leads, served };
-  Standing standing = waits;
-  Nod nod;  // when that has changed
-
-  // Once it is served it may be gone.
-  void tell(Standing now) {
-    standing = now;
-    nod.give();
-  }
+  Nod served;  // once it is given, the ticket may be gone
 };
 
 struct Line {
   std::deque<Ticket*> waiting;
-  bool led = false;
+  bool led = false;     // somebody leads
+  bool handed = false;  // the lead is with our own thread
+
+  std::vector<Ticket*> take() {
+    auto last = waiting.begin() + ptrdiff_t(std::min(waiting.size(), kLedMax));
+    std::vector<Ticket*> taken(waiting.begin(), last);
+    waiting.erase(waiting.begin(), last);
+    return taken;
+  }
 };
 
 constexpr size_t kFindingsMax = 20;
@@ -156,6 +156,7 @@ struct Engine::State {
   Result<void> write_down(const Plan& plan);
   void remember_soft(const std::vector<Change>& changes, Durability durability);
   void publish(const std::vector<Change>& changes);
+  void keep_leading(std::stop_token stop);
   void keep_flushing(std::stop_token stop);
 
   struct Start {
@@ -180,6 +181,7 @@ struct Engine::State {
 
   Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
   std::jthread flusher;
+  std::jthread leader;
 };
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -202,6 +204,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, Options op
     return opened.take_error().wrap("the store is damaged; restore it from a copy, or begin empty with coracled --set-aside-damaged");
   }
   if (!opened) return opened.take_error().wrap("open the store");
+  state->leader = std::jthread([state = state.get()](std::stop_token stop) { state->keep_leading(stop); });
   state->flusher = std::jthread([state = state.get()](std::stop_token stop) { state->keep_flushing(stop); });
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
@@ -379,29 +382,40 @@ std::chrono::steady_clock::time_point Engine::last_written() const {
 }
 
 Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
-  bool leads = line.with([&](Line& line) {
-    if (line.led) line.waiting.push_back(&ticket);
-    return !std::exchange(line.led, true);
+  std::vector<Ticket*> led = line.with([&](Line& line) {
+    line.waiting.push_back(&ticket);
+    return std::exchange(line.led, true) ? std::vector<Ticket*>() : line.take();
   });
-  if (!leads) ticket.nod.wait();
-  if (ticket.standing == Ticket::served) return *std::move(ticket.outcome);
-
-  std::vector<Ticket*> led{&ticket};
-  line.with([&](Line& line) {
-    for (; !line.waiting.empty() && led.size() < kLedMax; line.waiting.pop_front()) led.push_back(line.waiting.front());
-  });
+  if (led.empty()) {
+    ticket.served.wait();
+    return *std::move(ticket.outcome);
+  }
   lead(led);
-  Ticket* next = line.with([](Line& line) -> Ticket* {
-    line.led = !line.waiting.empty();
-    if (!line.led) return nullptr;
-    Ticket* first = line.waiting.front();
-    line.waiting.pop_front();
-    return first;
+  bool hands_over = line.with([](Line& line) {
+    line.led = line.handed = !line.waiting.empty();
+    return line.handed;
   });
-  if (next) next->tell(Ticket::leads);
+  if (hands_over) line.notify();
   for (Ticket* each : led)
-    if (each != &ticket) each->tell(Ticket::served);
+    if (each != &ticket) each->served.give();
   return *std::move(ticket.outcome);
+}
+
+// The "store-leader" thread: asleep until there is a line.
+void Engine::State::keep_leading(std::stop_token stop) {
+  pthread_setname_np(pthread_self(), "store-leader");
+  auto handed = [](const Line& line) { return line.handed; };
+  while (line.wait(stop, handed, handed)) {
+    for (;;) {
+      std::vector<Ticket*> led = line.with([](Line& line) {
+        line.led = line.handed = !line.waiting.empty();
+        return line.take();
+      });
+      if (led.empty()) break;
+      lead(led);
+      for (Ticket* each : led) each->served.give();
+    }
+  }
 }
 
 void Engine::State::lead(const std::vector<Ticket*>& all) {

@@ -3,7 +3,7 @@
 // registry's business.
 //
 //   write ──▶ queue ──▶ leader: check revisions ▸ stamp ▸ one SQLite transaction ▸ publish ──▶ memory ──▶ get, list
-//              (the first writer in line leads for all who wait)                    └──▶ window ──▶ hub ──▶ watchers
+//              (leads for all who wait in line)                                     └──▶ window ──▶ hub ──▶ watchers
 //
 // Memory holds every object as one immutable snapshot, so no read ever waits for the disk. The disk holds, at every
 // moment, the whole state as it was at some revision:
@@ -14,7 +14,9 @@
 // counter and are never used twice: a mark is kept on the disk ahead of it, and a crash continues above the mark.
 //
 // Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
-// theirs and sleep, "store-flush" brings soft writes to the disk and sleeps while there are none. Expiry of old objects (events) is left to a controller: remove them softly.
+// theirs and sleep, "store-leader" leads while there is a line (a writer alone leads itself), "store-flush" brings soft writes to
+// the disk; the last two sleep while there is nothing for them. Expiry of old objects (events) is left to a controller: remove
+// them softly.
 #pragma once
 
 #include <chrono>

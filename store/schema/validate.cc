@@ -79,10 +79,11 @@ void check(const Type& type, const json::value& value, const std::string& path, 
   if (!object) return;
   const NamedValidationRule* named = rules()[type.index()];
   for (const Field& field : type.fields()) {
+    bool needed = field.required && !field.ruled, worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
+    if (!needed && !worth_a_look) continue;
     if (path.empty() && (field.name() == "metadata" || field.name() == "status")) continue;
     const json::value* found = object->if_contains(field.name());
-    if (field.required && !field.ruled && is_missing(field, found)) out.required(sub(path, field.name()));
-    bool worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
+    if (needed && is_missing(field, found)) out.required(sub(path, field.name()));
     if (found && worth_a_look && !(named && is_listed(named->unwalked, field.name()))) check_field(field, *found, sub(path, field.name()), out);
   }
   if (named) named->rule(value, path, out);
