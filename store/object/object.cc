@@ -21,19 +21,18 @@
 namespace coracle {
 namespace {
 
-// What the parsed form of one snapshot lies in: a few blocks, each taken at once, all freed at once; and the heap when these are
-// full. A copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once:
-// here they may, and what they take of the blocks is bounded by their size.
+// What the parsed form of one snapshot lies in: blocks, each taken at once, all freed at once; and the heap when these are full.
+// A copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once: here
+// they may, and what they take of the blocks is bounded by `blocks`: what an object was made of lives as long as any copy.
 class SnapshotMemory : public json::memory_resource {
  public:
-  explicit SnapshotMemory(size_t size) : blocks_{Block::make(size)} {}
+  SnapshotMemory(size_t size, size_t blocks) : count_(std::min(blocks, kBlocksMax)), blocks_{Block::make(size)} {}
   ~SnapshotMemory() override {
     for (const auto& block : blocks_) Block::free(block);
   }
 
  private:
-  static constexpr size_t kAlignment = alignof(std::max_align_t);
-  static constexpr size_t kBlocks = 3;  // each twice as large as the one before
+  static constexpr size_t kAlignment = alignof(std::max_align_t), kBlocksMax = 4;
 
   class alignas(kAlignment) Block {
    public:
@@ -55,7 +54,7 @@ class SnapshotMemory : public json::memory_resource {
 
   void* do_allocate(size_t size, size_t) override {
     size_t wanted = (size + kAlignment - 1) / kAlignment * kAlignment;
-    for (size_t i = 0; i < kBlocks; i++) {
+    for (size_t i = 0; i < count_; i++) {
       Block* block = blocks_[i].load(std::memory_order_acquire);
       if (!block) block = add_block(i);
       if (void* taken = block->take(wanted)) return taken;
@@ -64,9 +63,8 @@ class SnapshotMemory : public json::memory_resource {
   }
   // Whoever is first adds it.
   Block* add_block(size_t i) {
-    size_t size = 2 * blocks_[i - 1].load(std::memory_order_relaxed)->size;
     Block* none = nullptr;
-    Block* fresh = Block::make(size);
+    Block* fresh = Block::make(blocks_[0].load(std::memory_order_relaxed)->size);
     if (blocks_[i].compare_exchange_strong(none, fresh, std::memory_order_acq_rel)) return fresh;
     Block::free(fresh);
     return none;
@@ -82,7 +80,8 @@ class SnapshotMemory : public json::memory_resource {
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
-  std::array<std::atomic<Block*>, kBlocks> blocks_;
+  const size_t count_;
+  std::array<std::atomic<Block*>, kBlocksMax> blocks_;  // all of one size; the first is there from the beginning
 };
 
 // Who is awake is looked up and noted under one of these; an object has no lock of its own, for there are many.
@@ -244,7 +243,7 @@ std::string_view member(const json::object& map, std::string_view name) {
 }  // namespace
 
 json::storage_ptr body_memory(std::string_view text) {
-  return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(24 << 10, 4 * text.size()));
+  return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(8 << 10, 2 * text.size()), 4);
 }
 
 Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
@@ -349,7 +348,7 @@ const json::value& Object::json() const {
       options.max_depth = kJsonDepthMax;
       return options;
     }());
-    parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 3));
+    parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 3, 1));
     json::error_code failed;
     (void)parser.write(text(), failed);  // make() wrote it or from_text() read it: it is JSON
     if (!failed) parser.finish(failed);
