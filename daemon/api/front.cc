@@ -108,25 +108,21 @@ void serve(Current& current, BodySource body) {
   }
   current.held = exchange.take_held();
   current.reusable = exchange.taken() ? exchange.reusable : write_answer(current.connection, current.head, exchange.answer);
+  if (current.reusable) exchange.drop_body();
 }
 
 // Hands over a body, piece by piece, until it is complete (true) or `take` wants no more.
 using BodyReader = std::function<bool(const std::function<bool(std::string_view)>& take)>;
 
 void serve_with_body(Current& current, const BodyReader& read) {
-  bool complete = false, asked = false;
+  bool complete = false;
   serve(current, [&](const std::function<bool(std::string_view)>& take) -> Result<void> {
-    bool taken = asked = true;
+    bool taken = true;
     complete = read([&](std::string_view piece) { return taken = take(piece); });
     if (complete) return {};
     if (!taken) return Error(Code::cancelled, "the rest of the body was not wanted");
     return Error(Code::bad_request, "the request body could not be read");
   });
-  if (!asked && current.reusable) {
-    size_t drained = 0;
-    current.connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
-    complete = read([&](std::string_view piece) { return (drained += piece.size()) <= kDrainBytesMax; });
-  }
   if (!complete) current.reusable = false;  // what is left of the body must not be read as a request
 }
 

@@ -20,13 +20,16 @@ Result<std::string> Exchange::read_body(size_t bytes_max) {
   return text;
 }
 
+void Exchange::drop_body() {
+  if (!head.has_body() || body_read_) return;
+  size_t drained = 0;
+  connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
+  (void)stream_body([&](std::string_view piece) { return (drained += piece.size()) <= kDrainBytesMax; });
+  connection.set_read_deadline(SteadyTime::max());
+}
+
 std::stop_token Exchange::notice_peer() {
-  if (head.has_body() && !body_read_) {
-    size_t left = kDrainBytesMax;
-    connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
-    (void)stream_body([&](std::string_view piece) { return left -= std::min(left, piece.size()), left > 0; });
-    connection.set_read_deadline(SteadyTime::max());
-  }
+  drop_body();
   return notice_peer_ ? notice_peer_() : std::stop_token();
 }
 

@@ -54,6 +54,9 @@ class Exchange {
     return body_(take);
   }
 
+  // Reads away a body that nobody wanted, within kDrainTime and up to kDrainBytesMax; does nothing to one that was begun.
+  void drop_body();
+
   // From here on the handler writes to the connection itself, head included; `answer` is not sent, but for its status, which
   // is told to those who count or write down.
   TlsConnection& take_over(int status = 200) {

@@ -127,7 +127,7 @@ class GarbageCollector : public Controller {
       for (const ObjectPtr& dependent : dependents(object.uid())) look_at.now(key_of(*dependent));
     }
     if (!mentions_owners(object)) {
-      if (change.after && object.mentions("deletionTimestamp") && object.deleting())
+      if (change.after && object.mentions("finalizers") && object.deleting())
         look_at.now(key_of(object));
       return;
     }

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <vector>

@@ -45,12 +45,14 @@ void erase_child(const Place& place, json::value& value, std::string_view elemen
   items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }), items->end());
 }
 
-bool comes_before(const auto& a, const auto& b) { return a.element < b.element; }
-
 // In the order in which Kubernetes writes them.
+void sort_by_element(auto& all) {
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.element < b.element; });
+}
+
 std::vector<Child> sorted_children(const Place& place, const json::value& value) {
   std::vector<Child> children = children_of(place, value);
-  std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return comes_before(a, b); });
+  sort_by_element(children);
   return children;
 }
 
@@ -108,7 +110,7 @@ class Members {
       element.append(prefix).append(name);
     });
     if (notes.empty()) return set;
-    std::sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) { return comes_before(a, b); });
+    sort_by_element(notes);
     bool container = place.kind == Place::Kind::map || is_list(place);
     set.reserve(notes.size() + 1);
     if (itself || (container && dots_ == Dots::yes)) set["."].emplace_object();
@@ -129,7 +131,6 @@ class Members {
 };
 
 json::object members(const Place& place, const json::value& value, Dots dots, bool itself) {
-  if (place.kind == Place::Kind::leaf) return json::object(value.storage());
   return Members(dots).of(place, value, itself);
 }
 
