@@ -92,16 +92,6 @@ ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active,
   return {0, to_remove(size_t(std::min(-missing, kReplicaSetBurst)), active, siblings)};
 }
 
-json::value pod_from_template(const Object& owner, const json::value& pod_template) {
-  json::object metadata{{"generateName", owner.name() + "-"}, {"namespace", owner.ns()}};
-  for (const char* copied : {"labels", "annotations", "finalizers"})
-    if (const json::value* value = find_keys(pod_template, {"metadata", copied})) metadata[copied] = *value;
-  metadata["ownerReferences"] = json::array{controller_reference(owner)};
-  json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}};
-  if (const json::value* spec = find(pod_template, "spec")) pod["spec"] = *spec;
-  return pod;
-}
-
 json::value replica_set_status(const Object& object, const std::vector<ObjectPtr>& active, size_t terminating,
                                const Failure& failure, WallTime now) {
   view::ReplicaSet set(object);
@@ -155,8 +145,8 @@ class ReplicaSetController : public Controller {
         clock_(context.clock),
         sets_(context.informers.of(flavour.kind)),
         pods_(context.informers.of(kPod)),
-        recorder_(context.events, std::string(flavour.reporter)),
-        own_(context.clock) {}
+        own_(context.clock),
+        control_(context.client, EventRecorder(context.events, std::string(flavour.reporter)), own_) {}
 
   std::string_view name() const override { return flavour_.name; }
 
@@ -169,7 +159,7 @@ class ReplicaSetController : public Controller {
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, look_at);
+        if (pod) name_owner(*pod, flavour_.kind, sets_, look_at, [this](const Object& set) { return selector_of(set); });
     });
   }
 
@@ -189,68 +179,24 @@ class ReplicaSetController : public Controller {
         replica_set_status(*object, active, flavour_.counts_terminating ? terminating(*object) : 0, failure, clock_.now()));
     if (!managed) return managed.take_error();
     if (!written) return written.take_error();
-    return Outcome{next_available(set, active)};
+    return Outcome{next_available(active, std::chrono::seconds(set.spec().min_ready_seconds()), clock_.now())};
   }
 
  private:
   // As a LabelSelector, whichever way the kind writes it.
   json::value selector_of(const Object& set) const {
-    const json::value* written = find(set.json(), "spec.selector");
-    if (!written) return nullptr;
-    if (flavour_.plain_selector) return json::object{{"matchLabels", *written}};
-    return *written;
-  }
-
-  // A pod's set; for an orphan, every set that would adopt it.
-  void name_owner(const Object& pod, const LookAt& look_at) {
-    if (auto owner = pod.controller()) {
-      if (owner->kind == flavour_.kind.kind) look_at.now({pod.ns(), owner->name});
-      return;
-    }
-    for (const ObjectPtr& set : sets_.list(pod.ns())) {
-      json::value written = selector_of(*set);
-      auto selector = LabelSelector::from_json(&written);
-      if (selector && selector->matches(pod)) look_at.now(set->key());
-    }
+    json::value written = label_selector_of(set);
+    if (flavour_.plain_selector && !written.is_null()) return json::object{{"matchLabels", written}};
+    return written;
   }
 
   Result<void> manage(const Object& set, const std::vector<ObjectPtr>& active, Failure& failure) {
     ReplicaSetPlan plan = plan_replica_set(get_int(set.json(), "spec.replicas", 1), active, siblings(set, active));
     for (int64_t i = 0; i < plan.create; ++i)  // the first failure ends it: what hinders one pod hinders all
-      TRY(create_pod(set, failure));
+      TRY(control_.create(set, pod_from_template(set, view::ReplicaSet(set).spec().template_().raw()), failure));
     for (const ObjectPtr& pod : plan.remove) {
-      TRY(remove_pod(set, *pod, failure));
+      TRY(control_.remove(set, *pod, failure));
     }
-    return {};
-  }
-
-  Result<void> create_pod(const Object& set, Failure& failure) {
-    auto created = client_.create(kPod, pod_from_template(set, view::ReplicaSet(set).spec().template_().raw()));
-    if (created) {
-      own_.wrote(set.key(), (*created)->revision());
-      recorder_.normal(set, "SuccessfulCreate", "Created pod: " + (*created)->name());
-      return {};
-    }
-    if (created.error().details() && namespace_terminating(created.error())) return {};
-    failure = {"FailedCreate", created.error().text()};
-    recorder_.warning(set, "FailedCreate", "Error creating: " + created.error().text());
-    return created.take_error().wrap("create pod");
-  }
-
-  static bool namespace_terminating(const Error& error) {
-    const auto& causes = error.details()->causes;
-    return std::any_of(causes.begin(), causes.end(), [](const Cause& c) { return c.reason == "NamespaceTerminating"; });
-  }
-
-  Result<void> remove_pod(const Object& set, const Object& pod, Failure& failure) {
-    auto removed = client_.remove(kPod, pod.key(), {.uid = pod.uid()});
-    if (!removed && removed.error().code() != Code::not_found) {
-      failure = {"FailedDelete", removed.error().text()};
-      recorder_.warning(set, "FailedDelete", "Error deleting: " + removed.error().text());
-      return removed.take_error().wrap("remove pod " + pod.name());
-    }
-    own_.removed(set.key(), pod.uid());
-    recorder_.normal(set, "SuccessfulDelete", "Deleted pod: " + pod.name());
     return {};
   }
 
@@ -271,26 +217,13 @@ class ReplicaSetController : public Controller {
     }));
   }
 
-  // Readiness of today is availability of later: nobody else will tell us when.
-  std::optional<std::chrono::nanoseconds> next_available(view::ReplicaSet set,
-                                                         const std::vector<ObjectPtr>& active) const {
-    std::chrono::seconds min_ready(set.spec().min_ready_seconds());
-    std::optional<std::chrono::nanoseconds> next;
-    for (const ObjectPtr& pod : active) {
-      auto at = pod_available_at(view::Pod(*pod), min_ready);
-      if (!at || *at <= clock_.now()) continue;
-      if (!next || *at - clock_.now() < *next) next = *at - clock_.now();
-    }
-    return next;
-  }
-
   const Flavour flavour_;
   Client& client_;
   const Clock& clock_;
   Informer& sets_;
   Informer& pods_;
-  EventRecorder recorder_;
   OwnWrites own_;
+  PodControl control_;
 };
 
 }  // namespace

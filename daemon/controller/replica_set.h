@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/controller/common.h"
+#include "daemon/controller/pod_control.h"
 
 namespace coracle::controller {
 
@@ -22,13 +22,6 @@ struct ReplicaSetPlan {
 ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active,
                                 const std::vector<ObjectPtr>& siblings);
 
-// The pod that a set's template describes, ready to be created.
-json::value pod_from_template(const Object& owner, const json::value& pod_template);
-
-// `failure`: what went wrong while making or removing pods, "" when nothing did.
-struct Failure {
-  std::string reason, message;
-};
 json::value replica_set_status(const Object& set, const std::vector<ObjectPtr>& active, size_t terminating,
                                const Failure& failure, WallTime now);
 

@@ -6,45 +6,17 @@
 #include <limits>
 #include <optional>
 
-#include "runtime/base/text.h"
+#include "daemon/placement/placement.h"
 #include "store/object/selector.h"
 
 namespace coracle::scheduler {
+
+using placement::label_of;
+using placement::node_matches;
+using placement::node_wanted;
+using placement::tolerates;
+
 namespace {
-
-std::string_view text_of(const json::value& value) {
-  const json::string* text = value.if_string();
-  return text ? std::string_view(text->data(), text->size()) : std::string_view();
-}
-
-// ---- nodes ----
-
-bool requirement_holds(const view::NodeSelectorRequirement& requirement, std::optional<std::string_view> value) {
-  auto listed = [&] {
-    auto values = requirement.values();
-    return std::any_of(values.begin(), values.end(), [&](std::string_view v) { return v == *value; });
-  };
-  auto number = [&]() -> std::optional<std::pair<int64_t, int64_t>> {
-    if (!value || requirement.values().size() != 1) return std::nullopt;
-    auto have = parse_number<int64_t>(*value), want = parse_number<int64_t>(requirement.values()[0]);
-    if (!have || !want) return std::nullopt;
-    return std::pair(*have, *want);
-  };
-  std::string_view op = requirement.operator_();
-  if (op == "In") return value && listed();
-  if (op == "NotIn") return !value || !listed();
-  if (op == "Exists") return value.has_value();
-  if (op == "DoesNotExist") return !value;
-  if (op == "Gt") return number() && number()->first > number()->second;
-  if (op == "Lt") return number() && number()->first < number()->second;
-  return false;
-}
-
-std::optional<std::string_view> label_of(const Object& node, std::string_view key) {
-  const json::value* value = node.labels().if_contains(key);
-  if (!value) return std::nullopt;
-  return text_of(*value);
-}
 
 // ---- pods ----
 
@@ -166,25 +138,6 @@ std::map<std::string_view, int64_t> domains(const Object& pod, const Constraint&
 
 }  // namespace
 
-bool node_matches(const view::NodeSelectorTerm& term, const Object& node) {
-  if (term.match_expressions().empty() && term.match_fields().empty()) return false;  // an empty term matches nothing
-  for (view::NodeSelectorRequirement requirement : term.match_expressions())
-    if (!requirement_holds(requirement, label_of(node, requirement.key()))) return false;
-  for (view::NodeSelectorRequirement requirement : term.match_fields())
-    if (requirement.key() != "metadata.name" || !requirement_holds(requirement, std::string_view(node.name())))
-      return false;
-  return true;
-}
-
-bool node_wanted(const view::Pod& pod, const Object& node) {
-  for (const auto& [key, value] : pod.spec().node_selector())
-    if (label_of(node, key) != text_of(value)) return false;
-  view::NodeAffinity affinity = pod.spec().affinity().node_affinity();
-  if (!affinity.has_required_during_scheduling_ignored_during_execution()) return true;
-  auto terms = affinity.required_during_scheduling_ignored_during_execution().node_selector_terms();
-  return std::any_of(terms.begin(), terms.end(), [&](view::NodeSelectorTerm term) { return node_matches(term, node); });
-}
-
 PodAffinityVerdict check_pod_affinity(const Object& pod, const NodeInfo& node, const Cluster& cluster,
                                       const NamespaceLabels& labels) {
   view::Affinity affinity = view::Pod(pod).spec().affinity();
@@ -218,17 +171,6 @@ SpreadVerdict check_spread(const Object& pod, const NodeInfo& node, const Cluste
     if (with_us - least > constraint.max_skew) return SpreadVerdict::skewed;
   }
   return SpreadVerdict::fits;
-}
-
-bool tolerates(const view::Pod& pod, const view::Taint& taint) {
-  for (view::Toleration toleration : pod.spec().tolerations()) {
-    if (!toleration.effect().empty() && toleration.effect() != taint.effect()) continue;
-    if (!toleration.key().empty() && toleration.key() != taint.key()) continue;
-    bool exists = toleration.operator_() == "Exists";
-    if (toleration.key().empty() && !exists) continue;
-    if (exists || toleration.value() == taint.value()) return true;
-  }
-  return false;
 }
 
 int64_t node_preference(const view::Pod& pod, const Object& node) {

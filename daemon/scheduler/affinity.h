@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may stand with whom: node selectors, affinity between pods, spreading over domains. Pure.
+// Who may stand with whom: affinity between pods, spreading over domains. Pure.
 // Source: Kubernetes "Assigning Pods to Nodes", "Pod Topology Spread Constraints".
 #pragma once
 
@@ -9,18 +9,12 @@
 
 namespace coracle::scheduler {
 
-bool node_matches(const view::NodeSelectorTerm& term, const Object& node);
-// spec.nodeSelector and required node affinity.
-bool node_wanted(const view::Pod& pod, const Object& node);
-
 enum class PodAffinityVerdict { fits, affinity, anti_affinity, existing_anti_affinity };
 PodAffinityVerdict check_pod_affinity(const Object& pod, const NodeInfo& node, const Cluster& cluster,
                                       const NamespaceLabels& namespace_labels);
 
 enum class SpreadVerdict { fits, skewed, missing_label };
 SpreadVerdict check_spread(const Object& pod, const NodeInfo& node, const Cluster& cluster);
-
-bool tolerates(const view::Pod& pod, const view::Taint& taint);
 
 // Preferences, higher is better; any scale.
 int64_t node_preference(const view::Pod& pod, const Object& node);

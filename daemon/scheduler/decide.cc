@@ -6,10 +6,15 @@
 #include <cmath>
 #include <set>
 
+#include "daemon/placement/placement.h"
 #include "daemon/scheduler/affinity.h"
 #include "store/object/quantity.h"
 
 namespace coracle::scheduler {
+
+using placement::node_wanted;
+using placement::tolerates;
+
 namespace {
 
 // ---- filters: each names its reason, or nothing ----

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodControl: how controllers make and remove pods. Every step is told as an event of the owner and remembered in its
+// OwnWrites until the cache shows it. Source: Kubernetes pod control; reasons and words of the events are Kubernetes'.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/controller/common.h"
+#include "daemon/controller/controller.h"
+
+namespace coracle::controller {
+
+// The pod that an owner's template describes, ready to be created: labels, annotations and finalizers of the template, its spec.
+json::value pod_from_template(const Object& owner, const json::value& pod_template);
+
+// What went wrong while making or removing pods; both "" when nothing did.
+struct Failure {
+  std::string reason, message;
+};
+
+class PodControl {
+ public:
+  PodControl(Client& client, EventRecorder recorder, OwnWrites& own) : client_(client), recorder_(std::move(recorder)), own_(own) {}
+
+  // Null: the owner's namespace is on its way out, and so is everything in it. Errors: the API's, also in `failure`.
+  Result<ObjectPtr> create(const Object& owner, const json::value& pod, Failure& failure);
+  // Gone already is as good. Errors: the API's, also in `failure`.
+  Result<void> remove(const Object& owner, const Object& pod, Failure& failure);
+
+ private:
+  Client& client_;
+  EventRecorder recorder_;
+  OwnWrites& own_;
+};
+
+// Names the owner that a pod belongs to; for an orphan, every one of `owners` that would adopt it. `selector_of`: an owner's
+// selector as a LabelSelector.
+void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at,
+                const std::function<json::value(const Object& owner)>& selector_of);
+json::value label_selector_of(const Object& owner);  // spec.selector, null when absent
+
+// Readiness of today is availability of later, and nobody else will tell when: how long until the next of the pods becomes
+// available. Nothing when none will by itself.
+std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready, WallTime now);
+
+}  // namespace coracle::controller

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement: what nodes say of pods and pods of nodes, apart from who else is there: labels, affinity, taints. Pure; shared
+// by the scheduler, which chooses, and those who have a pod for every node that it may stand on.
+// Source: Kubernetes "Assigning Pods to Nodes", "Taints and Tolerations"; component-helpers scheduling/corev1.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "store/object/object.h"
+#include "store/schema/views.h"
+
+namespace coracle::placement {
+
+std::optional<std::string_view> label_of(const Object& object, std::string_view key);
+
+bool node_matches(const view::NodeSelectorTerm& term, const Object& node);
+// spec.nodeSelector and required node affinity.
+bool node_wanted(const view::Pod& pod, const Object& node);
+bool tolerates(const view::Pod& pod, const view::Taint& taint);
+
+}  // namespace coracle::placement
