@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the end-to-end tests stand on: the real daemon in a network namespace of its own, with directories of its own, and
 # a few words to test with. Source it, call `start_machine`, then `check NAME COMMAND...`; output is TAP.
-# Nothing here sleeps for something to happen without a bound, and everything made is taken away on exit.
+# EXTRA_CONFIG: further lines of config.yaml. Nothing here sleeps for something to happen without a bound, and everything made is taken away on exit.
 set -uo pipefail
 
 bin=${CORACLE_BIN:?CORACLE_BIN names the build directory}
@@ -82,6 +82,7 @@ pauseProgram: $pause
 imageProgram: $image_worker
 insecureRegistries: ["127.0.0.1:${REGISTRY_PORT:-5999}", "10.55.0.2:${REGISTRY_PORT:-5999}"]
 logLevel: ${CORACLE_LOG:-info}
+${EXTRA_CONFIG:-}
 EOF
 }
 
@@ -133,8 +134,39 @@ start_machine() {
   make_busybox >"$T/pack.log" 2>&1 || { echo "Bail out! image pack:"; cat "$T/pack.log"; exit 1; }
 }
 
+declare -A hollow_pids=()
+# hollow NAME [flags]: a node beside our own that runs nothing (tests/hollow/hollow_node.cc has its flags and what its pods'
+# annotations may say). With `hollow_identity NAME` before, it comes as system:node:NAME, else as the administrator. Its process is
+# ${hollow_pids[NAME]}: USR1 silences it, USR2 lets it speak again, KILL pulls its plug, TERM takes it away in good order.
+hollow() {
+  local name=$1 file=$T/etc/admin.kubeconfig
+  shift
+  [ ! -s "$T/hollow-$name.kubeconfig" ] || file=$T/hollow-$name.kubeconfig
+  nsenter --net="/run/netns/$ns" -- "$bin/tests/hollow/hollow_node" --kubeconfig "$file" --name "$name" "$@" >"$T/hollow-$name.log" 2>&1 &
+  hollow_pids[$name]=$!
+  until_true 20 grep -q registered "$T/hollow-$name.log" || { cat "$T/hollow-$name.log"; return 1; }
+}
+hollow_signal() { kill -"$2" "${hollow_pids[$1]}"; }  # hollow_signal NAME SIGNAL
+hollow_leave() {  # hollow_leave NAME: it goes, and is no node any more
+  kill -TERM "${hollow_pids[$1]}" && wait "${hollow_pids[$1]}" 2>/dev/null
+  unset "hollow_pids[$1]"
+  k delete node "$1" >/dev/null 2>&1  # a node may not delete itself
+}
+hollow_identity() {  # hollow_identity NAME: a kubeconfig for system:node:NAME, signed by our authority. Needs openssl
+  local base=$T/hollow-$1
+  openssl ecparam -name prime256v1 -genkey -noout -out "$base.key" 2>/dev/null
+  openssl req -new -key "$base.key" -subj "/O=system:nodes/CN=system:node:$1" 2>/dev/null |
+    openssl x509 -req -CA "$T/state/pki/ca.crt" -CAkey "$T/state/pki/ca.key" -CAcreateserial -CAserial "$base.srl" -days 2 -out "$base.crt" 2>/dev/null
+  cat > "$base.kubeconfig" <<Y
+{apiVersion: v1, kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}],
+ clusters: [{name: it, cluster: {server: "https://127.0.0.1:6443", certificate-authority: $T/state/pki/ca.crt}}],
+ users: [{name: it, user: {client-certificate: $base.crt, client-key: $base.key}}]}
+Y
+}
+
 cleanup() {
   local status=$?
+  for pid in "${hollow_pids[@]}"; do kill -KILL "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; done
   if [ -n "$daemon_pid" ]; then c delete pods --all -A --grace-period=1 --wait=true --timeout=20s >/dev/null 2>&1; fi
   stop_daemon
   in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >"$T/remove.log" 2>&1 || { echo "# --remove-pods:"; sed 's/^/# /' "$T/remove.log"; }
