@@ -152,8 +152,13 @@ Result<void> House::furnish() {
   informers_ = std::make_unique<Informers>(*client_);
   network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice), informers_->of(kPod)));
   if (facts_.node_address.starts_with("127.")) facts_.node_address = network_->gateway_address();  // where pods find us, network or not
+  gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
+    return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : order::says_ready(pod);
+  });
+  gate_->on_change([this](const std::string& ns) { agent_->look_at_held(ns); });
   node::AgentSeams seams{.client = *client_, .pods = informers_->of(kPod), .config_maps = informers_->of(kConfigMap),
                          .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
+  seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
   api::Config api = api_config(config_, facts_, settled_);
   api.metrics = [this](std::string& text) {

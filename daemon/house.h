@@ -22,6 +22,7 @@
 #include "daemon/informer/informers.h"
 #include "daemon/network/network.h"
 #include "daemon/node/agent.h"
+#include "daemon/order/gate.h"
 #include "daemon/registry/local.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/scheduler.h"
@@ -79,6 +80,7 @@ class House {
   std::unique_ptr<runtime::Runtime> runtime_;
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<network::Network> network_;
+  std::unique_ptr<order::Gate> gate_;
   std::unique_ptr<node::Agent> agent_;
   Guarded<std::shared_ptr<const WorkQueue>> controllers_queue_;  // what /metrics counts, once there are controllers
   std::unique_ptr<api::Server> server_;

@@ -41,6 +41,7 @@ std::unique_ptr<Plugin> make_node_restriction();
 std::unique_ptr<Plugin> make_taint_nodes_by_condition();
 std::unique_ptr<Plugin> make_pod_security();
 std::unique_ptr<Plugin> make_priority();
+std::unique_ptr<Plugin> make_start_order();
 std::unique_ptr<Plugin> make_default_toleration_seconds();
 std::unique_ptr<Plugin> make_default_storage_class();
 std::unique_ptr<Plugin> make_storage_object_in_use_protection();

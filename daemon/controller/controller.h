@@ -83,5 +83,6 @@ std::unique_ptr<Controller> make_load_balancer_controller(const Context& context
 std::unique_ptr<Controller> make_certificates_controller(const Context& context);
 std::unique_ptr<Controller> make_cluster_role_aggregation(const Context& context);
 std::unique_ptr<Controller> make_token_secrets(const Context& context);
+std::unique_ptr<Controller> make_start_order(const Context& context);
 
 }  // namespace coracle::controller

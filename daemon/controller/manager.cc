@@ -51,6 +51,7 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_resource_quota_controller(context));
   add(make_disruption_controller(context));
   add(make_storage_protection(context));
+  add(make_start_order(context));
 }
 
 Manager::~Manager() {

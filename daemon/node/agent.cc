@@ -41,6 +41,9 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
                .allocatable = [this] { return node_object_.allocatable(); },
                .images_changed = [this] { node_object_.touch(); },
+               .start_order = start_order_,
+               .held_back = seams.held_back,
+               .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
                .clock = seams.clock}),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
       pulls_(kPullsAtOnce),
@@ -173,6 +176,10 @@ void Agent::on_sandbox(const std::string& uid) {
     auto [begin, end] = followers.by_uid.equal_range(uid);
     for (auto entry = begin; entry != end; ++entry) entry->second->wake();
   });
+}
+
+void Agent::look_at_held(const std::string& ns) {
+  for (const auto& uid : start_order_.held_in(ns)) queue_.add(queue_key(uid));
 }
 
 json::object Agent::allocatable() const { return node_object_.allocatable(); }

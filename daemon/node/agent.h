@@ -42,6 +42,8 @@ struct AgentSeams {
   EventSink& events;
   const Clock& clock = system_clock();
   Executor pulls, hooks;  // where long work runs; absent: on threads of the agent's own
+  // What a pod that nothing runs of waits for before it may begin, "" when it may. Thread-safe. Absent: nothing ever.
+  std::function<std::string(const Object& pod)> held_back;
 };
 
 class Agent : public PodStreams, public NodeImages {
@@ -53,6 +55,11 @@ class Agent : public PodStreams, public NodeImages {
   // Begins. Adopts what runs, then waits for the informers on a thread of its own. Errors: directories that cannot be made.
   Result<void> start();
   void stop();  // pods go on
+
+  // Whether a pod of this node is ready, as far as this daemon has seen it: not what a status from before it says.
+  bool ready(const std::string& uid) const { return start_order_.ready(uid); }
+  // Asks held_back again about those of the namespace that are. Does not block.
+  void look_at_held(const std::string& ns);
 
   // ---- PodStreams ----
   Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override;
@@ -104,6 +111,7 @@ class Agent : public PodStreams, public NodeImages {
   Probes probes_;
   Guarded<Followers> followers_;
   NodeObject node_object_;
+  StartOrder start_order_;
   PodWorker worker_;
   StaticPods static_pods_;
   std::stop_source stop_;

@@ -47,6 +47,7 @@ class Planner {
         plan_.verdict = ended;
         return;
       }
+      if (facts_.held_back) return;
       if (facts_.sandbox == SandboxFact::dead) step(StepKind::discard_sandbox);
       step(StepKind::create_sandbox);
     }

@@ -61,6 +61,7 @@ struct PodFacts {
   bool deleting = false;             // deletionTimestamp is set, or the pod is gone from the API
   Verdict verdict = Verdict::none;   // decided before: the pod ended, was refused, ran past its deadline
   bool initialized_before = false;   // main containers have run in this sandbox
+  bool held_back = false;            // it waits for other pods: no sandbox is made for it
   int64_t grace_seconds = 30;
   std::optional<SteadyTime> active_deadline;
   std::vector<ContainerFacts> init;  // with the sidecars, in order

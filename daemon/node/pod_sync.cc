@@ -22,6 +22,16 @@ std::string field_path(const ContainerRef& container) {
   return list + std::string(container.name) + "}";
 }
 
+constexpr const char* kHeldBack = "WaitingForOthers";
+
+bool says_ready(const json::object& status) {
+  const json::value* conditions = status.if_contains("conditions");
+  if (!conditions || !conditions->is_array()) return false;
+  for (const json::value& condition : conditions->get_array())
+    if (get_string(condition, "type") == "Ready") return get_string(condition, "status") == "True";
+  return false;
+}
+
 SteadyTime steady_of(WallTime when, const Clock& clock) {
   return clock.steady() + std::chrono::duration_cast<SteadyTime::duration>(when - clock.now());
 }
@@ -67,6 +77,7 @@ Result<Outcome> PodSync::run() {
   take_verdicts();
   shorten_grace();
   refresh_volumes();
+  wait_for_others();
   Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady()));
   take_verdict(plan);
   auto applied = apply(plan);
@@ -336,10 +347,29 @@ void PodSync::note_back_offs(const Plan& plan) {
 
 // ---- telling ----
 
+// What was bound before the machine was switched off has passed its scheduling gate, and waits here.
+void PodSync::wait_for_others() {
+  record_.held_back = false;
+  bool may_begin = record_.sandbox != SandboxFact::alive && !deleting() && record_.verdict == Verdict::none && !record_.released;
+  if (!seams_.held_back || !may_begin) return seams_.start_order.let_go(uid_);
+  seams_.start_order.hold(uid_, record_.key.ns);
+  std::string why = seams_.held_back(*desired_.object);
+  if (why.empty()) {
+    for (auto& container : record_.containers)
+      if (container.waiting_reason == kHeldBack) wait_with(container, "", "");
+    return seams_.start_order.let_go(uid_);
+  }
+  record_.held_back = true;
+  bool told = !record_.containers.empty() && record_.containers.front().waiting_message == why;
+  if (!told) event(false, kHeldBack, why);
+  for (auto& container : record_.containers) wait_with(container, kHeldBack, why);
+}
+
 Result<void> PodSync::write_status() {
   ObjectPtr known = api();
   if (!known || desired_.gone) return {};
   json::object wanted = make_status(record_, known->json(), {seams_.config.node_ips, deleting(), seams_.clock.now()});
+  if (seams_.start_order.note(uid_, says_ready(wanted))) seams_.readiness_changed(record_.key.ns);
   auto patch = status_patch(known->json(), wanted);
   if (!patch) return {};
   auto written = seams_.client.patch(kPod, known->key(), PatchType::strategic, *patch, {.subresource = "status", .field_manager = "coracled"});

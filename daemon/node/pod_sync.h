@@ -46,6 +46,7 @@ class PodSync {
   void take_verdicts();
   void admit();
   void shorten_grace();
+  void wait_for_others();
   void take_verdict(const Plan& plan);
 
   // ---- doing ----

@@ -121,6 +121,7 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
   // A deletion that spares no time still lets a container hear its signal.
   facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
   facts.active_deadline = record.active_deadline;
+  facts.held_back = record.held_back;
   facts.now = now;
   for (const auto& container : containers_of(pod)) {
     auto found = std::find_if(record.containers.begin(), record.containers.end(),

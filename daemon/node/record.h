@@ -79,6 +79,7 @@ struct PodRecord {
   std::vector<std::string> ips;
   Verdict verdict = Verdict::none;
   std::string verdict_reason, verdict_message;  // of the pod: "DeadlineExceeded", "OutOfcpu", …
+  bool held_back = false;     // it waits for other pods
   bool initialized = false;   // the plan said so last
   bool released = false;      // sandbox, network and volumes were given back
   bool volumes_ready = false;

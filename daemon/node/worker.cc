@@ -62,6 +62,7 @@ Result<Outcome> PodWorker::reconcile(const Key& key) {
 }
 
 void PodWorker::drop(const std::string& uid) {
+  seams_.start_order.forget(uid);
   entries_.with([&](auto& entries) { entries.erase(uid); });
   reports_.with([&](auto& reports) { reports.erase(uid); });
 }

@@ -19,6 +19,7 @@
 #include "daemon/node/pod_table.h"
 #include "daemon/node/probes.h"
 #include "daemon/node/record.h"
+#include "daemon/node/start_order.h"
 #include "daemon/node/task_pool.h"
 #include "daemon/node/volumes.h"
 #include "daemon/queue/work_queue.h"
@@ -65,6 +66,9 @@ struct WorkerSeams {
   std::function<void(const std::string& uid)> look_again;  // names a pod for the workers
   std::function<json::object()> allocatable;
   std::function<void()> images_changed;
+  StartOrder& start_order;
+  std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
+  std::function<void(const std::string& ns)> readiness_changed;
   const Clock& clock;
 };
 

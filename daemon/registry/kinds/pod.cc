@@ -50,6 +50,11 @@ std::string_view qos_class(const json::value& pod) {
 
 Result<void> allocate_create(json::value& pod, const Allocation&) {
   make(pod, "status.qosClass") = qos_class(pod);
+  if (!get_array(pod, "spec.schedulingGates").empty())
+    make(pod, "status.conditions") = json::array{{{"type", "PodScheduled"},
+                                                  {"status", "False"},
+                                                  {"reason", "SchedulingGated"},
+                                                  {"message", "Scheduling is blocked due to non-empty scheduling gates"}}};
   return {};
 }
 

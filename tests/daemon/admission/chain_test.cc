@@ -11,7 +11,7 @@ TEST(Chain, has_kubernetes_order) {
   Chain chain(*house.engine, [] { return "x"; });
   EXPECT_EQ(chain.names(), (std::vector<std::string_view>{"NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity",
                                                           "Priority", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
-                                                          "PersistentVolumeClaimResize", "RuntimeClass", "DefaultIngressClass", "ResourceQuota"}));
+                                                          "PersistentVolumeClaimResize", "RuntimeClass", "DefaultIngressClass", "StartOrder", "ResourceQuota"}));
 }
 
 TEST(Chain, a_quota_counts_what_a_range_gave) {

@@ -125,5 +125,28 @@ TEST(RuntimeClass, adds_what_the_runtime_costs_and_where_it_runs) {
             "pods \"b\" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no");
 }
 
+TEST(StartOrder, gives_a_pod_that_waits_a_gate) {
+  House house;
+  auto gates = [](const Object& pod) { return json::serialize(json::value(get_array(pod.json(), "spec.schedulingGates"))); };
+  ObjectPtr pod = MUST(house.put(House::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deployment/db, svc/cache"})")));
+  EXPECT_EQ(gates(*pod), R"([{"name":"coracle.io/after"}])");
+  EXPECT_EQ(get_string(get_array(pod->json(), "status.conditions")[0], "reason"), "SchedulingGated");
+  ObjectPtr bound = MUST(house.put(House::pod("q", "", R"(,"nodeName":"pi")", R"(,"annotations":{"coracle.io/after":"deployment/db"})")));
+  EXPECT_EQ(gates(*bound), "[]") << "who has a node passes no gate";
+  EXPECT_EQ(gates(*MUST(house.put(House::pod("r")))), "[]");
+}
+
+TEST(StartOrder, a_typing_mistake_is_refused_where_it_is_written) {
+  House house;
+  EXPECT_EQ(house.refusal(House::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deploymnt/db"})")),
+            "Pod \"p\" is invalid: metadata.annotations[coracle.io/after]: Invalid value: \"deploymnt/db\": \"deploymnt/db\": cannot wait for this "
+            "kind; those that can be waited for are pod, service, deployment, replicaset, statefulset, daemonset, replicationcontroller, job");
+  std::string deployment = R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},"spec":{"selector":{"matchLabels":{"a":"b"}},
+    "template":{"metadata":{"labels":{"a":"b"},"annotations":{"coracle.io/after":"AFTER"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  auto with = [&](const std::string& after) { return std::string(deployment).replace(deployment.find("AFTER"), 5, after); };
+  EXPECT_NE(house.refusal(with("db")).find("spec.template.metadata.annotations[coracle.io/after]: Invalid value: \"db\""), std::string::npos);
+  EXPECT_EQ(house.refusal(with("statefulset/db")), "admitted");
+}
+
 }  // namespace
 }  // namespace coracle::admission

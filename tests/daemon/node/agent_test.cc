@@ -208,6 +208,26 @@ TEST_F(AgentTest, after_a_reboot_pods_start_again_with_a_raised_count) {
   EXPECT_TRUE(runtime_calls("remove_sandbox").size() >= 1);
 }
 
+TEST_F(AgentTest, after_a_reboot_a_pod_waits_for_those_it_is_to_come_after) {
+  held_back_ = [this](const Object& pod) -> std::string {
+    if (pod.name() != "web") return "";
+    return agent_->ready(uid("db")) ? "" : "waiting for pod/db";
+  };
+  put_pod(kOne, "db");
+  put_pod(kOne, "web");
+  boot();
+  EXPECT_EQ(condition("Ready", "web"), "True");
+  for (const char* name : {"web", "db"}) runtime_.kill_pause(uid(name));
+  runtime_.fail("create_sandbox", 1, Error(Code::unavailable, "not yet"), 3);  // as often as it is tried at once
+  boot();  // the API still says that both are ready
+  EXPECT_EQ(state("a", "web"), "Waiting WaitingForOthers");
+  EXPECT_EQ(condition("Ready", "web"), "False");
+  EXPECT_TRUE(events_.has("N WaitingForOthers waiting for pod/db"));
+  for (int i = 0; i < 3; ++i) advance(seconds(60));
+  EXPECT_EQ(state("a", "db"), "Running");
+  EXPECT_EQ(state("a", "web"), "Running");
+}
+
 TEST_F(AgentTest, sandboxes_of_pods_that_nobody_knows_end) {
   boot();
   put_pod(kOne);

@@ -90,6 +90,10 @@ TEST(Plan, does_what_the_lifecycle_asks) {
   auto initial = [](const char* name) { return fresh(name, kInit, kOnFailure); };
   const std::vector<Row> rows = {
       {"a new pod", pod(kAbsent, {fresh("a"), fresh("b")}), "create_sandbox start:a start:b"},
+      {"a pod that waits for others", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.held_back = true; }), ""},
+      {"the same after a power cut", with(pod(SandboxFact::dead, {lost(running("a"))}), [](auto& f) { f.held_back = true; }), ""},
+      {"what runs goes on", with(pod(kAlive, {ended("a", 1)}), [](auto& f) { f.held_back = true; }), "start:a"},
+      {"who waits can be ended", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.held_back = f.deleting = true; }), "release forget"},
       {"all runs", pod(kAlive, {running("a"), running("b")}), ""},
       {"one is missing", pod(kAlive, {running("a"), fresh("b")}), "start:b"},
       {"a crash restarts at once", pod(kAlive, {ended("a", 1)}), "start:a"},

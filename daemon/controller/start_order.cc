@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start order: takes the gate coracle.io/after from pods once all that they wait for is available. Meanwhile the pod's
+// condition PodScheduled says what is missing; what will never come by itself (a cycle, a name that nobody has) is told as
+// a warning too.
+//   gated pod, or a change in its namespace ──▶ key of the pod ──▶ missing() ──▶ remove the gate | say why not
+#include <algorithm>
+
+#include "daemon/controller/common.h"
+#include "daemon/controller/controller.h"
+#include "daemon/order/gate.h"
+
+namespace coracle::controller {
+namespace {
+
+bool is_gated(const Object& pod) {
+  const json::array& gates = get_array(pod.json(), "spec.schedulingGates");
+  return std::any_of(gates.begin(), gates.end(), [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+}
+
+class StartOrder : public Controller {
+ public:
+  explicit StartOrder(const Context& context)
+      : client_(context.client),
+        clock_(context.clock),
+        pods_(context.informers.of(kPod)),
+        gate_(context.informers),
+        recorder_(context.events, "start-order-controller") {}
+
+  std::string_view name() const override { return "startorder"; }
+
+  void subscribe(const LookAt& look_at) override {
+    pods_.add_index("after", [](const Object& pod) {
+      bool waits = !pod.deleting() && is_gated(pod);
+      return waits ? std::vector<std::string>{pod.ns()} : std::vector<std::string>{};
+    });
+    gate_.on_change([=, this](const std::string& ns) {
+      for (const ObjectPtr& pod : pods_.by_index("after", ns)) look_at.now(pod->key());
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr pod = pods_.get(key);
+    if (!pod || pod->deleting() || !is_gated(*pod)) return Outcome{};
+    std::string why = order::waits_for(*pod, gate_);
+    if (why.empty()) {
+      TRY(open(*pod));
+    } else {
+      TRY(tell(*pod, why));
+    }
+    return Outcome{};
+  }
+
+ private:
+  Result<void> open(const Object& pod) {
+    json::array gates = get_array(pod.json(), "spec.schedulingGates");
+    auto ours = std::find_if(gates.begin(), gates.end(), [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+    gates.erase(ours);
+    json::value left = gates.empty() ? json::value() : json::value(std::move(gates));
+    json::value patch = {{"metadata", {{"uid", pod.uid()}, {"resourceVersion", std::to_string(pod.revision())}}},
+                         {"spec", {{"schedulingGates", std::move(left)}}}};
+    auto done = client_.patch(kPod, pod.key(), PatchType::merge, patch);
+    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("let the pod go");
+    return {};
+  }
+
+  // The message is told once as an event; the condition shows it as long as it is true.
+  Result<void> tell(const Object& pod, const std::string& message) {
+    const json::value* present = find_condition(get_array(pod.json(), "status.conditions"), "PodScheduled");
+    if (present && get_string(*present, "message") == message) return {};
+    bool circular = !order::cycle(pod, gate_).empty(), unknown = message.find(": not found") != message.npos;
+    if (circular || unknown)
+      recorder_.warning(pod, circular ? "StartOrderCycle" : "WaitingForUnknown", message);
+    else
+      recorder_.normal(pod, "WaitingForOthers", message);
+    json::array conditions = get_array(pod.json(), "status.conditions");
+    set_condition(conditions, {"PodScheduled", "False", "SchedulingGated", message}, clock_.now());
+    json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", {{"conditions", std::move(conditions)}}}};
+    auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
+    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("say what the pod waits for");
+    return {};
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& pods_;
+  order::Gate gate_;
+  EventRecorder recorder_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_start_order(const Context& context) { return std::make_unique<StartOrder>(context); }
+
+}  // namespace coracle::controller

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// StartOrder: which pods of this node are ready as this daemon has seen it, and which of them may not begin yet. After a power
+// cut every status in the API is of the past; whoever waits for a pod (daemon/order) must hear what the node knows now.
+// Thread-safe, does not block.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/guarded.h"
+
+namespace coracle::node {
+
+class StartOrder {
+ public:
+  // After a look at the pod. True: it was not known to be so before.
+  bool note(const std::string& uid, bool ready) {
+    return state_.with([&](State& state) { return ready ? state.ready.insert(uid).second : state.ready.erase(uid) > 0; });
+  }
+  bool ready(const std::string& uid) const {
+    return state_.with([&](const State& state) { return state.ready.count(uid) > 0; });
+  }
+
+  // Before asking whether it may begin, so that no change in between is missed.
+  void hold(const std::string& uid, const std::string& ns) {
+    state_.with([&](State& state) { state.held[uid] = ns; });
+  }
+  void let_go(const std::string& uid) {
+    state_.with([&](State& state) { state.held.erase(uid); });
+  }
+  void forget(const std::string& uid) {
+    state_.with([&](State& state) { state.held.erase(uid), state.ready.erase(uid); });
+  }
+  std::vector<std::string> held_in(const std::string& ns) const {
+    return state_.with([&](const State& state) {
+      std::vector<std::string> out;
+      for (const auto& [uid, where] : state.held)
+        if (where == ns) out.push_back(uid);
+      return out;
+    });
+  }
+
+ private:
+  struct State {
+    std::set<std::string> ready;
+    std::map<std::string, std::string> held;  // uid → namespace
+  };
+  Guarded<State> state_;
+};
+
+}  // namespace coracle::node

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for whom: the annotation's grammar, what counts as available, and ways that lead back to where they began.
+#include "daemon/order/order.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace coracle::order {
+namespace {
+
+struct FakeWorld : World {
+  std::map<std::string, ObjectPtr> objects;  // "Kind/name"
+  std::set<std::string> endpoints, unready;  // services that have some; pods that are not ready whatever they say
+
+  void put(const Kind& kind, const std::string& name, std::string_view rest) {
+    json::value body = MUST(parse_json(rest));
+    make(body, "metadata.name") = name;
+    make(body, "metadata.namespace") = "default";
+    make(body, "metadata.uid") = name;
+    make(body, "apiVersion") = kind.api_version();
+    make(body, "kind") = kind.kind;
+    objects[std::string(kind.kind) + "/" + name] = MUST(Object::make(kind, std::move(body)));
+  }
+  void pod(const std::string& name, const std::string& app, bool is_ready, const std::string& metadata = "") {
+    put(kPod, name, R"({"metadata":{"labels":{"app":")" + app + R"("})" + metadata + R"(},"status":{"phase":"Running"}})");
+    if (!is_ready) unready.insert(name);
+    else unready.erase(name);
+  }
+  const Object& at(const std::string& name) const { return *objects.at(name); }
+
+  ObjectPtr get(const Kind& kind, const Key& key) const override {
+    auto found = objects.find(std::string(kind.kind) + "/" + key.name);
+    return found == objects.end() ? nullptr : found->second;
+  }
+  std::vector<ObjectPtr> pods(const std::string&) const override {
+    std::vector<ObjectPtr> out;
+    for (const auto& [name, object] : objects)
+      if (object->kind() == kPod) out.push_back(object);
+    return out;
+  }
+  bool ready(const Object& pod) const override { return !unready.contains(pod.name()); }
+  bool has_ready_endpoints(const Key& service) const override { return endpoints.contains(service.name); }
+};
+
+std::string waiting(FakeWorld& world, const std::string& after) {
+  world.put(kPod, "waiter", R"({"metadata":{"annotations":{"coracle.io/after":")" + after + R"("}}})");
+  std::string out;
+  for (const std::string& text : missing(world.at("Pod/waiter"), world)) out.append(out.empty() ? "" : ", ").append(text);
+  return out;
+}
+
+constexpr const char* kAvailable = R"({"spec":{"replicas":2,"selector":{"matchLabels":{"app":"db"}}},
+  "status":{"conditions":[{"type":"Available","status":"True"}],"availableReplicas":2}})";
+
+TEST(Annotation, names_kinds_as_kubectl_does) {
+  for (const char* text : {"deployment/db", "deployments/db", "deploy/db", "Deployment/db", "deployments.apps/db", " deployment/db "}) {
+    auto read = parse_after(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ((*read)[0].text(), "deployment/db") << text;
+  }
+  EXPECT_EQ(MUST(parse_after("sts/a, svc/b,po/c ,ds/d,rc/e,rs/f,job/g")).size(), 7u);
+}
+
+TEST(Annotation, what_it_cannot_mean_is_quoted) {
+  struct Row {
+    const char *text, *why;
+  };
+  for (const Row& row : {Row{"db", "\"db\": must be KIND/NAME"}, Row{"deploymnt/db", "\"deploymnt/db\": cannot wait for this kind"},
+                         Row{"deployment/", "has no name"}, Row{"deployment/D B", "has no name"}, Row{"svc/a,,svc/b", "empty part"},
+                         Row{"configmap/a", "cannot wait for this kind"}, Row{"", "empty part"}}) {
+    auto read = parse_after(row.text);
+    ASSERT_FALSE(read) << row.text;
+    EXPECT_NE(read.error().text().find(row.why), std::string::npos) << read.error().text();
+  }
+  std::string many = "svc/a";
+  for (size_t i = 0; i < kDependenciesMax; ++i) many += ",svc/a";
+  EXPECT_FALSE(parse_after(many));
+}
+
+TEST(Missing, says_what_is_not_there) {
+  FakeWorld world;
+  EXPECT_EQ(waiting(world, "deployment/db, service/cache"), "deployment/db: not found, service/cache: not found");
+}
+
+TEST(Missing, a_deployment_is_available_when_it_says_so_and_its_pods_are_ready_now) {
+  FakeWorld world;
+  world.put(kDeployment, "db", kAvailable);
+  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: 0 of 2 pods ready");  // its status is of before the power cut
+  world.pod("db-1", "db", true);
+  world.pod("db-2", "db", false);
+  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: 1 of 2 pods ready");
+  world.pod("db-2", "db", true);
+  EXPECT_EQ(waiting(world, "deployment/db"), "");
+  world.put(kDeployment, "db", R"({"spec":{"replicas":2,"selector":{"matchLabels":{"app":"db"}}}})");
+  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: not available yet");  // minReadySeconds
+}
+
+TEST(Missing, a_deployment_may_spare_what_its_strategy_spares_but_never_all) {
+  FakeWorld world;
+  world.put(kDeployment, "db", R"({"spec":{"replicas":4,"selector":{"matchLabels":{"app":"db"}},
+    "strategy":{"rollingUpdate":{"maxUnavailable":"50%"}}},"status":{"conditions":[{"type":"Available","status":"True"}]}})");
+  world.pod("db-1", "db", true);
+  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: 1 of 2 pods ready");
+  world.pod("db-2", "db", true);
+  EXPECT_EQ(waiting(world, "deployment/db"), "");
+  world.put(kDeployment, "all", R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"all"}},
+    "strategy":{"rollingUpdate":{"maxUnavailable":"100%"}}},"status":{"conditions":[{"type":"Available","status":"True"}]}})");
+  EXPECT_EQ(waiting(world, "deployment/all"), "deployment/all: 0 of 1 pods ready");
+}
+
+TEST(Missing, other_sets_by_their_counts) {
+  FakeWorld world;
+  world.put(kStatefulSet, "db", R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},"status":{"availableReplicas":1}})");
+  world.put(kDaemonSet, "log", R"({"spec":{"selector":{"matchLabels":{"app":"log"}}},"status":{"desiredNumberScheduled":1,"numberAvailable":1}})");
+  EXPECT_EQ(waiting(world, "sts/db,ds/log"), "statefulset/db: 0 of 1 pods ready, daemonset/log: 0 of 1 pods ready");
+  world.pod("db-0", "db", true);
+  world.pod("log-x", "log", true);
+  EXPECT_EQ(waiting(world, "sts/db,ds/log"), "");
+}
+
+TEST(Missing, a_spec_that_its_controller_has_not_seen_is_not_available) {
+  FakeWorld world;
+  world.put(kStatefulSet, "db", R"({"metadata":{"generation":2},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},
+    "status":{"observedGeneration":1,"availableReplicas":1}})");
+  world.pod("db-0", "db", true);
+  EXPECT_EQ(waiting(world, "sts/db"), "statefulset/db: not available yet");
+}
+
+TEST(Missing, services_pods_and_jobs) {
+  FakeWorld world;
+  world.put(kService, "cache", R"({"spec":{"selector":{"app":"cache"}}})");
+  EXPECT_EQ(waiting(world, "service/cache"), "service/cache: no ready endpoints");
+  world.pod("cache-1", "cache", true);
+  EXPECT_EQ(waiting(world, "service/cache"), "");
+  world.put(kService, "outside", R"({"spec":{}})");
+  EXPECT_EQ(waiting(world, "service/outside"), "service/outside: no ready endpoints");
+  world.endpoints.insert("outside");
+  EXPECT_EQ(waiting(world, "service/outside"), "");
+  world.put(kService, "alias", R"({"spec":{"type":"ExternalName"}})");
+  EXPECT_EQ(waiting(world, "service/alias"), "");
+  world.put(kJob, "init", R"({})");
+  EXPECT_EQ(waiting(world, "job/init"), "job/init: not complete");
+  world.put(kJob, "init", R"({"status":{"conditions":[{"type":"Failed","status":"True"}]}})");
+  EXPECT_EQ(waiting(world, "job/init"), "job/init: failed");
+  world.put(kJob, "init", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
+  EXPECT_EQ(waiting(world, "job/init"), "");
+  world.pod("one", "one", false);
+  EXPECT_EQ(waiting(world, "pod/one"), "pod/one: not ready");
+  world.put(kPod, "one", R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_EQ(waiting(world, "pod/one"), "");
+}
+
+struct Cycles : testing::Test {
+  FakeWorld world;
+  void deployment(const std::string& name, const std::string& after) {
+    std::string annotations = after.empty() ? "" : R"("annotations":{"coracle.io/after":")" + after + R"("},)";
+    world.put(kDeployment, name, R"({"spec":{"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{)" + annotations +
+                                     R"("labels":{"app":")" + name + R"("}}}}})");
+    world.put(kReplicaSet, name + "-1", R"({"metadata":{"ownerReferences":[{"kind":"Deployment","name":")" + name +
+                                            R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+    world.put(kPod, name + "-1-x", R"({"metadata":{)" + annotations + R"("labels":{"app":")" + name +
+                                       R"("},"ownerReferences":[{"kind":"ReplicaSet","name":")" + name +
+                                       R"(-1","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+  }
+  std::string from(const std::string& name) { return cycle(world.at("Pod/" + name + "-1-x"), world); }
+};
+
+TEST_F(Cycles, are_found_through_templates) {
+  deployment("a", "deployment/b");
+  deployment("b", "deployment/c");
+  deployment("c", "");
+  EXPECT_EQ(from("a"), "");
+  deployment("c", "deployment/a");
+  EXPECT_EQ(from("a"), "deployment/a → deployment/b → deployment/c → deployment/a");
+  EXPECT_EQ(from("c"), "deployment/c → deployment/a → deployment/b → deployment/c");
+}
+
+TEST_F(Cycles, are_found_through_services) {
+  deployment("a", "service/b");
+  deployment("b", "deployment/a");
+  world.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
+  EXPECT_EQ(from("a"), "deployment/a → service/b → deployment/b → deployment/a");
+  world.unready = {"a-1-x", "b-1-x"};
+  EXPECT_NE(waits_for(world.at("Pod/a-1-x"), world).find("waits for itself: deployment/a"), std::string::npos);
+}
+
+TEST_F(Cycles, of_others_are_not_the_pods_own) {
+  deployment("a", "deployment/b");
+  deployment("b", "deployment/c");
+  deployment("c", "deployment/b");
+  EXPECT_EQ(from("a"), "");
+  EXPECT_NE(from("b"), "");
+}
+
+TEST_F(Cycles, waiting_for_oneself) {
+  deployment("a", "deployment/a");
+  EXPECT_EQ(from("a"), "deployment/a → deployment/a");
+}
+
+}  // namespace
+}  // namespace coracle::order
