@@ -98,6 +98,7 @@ node::PodNetworkHooks network_hooks(network::Network& network) {
     return node::Attachment{std::move(addresses)};
   };
   hooks.detach = [&network](const std::string& sandbox) { return network.detach(sandbox); };
+  hooks.serves = [&network](const std::string& address) { return network.serves(address); };
   hooks.nameservers = {network.dns_address()};
   hooks.cluster_domain = network.domain();
   return hooks;
@@ -155,6 +156,7 @@ Result<void> House::furnish() {
   gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : order::says_ready(pod);
   });
+  network_->on_rules([this] { agent_->look_at_draining(); });
   gate_->on_change([this](const std::string& ns) { agent_->look_at_held(ns); });
   node::AgentSeams seams{.client = *client_, .pods = informers_->of(kPod), .config_maps = informers_->of(kConfigMap),
                          .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};

@@ -101,6 +101,13 @@ std::vector<std::string> Network::addresses(const std::string& sandbox) const {
   return address ? std::vector<std::string>{address.text()} : std::vector<std::string>{};
 }
 
+bool Network::serves(const std::string& address) const {
+  Result<Ipv4> parsed = Ipv4::parse(address);
+  return parsed && state_->proxy->serves(*parsed);
+}
+
+void Network::on_rules(std::function<void()> applied) { state_->proxy->on_applied(std::move(applied)); }
+
 void Network::publish_dns(Client& client) {
   Result<void> made = ensure_dns_service(client, state_->dns);
   if (!made) log_warning("dns", "no Service shows the DNS server", {{"why", made.error().text()}});

@@ -47,6 +47,11 @@ class Network {
   Result<void> detach(const std::string& sandbox);                       // succeeds when it was not attached
   std::vector<std::string> addresses(const std::string& sandbox) const;  // empty when not attached
 
+  // Whether Services send new connections to the address, a ready endpoint, by the rules that are in the kernel now
+  // or about to be. Does not block. `applied`, set before start: called whenever that may have changed, from the thread "network"; short.
+  bool serves(const std::string& address) const;
+  void on_rules(std::function<void()> applied);
+
   // Shows the DNS server as the Service kube-dns in kube-system, once that namespace is there. What goes wrong is logged:
   // pods find the server without it.
   void publish_dns(Client& client);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 
+#include "daemon/network/endpoints.h"
 #include "daemon/network/firewall.h"
 #include "daemon/network/udp_flows.h"
 #include "runtime/base/clock.h"
@@ -32,6 +33,14 @@ Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPat
   return forgotten ? Result<void>() : Result<void>(forgotten.take_error());
 }
 
+std::set<Ipv4> ready_addresses(const std::vector<ObjectPtr>& slices) {
+  std::set<Ipv4> out;
+  for (const ObjectPtr& slice : slices)
+    for (view::Endpoint endpoint : view::EndpointSlice(*slice).endpoints())
+      if (ready(endpoint)) out.insert(address_of(endpoint));
+  return out;
+}
+
 }  // namespace
 
 struct ServiceProxy::State {
@@ -46,6 +55,8 @@ struct ServiceProxy::State {
     uint64_t applied = 0;
   };
   Guarded<Progress> progress{Progress{}};
+  Guarded<std::set<Ipv4>> served{std::set<Ipv4>{}};  // ready endpoints in the rules
+  std::function<void()> tell_applied;
 
   // The thread's own.
   Firewall firewall;
@@ -87,6 +98,13 @@ void ServiceProxy::stop() {
   state_->thread.request_stop();
   sys::signal_eventfd(state_->wake);
   state_->thread.join();
+}
+
+void ServiceProxy::on_applied(std::function<void()> applied) { state_->tell_applied = std::move(applied); }
+
+bool ServiceProxy::serves(Ipv4 address) const {
+  bool by_rules = state_->served.with([&](const std::set<Ipv4>& served) { return served.contains(address); });
+  return by_rules || ready_addresses(state_->slices.list()).contains(address);
 }
 
 void ServiceProxy::wake() {
@@ -151,6 +169,7 @@ void ServiceProxy::State::run(std::stop_token stop) {
     }
     progress.with([&](Progress& progress) { progress.applied = wanted; });
     progress.notify();
+    if (tell_applied) tell_applied();
   }
 }
 
@@ -160,6 +179,7 @@ Result<void> ServiceProxy::State::bring_level() {
   ProxyPlan plan = plan_proxy(input);
   hear_of_tables();
   bool replaced = TRY(firewall.apply(plan.rules));
+  served.with([&](std::set<Ipv4>& now) { now = ready_addresses(input.slices); });
   // A replacement removes the table once, too; and what is lost here was news of our own change.
   if (tables.read(kTableName).removals > (replaced ? 1 : 0)) table_is_gone();
   // Flows that began while there was no table are not translated.

@@ -42,6 +42,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .allocatable = [this] { return node_object_.allocatable(); },
                .images_changed = [this] { node_object_.touch(); },
                .start_order = start_order_,
+               .draining = draining_,
                .held_back = seams.held_back,
                .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
                .clock = seams.clock}),
@@ -180,6 +181,11 @@ void Agent::on_sandbox(const std::string& uid) {
 
 void Agent::look_at_held(const std::string& ns) {
   for (const auto& uid : start_order_.held_in(ns)) queue_.add(queue_key(uid));
+}
+
+void Agent::look_at_draining() {
+  auto draining = draining_.with([](const auto& now) { return now; });
+  for (const auto& uid : draining) queue_.add(queue_key(uid));
 }
 
 json::object Agent::allocatable() const { return node_object_.allocatable(); }

@@ -60,6 +60,8 @@ class Agent : public PodStreams, public NodeImages {
   bool ready(const std::string& uid) const { return start_order_.ready(uid); }
   // Asks held_back again about those of the namespace that are. Does not block.
   void look_at_held(const std::string& ns);
+  // Asks PodNetworkHooks::serves again about those that are to end. Does not block.
+  void look_at_draining();
 
   // ---- PodStreams ----
   Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override;
@@ -112,6 +114,7 @@ class Agent : public PodStreams, public NodeImages {
   Guarded<Followers> followers_;
   NodeObject node_object_;
   StartOrder start_order_;
+  Guarded<std::set<std::string>> draining_;
   PodWorker worker_;
   StaticPods static_pods_;
   std::stop_source stop_;

@@ -201,6 +201,8 @@ class Planner {
     if (!container.running) return false;
     if (container.stopping) {
       go_on_stopping(container);
+    } else if (facts_.drain_until && facts_.now < *facts_.drain_until) {
+      wake_at(*facts_.drain_until);
     } else {
       stop(container, "Stopping container " + container.name, facts_.grace_seconds);
     }

@@ -64,6 +64,7 @@ struct PodFacts {
   bool held_back = false;            // it waits for other pods: no sandbox is made for it
   int64_t grace_seconds = 30;
   std::optional<SteadyTime> active_deadline;
+  std::optional<SteadyTime> drain_until;  // Services still send it connections: nothing is told to end before
   std::vector<ContainerFacts> init;  // with the sidecars, in order
   std::vector<ContainerFacts> main;
   SteadyTime now;

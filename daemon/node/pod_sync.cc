@@ -78,6 +78,7 @@ Result<Outcome> PodSync::run() {
   shorten_grace();
   refresh_volumes();
   wait_for_others();
+  wait_for_rules();
   Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady()));
   take_verdict(plan);
   auto applied = apply(plan);
@@ -363,6 +364,31 @@ void PodSync::wait_for_others() {
   bool told = !record_.containers.empty() && record_.containers.front().waiting_message == why;
   if (!told) event(false, kHeldBack, why);
   for (auto& container : record_.containers) wait_with(container, kHeldBack, why);
+}
+
+// A server that was told to end takes no new connections: it is told once nobody is sent to it any more, so that a rollout
+// drops no request. Who leaves by force does not wait.
+void PodSync::wait_for_rules() {
+  record_.drain_until.reset();
+  bool ends = deleting() && !desired_.gone && record_.sandbox == SandboxFact::alive;
+  bool may_wait = ends && seams_.network.serves && !record_.ips.empty() && !get_bool(pod(), "spec.hostNetwork");
+  if (!may_wait) return;
+  SteadyTime now = seams_.clock.steady();
+  if (!entry_.drain_deadline) {
+    entry_.drain_deadline = now + std::min<std::chrono::seconds>(kDrainMax, std::chrono::seconds(grace_seconds(pod())));
+    bool was_ready = std::all_of(record_.containers.begin(), record_.containers.end(), [](const auto& c) { return c.ready || !c.running; });
+    entry_.drain_from = was_ready ? now + kDrainMin : now;
+  }
+  if (now >= *entry_.drain_deadline) return;
+  seams_.draining.with([&](auto& draining) { draining.insert(uid_); });  // before asking: no change in between is missed
+  if (seams_.network.serves(record_.ips.front())) {
+    record_.drain_until = entry_.drain_deadline;
+  } else if (now < *entry_.drain_from) {
+    record_.drain_until = entry_.drain_from;
+  } else {
+    entry_.drain_deadline = now;  // it begins to end; what the rules say afterwards is of others
+    seams_.draining.with([&](auto& draining) { draining.erase(uid_); });
+  }
 }
 
 Result<void> PodSync::write_status() {

@@ -122,6 +122,7 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
   facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
   facts.active_deadline = record.active_deadline;
   facts.held_back = record.held_back;
+  facts.drain_until = record.drain_until;
   facts.now = now;
   for (const auto& container : containers_of(pod)) {
     auto found = std::find_if(record.containers.begin(), record.containers.end(),

@@ -85,6 +85,7 @@ struct PodRecord {
   bool volumes_ready = false;
   int containers_begun = 0;   // by this daemon
   std::optional<SteadyTime> active_deadline;
+  std::optional<SteadyTime> drain_until;  // Services still send it connections; not later than this is it told to end
   std::optional<WallTime> start_time;
   SteadyTime try_again{};     // after a failure that concerns the whole pod (sandbox, volumes): not before
 

@@ -63,6 +63,7 @@ Result<Outcome> PodWorker::reconcile(const Key& key) {
 
 void PodWorker::drop(const std::string& uid) {
   seams_.start_order.forget(uid);
+  seams_.draining.with([&](auto& draining) { draining.erase(uid); });
   entries_.with([&](auto& entries) { entries.erase(uid); });
   reports_.with([&](auto& reports) { reports.erase(uid); });
 }

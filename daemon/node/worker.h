@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ struct WorkerSeams {
   std::function<json::object()> allocatable;
   std::function<void()> images_changed;
   StartOrder& start_order;
+  Guarded<std::set<std::string>>& draining;  // pods that wait for the service rules, by uid
   std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
   std::function<void(const std::string& ns)> readiness_changed;
   const Clock& clock;
@@ -91,6 +93,7 @@ class PodWorker {
     std::map<std::string, int, std::less<>> start_failed;   // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false;
+    std::optional<SteadyTime> drain_from, drain_deadline;  // set once
   };
   std::shared_ptr<Entry> entry_of(const std::string& uid);
   void drop(const std::string& uid);  // the pod is forgotten

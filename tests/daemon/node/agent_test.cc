@@ -139,6 +139,35 @@ TEST_F(AgentTest, deletion_is_graceful) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/logs/default_web_" + id));
 }
 
+TEST_F(AgentTest, a_pod_is_told_to_end_when_nobody_is_sent_to_it_any_more) {
+  bool served = true;
+  network_.serves = [&](const std::string& address) { return served && address == "10.1.0.7"; };
+  boot();
+  put_pod(kOne);
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}));
+  settle();
+  clock_.advance(std::chrono::milliseconds(500));
+  agent_->look_at_draining();
+  settle();
+  EXPECT_TRUE(runtime_calls("signal").empty());
+  served = false;
+  agent_->look_at_draining();
+  settle();
+  EXPECT_FALSE(runtime_calls("signal").empty());
+  EXPECT_TRUE(pod().is_null());
+}
+
+TEST_F(AgentTest, a_pod_ends_though_the_rules_never_let_go_of_it) {
+  network_.serves = [](const std::string&) { return true; };
+  boot();
+  put_pod(kOne);
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}));
+  settle();
+  EXPECT_FALSE(pod().is_null());
+  advance(seconds(2));
+  EXPECT_TRUE(pod().is_null());
+}
+
 TEST_F(AgentTest, what_ignores_its_signal_is_killed_when_the_grace_is_over) {
   runtime_.script("a", {.ignores_signals = true});
   boot();

@@ -94,6 +94,8 @@ TEST(Plan, does_what_the_lifecycle_asks) {
       {"the same after a power cut", with(pod(SandboxFact::dead, {lost(running("a"))}), [](auto& f) { f.held_back = true; }), ""},
       {"what runs goes on", with(pod(kAlive, {ended("a", 1)}), [](auto& f) { f.held_back = true; }), "start:a"},
       {"who waits can be ended", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.held_back = f.deleting = true; }), "release forget"},
+      {"who still gets connections is not told to end", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.drain_until = kNow + seconds(1); }), ""},
+      {"but not for ever", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.drain_until = kNow; }), "terminate:a/30"},
       {"all runs", pod(kAlive, {running("a"), running("b")}), ""},
       {"one is missing", pod(kAlive, {running("a"), fresh("b")}), "start:b"},
       {"a crash restarts at once", pod(kAlive, {ended("a", 1)}), "start:a"},
