@@ -116,6 +116,8 @@ void add_commands(Commands& commands) {
   add_create(commands);
   add_run(commands);
   add_edit(commands);
+  add_set(commands);
+  add_scale(commands);
   add_delete(commands);
   add_logs(commands);
   add_exec(commands);

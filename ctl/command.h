@@ -51,7 +51,9 @@ void add_exec(Commands& commands);       // exec, attach
 void add_cp(Commands& commands);
 void add_port_forward(Commands& commands);
 void add_events(Commands& commands);
-void add_edit(Commands& commands);       // edit, patch, label, annotate, set, scale
+void add_edit(Commands& commands);       // edit, patch, label, annotate
+void add_set(Commands& commands);
+void add_scale(Commands& commands);      // scale, autoscale
 void add_rollout(Commands& commands);
 void add_certificate(Commands& commands);  // certificate approve, deny
 void add_wait(Commands& commands);

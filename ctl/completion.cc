@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "ctl/command.h"
+#include "ctl/rollout.h"
 #include "runtime/base/text.h"
 #include "store/client/kubeconfig.h"
 #include "store/object/yaml.h"
@@ -112,6 +113,8 @@ class Completer {
     if (name == "namespace") return offer_all(names_.objects(schema::catalog().of(kNamespace)));
     if (name == "context" || name == "cluster" || name == "user") return offer_all(names_.of_kubeconfig(name + "s"));
     if (name == "container" || name == "containers") return complete_containers();
+    if (name == "for" && line_.command->get_name() == "events") return void(complete_slashed());
+    if (name == "from" && line_.command->get_name() == "job") return offer_all(names_.objects(*schema::catalog().by_name("cronjobs")), "cronjob/");
     if (name == "for" && line_.command->get_name() == "wait") {
       offer_all({"condition=", "create", "delete", "jsonpath="});
       out_.no_space = !out_.words.empty() && out_.words.front().text.ends_with('=');
@@ -171,7 +174,9 @@ class Completer {
 
   bool fits(const schema::KindInfo& kind) const {
     std::string command = line_.command->get_name(), parent = line_.command->get_parent() ? line_.command->get_parent()->get_name() : "";
-    if (command == "scale" || parent == "rollout" || parent == "set") return kind.subresource("scale") || (parent == "set" && kind.kind == kPod);
+    if (parent == "rollout") return rolling_of(kind.kind.kind) != Rolling::none;
+    if (command == "scale" || command == "autoscale" || parent == "set")
+      return kind.subresource("scale") || (parent == "set" && (kind.kind == kPod || kind.kind.kind == "DaemonSet" || kind.kind.kind == "CronJob"));
     if (command == "expose") return kind.subresource("scale") || kind.kind == kPod || kind.kind == kService;
     if (command == "taint") return kind.kind == kNode;
     if (command == "delete") return kind.has_verb("delete");

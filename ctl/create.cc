@@ -186,6 +186,82 @@ void add_plain_kinds(Commands& commands, CLI::App* create) {
   });
 }
 
+Result<int> create_job(Commands& commands, const CreateFlags& flags, JobFlags job, const std::string& from) {
+  job.command = commands.rest();
+  if (job.image.empty() == from.empty()) return Error(Code::bad_request, "either --image or --from must be specified");
+  if (from.empty()) return post_made(commands, flags, job_of(job));
+  if (!job.command.empty()) return Error(Code::bad_request, "cannot specify --from and command");
+  std::vector<Named> named = TRY(parse_named({from}));
+  if (named.front().kind->kind.kind != "CronJob" || named.front().name.empty()) return Error(Code::bad_request, "from must be an existing cronjob");
+  Session* session = TRY(commands.session());
+  json::value cron_job = TRY(session->json({.path = session->path(*named.front().kind, session->ns(), named.front().name)}));
+  return post_made(commands, flags, job_from(cron_job, job.name));
+}
+
+// What runs to an end, and the rules for what runs.
+void add_workload_kinds(Commands& commands, CLI::App* create) {
+  struct Flags : CreateFlags {
+    JobFlags job;
+    BudgetFlags budget;
+    std::string name, from, hard, scopes, description, preemption = "PreemptLowerPriority";
+    int64_t value = 0;
+    bool global_default = false;
+  };
+  auto add = [&](const char* word, const char* alias, const char* description, std::string Flags::*name) {
+    auto flags = std::make_shared<Flags>();
+    CLI::App* command = commands.add(word, description, create);
+    if (alias) command->alias(alias);
+    command->add_option("name", flags.get()->*name, "its name")->required();
+    flags->CreateFlags::add_to(command);
+    return std::pair(command, flags);
+  };
+  auto [job, job_flags] = add("job", nullptr, "Create a Job, of an image or as a CronJob makes them: NAME --from=cronjob/NAME", &Flags::name);
+  job->add_option("--image", job_flags->job.image, "image");
+  job->add_option("--from", job_flags->from, "cronjob/NAME");
+  commands.on(job, [&commands, flags = job_flags] {
+    flags->job.name = flags->name;
+    return create_job(commands, *flags, flags->job, flags->from);
+  });
+  auto [cron_job, cron_flags] = add("cronjob", "cj", "Create a CronJob", &Flags::name);
+  cron_job->add_option("--image", cron_flags->job.image, "image")->required();
+  cron_job->add_option("--schedule", cron_flags->job.schedule, "when, as cron writes it: \"*/5 * * * *\"")->required();
+  cron_job->add_option("--restart", cron_flags->job.restart, "OnFailure or Never");
+  commands.on(cron_job, [&commands, flags = cron_flags] {
+    flags->job.name = flags->name;
+    flags->job.command = commands.rest();
+    return post_made(commands, *flags, job_of(flags->job));
+  });
+  auto [budget, budget_flags] = add("poddisruptionbudget", "pdb", "Create a PodDisruptionBudget", &Flags::name);
+  budget->add_option("--selector", budget_flags->budget.selector, "labels of its pods: KEY=VALUE,...");
+  budget->add_option("--min-available", budget_flags->budget.min_available, "how many have to stay: a number or percentage");
+  budget->add_option("--max-unavailable", budget_flags->budget.max_unavailable, "how many may be away: a number or percentage");
+  commands.on(budget, [&commands, flags = budget_flags]() -> Result<int> {
+    flags->budget.name = flags->name;
+    json::value object = TRY(budget_of(flags->budget));
+    return post_made(commands, *flags, std::move(object));
+  });
+  auto [priority, priority_flags] = add("priorityclass", "pc", "Create a PriorityClass", &Flags::name);
+  priority->add_option("--value", priority_flags->value, "the higher, the sooner");
+  priority->add_flag("--global-default", priority_flags->global_default, "of pods that name none");
+  priority->add_option("--description", priority_flags->description, "what it is for");
+  priority->add_option("--preemption-policy", priority_flags->preemption, "PreemptLowerPriority or Never");
+  commands.on(priority, [&commands, flags = priority_flags] {
+    json::object object = named_object("scheduling.k8s.io/v1", "PriorityClass", flags->name);
+    object["value"] = flags->value;
+    object["globalDefault"] = flags->global_default;
+    object["preemptionPolicy"] = flags->preemption;
+    if (!flags->description.empty()) object["description"] = flags->description;
+    return post_made(commands, *flags, std::move(object));
+  });
+  auto [quota, quota_flags] = add("quota", "resourcequota", "Create a ResourceQuota", &Flags::name);
+  quota->add_option("--hard", quota_flags->hard, "what there is at most: cpu=1,pods=2");
+  quota->add_option("--scopes", quota_flags->scopes, "of which pods: BestEffort,Terminating");
+  commands.on(quota, [&commands, flags = quota_flags]() -> Result<int> {
+    json::value object = TRY(quota_of(flags->name, flags->hard, flags->scopes));
+    return post_made(commands, *flags, std::move(object));
+  });
+}
+
 void add_service(Commands& commands, CLI::App* create) {
   struct Flags : CreateFlags {
     ServiceFlags service;
@@ -246,6 +322,7 @@ void add_create(Commands& commands) {
   flags->add_to(create);
   commands.on(create, [&commands, flags] { return create_files(commands, *flags); });
   add_plain_kinds(commands, create);
+  add_workload_kinds(commands, create);
   add_secrets(commands, create);
   add_service(commands, create);
   add_token(commands, create);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to objects that are there: patch, label, annotate, set image|env|resources, scale, edit.
+// Changes to objects that are there: patch, label, annotate, edit.
 #include "ctl/edit.h"
 
 #include <unistd.h>
@@ -10,18 +10,13 @@
 #include <fstream>
 #include <map>
 
-#include "ctl/command.h"
+#include "ctl/target.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
 
 namespace coracle::ctl {
-namespace {
-
-const char* pod_spec_path(const schema::KindInfo& kind) { return kind.kind == kPod ? "spec" : "spec.template.spec"; }
-
-}  // namespace
 
 void split_changes(const std::vector<std::string>& args, std::vector<std::string>& objects, std::vector<Change>& changes) {
   for (const auto& arg : args) {
@@ -53,27 +48,6 @@ Result<Marks> marks_of(const json::object& present, const std::vector<Change>& c
   return marks;
 }
 
-Result<json::object> image_patch(const json::value& object, const schema::KindInfo& kind, const std::vector<Change>& changes) {
-  json::object spec;
-  for (const auto& change : changes) {
-    if (!change.value) return Error(Code::bad_request, "expected CONTAINER=IMAGE, got " + coracle::quoted(change.key + "-"));
-    bool known = change.key == "*";
-    std::vector<std::string> names;
-    for (const char* list : {"containers", "initContainers"})
-      for (const auto& container : get_array(object, std::string(pod_spec_path(kind)) + "." + list)) {
-        std::string name(get_string(container, "name"));
-        names.push_back(name);
-        if (change.key != "*" && change.key != name) continue;
-        known = true;
-        if (get_string(container, "image") == *change.value) continue;
-        if (!spec.contains(list)) spec[list] = json::array();
-        spec[list].as_array().push_back(json::object{{"name", name}, {"image", *change.value}});
-      }
-    if (!known) return Error(Code::not_found, "unable to find container named " + coracle::quoted(change.key) + "; there are: " + join(names, ", "));
-  }
-  return spec;
-}
-
 std::string without_comments(const std::string& text) {
   std::string kept;
   std::string_view rest = text;
@@ -87,79 +61,6 @@ std::string without_comments(const std::string& text) {
 
 namespace {
 
-struct TargetFlags {
-  std::vector<std::string> args;
-  FileFlags files;
-  std::string selector, dry_run, output, field_manager;
-  bool all = false, overwrite = false;
-
-  void add_to(CLI::App* command) {
-    command->add_option("args", args, "KIND NAME ..., KIND/NAME ..., then what to change");
-    files.add_to(command);
-    command->add_option("-l,--selector", selector, "label selector");
-    command->add_option("--dry-run", dry_run, "none, client or server")->expected(0, 1)->default_str("client");
-    command->add_option("-o,--output", output, "yaml, json or name");
-    command->add_option("--field-manager", field_manager, "who owns the fields");
-    command->add_flag("--all", all, "all of the kind in the namespace");
-  }
-};
-
-struct Live {
-  const schema::KindInfo* kind;
-  std::string ns, name;
-  json::value object;
-};
-
-// The objects that args (or files, a selector, --all) name, as they are now.
-Result<std::vector<Live>> live_objects(Session& session, const TargetFlags& flags, const std::vector<std::string>& args) {
-  std::vector<Live> found;
-  auto add = [&](const schema::KindInfo& kind, std::string ns, const std::string& name) -> Result<void> {
-    json::value object = TRY(session.json({.path = session.path(kind, ns, name)}));
-    found.push_back({&kind, ns, name, std::move(object)});
-    return {};
-  };
-  if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-    for (const auto& document : documents) {
-      std::string ns(get_string(document.object, "metadata.namespace"));
-      if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
-      TRY(add(*document.kind, ns, std::string(get_string(document.object, "metadata.name"))));
-    }
-    return found;
-  }
-  std::vector<Named> named = TRY(parse_named(args));
-  for (const auto& one : named) {
-    std::string ns = one.kind->kind.namespaced ? session.ns() : "";
-    if (!one.name.empty()) {
-      TRY(add(*one.kind, ns, one.name));
-      continue;
-    }
-    if (flags.selector.empty() && !flags.all) return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
-    Request request{.path = session.path(*one.kind, ns)};
-    if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
-    json::value list = TRY(session.json(request));
-    for (const auto& item : get_array(list, "items")) found.push_back({one.kind, ns, std::string(get_string(item, "metadata.name")), item});
-  }
-  return found;
-}
-
-Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch, const char* type,
-                               std::string_view subresource = {}) {
-  if (flags.dry_run == "client") return live.object;
-  Request request{.method = "PATCH", .path = session.path(*live.kind, live.ns, live.name, subresource), .body = to_text(patch), .content_type = type};
-  if (!flags.field_manager.empty()) request.query.emplace_back("fieldManager", flags.field_manager);
-  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
-  return session.json(request);
-}
-
-void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what) {
-  print_outcome(flags.output, flags.dry_run, std::move(object), *live.kind, what);
-}
-
-constexpr const char* kMergePatch = "application/merge-patch+json";
-constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";
-constexpr const char* kJsonPatch = "application/json-patch+json";
-
 // ---- label, annotate ----
 
 Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::string& field, bool list) {
@@ -169,15 +70,15 @@ Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::st
   std::string one = field == "labels" ? "label" : "annotation";
   Session* session = TRY(commands.session());
   if (changes.empty() && !list) return Error(Code::bad_request, "at least one " + one + " update is required");
-  std::vector<Live> found = TRY(live_objects(*session, flags, objects));
-  for (const auto& live : found) {
+  Targets targets = TRY(targets_of(*session, flags, objects));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     const json::object& present = get_object(live.object, "metadata." + field);
     Marks marks = TRY(marks_of(present, changes, flags.overwrite));
     for (const auto& key : marks.absent) out(one + " " + coracle::quoted(key) + " not found.\n");
     bool changed = !marks.patch.empty();
     if (list) {
       for (const auto& [key, value] : present) out(std::string(key) + "=" + std::string(value.get_string()) + "\n");
-      continue;
+      return {};
     }
     json::value object = live.object;
     if (changed) {
@@ -186,80 +87,8 @@ Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::st
     }
     std::string done = field == "labels" ? (changed && marks.removed_only ? "unlabeled" : changed ? "labeled" : "not labeled") : "annotated";
     print_done(flags, live, object, done);
-  }
-  return 0;
-}
-
-// ---- set ----
-
-json::value pod_spec_patch(const schema::KindInfo& kind, json::object spec) {
-  if (kind.kind == kPod) return json::object{{"spec", std::move(spec)}};
-  return json::object{{"spec", {{"template", {{"spec", std::move(spec)}}}}}};
-}
-
-Result<int> run_set_image(Commands& commands, const TargetFlags& flags) {
-  std::vector<std::string> objects;
-  std::vector<Change> changes;
-  split_changes(flags.args, objects, changes);
-  if (changes.empty()) return Error(Code::bad_request, "at least one CONTAINER=IMAGE is required");
-  Session* session = TRY(commands.session());
-  std::vector<Live> found = TRY(live_objects(*session, flags, objects));
-  for (const auto& live : found) {
-    json::object spec = TRY(image_patch(live.object, *live.kind, changes));
-    if (spec.empty()) continue;  // nothing to say, as kubectl
-    json::value object = TRY(send_patch(*session, flags, live, pod_spec_patch(*live.kind, std::move(spec)), kStrategicPatch));
-    print_done(flags, live, object, "image updated");
-  }
-  return 0;
-}
-
-Result<int> run_set_env(Commands& commands, const TargetFlags& flags, const std::string& container_name, bool list) {
-  std::vector<std::string> objects;
-  std::vector<Change> changes;
-  split_changes(flags.args, objects, changes);
-  Session* session = TRY(commands.session());
-  std::vector<Live> found = TRY(live_objects(*session, flags, objects));
-  for (const auto& live : found) {
-    json::array containers;
-    for (const auto& container : get_array(live.object, std::string(pod_spec_path(*live.kind)) + ".containers")) {
-      std::string name(get_string(container, "name"));
-      if (!container_name.empty() && container_name != "*" && container_name != name) continue;
-      if (list) {
-        out("# " + message_name(*live.kind, live.name) + ", container " + name + "\n");
-        for (const auto& entry : get_array(container, "env")) out(std::string(get_string(entry, "name")) + "=" + std::string(get_string(entry, "value")) + "\n");
-        continue;
-      }
-      json::array env;
-      for (const auto& change : changes) {
-        if (change.value) env.push_back(json::object{{"name", change.key}, {"value", *change.value}});
-        else env.push_back(json::object{{"name", change.key}, {"$patch", "delete"}});
-      }
-      containers.push_back(json::object{{"name", name}, {"env", std::move(env)}});
-    }
-    if (list) continue;
-    if (containers.empty()) return Error(Code::not_found, "unable to find container named " + coracle::quoted(container_name));
-    json::value object = TRY(send_patch(*session, flags, live, pod_spec_patch(*live.kind, {{"containers", std::move(containers)}}), kStrategicPatch));
-    print_done(flags, live, object, "env updated");
-  }
-  return 0;
-}
-
-// ---- scale ----
-
-Result<int> run_scale(Commands& commands, const TargetFlags& flags, int64_t replicas, int64_t current) {
-  if (replicas < 0) return Error(Code::bad_request, "--replicas=COUNT is required, and COUNT must be greater than or equal to 0");
-  Session* session = TRY(commands.session());
-  std::vector<Live> found = TRY(live_objects(*session, flags, flags.args));
-  for (const auto& live : found) {
-    if (!live.kind->subresource("scale")) return Error(Code::bad_request, message_name(*live.kind, live.name) + " cannot be scaled");
-    int64_t now = get_int(live.object, "spec.replicas", 1);
-    if (current >= 0 && now != current)
-      return Error(Code::conflict, "Expected replicas to be " + std::to_string(current) + ", was " + std::to_string(now));
-    json::value patch(json::object{{"spec", {{"replicas", replicas}}}});
-    json::value object = TRY(send_patch(*session, flags, live, patch, kMergePatch, "scale"));
-    print_done(flags, live, object, "scaled");
-  }
-  return 0;
+    return {};
+  });
 }
 
 // ---- patch ----
@@ -277,13 +106,13 @@ Result<int> run_patch(Commands& commands, const TargetFlags& flags, const std::s
   std::vector<json::value> parsed = TRY(parse_yaml(source).wrap("patch"));
   if (parsed.size() != 1) return Error(Code::bad_request, "patch: expected one document");
   Session* session = TRY(commands.session());
-  std::vector<Live> found = TRY(live_objects(*session, flags, flags.args));
-  for (const auto& live : found) {
+  Targets targets = TRY(targets_of(*session, flags, flags.args));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     json::value object = TRY(send_patch(*session, flags, live, parsed.front(), types.at(type), subresource));
     bool same = get_string(object, "metadata.resourceVersion") == get_string(live.object, "metadata.resourceVersion");
     print_done(flags, live, object, same ? "patched (no change)" : "patched");
-  }
-  return 0;
+    return {};
+  });
 }
 
 // ---- edit ----
@@ -359,31 +188,6 @@ void add_edit(Commands& commands) {
     commands.on(command, [&commands, flags, list, field = std::string(field)] { return run_mark(commands, *flags, field, *list); });
   }
 
-  CLI::App* set = commands.add("set", "Set parts of objects");
-  set->require_subcommand(1);
-  auto image_flags = std::make_shared<TargetFlags>();
-  image_flags->field_manager = "kubectl-set";
-  CLI::App* image = commands.add("image", "Images of containers: KIND/NAME CONTAINER=IMAGE", set);
-  image_flags->add_to(image);
-  commands.on(image, [&commands, image_flags] { return run_set_image(commands, *image_flags); });
-  auto env_flags = std::make_shared<TargetFlags>();
-  auto env_container = std::make_shared<std::string>();
-  auto env_list = std::make_shared<bool>(false);
-  env_flags->field_manager = "kubectl-set";
-  CLI::App* env = commands.add("env", "Environment of containers: KIND/NAME NAME=VALUE NAME-", set);
-  env_flags->add_to(env);
-  env->add_option("-c,--containers", *env_container, "only this container");
-  env->add_flag("--list", *env_list, "show it");
-  commands.on(env, [&commands, env_flags, env_container, env_list] { return run_set_env(commands, *env_flags, *env_container, *env_list); });
-
-  auto scale_flags = std::make_shared<TargetFlags>();
-  auto replicas = std::make_shared<std::pair<int64_t, int64_t>>(-1, -1);
-  CLI::App* scale = commands.add("scale", "Set the number of replicas");
-  scale_flags->add_to(scale);
-  scale->add_option("--replicas", replicas->first, "how many")->required();
-  scale->add_option("--current-replicas", replicas->second, "only when there are this many now");
-  commands.on(scale, [&commands, scale_flags, replicas] { return run_scale(commands, *scale_flags, replicas->first, replicas->second); });
-
   struct PatchFlags : TargetFlags {
     std::string patch, file, type = "strategic", subresource;
   };
@@ -405,9 +209,8 @@ void add_edit(Commands& commands) {
   edit_flags->add_to(edit);
   commands.on(edit, [&commands, edit_flags]() -> Result<int> {
     Session* session = TRY(commands.session());
-    std::vector<Live> found = TRY(live_objects(*session, *edit_flags, edit_flags->args));
-    for (const auto& live : found) TRY(edit_one(*session, *edit_flags, live));
-    return 0;
+    Targets targets = TRY(targets_of(*session, *edit_flags, edit_flags->args));
+    return act_on(std::move(targets), [&](const Live& live) { return edit_one(*session, *edit_flags, live); });
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure halves of label, annotate, set and edit: from words on the command line to patches.
+// The pure halves of label, annotate and edit: from words on the command line to patches.
 #pragma once
 
 #include <optional>
@@ -25,10 +25,6 @@ struct Marks {  // of label and annotate
 };
 // Errors: bad_request for a value that is there and may not be overwritten.
 Result<Marks> marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite);
-
-// What `set image` changes of a pod's or a template's containers ("*": all), as a strategic merge patch's spec; empty when
-// all have these images. Errors: not_found for a container's name; bad_request for KEY-.
-Result<json::object> image_patch(const json::value& object, const schema::KindInfo& kind, const std::vector<Change>& changes);
 
 std::string without_comments(const std::string& text);  // lines that begin with '#'
 

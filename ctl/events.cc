@@ -18,18 +18,10 @@ struct EventFlags {
   bool all_namespaces = false, watch = false, no_headers = false;
 };
 
-std::string when(const json::value& event) {
-  std::string last(get_string(event, "lastTimestamp")), time(get_string(event, "eventTime")), made(get_string(event, "metadata.creationTimestamp"));
-  return std::max({last, time, last.empty() && time.empty() ? made : std::string()});
-}
-
 std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
   std::vector<std::string> row;
   if (with_namespace) row.emplace_back(get_string(event, "metadata.namespace"));
-  auto time = parse_time(when(event));
-  std::string seen = time ? schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(system_clock().now() - *time)) : "<unknown>";
-  if (int64_t count = std::max(get_int(event, "count"), get_int(event, "series.count")); count > 1) seen += " (x" + std::to_string(count) + ")";
-  row.push_back(seen);
+  row.push_back(event_age(event, system_clock().now()));
   row.emplace_back(get_string(event, "type"));
   row.emplace_back(get_string(event, "reason"));
   row.push_back(std::string(get_string(event, "involvedObject.kind")) + "/" + std::string(get_string(event, "involvedObject.name")));
@@ -44,13 +36,13 @@ class Filter {
   static Result<Filter> make(const EventFlags& flags) {
     Filter filter;
     if (!flags.about.empty()) {
-      if (flags.about.find('/') == std::string::npos) return Error(Code::bad_request, "--for must be KIND/NAME, got " + coracle::quoted(flags.about));
+      if (flags.about.find('/') == std::string::npos) return Error(Code::bad_request, "--for must be in resource/name form");
       std::vector<Named> named = TRY(parse_named({flags.about}));
       filter.about_ = named.front();
     }
     for (const auto& type : flags.types) {
       std::string lower = to_lower(type);
-      if (lower != "normal" && lower != "warning") return Error(Code::bad_request, "--types: valid values are Normal or Warning, got " + coracle::quoted(type));
+      if (lower != "normal" && lower != "warning") return Error(Code::bad_request, "valid --types are Normal or Warning");
       filter.types_.push_back(lower);
     }
     return filter;
@@ -91,7 +83,7 @@ Result<int> run(Commands& commands, const EventFlags& flags) {
   std::vector<json::value> events;
   for (const auto& item : get_array(list, "items"))
     if (filter.passes(item)) events.push_back(item);
-  std::stable_sort(events.begin(), events.end(), [](const json::value& a, const json::value& b) { return when(a) < when(b); });
+  std::stable_sort(events.begin(), events.end(), [](const json::value& a, const json::value& b) { return event_time(a) < event_time(b); });
   if (flags.output == "json" || flags.output == "yaml") {
     json::value whole = json::object{{"apiVersion", "v1"}, {"items", json::array(events.begin(), events.end())}, {"kind", "List"}, {"metadata", json::object()}};
     out(flags.output == "json" ? to_pretty(whole) + "\n" : to_yaml(whole));

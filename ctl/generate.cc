@@ -133,6 +133,65 @@ json::value deployment_of(const DeploymentFlags& flags) {
   return object;
 }
 
+json::value job_of(const JobFlags& flags) {
+  bool repeated = !flags.schedule.empty();
+  json::object container{{"name", flags.name}, {"image", flags.image}};
+  if (!flags.command.empty()) container["command"] = words(flags.command);
+  std::string restart = flags.restart.empty() ? (repeated ? "OnFailure" : "Never") : flags.restart;
+  json::object spec{{"template", {{"spec", {{"containers", json::array{std::move(container)}}, {"restartPolicy", restart}}}}}};
+  json::object object = named_object("batch/v1", repeated ? "CronJob" : "Job", flags.name);
+  if (repeated) spec = {{"schedule", flags.schedule}, {"jobTemplate", {{"metadata", {{"name", flags.name}}}, {"spec", std::move(spec)}}}};
+  object["spec"] = std::move(spec);
+  return object;
+}
+
+json::value job_from(const json::value& cron_job, const std::string& name) {
+  json::object object = named_object("batch/v1", "Job", name);
+  json::object& metadata = object["metadata"].as_object();
+  json::object annotations = get_object(cron_job, "spec.jobTemplate.metadata.annotations");
+  annotations["cronjob.kubernetes.io/instantiate"] = "manual";
+  metadata["annotations"] = std::move(annotations);
+  if (const json::object& labels = get_object(cron_job, "spec.jobTemplate.metadata.labels"); !labels.empty()) metadata["labels"] = labels;
+  metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "batch/v1"}, {"kind", "CronJob"}, {"name", get_string(cron_job, "metadata.name")},
+                                                         {"uid", get_string(cron_job, "metadata.uid")}, {"controller", true}}};
+  object["spec"] = get_object(cron_job, "spec.jobTemplate.spec");
+  return object;
+}
+
+Result<json::value> budget_of(const BudgetFlags& flags) {
+  if (flags.selector.empty()) return Error(Code::bad_request, "a selector must be specified");
+  if (flags.min_available.empty() && flags.max_unavailable.empty()) return Error(Code::bad_request, "one of min-available or max-unavailable must be specified");
+  if (!flags.min_available.empty() && !flags.max_unavailable.empty()) return Error(Code::bad_request, "min-available and max-unavailable cannot be both specified");
+  std::vector<std::string> pairs;
+  for (std::string_view pair : split(flags.selector, ',')) pairs.emplace_back(pair);
+  json::object labels = TRY(pairs_of(pairs, "--selector"));
+  json::object spec{{"selector", {{"matchLabels", std::move(labels)}}}};
+  for (auto [field, text] : {std::pair{"minAvailable", &flags.min_available}, std::pair{"maxUnavailable", &flags.max_unavailable}}) {
+    if (text->empty()) continue;
+    if (auto number = parse_number<int32_t>(*text)) spec[field] = *number;
+    else spec[field] = *text;
+  }
+  json::object object = named_object("policy/v1", "PodDisruptionBudget", flags.name);
+  object["spec"] = std::move(spec);
+  return json::value(std::move(object));
+}
+
+Result<json::value> quota_of(const std::string& name, const std::string& hard, const std::string& scopes) {
+  json::object object = named_object("v1", "ResourceQuota", name), spec;
+  if (!hard.empty()) {
+    std::vector<std::string> pairs;
+    for (std::string_view pair : split(hard, ',')) pairs.emplace_back(pair);
+    spec["hard"] = TRY(pairs_of(pairs, "--hard"));
+  }
+  if (!scopes.empty()) {
+    json::array list;
+    for (std::string_view scope : split(scopes, ',')) list.push_back(json::value(scope));
+    spec["scopes"] = std::move(list);
+  }
+  object["spec"] = std::move(spec);
+  return json::value(std::move(object));
+}
+
 Result<json::value> service_of(const ServiceFlags& flags) {
   json::array ports;
   for (const auto& text : flags.tcp) {

@@ -32,6 +32,21 @@ struct DeploymentFlags {
 };
 json::value deployment_of(const DeploymentFlags& flags);
 
+struct JobFlags {
+  std::string name, image, schedule, restart;  // schedule not "": a CronJob
+  std::vector<std::string> command;
+};
+json::value job_of(const JobFlags& flags);
+// A Job as the CronJob would make it, but by hand.
+json::value job_from(const json::value& cron_job, const std::string& name);
+
+struct BudgetFlags {
+  std::string name, selector, min_available, max_unavailable;  // counts or percentages
+};
+Result<json::value> budget_of(const BudgetFlags& flags);  // Errors: bad_request
+// `hard`: "cpu=1,pods=2"; `scopes`: "BestEffort,NotTerminating". Errors: bad_request.
+Result<json::value> quota_of(const std::string& name, const std::string& hard, const std::string& scopes);
+
 struct ServiceFlags {
   std::string name, type = "ClusterIP", external_name, cluster_ip;
   std::vector<std::string> tcp;  // "PORT[:TARGETPORT]"

@@ -84,14 +84,6 @@ Result<json::value> get_one(Session& session, const Target& target, const std::s
   return session.json(request);
 }
 
-// Items of a list carry no kind of their own on the wire; whoever prints them gives it back.
-void name_kind(json::value& object, const schema::KindInfo& kind) {
-  json::object named{{"apiVersion", kind.kind.api_version()}, {"kind", kind.kind.kind}};
-  for (auto& [key, value] : object.as_object())
-    if (key != "apiVersion" && key != "kind") named[key] = value;
-  object = std::move(named);
-}
-
 Result<void> sort_values(json::array& values, std::string_view under, const std::string& path) {
   struct Keyed {
     json::value value;

@@ -47,7 +47,6 @@ constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
     {"proxy", "The API can be read by: coraclectl get --raw PATH\n"},
     {"kustomize", "Kustomizations are built by kustomize: kustomize build DIRECTORY | coraclectl apply -f -\n"},
     {"debug", "A shell in a container: coraclectl exec -it POD -- sh\n"},
-    {"autoscale", "This server has no HorizontalPodAutoscaler; see: coraclectl scale\n"},
 };
 
 // Why a line could not be read, in words that lead on. `said`: what the parser says.

@@ -6,9 +6,11 @@
 #include <array>
 #include <map>
 
-#include "ctl/command.h"
+#include "ctl/target.h"
 #include "ctl/wait.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/object/selector.h"
 
 namespace coracle::ctl {
 namespace {
@@ -63,28 +65,42 @@ DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rul
 }
 
 Result<TaintChange> parse_taint(std::string_view text) {
-  auto wrong = [&](const std::string& why) { return Error(Code::bad_request, "invalid taint spec: " + std::string(text) + ": " + why); };
+  auto wrong = [&](const std::string& why) { return Error(Code::bad_request, "invalid taint spec: " + std::string(text) + (why.empty() ? "" : ", " + why)); };
   TaintChange change;
   std::string_view rest = text;
   if (rest.ends_with('-')) change.remove = true, rest.remove_suffix(1);
   size_t colon = rest.find(':');
+  if (colon == rest.npos && !change.remove) return wrong("expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY-");
   if (colon != rest.npos) {
+    if (rest.find(':', colon + 1) != rest.npos) return wrong("");
     change.effect = rest.substr(colon + 1);
     rest = rest.substr(0, colon);
     if (std::find(kEffects.begin(), kEffects.end(), change.effect) == kEffects.end())
-      return wrong("the effect must be NoSchedule, PreferNoSchedule or NoExecute, not " + coracle::quoted(change.effect));
-  } else if (!change.remove) {
-    return wrong("expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY-");
+      return Error(Code::bad_request, "invalid taint effect: " + change.effect + ", unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
   }
   size_t equals = rest.find('=');
   if (equals != rest.npos) change.value = rest.substr(equals + 1);
   change.key = rest.substr(0, equals);
-  if (change.key.empty()) return wrong("the key is missing");
+  if (auto fits = check_label_key(change.key); !fits) return wrong(fits.error().text());
+  if (auto fits = check_label_value(change.value); !fits) return wrong(fits.error().text());
   return change;
 }
 
+Result<void> check_taints(const std::vector<TaintChange>& changes) {
+  for (size_t i = 0; i < changes.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const TaintChange &a = changes[j], &b = changes[i];
+      if (a.key != b.key) continue;
+      if (a.remove != b.remove && (a.effect.empty() || b.effect.empty() || a.effect == b.effect))
+        return Error(Code::bad_request, "can not both modify and remove the following taint(s) in the same command: " + a.key);
+      if (!a.remove && !b.remove && a.effect == b.effect)
+        return Error(Code::bad_request, "duplicated taints with the same key and effect: " + b.key + ":" + b.effect);
+    }
+  return {};
+}
+
 Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite, const std::string& node) {
-  TaintResult result{taints};
+  TaintResult result{taints, overwrite, overwrite};  // who may overwrite modifies
   for (const auto& change : changes) {
     auto same = [&](const json::value& taint) {
       return get_string(taint, "key") == change.key && (change.effect.empty() || get_string(taint, "effect") == change.effect);
@@ -114,6 +130,7 @@ struct NodeFlags : DrainRules {
   std::vector<std::string> args;
   std::string selector, pod_selector, dry_run, timeout = "0s";
   int64_t grace_period = -1;
+  int64_t skip_gone_seconds = 0;
   bool disable_eviction = false, overwrite = false, all = false;
 };
 
@@ -128,7 +145,6 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
     if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
     json::value list = TRY(session.json(request));
     for (const auto& item : get_array(list, "items")) found.push_back(item);
-    if (found.empty()) return Error(Code::not_found, "no node matches " + coracle::quoted(flags.selector));
     return found;
   }
   for (const auto& name : names) {
@@ -180,28 +196,32 @@ class Drain {
     Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + name}}};
     if (!flags_.pod_selector.empty()) request.query.emplace_back("labelSelector", flags_.pod_selector);
     json::value list = TRY(session_.json(request));
-    const json::array& items = get_array(list, "items");
-    std::vector<json::value> pods(items.begin(), items.end());
+    std::vector<json::value> pods;
+    for (const auto& pod : get_array(list, "items"))
+      if (!long_gone(pod)) pods.push_back(pod);
     DrainPlan plan = plan_drain(pods, flags_);
-    if (!plan.refusals.empty())
-      return Error(Code::conflict, "unable to drain node " + coracle::quoted(name) + ": " + join(plan.refusals, "; "));
-    for (const auto& warning : plan.warnings) std::fprintf(stderr, "Warning: %s\n", warning.c_str());
-    bool evicts = false;
-    if (!flags_.disable_eviction) evicts = TRY(server_evicts());
-    for (const auto* pod : plan.evict) TRY(send_away(*pod, evicts));
-    if (flags_.dry_run.empty() || flags_.dry_run == "none")
-      for (const auto* pod : plan.evict) {
-        milliseconds left = TRY(time_left());
-        TRY(wait_gone(session_, pods_, ns_of(*pod), name_of(*pod), std::string(get_string(*pod, "metadata.uid")), left));
-        out("pod/" + name_of(*pod) + (evicts ? " evicted\n" : " deleted\n"));
-      }
+    if (!plan.refusals.empty()) return Error(Code::conflict, join(plan.refusals, ", "));
+    if (!plan.warnings.empty()) std::fprintf(stderr, "Warning: %s\n", join(plan.warnings, "; ").c_str());
+    if (!flags_.disable_eviction) evicts_ = TRY(server_evicts());
+    auto sent = send_away(std::move(plan.evict));
+    if (!sent) std::fprintf(stderr, "There are pending pods in node %s when an error occurred: %s\n", coracle::quoted(name).c_str(), sent.error().text().c_str());
+    TRY(std::move(sent));
     out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
     return {};
   }
 
  private:
+  using Pods = std::vector<const json::value*>;
   static std::string ns_of(const json::value& pod) { return std::string(get_string(pod, "metadata.namespace")); }
   static std::string name_of(const json::value& pod) { return std::string(get_string(pod, "metadata.name")); }
+  static std::string uid_of(const json::value& pod) { return std::string(get_string(pod, "metadata.uid")); }
+  bool tries_only() const { return flags_.dry_run == "client" || flags_.dry_run == "server"; }
+
+  // It has been asked to go, and whoever drains does not want to wait for such ones.
+  bool long_gone(const json::value& pod) const {
+    auto since = parse_time(get_string(pod, "metadata.deletionTimestamp"));
+    return flags_.skip_gone_seconds > 0 && since && system_clock().now() - *since > std::chrono::seconds(flags_.skip_gone_seconds);
+  }
 
   Result<bool> server_evicts() {  // an older or smaller server may not
     json::value core = TRY(session_.json({.path = "/api/v1"}));
@@ -210,18 +230,21 @@ class Drain {
     return false;
   }
 
-  Result<milliseconds> time_left() {
+  // How long there is for `pod`; 0: no limit. Errors: timeout.
+  Result<milliseconds> time_left(const json::value& pod) {
     if (timeout_.count() == 0) return milliseconds(0);
     auto left = std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return Error(Code::timeout, "drain did not complete within " + flags_.timeout);
+    if (left.count() <= 0)
+      return Error(Code::timeout, "error when " + std::string(evicts_ ? "evicting" : "waiting for") + " pods/" + coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod)) +
+                                      ": global timeout reached: " + flags_.timeout);
     return left;
   }
 
-  Request request_for(const json::value& pod, bool evicts) {
+  Request request_for(const json::value& pod) {
     json::object options{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", get_string(pod, "metadata.uid")}}}};
     if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     Request request{.method = "DELETE", .path = session_.path(pods_, ns_of(pod), name_of(pod)), .body = to_text(options)};
-    if (evicts) {
+    if (evicts_) {
       json::object eviction{{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", name_of(pod)}, {"namespace", ns_of(pod)}}}, {"deleteOptions", std::move(options)}};
       request = {.method = "POST", .path = session_.path(pods_, ns_of(pod), name_of(pod), "eviction"), .body = to_text(eviction)};
     }
@@ -229,23 +252,41 @@ class Drain {
     return request;
   }
 
-  Result<void> send_away(const json::value& pod, bool evicts) {
-    std::string shown = pod_name(pod);
-    out(std::string(evicts ? "evicting" : "deleting") + " pod " + shown + dry_run_note(flags_.dry_run) + "\n");
-    if (flags_.dry_run == "client") return {};
-    Request request = request_for(pod, evicts);
+  // All that may go at once; what a disruption budget holds is tried again when time has passed or one of the held ones has gone.
+  Result<void> send_away(Pods held) {
     for (;;) {
-      auto answer = session_.json(request);
-      if (answer || answer.error().code() == Code::not_found) return {};
-      if (answer.error().code() == Code::conflict) return {};  // another pod bears its name by now
-      if (!evicts || answer.error().code() != Code::too_many_requests) return answer.take_error().wrap("evict pod " + shown);
-      std::fprintf(stderr, "pod %s cannot go yet, trying again in 5 s: %s\n", shown.c_str(), answer.error().text().c_str());
-      milliseconds left = TRY(time_left());
-      milliseconds span = left.count() ? std::min(left, kEvictAgain) : kEvictAgain;
-      auto gone = wait_gone(session_, pods_, ns_of(pod), name_of(pod), std::string(get_string(pod, "metadata.uid")), span);
-      if (gone) return {};
-      if (gone.error().code() != Code::timeout) return gone.take_error();
+      Pods going, still_held;
+      for (const auto* pod : held) {
+        bool goes = TRY(send_one(*pod));
+        (goes ? going : still_held).push_back(pod);
+      }
+      for (const auto* pod : tries_only() ? Pods() : going) {
+        milliseconds left = TRY(time_left(*pod));
+        TRY(wait_gone(session_, pods_, ns_of(*pod), name_of(*pod), uid_of(*pod), left));
+        out("pod/" + name_of(*pod) + (evicts_ ? " evicted\n" : " deleted\n"));
+      }
+      if (still_held.empty()) return {};
+      const json::value& first = *still_held.front();
+      milliseconds left = TRY(time_left(first));
+      auto gone = wait_gone(session_, pods_, ns_of(first), name_of(first), uid_of(first), left.count() ? std::min(left, kEvictAgain) : kEvictAgain);
+      if (!gone && gone.error().code() != Code::timeout) return gone;
+      TRY(time_left(first));
+      held = std::move(still_held);
     }
+  }
+
+  // False: a disruption budget is in the way.
+  Result<bool> send_one(const json::value& pod) {
+    std::string shown = pod_name(pod);
+    out(std::string(evicts_ ? "evicting" : "deleting") + " pod " + shown + dry_run_note(flags_.dry_run) + "\n");
+    if (flags_.dry_run == "client") return true;
+    auto answer = session_.json(request_for(pod));
+    if (answer || answer.error().code() == Code::not_found) return true;
+    if (answer.error().code() == Code::conflict) return true;  // another pod bears its name by now
+    std::string when = "error when evicting pods/" + coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod));
+    if (!evicts_ || answer.error().code() != Code::too_many_requests) return answer.take_error().wrap(when);
+    std::fprintf(stderr, "%s (will retry after 5s): %s\n", when.c_str(), answer.error().text().c_str());
+    return false;
   }
 
   Session& session_;
@@ -253,6 +294,7 @@ class Drain {
   const schema::KindInfo& pods_ = schema::catalog().of(kPod);
   milliseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;
+  bool evicts_ = false;
 };
 
 Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
@@ -260,8 +302,19 @@ Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
   Session* session = TRY(commands.session());
   std::vector<json::value> found = TRY(find_nodes(*session, flags, flags.args));
   for (const auto& node : found) TRY(set_cordon(*session, flags, node, true));
-  for (const auto& node : found) TRY(Drain(*session, flags, timeout).run(node));
-  return 0;
+  std::vector<Error> failures;
+  std::string pending;
+  for (const auto& node : found) {
+    auto drained = Drain(*session, flags, timeout).run(node);
+    if (drained) continue;
+    std::string name(get_string(node, "metadata.name"));
+    std::fprintf(stderr, "error: unable to drain node %s due to error: %s, continuing command...\n", coracle::quoted(name).c_str(), drained.error().text().c_str());
+    pending += " " + name + "\n";
+    failures.push_back(drained.take_error());
+  }
+  if (!failures.empty()) std::fprintf(stderr, "There are pending nodes to be drained:\n%s", pending.c_str());
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 // ---- taint ----
@@ -271,7 +324,9 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
   std::vector<TaintChange> changes;
   for (size_t i = 0; i < flags.args.size(); ++i) {
     const std::string& word = flags.args[i];
-    if (i == 0 && schema::catalog().by_name(word) == &nodes()) continue;  // "nodes" of "taint nodes edge …"
+    const schema::KindInfo* kind = i == 0 ? schema::catalog().by_name(word) : nullptr;
+    if (kind == &nodes()) continue;  // "nodes" of "taint nodes edge …"
+    if (kind) return Error(Code::bad_request, "invalid resource type " + word + ", only node types are supported");
     bool is_change = word.find_first_of("=:") != word.npos || (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));
     if (!is_change) {
       names.push_back(word);
@@ -281,6 +336,7 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     changes.push_back(std::move(change));
   }
   if (changes.empty()) return Error(Code::bad_request, "at least one taint update is required: KEY=VALUE:EFFECT or KEY-");
+  TRY(check_taints(changes));
   Session* session = TRY(commands.session());
   std::vector<json::value> found = TRY(find_nodes(*session, flags, names));
   for (const auto& node : found) {
@@ -316,6 +372,7 @@ void add_node(Commands& commands) {
   add_dry_run(drain, *flags);
   drain->add_option("--pod-selector", flags->pod_selector, "only pods with these labels");
   drain->add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
+  drain->add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds, "do not wait for pods that were asked to go longer ago than these seconds");
   drain->add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
   drain->add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
   drain->add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data, "also pods whose emptyDir goes with them");

@@ -28,13 +28,16 @@ struct TaintChange {
   bool remove = false;
 };
 
-// "KEY=VALUE:EFFECT", "KEY:EFFECT", "KEY:EFFECT-", "KEY-". Errors: bad_request.
+// "KEY=VALUE:EFFECT", "KEY:EFFECT", "KEY:EFFECT-", "KEY-". Errors: bad_request, in kubectl's words.
 Result<TaintChange> parse_taint(std::string_view text);
 
 struct TaintResult {
   json::array taints;
   bool added = false, removed = false;
 };
+
+// Errors: bad_request where two of them contradict each other or say the same.
+Result<void> check_taints(const std::vector<TaintChange>& changes);
 
 // Errors: conflict when a value is there and may not be overwritten; not_found for what should be removed.
 Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite, const std::string& node);

@@ -9,11 +9,13 @@
 
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
+#include "store/schema/table.h"
 
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kGap = 3;  // spaces between columns
+constexpr size_t kGap = 3;     // spaces between columns
+constexpr size_t kTabGap = 2;  // … of align_tabs
 
 size_t width_of(std::string_view text) {  // code points; good enough for a terminal
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
@@ -39,6 +41,20 @@ std::string shortened(const std::string& text, size_t width) {
     do ++bytes;
     while (bytes < text.size() && (uint8_t(text[bytes]) & 0xc0) == 0x80);
   return text.substr(0, bytes) + "…";
+}
+
+using Cells = std::vector<std::string_view>;  // of a line; all but the last ended in a tab
+
+// Widens the cells of `column` in lines [from, to), then, block by block, those to its right.
+void widen(const std::vector<Cells>& lines, size_t from, size_t to, size_t column, std::vector<std::vector<size_t>>& widths) {
+  for (size_t first = from; first < to; ++first) {
+    if (lines[first].size() <= column + 1) continue;
+    size_t end = first, width = 0;
+    for (; end < to && lines[end].size() > column + 1; ++end) width = std::max(width, width_of(lines[end][column]) + kTabGap);
+    for (size_t i = first; i < end; ++i) widths[i].push_back(width);
+    widen(lines, first, end, column + 1, widths);
+    first = end - 1;
+  }
 }
 
 std::string upper(std::string_view text) {
@@ -69,6 +85,37 @@ std::string labels_text(const json::object& labels) {
 size_t terminal_width() {
   winsize size{};
   return ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+WallTime event_time(const json::value& event) {
+  for (const char* field : {"series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp"})
+    if (auto time = parse_time(get_string(event, field))) return *time;
+  return {};
+}
+
+std::string event_age(const json::value& event, WallTime now) {
+  const char* first_field = get_string(event, "eventTime").empty() ? "firstTimestamp" : "eventTime";
+  std::string first = schema::human_age(get_string(event, first_field), now);
+  int64_t count = std::max(get_int(event, "count"), get_int(event, "series.count"));
+  if (count <= 1) return first;
+  const char* last_field = find(event, "series") ? "series.lastObservedTime" : "lastTimestamp";
+  return schema::human_age(get_string(event, last_field), now) + " (x" + std::to_string(count) + " over " + first + ")";
+}
+
+std::string align_tabs(std::string_view text) {
+  std::vector<Cells> lines;
+  for (std::string_view line : split(text, '\n')) lines.push_back(split(line, '\t'));
+  std::vector<std::vector<size_t>> widths(lines.size());
+  widen(lines, 0, lines.size(), 0, widths);
+  std::string out;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) out += '\n';
+    for (size_t k = 0; k < lines[i].size(); ++k) {
+      out += lines[i][k];
+      if (k < widths[i].size()) out.append(widths[i][k] - width_of(lines[i][k]), ' ');
+    }
+  }
+  return out;
 }
 
 std::string Columns::text(size_t fit, std::vector<size_t>* remembered) const {
@@ -151,6 +198,13 @@ Result<std::string> print_custom_columns(std::string_view spec, const std::vecto
     columns.add(std::move(line));
   }
   return columns.text();
+}
+
+void name_kind(json::value& object, const schema::KindInfo& kind) {
+  json::object named{{"apiVersion", kind.kind.api_version()}, {"kind", kind.kind.kind}};
+  for (auto& [key, value] : object.as_object())
+    if (key != "apiVersion" && key != "kind") named[key] = value;
+  object = std::move(named);
 }
 
 void hide_managed_fields(json::value& object) {

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::ctl {
 
@@ -37,12 +39,22 @@ struct TableOptions {
 
 size_t terminal_width();  // of standard output; 0 when it is no terminal
 
+// Cells that end in a tab become columns: as wide as the widest of their neighbours above and below, two spaces between. A column ends
+// where a line has no such cell. As describe lays out its lines. Source: Go's text/tabwriter, which kubectl uses.
+std::string align_tabs(std::string_view text);
+
+// When an Event was last seen, for sorting; and how long ago that is: "5s", "5s (x3 over 2m)".
+WallTime event_time(const json::value& event);
+std::string event_age(const json::value& event, WallTime now);
+
 // A meta.k8s.io/v1 Table as text. The widths of one table do not depend on another's.
 std::string print_table(const json::value& table, const TableOptions& options);
 
 // "<spec>" of -o custom-columns: "NAME:.metadata.name,IMAGE:.spec.containers[*].image". Errors: invalid.
 Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers);
 
+// Items of a list carry no kind of their own on the wire; whoever prints them gives it back.
+void name_kind(json::value& object, const schema::KindInfo& kind);
 void hide_managed_fields(json::value& object);  // who owns which field: bookkeeping that readers rarely want
 
 // "pod/web", "deployment.apps/web".

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// rollout: status, history, undo, restart, pause and resume of Deployments. A Deployment's past stands in its ReplicaSets, in
-// the annotation deployment.kubernetes.io/revision; undo puts an old one's pod template back.
+// rollout: status, history, undo, restart, pause and resume of Deployments, StatefulSets and DaemonSets. See rollout.h.
+#include "ctl/rollout.h"
+
 #include <algorithm>
 
-#include "ctl/command.h"
+#include "ctl/describe.h"
 #include "ctl/pods.h"
 #include "ctl/print.h"
+#include "ctl/target.h"
 #include "ctl/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/object/patch.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
 
@@ -17,187 +20,308 @@ namespace {
 
 constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
 constexpr std::string_view kChangeCause = "kubernetes.io/change-cause";
-
-struct RolloutFlags {
-  std::vector<std::string> args;
-  FileFlags files;
-  std::string timeout = "0s";
-  int64_t revision = 0;
-  bool watch = true;
-};
+constexpr std::string_view kRestartedAt = "kubectl.kubernetes.io/restartedAt";
+constexpr std::string_view kTemplateHash = "pod-template-hash";
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+// Of a Deployment itself, not of the revision that it is taken back to.
+constexpr std::string_view kStays[] = {kLastApplied, kRevision, "deployment.kubernetes.io/revision-history",
+                                       "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
+                                       "deprecated.deployment.rollback.to"};
 
 std::string annotation(const json::value& object, std::string_view name) {
   const json::value* value = find_keys(object, {"metadata", "annotations", name});
   return value && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-Result<std::vector<Named>> deployments_of(const RolloutFlags& flags) {
-  std::vector<Named> named;
-  if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-    for (const auto& document : documents) named.push_back({document.kind, std::string(get_string(document.object, "metadata.name"))});
-  } else {
-    named = TRY(parse_named(flags.args));
-  }
-  for (const auto& one : named)
-    if (!(one.kind->kind == kDeployment) || one.name.empty())
-      return Error(Code::bad_request, one.name.empty() ? "required resource name not specified" : "no rollouts for " + message_name(*one.kind, one.name));
-  return named;
+std::string count(int64_t number) { return std::to_string(number); }
+
+bool was_observed(const json::value& object) { return get_int(object, "metadata.generation") <= get_int(object, "status.observedGeneration"); }
+
+Result<Progress> deployment_progress(const json::value& object, int64_t revision) {
+  std::string name = coracle::quoted(get_string(object, "metadata.name"));
+  int64_t running = parse_number<int64_t>(annotation(object, kRevision)).value_or(0);
+  if (revision > 0 && revision != running)
+    return Error(Code::conflict, "desired revision (" + count(revision) + ") is different from the running revision (" + count(running) + ")");
+  if (!was_observed(object)) return Progress{"Waiting for deployment spec update to be observed...\n"};
+  for (const auto& condition : get_array(object, "status.conditions"))
+    if (get_string(condition, "type") == "Progressing" && get_string(condition, "reason") == "ProgressDeadlineExceeded")
+      return Error(Code::timeout, "deployment " + name + " exceeded its progress deadline");
+  int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas"), all = get_int(object, "status.replicas"),
+          available = get_int(object, "status.availableReplicas");
+  auto waiting = [&](const std::string& what) { return Progress{"Waiting for deployment " + name + " rollout to finish: " + what + "...\n"}; };
+  if (updated < want) return waiting(count(updated) + " out of " + count(want) + " new replicas have been updated");
+  if (all > updated) return waiting(count(all - updated) + " old replicas are pending termination");
+  if (available < updated) return waiting(count(available) + " of " + count(updated) + " updated replicas are available");
+  return Progress{"deployment " + name + " successfully rolled out\n", true};
 }
 
-// The line `rollout status` prints for a Deployment, and whether it has come to its end. Pure.
-struct Progress {
-  std::string line;
-  bool done = false, failed = false;
+Progress daemon_set_progress(const json::value& object) {
+  std::string name = coracle::quoted(get_string(object, "metadata.name"));
+  if (!was_observed(object)) return {"Waiting for daemon set spec update to be observed...\n"};
+  int64_t want = get_int(object, "status.desiredNumberScheduled"), updated = get_int(object, "status.updatedNumberScheduled"),
+          available = get_int(object, "status.numberAvailable");
+  auto waiting = [&](const std::string& what) { return Progress{"Waiting for daemon set " + name + " rollout to finish: " + what + "...\n"}; };
+  if (updated < want) return waiting(count(updated) + " out of " + count(want) + " new pods have been updated");
+  if (available < want) return waiting(count(available) + " of " + count(want) + " updated pods are available");
+  return {"daemon set " + name + " successfully rolled out\n", true};
+}
+
+Progress stateful_set_progress(const json::value& object) {
+  if (!was_observed(object) || get_int(object, "status.observedGeneration") == 0) return {"Waiting for statefulset spec update to be observed...\n"};
+  int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas");
+  if (int64_t ready = get_int(object, "status.readyReplicas"); ready < want) return {"Waiting for " + count(want - ready) + " pods to be ready...\n"};
+  if (find(object, "spec.updateStrategy.rollingUpdate.partition")) {
+    int64_t partition = get_int(object, "spec.updateStrategy.rollingUpdate.partition");
+    if (updated < want - partition)
+      return {"Waiting for partitioned roll out to finish: " + count(updated) + " out of " + count(want - partition) + " new pods have been updated...\n"};
+    return {"partitioned roll out complete: " + count(updated) + " new pods have been updated...\n", true};
+  }
+  std::string revision(get_string(object, "status.updateRevision"));
+  if (revision != get_string(object, "status.currentRevision"))
+    return {"waiting for statefulset rolling update to complete " + count(updated) + " pods at revision " + revision + "...\n"};
+  return {"statefulset rolling update complete " + count(get_int(object, "status.currentReplicas")) + " pods at revision " + revision + "...\n", true};
+}
+
+}  // namespace
+
+Rolling rolling_of(std::string_view kind) {
+  return kind == "Deployment" ? Rolling::deployment : kind == "StatefulSet" ? Rolling::stateful_set : kind == "DaemonSet" ? Rolling::daemon_set : Rolling::none;
+}
+
+Result<Progress> progress_of(const json::value& object, Rolling rolling, int64_t revision) {
+  if (rolling == Rolling::deployment) return deployment_progress(object, revision);
+  if (get_string(object, "spec.updateStrategy.type") != "RollingUpdate")
+    return Error(Code::unsupported, "rollout status is only available for RollingUpdate strategy type");
+  return rolling == Rolling::daemon_set ? daemon_set_progress(object) : stateful_set_progress(object);
+}
+
+std::vector<Revision> history_of(const json::value& object, const json::array& holders, Rolling rolling) {
+  std::vector<Revision> history;
+  for (const auto& holder : holders)
+    for (const auto& owner : get_array(holder, "metadata.ownerReferences"))
+      if (get_bool(owner, "controller") && get_string(owner, "uid") == get_string(object, "metadata.uid"))
+        history.push_back({rolling == Rolling::deployment ? parse_number<int64_t>(annotation(holder, kRevision)).value_or(0) : get_int(holder, "revision"), holder});
+  std::stable_sort(history.begin(), history.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return history;
+}
+
+json::value template_of(const Revision& revision, Rolling rolling) {
+  const json::value* found = find(revision.holder, rolling == Rolling::deployment ? "spec.template" : "data.spec.template");
+  json::value pod_template = found ? *found : json::value(json::object());
+  if (auto* object = pod_template.if_object()) object->erase("$patch");
+  return pod_template;
+}
+
+std::string change_cause_of(const Revision& revision) { return annotation(revision.holder, kChangeCause); }
+
+Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history, int64_t number, Rolling rolling, std::string_view name) {
+  if (number == 0 && history.size() >= 2) return &history[history.size() - 2];
+  for (const auto& revision : history)
+    if (number > 0 && revision.number == number) return &revision;
+  if (number != 0) return Error(Code::not_found, "unable to find specified revision " + count(number) + " in history");
+  if (rolling == Rolling::deployment) return Error(Code::not_found, "no rollout history found for deployment " + coracle::quoted(name));
+  return Error(Code::not_found, "no last revision to roll back to");
+}
+
+bool has_template(const json::value& object, const json::value& pod_template) {
+  auto plain = [](json::value one) {  // without what the controller adds, and with no labels as good as none
+    json::value& labels = make(one, "metadata.labels");
+    if (labels.is_object()) labels.as_object().erase(kTemplateHash);
+    return one;
+  };
+  const json::value* now = find(object, "spec.template");
+  return now && json_equal(plain(*now), plain(pod_template));
+}
+
+Undo undo_to(const json::value& object, const Revision& revision, Rolling rolling) {
+  if (rolling != Rolling::deployment) return {*find(revision.holder, "data"), kStrategicPatch};
+  json::value pod_template = template_of(revision, rolling);
+  if (auto* labels = make(pod_template, "metadata.labels").if_object()) labels->erase(kTemplateHash);
+  auto stays = [](std::string_view key) { return std::find(std::begin(kStays), std::end(kStays), key) != std::end(kStays); };
+  json::object annotations;
+  for (const auto& [key, value] : get_object(object, "metadata.annotations"))
+    if (stays(key)) annotations[key] = value;
+  for (const auto& [key, value] : get_object(revision.holder, "metadata.annotations"))
+    if (!stays(key)) annotations[key] = value;
+  json::array patch;
+  patch.push_back(json::object{{"op", "replace"}, {"path", "/spec/template"}, {"value", std::move(pod_template)}});
+  patch.push_back(json::object{{"op", "add"}, {"path", "/metadata/annotations"}, {"value", std::move(annotations)}});
+  return {std::move(patch), kJsonPatch};
+}
+
+namespace {
+
+struct RolloutFlags : TargetFlags {
+  std::string timeout = "0s";
+  int64_t revision = 0;
+  bool watch = true;
 };
 
-Progress progress_of(const json::value& deployment) {
-  std::string name(get_string(deployment, "metadata.name")), quoted_name = coracle::quoted(name);
-  int64_t want = get_int(deployment, "spec.replicas", 1), updated = get_int(deployment, "status.updatedReplicas"),
-          all = get_int(deployment, "status.replicas"), available = get_int(deployment, "status.availableReplicas");
-  if (get_int(deployment, "metadata.generation") > get_int(deployment, "status.observedGeneration"))
-    return {"Waiting for deployment spec update to be observed...\n"};
-  for (const auto& condition : get_array(deployment, "status.conditions"))
-    if (get_string(condition, "type") == "Progressing" && get_string(condition, "reason") == "ProgressDeadlineExceeded")
-      return {"error: deployment " + quoted_name + " exceeded its progress deadline\n", false, true};
-  auto waiting = [&](const std::string& what) { return Progress{"Waiting for deployment " + quoted_name + " rollout to finish: " + what + "...\n"}; };
-  if (updated < want) return waiting(std::to_string(updated) + " out of " + std::to_string(want) + " new replicas have been updated");
-  if (all > updated) return waiting(std::to_string(all - updated) + " old replicas are pending termination");
-  if (available < updated) return waiting(std::to_string(available) + " of " + std::to_string(updated) + " updated replicas are available");
-  return {"deployment " + quoted_name + " successfully rolled out\n", true};
+Result<Rolling> rolling_of(const Live& live, std::string_view what) {
+  Rolling rolling = ctl::rolling_of(live.kind->kind.kind);
+  if (rolling != Rolling::none) return rolling;
+  return Error(Code::bad_request, live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " + std::string(what) + " is not supported");
+}
+
+Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rolling rolling) {
+  const schema::KindInfo& kind = *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
+  const json::value* selector = find(live.object, "spec.selector");
+  json::value list = TRY(session.json({.path = session.path(kind, live.ns), .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
+  return history_of(live.object, get_array(list, "items"), rolling);
 }
 
 Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
   auto timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
-  std::vector<Named> named = TRY(deployments_of(flags));
   Session* session = TRY(commands.session());
-  bool failed = false;
-  for (const auto& one : named) {
+  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    Rolling rolling = TRY(rolling_of(live, "watching its rollout"));
     std::string last;
-    TRY(wait_until(*session, *one.kind, session->ns(), one.name, timeout, [&](const json::value* object) -> Result<bool> {
-      if (!object) return not_found(kDeployment, one.name);
-      Progress progress = progress_of(*object);
+    auto done = wait_until(*session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
+      // Another one of that name would be another rollout.
+      if (!object || get_string(*object, "metadata.uid") != get_string(live.object, "metadata.uid")) return Error(Code::gone, "object has been deleted");
+      Progress progress = TRY(progress_of(*object, rolling, flags.revision));
       if (progress.line != last) out(last = progress.line);
-      failed = failed || progress.failed;
-      return progress.done || progress.failed || !flags.watch;
-    }));
-  }
-  return failed ? 1 : 0;
+      return progress.done || !flags.watch;
+    });
+    if (!done && done.error().code() == Code::timeout && done.error().text().starts_with("timed out")) return Error(Code::timeout, "timed out waiting for the condition");
+    return done;
+  });
 }
 
-// The Deployment's ReplicaSets by revision, oldest first.
-Result<std::vector<std::pair<int64_t, json::value>>> history_of(Session& session, const json::value& deployment) {
-  const json::value* selector = find(deployment, "spec.selector");
-  json::value list = TRY(session.json({.path = session.path(schema::catalog().of(kReplicaSet), session.ns()),
-                                       .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
-  std::vector<std::pair<int64_t, json::value>> history;
-  for (const auto& set : get_array(list, "items"))
-    for (const auto& owner : get_array(set, "metadata.ownerReferences"))
-      if (get_string(owner, "uid") == get_string(deployment, "metadata.uid"))
-        history.emplace_back(parse_number<int64_t>(annotation(set, kRevision)).value_or(0), set);
-  std::sort(history.begin(), history.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return history;
+std::string history_text(const Live& live, const std::vector<Revision>& history) {
+  std::string text = message_name(*live.kind, live.name) + " \n";
+  if (history.empty()) return text + "No rollout history found.\n";
+  std::string rows = "REVISION\tCHANGE-CAUSE\n";
+  for (const auto& revision : history) {
+    std::string cause = change_cause_of(revision);
+    rows += count(revision.number) + "\t" + (cause.empty() ? "<none>" : cause) + "\n";
+  }
+  return text + align_tabs(rows) + "\n";
 }
 
 Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
-  std::vector<Named> named = TRY(deployments_of(flags));
   Session* session = TRY(commands.session());
-  for (const auto& one : named) {
-    json::value deployment = TRY(session->json({.path = session->path(*one.kind, session->ns(), one.name)}));
-    auto history = TRY(history_of(*session, deployment));
-    out("deployment.apps/" + one.name + " \n");
-    if (flags.revision) {
-      for (const auto& [revision, set] : history)
-        if (revision == flags.revision) {
-          out("Pod Template:\n" + to_yaml(*find(set, "spec.template")));
-          return 0;
-        }
-      return Error(Code::not_found, "unable to find the specified revision");
+  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    Rolling rolling = TRY(rolling_of(live, "showing its history"));
+    std::vector<Revision> history = TRY(history_of(*session, live, rolling));
+    if (flags.revision > 0) std::erase_if(history, [&](const Revision& revision) { return revision.number != flags.revision; });
+    if (flags.revision > 0 && history.empty()) return Error(Code::not_found, "unable to find the specified revision");
+    if (!flags.output.empty()) {
+      for (auto& revision : history) {
+        const schema::KindInfo& kind = *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
+        name_kind(revision.holder, kind);
+        print_outcome(flags.output, "", revision.holder, kind, "");
+      }
+    } else if (flags.revision > 0) {
+      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" + align_tabs(template_text(template_of(history.front(), rolling))) + "\n");
+    } else {
+      out(history_text(live, history));
     }
-    Columns columns;
-    columns.add({"REVISION", "CHANGE-CAUSE"});
-    for (const auto& [revision, set] : history) {
-      std::string cause = annotation(set, kChangeCause);
-      columns.add({std::to_string(revision), cause.empty() ? "<none>" : cause});
-    }
-    out(columns.text() + "\n");
-  }
-  return 0;
+    return {};
+  });
 }
 
 Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
-  std::vector<Named> named = TRY(deployments_of(flags));
   Session* session = TRY(commands.session());
-  for (const auto& one : named) {
-    std::string path = session->path(*one.kind, session->ns(), one.name);
-    json::value deployment = TRY(session->json({.path = path}));
-    if (get_bool(deployment, "spec.paused"))
-      return Error(Code::conflict, "you cannot rollback a paused deployment; resume it first with 'coraclectl rollout resume' and try again");
-    auto history = TRY(history_of(*session, deployment));
-    const json::value* target = nullptr;
-    if (flags.revision) {
-      for (const auto& [revision, set] : history)
-        if (revision == flags.revision) target = &set;
-      if (!target) return Error(Code::not_found, "unable to find specified revision " + std::to_string(flags.revision) + " in history");
-    } else {
-      if (history.size() < 2) return Error(Code::not_found, "no rollout history found for deployment " + coracle::quoted(one.name));
-      target = &history[history.size() - 2].second;
+  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    Rolling rolling = TRY(rolling_of(live, "rolling back"));
+    std::vector<Revision> history = TRY(history_of(*session, live, rolling));
+    const Revision* target = TRY(revision_to_undo_to(history, flags.revision, rolling, live.name));
+    json::value pod_template = template_of(*target, rolling);
+    if (flags.dry_run == "client") {
+      out(message_name(*live.kind, live.name) + " " + align_tabs(template_text(pod_template)) + " (dry run)\n");
+      return {};
     }
-    json::value pod_template = *find(*target, "spec.template");
-    if (auto* labels = make(pod_template, "metadata.labels").if_object()) labels->erase("pod-template-hash");
-    json::array patch;
-    patch.push_back(json::object{{"op", "replace"}, {"path", "/spec/template"}, {"value", std::move(pod_template)}});
-    TRY(session->json({.method = "PATCH", .path = path, .query = {{"fieldManager", "kubectl-rollout"}}, .body = to_text(patch),
-                       .content_type = "application/json-patch+json"}));
-    out("deployment.apps/" + one.name + " rolled back\n");
-  }
-  return 0;
+    if (get_bool(live.object, "spec.paused"))
+      return Error(Code::conflict, "you cannot rollback a paused deployment; resume it first with 'coraclectl rollout resume' and try again");
+    if (has_template(live.object, pod_template)) {
+      print_done(flags, live, live.object, "skipped rollback (current template already matches revision " + count(flags.revision) + ")");
+      return {};
+    }
+    if (!annotation(live.object, kLastApplied).empty())
+      std::fprintf(stderr, "Warning: %s/%s was made by apply, whose annotation %s stays as it is: the next apply of that file brings its template back\n",
+                   std::string(live.kind->kind.resource).c_str(), live.name.c_str(), std::string(kLastApplied).c_str());
+    Undo undo = undo_to(live.object, *target, rolling);
+    json::value object = TRY(send_patch(*session, flags, live, undo.patch, undo.type));
+    print_done(flags, live, std::move(object), "rolled back");
+    return {};
+  });
 }
 
-Result<int> patch_all(Commands& commands, const RolloutFlags& flags, const json::value& patch, const std::string& done) {
-  std::vector<Named> named = TRY(deployments_of(flags));
+Result<void> patch_one(Session& session, const RolloutFlags& flags, const Live& live, const json::value& patch, const char* done) {
+  json::value object = TRY(send_patch(session, flags, live, patch, kStrategicPatch));
+  print_done(flags, live, std::move(object), done);
+  return {};
+}
+
+Error refused(const Live& live, const char* why) {
+  return Error(Code::conflict, live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " + why);
+}
+
+Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
-  for (const auto& one : named) {
-    TRY(session->json({.method = "PATCH", .path = session->path(*one.kind, session->ns(), one.name),
-                       .query = {{"fieldManager", "kubectl-rollout"}}, .body = to_text(patch),
-                       .content_type = "application/strategic-merge-patch+json"}));
-    out("deployment.apps/" + one.name + " " + done + "\n");
-  }
-  return 0;
+  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  std::string now = format_time(system_clock().now());
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    TRY(rolling_of(live, "restarting"));
+    if (get_bool(live.object, "spec.paused")) return refused(live, "can't restart paused deployment (run rollout resume first)");
+    const json::value* before = find_keys(live.object, {"spec", "template", "metadata", "annotations", kRestartedAt});
+    if (before && *before == json::value(now))
+      return refused(live, "if restart has already been triggered within the past second, please wait before attempting to trigger another");
+    json::value patch;
+    make(patch, "spec.template.metadata.annotations").emplace_object()[kRestartedAt] = now;
+    return patch_one(*session, flags, live, patch, "restarted");
+  });
+}
+
+Result<int> run_pause(Commands& commands, const RolloutFlags& flags, bool pause) {
+  Session* session = TRY(commands.session());
+  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    if (!(live.kind->kind == kDeployment)) return refused(live, pause ? "pausing is not supported" : "resuming is not supported");
+    if (get_bool(live.object, "spec.paused") == pause) return refused(live, pause ? "is already paused" : "is not paused");
+    json::object spec;
+    spec["paused"] = pause ? json::value(true) : json::value(nullptr);
+    return patch_one(*session, flags, live, json::object{{"spec", std::move(spec)}}, pause ? "paused" : "resumed");
+  });
 }
 
 }  // namespace
 
 void add_rollout(Commands& commands) {
-  CLI::App* rollout = commands.add("rollout", "Follow and steer the rollout of Deployments");
+  CLI::App* rollout = commands.add("rollout", "Follow and steer the rollout of Deployments, StatefulSets and DaemonSets");
   rollout->require_subcommand(1);
-  auto add = [&](const char* word, const char* description, std::function<Result<int>(RolloutFlags&)> run, auto more) {
+  auto add = [&](const char* word, const char* description, std::function<Result<int>(RolloutFlags&)> run) {
     auto flags = std::make_shared<RolloutFlags>();
+    flags->field_manager = "kubectl-rollout";
     CLI::App* command = commands.add(word, description, rollout);
     command->add_option("args", flags->args, "KIND/NAME, as deployment/web");
     flags->files.add_to(command);
-    more(command, *flags);
+    command->add_option("-l,--selector", flags->selector, "label selector");
     commands.on(command, [flags, run] { return run(*flags); });
+    return std::pair(command, flags);
   };
-  auto nothing = [](CLI::App*, RolloutFlags&) {};
-  add("status", "Wait until a rollout has ended", [&commands](RolloutFlags& flags) { return run_status(commands, flags); },
-      [](CLI::App* command, RolloutFlags& flags) {
-        command->add_option("--timeout", flags.timeout, "how long to wait; 0s: as long as it takes");
-        command->add_flag("-w,--watch", flags.watch, "wait (--watch=false: only look)");
-      });
-  add("history", "Show the revisions", [&commands](RolloutFlags& flags) { return run_history(commands, flags); },
-      [](CLI::App* command, RolloutFlags& flags) { command->add_option("--revision", flags.revision, "show this one"); });
-  add("undo", "Go back to an earlier revision", [&commands](RolloutFlags& flags) { return run_undo(commands, flags); },
-      [](CLI::App* command, RolloutFlags& flags) { command->add_option("--to-revision", flags.revision, "to this one; 0: the one before"); });
-  add("restart", "Replace all pods, in a rolling manner",
-      [&commands](RolloutFlags& flags) {
-        json::value patch;
-        make(patch, "spec.template.metadata.annotations").emplace_object()["kubectl.kubernetes.io/restartedAt"] = format_time(system_clock().now());
-        return patch_all(commands, flags, patch, "restarted");
-      },
-      nothing);
-  add("pause", "Hold a rollout", [&commands](RolloutFlags& flags) { return patch_all(commands, flags, json::object{{"spec", {{"paused", true}}}}, "paused"); }, nothing);
-  add("resume", "Let a held rollout go on", [&commands](RolloutFlags& flags) { return patch_all(commands, flags, json::object{{"spec", {{"paused", nullptr}}}}, "resumed"); }, nothing);
+  auto [status, status_flags] = add("status", "Wait until a rollout has ended", [&commands](RolloutFlags& flags) { return run_status(commands, flags); });
+  status->add_option("--timeout", status_flags->timeout, "how long to wait; 0s: as long as it takes");
+  status->add_option("--revision", status_flags->revision, "that it has to be this one");
+  status->add_flag("-w,--watch", status_flags->watch, "wait (--watch=false: only look)");
+  auto [history, history_flags] = add("history", "Show the revisions", [&commands](RolloutFlags& flags) { return run_history(commands, flags); });
+  history->add_option("--revision", history_flags->revision, "show this one");
+  history->add_option("-o,--output", history_flags->output, "yaml, json or name");
+  for (auto [word, description, run] : {
+           std::tuple{"undo", "Go back to an earlier revision", +[](Commands& commands, RolloutFlags& flags) { return run_undo(commands, flags); }},
+           std::tuple{"restart", "Replace all pods, in a rolling manner", +[](Commands& commands, RolloutFlags& flags) { return run_restart(commands, flags); }},
+           std::tuple{"pause", "Hold a Deployment's rollout", +[](Commands& commands, RolloutFlags& flags) { return run_pause(commands, flags, true); }},
+           std::tuple{"resume", "Let a held rollout go on", +[](Commands& commands, RolloutFlags& flags) { return run_pause(commands, flags, false); }}}) {
+    auto [command, flags] = add(word, description, [&commands, run = run](RolloutFlags& flags) { return run(commands, flags); });
+    flags->add_dry_run(command);
+    command->add_option("-o,--output", flags->output, "yaml, json or name");
+    command->add_option("--field-manager", flags->field_manager, "who owns the fields");
+    if (word == std::string_view("undo")) command->add_option("--to-revision", flags->revision, "to this one; 0: the one before");
+  }
 }
 
 }  // namespace coracle::ctl

@@ -4,6 +4,7 @@
 
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
+#include "ctl/target.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -13,16 +14,19 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kWatchLongest{std::chrono::minutes(30)};
 
-Result<void> watch_some(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
-                        milliseconds span, const std::string& revision, const std::function<Result<bool>(const json::value*)>& look,
-                        bool& done) {
-  Request request{.path = session.path(kind, ns)};
-  request.query = {{"watch", "true"}, {"fieldSelector", "metadata.name=" + name},
-                   {"timeoutSeconds", std::to_string(std::max<int64_t>(1, (span.count() + 999) / 1000))}};
-  if (!revision.empty()) request.query.emplace_back("resourceVersion", revision);
+using Look = std::function<Result<bool>(const json::value*)>;
+
+std::string timeout_text(const schema::KindInfo& kind, const std::string& name) {
+  return "timed out waiting for the condition on " + std::string(kind.kind.resource) + "/" + name;
+}
+
+// What `query` selects, as it changes after `revision`.
+Result<bool> watch_some(Session& session, const std::string& path, Query query, milliseconds span, const std::string& revision, const Look& look) {
+  query.insert(query.end(), {{"watch", "true"}, {"timeoutSeconds", std::to_string(std::max<int64_t>(1, (span.count() + 999) / 1000))}});
+  if (!revision.empty()) query.emplace_back("resourceVersion", revision);
   std::string partial;
   Result<bool> looked = false;
-  TRY(session.stream(request, [&](std::string_view bytes) {
+  TRY(session.stream({.path = path, .query = std::move(query)}, [&](std::string_view bytes) {
     partial += bytes;
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
       auto event = parse_json(std::string_view(partial).substr(0, end));
@@ -35,8 +39,25 @@ Result<void> watch_some(Session& session, const schema::KindInfo& kind, const st
     }
     return true;
   }));
-  done = TRY(std::move(looked));
-  return {};
+  return looked;
+}
+
+// `look` sees the first of what `query` selects, then each change. Errors: timeout, without a text.
+Result<void> follow(Session& session, const std::string& path, const Query& query, milliseconds timeout, const Look& look) {
+  auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    json::value list = TRY(session.json({.path = path, .query = query}));
+    const json::array& items = get_array(list, "items");
+    bool holds = TRY(look(items.empty() ? nullptr : &items.front()));
+    if (holds) return {};
+    auto left = kWatchLongest;
+    if (timeout.count() > 0) {
+      left = std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return Error(Code::timeout, "timed out waiting for the condition");
+    }
+    holds = TRY(watch_some(session, path, query, std::min(left, kWatchLongest), std::string(get_string(list, "metadata.resourceVersion")), look));
+    if (holds) return {};
+  }
 }
 
 }  // namespace
@@ -62,21 +83,9 @@ Result<milliseconds> parse_duration(std::string_view text) {
 
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                         milliseconds timeout, const std::function<Result<bool>(const json::value* object)>& look) {
-  auto deadline = std::chrono::steady_clock::now() + timeout;
-  for (;;) {
-    json::value list = TRY(session.json({.path = session.path(kind, ns), .query = {{"fieldSelector", "metadata.name=" + name}}}));
-    const json::array& items = get_array(list, "items");
-    bool holds = TRY(look(items.empty() ? nullptr : &items.front()));
-    if (holds) return {};
-    auto left = kWatchLongest;
-    if (timeout.count() > 0) {
-      left = std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
-      if (left.count() <= 0) return Error(Code::timeout, "timed out waiting for the condition on " + message_name(kind, name));
-    }
-    bool done = false;
-    TRY(watch_some(session, kind, ns, name, std::min(left, kWatchLongest), std::string(get_string(list, "metadata.resourceVersion")), look, done));
-    if (done) return {};
-  }
+  auto done = follow(session, session.path(kind, ns), {{"fieldSelector", "metadata.name=" + name}}, timeout, look);
+  if (!done && done.error().code() == Code::timeout && !done.error().details()) return Error(Code::timeout, timeout_text(kind, name));
+  return done;
 }
 
 Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
@@ -86,77 +95,189 @@ Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std
   });
 }
 
+// "a.b==c=d" → "a.b==c", "d": a single equals sign parts, a double one belongs to a filter.
+static std::vector<std::string> split_at_equals(std::string_view text) {
+  std::vector<std::string> parts(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "==") parts.back() += "==", ++i;
+    else if (text[i] == '=') parts.emplace_back();
+    else parts.back() += text[i];
+  }
+  return parts;
+}
+
+Result<Condition> Condition::parse(const std::string& text) {
+  Condition condition;
+  if (to_lower(text) == "delete") return condition;
+  if (to_lower(text) == "create") {
+    condition.form_ = Form::creation;
+    return condition;
+  }
+  if (text.starts_with("condition=")) {
+    condition.form_ = Form::condition;
+    size_t equals = text.find('=', 10);
+    condition.name_ = to_lower(text.substr(10, equals == text.npos ? equals : equals - 10));
+    condition.value_ = equals == text.npos ? "true" : to_lower(text.substr(equals + 1));
+    return condition;
+  }
+  if (!text.starts_with("jsonpath=")) return Error(Code::bad_request, "unrecognized condition: " + coracle::quoted(text));
+  condition.form_ = Form::path;
+  std::vector<std::string> parts = split_at_equals(std::string_view(text).substr(9));
+  if (parts.size() > 2)
+    return Error(Code::bad_request, "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
+  std::string_view path = parts.front();
+  if (path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
+  if (path.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
+  condition.name_ = path;
+  if (parts.size() == 1) return condition;
+  std::string_view value = parts.back();
+  value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));
+  value = value.substr(0, value.find_last_not_of("'\"") + 1);
+  if (value.empty())
+    return Error(Code::bad_request, "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
+  condition.value_ = trim(value);
+  return condition;
+}
+
+Result<bool> Condition::holds(const json::value* object) const {
+  if (form_ == Form::deletion) return object == nullptr;
+  if (!object) return false;
+  if (form_ == Form::creation) return true;
+  if (form_ == Form::condition) {
+    for (const auto& condition : get_array(*object, "status.conditions")) {
+      if (to_lower(get_string(condition, "type")) != name_) continue;
+      const json::value* observed = find(condition, "observedGeneration");
+      if (!observed) observed = find(*object, "status.observedGeneration");
+      if (observed && observed->is_number() && observed->to_number<int64_t>() < get_int(*object, "metadata.generation")) return false;
+      return to_lower(get_string(condition, "status")) == value_;
+    }
+    return false;
+  }
+  std::vector<const json::value*> values = TRY(jsonpath_select(name_, *object));
+  if (values.empty()) return false;
+  if (values.size() > 1) return Error(Code::bad_request, "given jsonpath expression matches more than one value");
+  if (value_.empty()) return true;
+  if (values.front()->is_structured()) return Error(Code::bad_request, "jsonpath leads to a nested object or list which is not supported");
+  return trim(jsonpath_text(*values.front())) == value_;
+}
+
 namespace {
+
+constexpr auto kWeek = std::chrono::hours(7 * 24);
 
 struct WaitFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string condition, selector, timeout = "30s";
-  bool all = false;
+  std::string condition, selector, field_selector, output, timeout = "30s";
+  bool all = false, all_namespaces = false;
 };
 
-Result<std::function<Result<bool>(const json::value*)>> condition_of(const std::string& text) {
-  using Look = std::function<Result<bool>(const json::value*)>;
-  if (text == "delete") return Look([](const json::value* object) -> Result<bool> { return object == nullptr; });
-  if (text == "create") return Look([](const json::value* object) -> Result<bool> { return object != nullptr; });
-  if (text.starts_with("condition=")) {
-    std::string type = text.substr(10), status = "true";
-    if (size_t equals = type.find('='); equals != type.npos) status = to_lower(type.substr(equals + 1)), type.resize(equals);
-    return Look([type = to_lower(type), status](const json::value* object) -> Result<bool> {
-      if (!object) return false;
-      for (const auto& condition : get_array(*object, "status.conditions"))
-        if (to_lower(get_string(condition, "type")) == type) return to_lower(get_string(condition, "status")) == status;
-      return false;
-    });
+class Waiting {
+ public:
+  Waiting(Session& session, const WaitFlags& flags, Condition condition, milliseconds timeout)
+      : session_(session), flags_(flags), condition_(std::move(condition)), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
+
+  // One that was named has to be there, unless its deletion or creation is waited for: a misspelt name is told at once.
+  Result<void> one(const schema::KindInfo& kind, const std::string& ns, const std::string& name, bool named) {
+    std::string uid;
+    Request request{.path = session_.path(kind, ns, name)};
+    if (!condition_.of_creation()) {
+      auto object = session_.json(request);
+      if (!object && object.error().code() == Code::not_found && condition_.of_deletion()) {
+        if (!named) tell(kind, name, json::object());
+        return {};  // nothing was there
+      }
+      json::value now = TRY(std::move(object));
+      uid = get_string(now, "metadata.uid");
+    }
+    json::value last;
+    auto look = [&](const json::value* object) -> Result<bool> {
+      if (condition_.of_deletion() && object && get_string(*object, "metadata.uid") != uid) object = nullptr;  // another one by that name
+      if (object) last = *object;
+      return condition_.holds(object);
+    };
+    if (timeout_.count() == 0) {
+      auto object = session_.json(request);
+      if (!object && object.error().code() != Code::not_found) return object.take_error();
+      bool holds = TRY(look(object ? &*object : nullptr));
+      if (!holds) return Error(Code::timeout, "condition not met for " + std::string(kind.kind.resource) + "/" + name);
+    } else {
+      auto done = wait_until(session_, kind, ns, name, left(), look);
+      if (!done && done.error().code() == Code::timeout && condition_.of_creation()) return Error(Code::timeout, "timed out waiting for the condition");
+      TRY(std::move(done));
+    }
+    tell(kind, name, std::move(last));
+    return {};
   }
-  if (text.starts_with("jsonpath=")) {
-    std::string rest = text.substr(9);
-    size_t close = rest.find('}');
-    std::string path = rest.substr(0, close == rest.npos ? rest.find('=') : close + 1), want;
-    bool compare = path.size() < rest.size();
-    if (compare) want = rest.substr(path.size() + 1);
-    return Look([path, want, compare](const json::value* object) -> Result<bool> {
-      if (!object) return false;
-      std::string got = TRY(jsonpath(path, *object));
-      return compare ? got == want : !got.empty();
-    });
+
+  // All of a kind that the selectors select. Of creation: until there is one.
+  Result<void> all(const schema::KindInfo& kind, std::vector<Error>& failures, size_t& found) {
+    std::string path = session_.path(kind, kind.kind.namespaced && !flags_.all_namespaces ? session_.ns() : "");
+    Query query;
+    if (!flags_.selector.empty()) query.emplace_back("labelSelector", flags_.selector);
+    if (!flags_.field_selector.empty()) query.emplace_back("fieldSelector", flags_.field_selector);
+    if (condition_.of_creation() && timeout_.count() > 0)
+      TRY(follow(session_, path, query, left(), [](const json::value* object) -> Result<bool> { return object != nullptr; }));
+    json::value list = TRY(session_.json({.path = path, .query = query}));
+    for (const auto& item : get_array(list, "items")) {
+      ++found;
+      auto done = one(kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), false);
+      if (!done) failures.push_back(done.take_error());
+    }
+    return {};
   }
-  return Error(Code::bad_request, "--for must be delete, create, condition=NAME[=VALUE] or jsonpath={PATH}=VALUE, got " + coracle::quoted(text));
-}
+
+ private:
+  milliseconds left() const {
+    return std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now()));
+  }
+  void tell(const schema::KindInfo& kind, const std::string& name, json::value object) {
+    if (flags_.output.empty() || !object.is_object()) make(object, "metadata.name") = name;
+    print_outcome(flags_.output, "", std::move(object), kind, "condition met");
+  }
+
+  Session& session_;
+  const WaitFlags& flags_;
+  Condition condition_;
+  milliseconds timeout_;
+  std::chrono::steady_clock::time_point deadline_;  // of all together
+};
 
 Result<int> run(Commands& commands, const WaitFlags& flags) {
-  auto look = TRY(condition_of(flags.condition));
-  auto timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  Condition condition = TRY(Condition::parse(flags.condition));
+  bool negative = flags.timeout.starts_with('-');  // as long as it takes, within reason
+  milliseconds timeout = kWeek;
+  if (!negative) timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
-  std::vector<std::pair<Named, std::string>> wanted;
+  Waiting waiting(*session, flags, condition, timeout);
+  std::vector<Error> failures;
+  size_t found = 0;
   if (!flags.files.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-    for (const auto& document : documents) {
-      std::string ns(get_string(document.object, "metadata.namespace"));
-      wanted.push_back({{document.kind, std::string(get_string(document.object, "metadata.name"))}, ns.empty() ? session->ns() : ns});
+    for (auto& document : documents) {
+      std::string ns = TRY(settle_namespace(*session, document));
+      ++found;
+      auto done = waiting.one(*document.kind, ns, std::string(get_string(document.object, "metadata.name")), true);
+      if (!done) failures.push_back(done.take_error());
     }
   } else {
     std::vector<Named> named = TRY(parse_named(flags.args));
     for (const auto& one : named) {
-      if (!one.name.empty()) {
-        wanted.push_back({one, session->ns()});
+      if (one.name.empty()) {
+        if (!flags.all && flags.selector.empty() && flags.field_selector.empty() && !flags.all_namespaces)
+          return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
+        TRY(waiting.all(*one.kind, failures, found));
         continue;
       }
-      Request request{.path = session->path(*one.kind, session->ns())};
-      if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
-      json::value list = TRY(session->json(request));
-      for (const auto& item : get_array(list, "items"))
-        wanted.push_back({{one.kind, std::string(get_string(item, "metadata.name"))}, session->ns()});
+      ++found;
+      auto done = waiting.one(*one.kind, one.kind->kind.namespaced ? session->ns() : "", one.name, true);
+      if (!done) failures.push_back(done.take_error());
     }
   }
-  if (wanted.empty()) return Error(Code::not_found, "no matching resources found");
-  bool may_be_absent = flags.condition == "delete" || flags.condition == "create";
-  for (const auto& [one, ns] : wanted) {
-    if (!may_be_absent) TRY(session->json({.path = session->path(*one.kind, one.kind->kind.namespaced ? ns : "", one.name)}));  // a misspelt name is told at once
-    TRY(wait_until(*session, *one.kind, one.kind->kind.namespaced ? ns : "", one.name, timeout, look));
-    out(message_name(*one.kind, one.name) + (flags.condition == "delete" ? " deleted\n" : " condition met\n"));
-  }
-  return 0;
+  if (found == 0 && !condition.of_deletion()) return Error(Code::not_found, "no matching resources found");
+  if (failures.size() == 1) return std::move(failures.front());
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -166,10 +287,13 @@ void add_wait(Commands& commands) {
   CLI::App* wait = commands.add("wait", "Wait until objects are as wanted");
   wait->add_option("args", flags->args, "KIND/NAME ..., KIND NAME ..., KIND -l SELECTOR");
   flags->files.add_to(wait);
-  wait->add_option("--for", flags->condition, "condition=Ready, delete, jsonpath={.status.phase}=Running")->required();
+  wait->add_option("--for", flags->condition, "condition=Ready, create, delete, jsonpath={.status.phase}=Running");
   wait->add_option("-l,--selector", flags->selector, "label selector");
-  wait->add_option("--timeout", flags->timeout, "how long; 0: as long as it takes");
+  wait->add_option("--field-selector", flags->field_selector, "field selector");
+  wait->add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");
+  wait->add_option("-o,--output", flags->output, "yaml, json or name");
   wait->add_flag("--all", flags->all, "all of the kind");
+  wait->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   commands.on(wait, [&commands, flags] { return run(commands, *flags); });
 }
 

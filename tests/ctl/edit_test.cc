@@ -42,23 +42,6 @@ TEST(Edit, marks_add_change_and_remove) {
   EXPECT_TRUE(marks_of(present, changes_of({"a=1"}), false)->patch.empty());
 }
 
-TEST(Edit, images_by_container_or_all) {
-  json::value pod = *parse_json(R"({"spec":{"containers":[{"name":"a","image":"x:1"},{"name":"b","image":"y:1"}],"initContainers":[{"name":"i","image":"x:1"}]}})");
-  const auto& kind = schema::catalog().of(kPod);
-  auto text = [&](const std::vector<std::string>& args) {
-    auto patch = image_patch(pod, kind, changes_of(args));
-    return patch ? to_text(*patch) : patch.error().text();
-  };
-  EXPECT_EQ(text({"a=x:2"}), R"({"containers":[{"name":"a","image":"x:2"}]})");
-  EXPECT_EQ(text({"*=x:1"}), R"({"containers":[{"name":"b","image":"x:1"}]})");
-  EXPECT_EQ(text({"i=z", "b=z"}), R"({"initContainers":[{"name":"i","image":"z"}],"containers":[{"name":"b","image":"z"}]})");
-  EXPECT_EQ(text({"a=x:1"}), "{}");
-  EXPECT_EQ(text({"c=x"}), "unable to find container named \"c\"; there are: a, b, i");
-  EXPECT_EQ(text({"a-"}), "expected CONTAINER=IMAGE, got \"a-\"");
-  json::value deployment = *parse_json(R"({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"x"}]}}}})");
-  EXPECT_EQ(to_text(*image_patch(deployment, schema::catalog().of(kDeployment), changes_of({"a=y"}))), R"({"containers":[{"name":"a","image":"y"}]})");
-}
-
 TEST(Edit, leaves_comments_out) {
   EXPECT_EQ(without_comments("# head\na: 1\n  # kept, it is indented\n#b\n"), "a: 1\n  # kept, it is indented\n");
   EXPECT_EQ(without_comments("a: 1"), "a: 1");

@@ -56,6 +56,30 @@ TEST(Generate, deployments_name_their_container_after_the_image) {
   EXPECT_EQ(get_string(get_array(deployment_of({.name = "b", .image = "busybox"}), "spec.template.spec.containers")[0], "name"), "busybox");
 }
 
+TEST(Generate, jobs_and_what_makes_them) {
+  expect_json(job_of({.name = "j", .image = "busybox", .command = {"date"}}),
+              R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"template":{"spec":{"containers":[{"name":"j","image":"busybox","command":["date"]}],"restartPolicy":"Never"}}}})");
+  json::value cron = job_of({.name = "c", .image = "busybox", .schedule = "* * * * *"});
+  expect_json(cron, R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"c"},"spec":{"schedule":"* * * * *","jobTemplate":{"metadata":{"name":"c"},
+    "spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox"}],"restartPolicy":"OnFailure"}}}}}})");
+  make(cron, "metadata.uid") = "u";
+  make(cron, "spec.jobTemplate.metadata.labels") = json::object{{"a", "b"}};
+  expect_json(job_from(cron, "now"), R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"now","annotations":{"cronjob.kubernetes.io/instantiate":"manual"},"labels":{"a":"b"},
+    "ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"c","uid":"u","controller":true}]},
+    "spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox"}],"restartPolicy":"OnFailure"}}}})");
+}
+
+TEST(Generate, budgets_and_quotas) {
+  expect_json(*budget_of({.name = "b", .selector = "app=web,x=y", .max_unavailable = "50%"}),
+              R"({"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"},"spec":{"selector":{"matchLabels":{"app":"web","x":"y"}},"maxUnavailable":"50%"}})");
+  EXPECT_EQ(get_int(*budget_of({.name = "b", .selector = "a=b", .min_available = "2"}), "spec.minAvailable"), 2);
+  EXPECT_EQ(budget_of({.name = "b", .min_available = "1"}).error().text(), "a selector must be specified");
+  EXPECT_EQ(budget_of({.name = "b", .selector = "a=b"}).error().text(), "one of min-available or max-unavailable must be specified");
+  EXPECT_EQ(budget_of({.name = "b", .selector = "a=b", .min_available = "1", .max_unavailable = "1"}).error().text(), "min-available and max-unavailable cannot be both specified");
+  expect_json(*quota_of("q", "cpu=1,pods=2", "BestEffort"), R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},"spec":{"hard":{"cpu":"1","pods":"2"},"scopes":["BestEffort"]}})");
+  EXPECT_FALSE(quota_of("q", "cpu", ""));
+}
+
 TEST(Generate, services) {
   auto service = service_of({.name = "web", .type = "NodePort", .tcp = {"80:8080", "443:https"}, .node_port = 30080});
   ASSERT_TRUE(service);

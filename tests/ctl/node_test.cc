@@ -49,7 +49,22 @@ TEST(Taint, reads_what_people_write) {
     ASSERT_TRUE(got) << row.text;
     EXPECT_EQ(std::tie(got->key, got->value, got->effect, got->remove), std::tie(row.want.key, row.want.value, row.want.effect, row.want.remove)) << row.text;
   }
-  for (const char* text : {"a", "a=b", "a:Nope", ":NoSchedule", "-", "=b:NoSchedule"}) EXPECT_FALSE(parse_taint(text)) << text;
+  for (const char* text : {"a", "a=b", "a:Nope", ":NoSchedule", "-", "=b:NoSchedule", "a b:NoSchedule", "a=b=c:NoSchedule"}) EXPECT_FALSE(parse_taint(text)) << text;
+}
+
+TEST(Taint, refuses_contradictions_and_what_is_said_twice) {
+  auto check = [](std::vector<const char*> texts) -> std::string {
+    std::vector<TaintChange> changes;
+    for (const char* text : texts) changes.push_back(*parse_taint(text));
+    auto checked = check_taints(changes);
+    return checked ? "" : checked.error().text();
+  };
+  EXPECT_EQ(check({"a=b:NoSchedule", "a=b:NoExecute", "c-"}), "");
+  EXPECT_EQ(check({"a:NoSchedule-", "a=b:NoExecute"}), "");
+  EXPECT_EQ(check({"a=b:NoSchedule", "a-"}), "can not both modify and remove the following taint(s) in the same command: a");
+  EXPECT_EQ(check({"a=b:NoSchedule", "a=c:NoSchedule"}), "duplicated taints with the same key and effect: a:NoSchedule");
+  EXPECT_EQ(parse_taint("a=b:Never").error().text(), "invalid taint effect: Never, unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
+  EXPECT_EQ(parse_taint("a=b:c:d").error().text(), "invalid taint spec: a=b:c:d");
 }
 
 TEST(Taint, changes_a_list) {
@@ -73,6 +88,7 @@ TEST(Taint, changes_a_list) {
   auto replaced = change({"a=9:NoSchedule"}, true);
   ASSERT_TRUE(replaced);
   EXPECT_EQ(get_string(replaced->taints[0], "value"), "9");
+  EXPECT_TRUE(replaced->added && replaced->removed);  // "modified"
   auto missing = change({"z-"});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().text(), "taint \"z\" not found");

@@ -84,7 +84,7 @@ expect "taint" "node/edge tainted" c taint nodes edge team=a:NoSchedule
 expect "the taint is there" "NoSchedule" c get node edge -o 'jsonpath={.spec.taints[?(@.key=="team")].effect}'
 expect_fail "taint is not overwritten" 'overwrite is false' c taint nodes edge team=b:NoSchedule
 expect "taint -" "node/edge untainted" c taint nodes edge team-
-expect_fail "taint: a wrong effect" 'NoSchedule, PreferNoSchedule or NoExecute' c taint nodes edge team=b:Never
+expect_fail "taint: a wrong effect" 'unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute' c taint nodes edge team=b:Never
 pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 
 # ---- run, attach ----

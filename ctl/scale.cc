@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// scale and autoscale: how many pods there are to be, by hand or by what they use. See scale.h.
+#include "ctl/scale.h"
+
+#include "ctl/create.h"
+#include "ctl/generate.h"
+#include "ctl/target.h"
+#include "ctl/wait.h"
+#include "runtime/base/text.h"
+#include "store/object/quantity.h"
+#include "store/object/status.h"
+
+namespace coracle::ctl {
+namespace {
+
+// A metric's target. A bare number is of `unit`.
+Result<json::value> metric_of(std::string_view resource, std::string_view text, std::string_view unit) {
+  auto wrong = [&] { return Error(Code::bad_request, "invalid resource " + std::string(resource) + " value: " + std::string(text)); };
+  json::object target;
+  if (text.ends_with('%')) {
+    auto percent = parse_number<int32_t>(text.substr(0, text.size() - 1));
+    if (!percent || *percent < 1) return wrong();
+    target = {{"type", "Utilization"}, {"averageUtilization", *percent}};
+  } else {
+    std::string amount(text);
+    if (parse_number<int64_t>(text)) amount += unit;
+    auto quantity = Quantity::parse(amount);
+    if (!quantity || quantity->negative() || quantity->is_zero()) return wrong();
+    target = {{"type", "AverageValue"}, {"averageValue", quantity->text()}};
+  }
+  return json::value(json::object{{"type", "Resource"}, {"resource", {{"name", resource}, {"target", std::move(target)}}}});
+}
+
+}  // namespace
+
+Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind, const std::string& target) {
+  if (flags.max < 1) return Error(Code::bad_request, "--max=MAXPODS is required and must be at least 1, max: " + std::to_string(flags.max));
+  if (flags.max < flags.min)
+    return Error(Code::bad_request, "--max=MAXPODS must be larger or equal to --min=MINPODS, max: " + std::to_string(flags.max) + ", min: " + std::to_string(flags.min));
+  if (flags.cpu_percent > 0 && !flags.cpu.empty()) return Error(Code::bad_request, "--cpu-percent and --cpu are mutually exclusive");
+  const std::string cpu = flags.cpu_percent > 0 ? std::to_string(flags.cpu_percent) + "%" : flags.cpu;
+  json::array metrics;
+  for (auto [resource, text, unit] : {std::tuple{"cpu", &cpu, "m"}, std::tuple{"memory", &flags.memory, "Mi"}}) {
+    if (text->empty()) continue;
+    json::value metric = TRY(metric_of(resource, *text, unit));
+    metrics.push_back(std::move(metric));
+  }
+  json::object object = named_object("autoscaling/v2", "HorizontalPodAutoscaler", flags.name.empty() ? target : flags.name);
+  json::object spec{{"scaleTargetRef", {{"apiVersion", api_version}, {"kind", kind}, {"name", target}}}, {"maxReplicas", flags.max}};
+  if (flags.min > 0) spec["minReplicas"] = flags.min;
+  if (!metrics.empty()) spec["metrics"] = std::move(metrics);
+  object["spec"] = std::move(spec);
+  return json::value(std::move(object));
+}
+
+namespace {
+
+struct ScaleFlags : TargetFlags {
+  std::string resource_version, timeout = "0s";
+  int64_t replicas = -1, current = -1;
+};
+
+Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& live, std::chrono::milliseconds timeout) {
+  if (!live.kind->subresource("scale")) return Error(Code::not_found, "the server could not find the requested resource: " + message_name(*live.kind, live.name) + " has no scale");
+  int64_t now = get_int(live.object, "spec.replicas", 1);
+  if (flags.current >= 0 && now != flags.current)
+    return Error(Code::conflict, "Expected replicas to be " + std::to_string(flags.current) + ", was " + std::to_string(now));
+  std::string version(get_string(live.object, "metadata.resourceVersion"));
+  if (!flags.resource_version.empty() && version != flags.resource_version)
+    return Error(Code::conflict, "Expected resource version to be " + flags.resource_version + ", was " + version);
+  json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
+  if (flags.current >= 0 || !flags.resource_version.empty()) make(patch, "metadata.resourceVersion") = version;  // what was looked at still holds
+  json::value object = TRY(send_patch(session, flags, live, patch, kMergePatch, "scale"));
+  if (timeout.count() > 0 && (flags.dry_run.empty() || flags.dry_run == "none"))
+    TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
+      if (!object) return not_found(live.kind->kind, live.name);
+      return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") && get_int(*object, "status.replicas") == flags.replicas;
+    }));
+  print_done(flags, live, std::move(object), "scaled");
+  return {};
+}
+
+Result<int> run_scale(Commands& commands, const ScaleFlags& flags, bool given) {
+  if (!given) return Error(Code::bad_request, "required flag(s) \"replicas\" not set");
+  if (flags.replicas < 0) return Error(Code::bad_request, "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0");
+  auto timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  Session* session = TRY(commands.session());
+  Targets targets = TRY(targets_of(*session, flags, flags.args));
+  if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "no objects passed to scale");
+  if (!flags.resource_version.empty() && targets.found.size() > 1) return Error(Code::bad_request, "cannot use --resource-version with multiple resources");
+  return act_on(std::move(targets), [&](const Live& live) { return scale_one(*session, flags, live, timeout); });
+}
+
+struct AutoscaleCommand : CreateFlags {
+  AutoscaleFlags scaler;
+  TargetFlags targets;
+};
+
+Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool given) {
+  if (!given) return Error(Code::bad_request, "required flag(s) \"max\" not set");
+  TRY(autoscaler_of(flags.scaler, "v1", "none", "none"));  // the flags are looked at first
+  Session* session = TRY(commands.session());
+  flags.targets.files = flags.files;
+  Targets targets = TRY(targets_of(*session, flags.targets, flags.targets.args));
+  return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    const auto& kind = live.kind->kind;
+    if (!live.kind->subresource("scale"))
+      return Error(Code::bad_request, "cannot autoscale a " + std::string(kind.kind) + ": could not find scale subresource for " + kind.api_version() +
+                                          ", Resource=" + std::string(kind.resource) + " in discovery information");
+    json::value scaler = TRY(autoscaler_of(flags.scaler, kind.api_version(), kind.kind, live.name));
+    const schema::KindInfo& scalers = *kind_of(scaler);
+    json::value created = TRY(send_new(*session, flags, std::move(scaler), scalers));
+    print_outcome(flags.output, flags.dry_run, std::move(created), scalers, "autoscaled");
+    return {};
+  });
+}
+
+}  // namespace
+
+void add_scale(Commands& commands) {
+  auto flags = std::make_shared<ScaleFlags>();
+  CLI::App* scale = commands.add("scale", "Set the number of replicas");
+  flags->add_to(scale);
+  CLI::Option* replicas = scale->add_option("--replicas", flags->replicas, "how many");
+  scale->add_option("--current-replicas", flags->current, "only when there are this many now");
+  scale->add_option("--resource-version", flags->resource_version, "only when it is at this version");
+  scale->add_option("--timeout", flags->timeout, "wait until there are as many; 0s: do not");
+  commands.on(scale, [&commands, flags, replicas] { return run_scale(commands, *flags, replicas->count() > 0); });
+
+  auto scaler = std::make_shared<AutoscaleCommand>();
+  scaler->field_manager = "kubectl-autoscale";
+  CLI::App* autoscale = commands.add("autoscale", "Let the number of replicas follow what the pods use");
+  autoscale->add_option("args", scaler->targets.args, "KIND NAME or KIND/NAME");
+  scaler->files.add_to(autoscale);
+  scaler->add_to(autoscale);
+  autoscale->add_option("--min", scaler->scaler.min, "no fewer pods than this");
+  CLI::Option* max = autoscale->add_option("--max", scaler->scaler.max, "no more pods than this");
+  autoscale->add_option("--cpu", scaler->scaler.cpu, "the average to aim at: 70% of the request, or an amount as 500m");
+  autoscale->add_option("--memory", scaler->scaler.memory, "the average to aim at: 70% of the request, or an amount as 200Mi");
+  autoscale->add_option("--cpu-percent", scaler->scaler.cpu_percent, "as --cpu in percent");
+  autoscale->add_option("--name", scaler->scaler.name, "the autoscaler's name; else that of the object");
+  commands.on(autoscale, [&commands, scaler, max] { return run_autoscale(commands, *scaler, max->count() > 0); });
+}
+
+}  // namespace coracle::ctl

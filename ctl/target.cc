@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// See target.h.
+#include "ctl/target.h"
+
+#include "ctl/print.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+
+void TargetFlags::add_dry_run(CLI::App* command) {
+  command->add_option("--dry-run", dry_run, "none, client or server")->expected(0, 1)->default_str("client")
+      ->check(CLI::IsMember({"none", "client", "server"}));
+}
+
+void TargetFlags::add_to(CLI::App* command) {
+  command->add_option("args", args, "KIND NAME ..., KIND/NAME ..., then what to change");
+  files.add_to(command);
+  command->add_option("-l,--selector", selector, "label selector");
+  add_dry_run(command);
+  command->add_option("-o,--output", output, "yaml, json or name");
+  command->add_option("--field-manager", field_manager, "who owns the fields");
+  command->add_flag("--all", all, "all of the kind in the namespace");
+}
+
+Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any, bool all_namespaces) {
+  Targets targets;
+  auto add = [&](const schema::KindInfo& kind, std::string ns, const std::string& name) {
+    auto object = session.json({.path = session.path(kind, ns, name)});
+    if (object) targets.found.push_back({&kind, std::move(ns), name, std::move(*object)});
+    else targets.missing.push_back(object.take_error());
+  };
+  if (!flags.files.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    for (auto& document : documents) {
+      std::string ns = TRY(settle_namespace(session, document)), name(get_string(document.object, "metadata.name"));
+      if (flags.local) targets.found.push_back({document.kind, ns, name, std::move(document.object)});
+      else add(*document.kind, ns, name);
+    }
+    return targets;
+  }
+  if (flags.local) return Error(Code::bad_request, "--local needs the objects in files: -f FILE");
+  if (args.empty()) return Error(Code::bad_request, "required resource not specified");
+  std::vector<Named> named = TRY(parse_named(args));
+  for (const auto& one : named) {
+    std::string ns = one.kind->kind.namespaced ? session.ns() : "";
+    if (!one.name.empty()) {
+      add(*one.kind, ns, one.name);
+      continue;
+    }
+    if (flags.selector.empty() && !flags.all && !any) return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
+    Request request{.path = session.path(*one.kind, all_namespaces ? "" : ns)};
+    if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
+    json::value list = TRY(session.json(request));
+    for (const auto& item : get_array(list, "items")) {
+      targets.found.push_back({one.kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), item});
+      name_kind(targets.found.back().object, *one.kind);
+    }
+  }
+  return targets;
+}
+
+Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&)>& act) {
+  std::vector<Error> failures = std::move(targets.missing);
+  for (const auto& live : targets.found)
+    if (auto done = act(live); !done) failures.push_back(done.take_error());
+  if (failures.size() == 1) return std::move(failures.front());
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
+}
+
+Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch, const char* type,
+                               std::string_view subresource) {
+  if (flags.dry_run == "client") return live.object;
+  Request request{.method = "PATCH", .path = session.path(*live.kind, live.ns, live.name, subresource), .body = to_text(patch), .content_type = type};
+  if (!flags.field_manager.empty()) request.query.emplace_back("fieldManager", flags.field_manager);
+  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
+  return session.json(request);
+}
+
+void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what) {
+  print_outcome(flags.output, flags.dry_run, std::move(object), *live.kind, what);
+}
+
+void print_failures(const std::vector<Error>& errors) {
+  if (errors.size() == 1) return print_failure(errors.front());
+  for (const auto& error : errors) {
+    if (error.details()) print_failure(error);
+    else std::fprintf(stderr, "%s\n", error.text().c_str());
+  }
+}
+
+}  // namespace coracle::ctl

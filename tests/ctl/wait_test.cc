@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What wait waits for.
+#include "ctl/wait.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::ctl {
+namespace {
+
+// "yes", "no" or the error.
+std::string holds(const std::string& condition, std::string_view object) {
+  auto parsed = Condition::parse(condition);
+  if (!parsed) return parsed.error().text();
+  json::value value = object.empty() ? json::value() : *parse_json(object);
+  auto held = parsed->holds(object.empty() ? nullptr : &value);
+  return !held ? held.error().text() : *held ? "yes" : "no";
+}
+
+TEST(Wait, for_there_being_or_not) {
+  EXPECT_EQ(holds("delete", ""), "yes");
+  EXPECT_EQ(holds("delete", "{}"), "no");
+  EXPECT_EQ(holds("create", "{}"), "yes");
+  EXPECT_EQ(holds("create", ""), "no");
+  EXPECT_EQ(holds("bogus", "{}"), "unrecognized condition: \"bogus\"");
+}
+
+TEST(Wait, for_conditions_of_the_generation_that_there_is) {
+  const char* ready = R"({"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}})";
+  EXPECT_EQ(holds("condition=Ready", ready), "yes");
+  EXPECT_EQ(holds("condition=ready=true", ready), "yes");
+  EXPECT_EQ(holds("condition=Ready=False", ready), "no");
+  EXPECT_EQ(holds("condition=Other", ready), "no");
+  EXPECT_EQ(holds("condition=Ready", ""), "no");
+  EXPECT_EQ(holds("condition=Ready", R"({"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}})"), "no");
+  EXPECT_EQ(holds("condition=Ready", R"({"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}})"), "yes");
+}
+
+TEST(Wait, for_what_stands_at_a_path) {
+  const char* pod = R"({"status":{"phase":"Running","n":3,"list":[{"t":"a","v":"1"},{"t":"b","v":"2"}]}})";
+  EXPECT_EQ(holds("jsonpath={.status.phase}=Running", pod), "yes");
+  EXPECT_EQ(holds("jsonpath=.status.phase='Running'", pod), "yes");
+  EXPECT_EQ(holds("jsonpath={.status.n}=3", pod), "yes");
+  EXPECT_EQ(holds("jsonpath={.status.n}=4", pod), "no");
+  EXPECT_EQ(holds("jsonpath={.status.n}", pod), "yes");
+  EXPECT_EQ(holds("jsonpath={.status.nothing}", pod), "no");
+  EXPECT_EQ(holds("jsonpath={.status.list}", pod), "yes");
+  EXPECT_EQ(holds(R"(jsonpath={.status.list[?(@.t=="b")].v}=2)", pod), "yes");
+  EXPECT_EQ(holds("jsonpath={.status.list[*].v}=2", pod), "given jsonpath expression matches more than one value");
+  EXPECT_EQ(holds("jsonpath={.status.list}=2", pod), "jsonpath leads to a nested object or list which is not supported");
+  EXPECT_EQ(holds("jsonpath=", pod), "jsonpath expression cannot be empty");
+  EXPECT_EQ(holds("jsonpath={.a}=", pod), "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
+  EXPECT_EQ(holds("jsonpath={.a=b=c}", pod), "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
