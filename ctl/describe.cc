@@ -71,6 +71,17 @@ std::string secret_text(const json::value& secret) {  // sizes, not secrets
   return text;
 }
 
+std::string data_text(const json::value& map) {  // as it is: tabs are the file's own
+  std::string text = "\nData\n====\n";
+  for (const auto& [key, value] : get_object(map, "data")) text += std::string(key) + ":\n----\n" + jsonpath_text(value) + "\n\n";
+  text += "\nBinaryData\n====\n";
+  for (const auto& [key, value] : get_object(map, "binaryData")) {
+    auto bytes = base64_decode(value.is_string() ? std::string_view(value.get_string()) : std::string_view());
+    text += std::string(key) + ": " + std::to_string(bytes ? bytes->size() : 0) + " bytes\n";
+  }
+  return text;
+}
+
 std::string part_text(const json::value& event) {  // which part of the object it is about
   std::string path = text_at(event, "involvedObject.fieldPath");
   return path.empty() ? path : path + ": ";
@@ -114,6 +125,12 @@ Result<std::string> told(Session& session, const schema::KindInfo& kind, const j
   else if (kind.kind == kNode) text = node_text(object);
   else if (kind.kind == kService) text = service_text(object);
   else if (kind.kind == kSecret) return align_tabs(secret_text(object));
+  if (kind.kind == kConfigMap) {
+    std::string whole = align_tabs(head_text(object)) + data_text(object);
+    if (!show_events) return whole;
+    std::string events = TRY(events_text(session, object));
+    return whole + "\n" + align_tabs(events);
+  }
   if (text.empty()) {
     Related related;
     std::string_view name = kind.kind.kind;
@@ -122,7 +139,7 @@ Result<std::string> told(Session& session, const schema::KindInfo& kind, const j
     text = workload_text(object, related, system_clock().now());
   }
   if (text.empty()) text = plain_text(object);
-  if (!show_events) return align_tabs(text);
+  if (!show_events || kind.kind.kind == "ResourceQuota") return align_tabs(text);  // nothing happens to quotas themselves
   std::string events = TRY(events_text(session, object));
   // Those there are stand in columns of their own.
   if (events.starts_with("Events:\n")) return align_tabs(text) + align_tabs(events);

@@ -7,6 +7,7 @@
 #include "ctl/jsonpath.h"
 #include "ctl/pods.h"
 #include "runtime/base/text.h"
+#include "store/object/quantity.h"
 
 namespace coracle::ctl {
 namespace {
@@ -26,8 +27,10 @@ std::vector<std::string> sorted_keys(const json::object& map) {
 void put_lines(std::string& text, size_t level, std::string_view title, const json::array& words) {
   if (words.empty()) return;
   text += indent(level) + std::string(title) + ":\n";
-  for (const auto& word : words)
-    for (std::string_view line : split(jsonpath_text(word), '\n')) text += indent(level + 1) + std::string(line) + "\n";
+  for (const auto& word : words) {
+    std::string whole = jsonpath_text(word);
+    for (std::string_view line : split(whole, '\n')) text += indent(level + 1) + std::string(line) + "\n";
+  }
 }
 
 std::string ports_text(const json::value& container, const char* field) {
@@ -84,9 +87,24 @@ void put_env_from(std::string& text, const json::value& container) {
   }
 }
 
-std::string variable_text(const json::value& from) {
-  if (const json::value* field = find(from, "fieldRef")) return " (" + or_else(text_at(*field, "apiVersion"), "v1") + ":" + text_at(*field, "fieldPath") + ")";
-  if (const json::value* amount = find(from, "resourceFieldRef")) return " (" + text_at(*amount, "resource") + ")";
+// What "limits.cpu" of the container comes to, in whole units of the divisor.
+std::string amount_text(const json::value& container, const json::value& reference) {
+  std::string resource = text_at(reference, "resource"), divisor_text = or_else(text_at(reference, "divisor"), "0");
+  auto amount = Quantity::parse(text_at(container, "resources." + resource)), divisor = Quantity::parse(divisor_text);
+  if (!amount || !divisor) return {};
+  bool cpu = resource.ends_with(".cpu");
+  int64_t whole = cpu ? amount->milli_value() : amount->value();
+  int64_t unit = divisor->is_zero() ? (cpu ? 1000 : 1) : std::max<int64_t>(1, cpu ? divisor->milli_value() : divisor->value());
+  return std::to_string((whole + unit - 1) / unit);
+}
+
+std::string variable_text(const json::value* pod, const json::value& container, const json::value& from) {
+  if (const json::value* field = find(from, "fieldRef")) {
+    std::string path = text_at(*field, "fieldPath");
+    bool known = pod && (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid");
+    return (known ? text_at(*pod, path) : "") + " (" + or_else(text_at(*field, "apiVersion"), "v1") + ":" + path + ")";
+  }
+  if (const json::value* amount = find(from, "resourceFieldRef")) return amount_text(container, *amount) + " (" + text_at(*amount, "resource") + ")";
   if (const json::value* key = find(from, "secretKeyRef"))
     return "<set to the key '" + text_at(*key, "key") + "' in secret '" + text_at(*key, "name") + "'>\tOptional: " + optional_text(*key);
   if (const json::value* key = find(from, "configMapKeyRef"))
@@ -94,12 +112,12 @@ std::string variable_text(const json::value& from) {
   return {};
 }
 
-void put_env(std::string& text, const json::value& container) {
+void put_env(std::string& text, const json::value* pod, const json::value& container) {
   const json::array& env = get_array(container, "env");
   text += indent(2) + (env.empty() ? "Environment:\t<none>\n" : "Environment:\n");
   for (const auto& entry : env) {
     if (const json::value* from = find(entry, "valueFrom")) {
-      put(text, 3, text_at(entry, "name"), variable_text(*from));
+      put(text, 3, text_at(entry, "name"), variable_text(pod, container, *from));
       continue;
     }
     bool first = true;
@@ -119,7 +137,9 @@ void put_mounts(std::string& text, const json::value& container) {
   }
 }
 
-void put_containers(std::string& text, std::string_view space, std::string_view title, const json::array& containers, const json::array& statuses) {
+// `pod`: whose they are, with `statuses`; nullptr: of a template.
+void put_containers(std::string& text, const json::value* pod, std::string_view title, const json::array& containers, const json::array& statuses) {
+  std::string_view space = pod ? "" : "  ";
   text.append(space).append(title).append(containers.empty() ? ": <none>\n" : ":\n");
   for (const auto& container : containers) {
     std::string name = text_at(container, "name");
@@ -148,7 +168,7 @@ void put_containers(std::string& text, std::string_view space, std::string_view 
     for (auto [field, label] : {std::pair{"livenessProbe", "Liveness"}, std::pair{"readinessProbe", "Readiness"}, std::pair{"startupProbe", "Startup"}})
       if (const json::value* probe = find(container, field)) put(text, 2, label, probe_text(*probe));
     put_env_from(text, container);
-    put_env(text, container);
+    put_env(text, pod, container);
     put_mounts(text, container);
   }
 }
@@ -211,10 +231,9 @@ std::string toleration_text(const json::value& toleration) {
 
 void put_tolerations(std::string& text, std::string_view name, const json::array& tolerations) {
   if (tolerations.empty()) return put(text, 0, name, "<none>");
-  std::vector<std::string> parts;
-  for (const auto& toleration : tolerations) parts.push_back(toleration_text(toleration));
-  std::stable_sort(parts.begin(), parts.end());
-  for (size_t i = 0; i < parts.size(); ++i) text += (i ? "" : std::string(name) + ":") + "\t" + parts[i] + "\n";
+  std::vector<json::value> sorted(tolerations.begin(), tolerations.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return get_string(a, "key") < get_string(b, "key"); });
+  for (size_t i = 0; i < sorted.size(); ++i) text += (i ? "" : std::string(name) + ":") + "\t" + toleration_text(sorted[i]) + "\n";
 }
 
 void put_spread(std::string& text, std::string_view space, const json::array& constraints) {
@@ -303,8 +322,8 @@ std::string template_text(const json::value& pod_template) {
   put_labels(text, "  Labels", get_object(pod_template, "metadata.labels"));
   if (const json::object& annotations = get_object(pod_template, "metadata.annotations"); !annotations.empty()) put_annotations(text, "  Annotations", annotations);
   if (std::string account = text_at(pod_template, "spec.serviceAccountName"); !account.empty()) put(text, 1, "Service Account", account);
-  if (const json::array& init = get_array(pod_template, "spec.initContainers"); !init.empty()) put_containers(text, "  ", "Init Containers", init, {});
-  put_containers(text, "  ", "Containers", get_array(pod_template, "spec.containers"), {});
+  if (const json::array& init = get_array(pod_template, "spec.initContainers"); !init.empty()) put_containers(text, nullptr, "Init Containers", init, {});
+  put_containers(text, nullptr, "Containers", get_array(pod_template, "spec.containers"), {});
   put_volumes(text, "  ", get_array(pod_template, "spec.volumes"));
   put_spread(text, "  ", get_array(pod_template, "spec.topologySpreadConstraints"));
   if (std::string name = text_at(pod_template, "spec.priorityClassName"); !name.empty()) put(text, 1, "Priority Class Name", name);
@@ -338,10 +357,10 @@ std::string pod_text(const json::value& pod) {
   put_controller(text, pod);
   if (std::string name = text_at(pod, "status.nominatedNodeName"); !name.empty()) put(text, 0, "NominatedNodeName", name);
   if (const json::array& init = get_array(pod, "spec.initContainers"); !init.empty())
-    put_containers(text, "", "Init Containers", init, get_array(pod, "status.initContainerStatuses"));
-  put_containers(text, "", "Containers", get_array(pod, "spec.containers"), get_array(pod, "status.containerStatuses"));
+    put_containers(text, &pod, "Init Containers", init, get_array(pod, "status.initContainerStatuses"));
+  put_containers(text, &pod, "Containers", get_array(pod, "spec.containers"), get_array(pod, "status.containerStatuses"));
   if (const json::array& guests = get_array(pod, "spec.ephemeralContainers"); !guests.empty())
-    put_containers(text, "", "Ephemeral Containers", guests, get_array(pod, "status.ephemeralContainerStatuses"));
+    put_containers(text, &pod, "Ephemeral Containers", guests, get_array(pod, "status.ephemeralContainerStatuses"));
   if (const json::array& gates = get_array(pod, "spec.readinessGates"); !gates.empty()) {
     text += "Readiness Gates:\n  Type\tStatus\n";
     for (const auto& gate : gates) {

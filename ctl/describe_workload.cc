@@ -171,9 +171,9 @@ std::string cron_job_text(const json::value& object) {
   put_name(text, object);
   put_marks(text, object);
   put(text, 0, "Schedule", text_at(object, "spec.schedule"));
-  if (find(object, "spec.timeZone")) put(text, 0, "Time Zone", text_at(object, "spec.timeZone"));
   put(text, 0, "Concurrency Policy", text_at(object, "spec.concurrencyPolicy"));
   put(text, 0, "Suspend", find(object, "spec.suspend") ? flag_at(object, "spec.suspend") : "<unset>");
+  if (find(object, "spec.timeZone")) put(text, 0, "Time Zone", text_at(object, "spec.timeZone"));
   put(text, 0, "Successful Job History Limit", number_or_unset(object, "spec.successfulJobsHistoryLimit"));
   put(text, 0, "Failed Job History Limit", number_or_unset(object, "spec.failedJobsHistoryLimit"));
   put(text, 0, "Starting Deadline Seconds", number_or_unset(object, "spec.startingDeadlineSeconds", "s"));

@@ -63,10 +63,10 @@ round() {  # round CLIENT
   expect_fail "$who: scale what has no scale" 'NotFound|could not find the requested resource|no matches' k -n "$n" scale serviceaccount/default --replicas=1
   expect_match "$who: scale -l" '^deployment.apps/web scaled' k -n "$n" scale deployment -l app=web --replicas=2
   expect_fail "$who: scale goes on with the others" 'deployments.apps "nope" not found' k -n "$n" scale deployment nope web --replicas=2
-  expect "$who: autoscale" "horizontalpodautoscaler.autoscaling/web autoscaled" k -n "$n" autoscale deployment web --min=1 --max=3 --cpu-percent=80
+  expect_match "$who: autoscale" "^horizontalpodautoscaler.autoscaling/web autoscaled" k -n "$n" autoscale deployment web --min=1 --max=3 --cpu-percent=80
   expect "$who: … with what was asked for" "Deployment web 1 3 80" k -n "$n" get horizontalpodautoscalers.v1.autoscaling web -o \
     'jsonpath={.spec.scaleTargetRef.kind} {.spec.scaleTargetRef.name} {.spec.minReplicas} {.spec.maxReplicas} {.spec.targetCPUUtilizationPercentage}'
-  expect_fail "$who: autoscale again" 'AlreadyExists|already exists' k -n "$n" autoscale deployment web --max=3
+  expect_fail "$who: autoscale again" 'AlreadyExists|already exists|failed to create autoscaling/v2 HPA' k -n "$n" autoscale deployment web --max=3
   expect_fail "$who: autoscale upside down" 'must be larger or equal to --min' k -n "$n" autoscale deployment web --min=3 --max=2
   expect_match "$who: describe hpa" '^Max replicas: +3' k -n "$n" describe hpa web
   k -n "$n" delete hpa web >/dev/null
