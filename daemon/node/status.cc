@@ -215,6 +215,16 @@ bool same_conditions(const json::array& old, const json::array& wanted) {
   });
 }
 
+// Conditions are merged by type: what one no longer says has to be taken away from what it said.
+json::array without_leftovers(json::array wanted, const json::array& old) {
+  for (auto& item : wanted)
+    for (const auto& there : old)
+      if (get_string(there, "type") == get_string(item, "type"))
+        for (const char* key : {"reason", "message"})
+          if (find(there, key) && !find(item, key)) item.as_object()[key] = nullptr;
+  return wanted;
+}
+
 bool is_nothing(const json::value& value) {
   return value.is_null() || (value.is_object() && value.get_object().empty()) || (value.is_array() && value.get_array().empty()) ||
          (value.is_string() && value.get_string().empty());
@@ -270,8 +280,8 @@ std::optional<json::value> status_patch(const json::value& pod, const json::obje
     bool merged_by_key = std::string_view(key) == "podIPs" || std::string_view(key) == "hostIPs";
     if (merged_by_key && before) changed[key].as_array().insert(changed[key].as_array().begin(), json::object{{"$patch", "replace"}});
   }
-  if (!same_conditions(get_array(pod, "status.conditions"), wanted.at("conditions").get_array()))
-    changed["conditions"] = wanted.at("conditions");
+  const json::array& conditions = get_array(pod, "status.conditions");
+  if (!same_conditions(conditions, wanted.at("conditions").get_array())) changed["conditions"] = without_leftovers(wanted.at("conditions").get_array(), conditions);
   if (changed.empty()) return std::nullopt;
   return json::value(json::object{{"metadata", json::object{{"uid", get_string(pod, "metadata.uid")}}}, {"status", std::move(changed)}});
 }
