@@ -78,12 +78,14 @@ Result<bool> may_adopt(Client& client, const Object& owner) {
 }  // namespace
 
 Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
-                                     const json::value* selector_json, bool active_only) {
+                                     const json::value* selector_json, bool active_only,
+                                     const std::function<bool(const Object&)>& belongs) {
   LabelSelector selector = TRY(LabelSelector::from_json(selector_json));
+  auto matches = [&](const Object& object) { return selector.matches(object) && (!belongs || belongs(object)); };
   std::vector<ObjectPtr> claimed;
   for (ObjectPtr& object : controlled_by(informer, owner)) {
     if (active_only && !pod_active(*object)) continue;
-    if (selector.matches(*object)) {
+    if (matches(*object)) {
       claimed.push_back(std::move(object));
     } else if (!owner.deleting()) {
       TRY(release(client, owner, *object));
@@ -92,7 +94,7 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
   if (owner.deleting()) return claimed;
   std::optional<bool> allowed;
   for (const ObjectPtr& object : orphans(informer, owner.ns())) {
-    if (object->deleting() || !selector.matches(*object) || (active_only && !pod_active(*object))) continue;
+    if (object->deleting() || !matches(*object) || (active_only && !pod_active(*object))) continue;
     if (!allowed) {
       bool may = TRY(may_adopt(client, owner));
       allowed = may;
@@ -177,6 +179,17 @@ json::object& object_at(json::value& root, std::string_view dotted) {
   return value.is_object() ? value.get_object() : value.emplace_object();
 }
 
+std::string name_hash(std::string_view text, int64_t collisions) {
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";  // no vowels, nothing that reads like another
+  std::string hashed(text);
+  if (collisions) hashed += std::to_string(collisions);
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (char byte : hashed) hash = (hash ^ uint8_t(byte)) * 16777619u;
+  std::string name;
+  for (char digit : std::to_string(hash)) name += kAlphabet[size_t(uint8_t(digit)) % kAlphabet.size()];
+  return name;
+}
+
 int64_t scaled(const json::value* value, int64_t total, bool round_up, int64_t otherwise) {
   if (!value) return otherwise;
   if (value->is_int64()) return value->get_int64();
@@ -217,18 +230,21 @@ bool OwnWrites::shown(const Key& key, const Informer& cache) {
   });
 }
 
-std::vector<ObjectPtr> OwnWrites::without_removed(const Key& key, std::vector<ObjectPtr> cached) {
-  entries_.with([&](auto& entries) {
-    auto found = entries.find(key);
-    if (found == entries.end()) return;
+std::set<std::string> OwnWrites::removed_among(const Key& key, const std::vector<ObjectPtr>& cached) {
+  return entries_.with([&](auto& entries) {
     std::set<std::string> still_shown;
-    std::erase_if(cached, [&](const ObjectPtr& object) {
-      if (!found->second.removed.contains(object->uid())) return false;
-      still_shown.insert(object->uid());
-      return true;
-    });
-    found->second.removed = std::move(still_shown);
+    auto found = entries.find(key);
+    if (found == entries.end()) return still_shown;
+    for (const ObjectPtr& object : cached)
+      if (found->second.removed.contains(object->uid())) still_shown.insert(object->uid());
+    found->second.removed = still_shown;
+    return still_shown;
   });
+}
+
+std::vector<ObjectPtr> OwnWrites::without_removed(const Key& key, std::vector<ObjectPtr> cached) {
+  std::set<std::string> removed = removed_among(key, cached);
+  std::erase_if(cached, [&](const ObjectPtr& object) { return removed.contains(object->uid()); });
   return cached;
 }
 

@@ -3,6 +3,7 @@
 // nothing changed, and the memory of one's own writes. Pure unless it takes a Client.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,10 +28,11 @@ void index_by_controller(Informer& informer);
 std::vector<ObjectPtr> controlled_by(const Informer& informer, const Object& owner);
 std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
 
-// Whom a set owns among what is there: adopts matching orphans, lets go of what matches no more. Source: client-go
-// controller ref manager (semantics).
+// Whom a set owns among what is there: adopts matching orphans, lets go of what matches no more. `belongs`: what has to hold
+// beside the selector. Source: client-go controller ref manager (semantics).
 Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
-                                     const json::value* selector, bool active_only);
+                                     const json::value* selector, bool active_only,
+                                     const std::function<bool(const Object&)>& belongs = {});
 
 bool pod_finished(view::Pod pod);    // Succeeded or Failed
 bool pod_active(const Object& pod);  // neither finished nor being deleted
@@ -54,6 +56,10 @@ Result<void> write_status(Client& client, const Object& object, json::value stat
 // The object at a dotted path, made when it is not there.
 json::object& object_at(json::value& root, std::string_view dotted);
 
+// The end of a name that stands for a text: short, in the alphabet of Kubernetes' generated names. `collisions`: how many names
+// for this text were taken by others.
+std::string name_hash(std::string_view text, int64_t collisions);
+
 // An integer or a percentage of `total`. Absent: `otherwise`.
 int64_t scaled(const json::value* int_or_percent, int64_t total, bool round_up, int64_t otherwise = 0);
 
@@ -66,7 +72,9 @@ class OwnWrites {
   void removed(const Key& key, const std::string& uid);
   // The cache shows what was written for this key. After kPatience the writes are given up: an event was lost.
   bool shown(const Key& key, const Informer& cache);
-  // Drops what we have removed though the cache still shows it; forgets what it shows no more.
+  // The uids of what we have removed though the cache still shows it; forgets what it shows no more.
+  std::set<std::string> removed_among(const Key& key, const std::vector<ObjectPtr>& cached);
+  // `cached` without these.
   std::vector<ObjectPtr> without_removed(const Key& key, std::vector<ObjectPtr> cached);
   void forget(const Key& key);
 

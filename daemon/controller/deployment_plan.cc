@@ -467,13 +467,6 @@ class Planner {
   DeploymentPlan plan_;
 };
 
-// FNV-1a, 32 bits.
-uint32_t fnv(std::string_view bytes) {
-  uint32_t hash = 2166136261u;
-  for (char byte : bytes) hash = (hash ^ uint8_t(byte)) * 16777619u;
-  return hash;
-}
-
 json::value without_hash(json::value pod_template) {
   if (json::value* labels = const_cast<json::value*>(find(pod_template, "metadata.labels"));
       labels && labels->is_object())
@@ -483,15 +476,7 @@ json::value without_hash(json::value pod_template) {
 
 }  // namespace
 
-std::string template_hash(const json::value& pod_template, int64_t collisions) {
-  // The alphabet of Kubernetes' generated names: no vowels, nothing that reads like another.
-  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-  std::string text = to_text(pod_template);
-  if (collisions) text += std::to_string(collisions);
-  std::string name;
-  for (char digit : std::to_string(fnv(text))) name += kAlphabet[size_t(uint8_t(digit)) % kAlphabet.size()];
-  return name;
-}
+std::string template_hash(const json::value& pod_template, int64_t collisions) { return name_hash(to_text(pod_template), collisions); }
 
 bool same_template(const json::value& a, const json::value& b) { return without_hash(a) == without_hash(b); }
 

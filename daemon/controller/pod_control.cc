@@ -7,15 +7,12 @@
 #include "store/object/selector.h"
 
 namespace coracle::controller {
-namespace {
 
 bool namespace_terminating(const Error& error) {
   if (!error.details()) return false;
   const auto& causes = error.details()->causes;
   return std::any_of(causes.begin(), causes.end(), [](const Cause& c) { return c.reason == "NamespaceTerminating"; });
 }
-
-}  // namespace
 
 json::value pod_from_template(const Object& owner, const json::value& pod_template) {
   json::object metadata{{"generateName", owner.name() + "-"}, {"namespace", owner.ns()}};

@@ -20,6 +20,9 @@ struct Failure {
   std::string reason, message;
 };
 
+// The refusal of something new in a namespace that is on its way out, and everything in it with it.
+bool namespace_terminating(const Error& error);
+
 class PodControl {
  public:
   PodControl(Client& client, EventRecorder recorder, OwnWrites& own) : client_(client), recorder_(std::move(recorder)), own_(own) {}

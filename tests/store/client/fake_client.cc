@@ -137,7 +137,11 @@ class Delivery {
   std::jthread thread_;
 };
 
-bool has_generation(const Kind& kind) { return kind == kPod || kind == kDeployment || kind == kReplicaSet; }
+constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
+constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
+bool has_generation(const Kind& kind) {
+  return kind == kPod || kind == kDeployment || kind == kReplicaSet || kind == kStatefulSet || kind == kDaemonSet;
+}
 bool has_status(const Kind& kind) {
   return has_generation(kind) || kind == kNode || kind == kService || kind == kNamespace;
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sets remember of their templates. See history.h.
+#include "daemon/controller/history.h"
+
+#include <algorithm>
+
+#include "daemon/controller/common.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr int kCollisionsMax = 16;      // names tried in one go
+constexpr size_t kOwnersNameMax = 223;  // of an owner's name in a revision's
+
+// With the members of every object in order: how Go writes a map.
+json::value in_order(const json::value& value) {
+  if (const json::array* array = value.if_array()) {
+    json::array out;
+    for (const json::value& entry : *array) out.push_back(in_order(entry));
+    return out;
+  }
+  const json::object* object = value.if_object();
+  if (!object) return value;
+  std::vector<std::string_view> keys;
+  for (const auto& member : *object) keys.push_back(member.key());
+  std::sort(keys.begin(), keys.end());
+  json::object out;
+  for (std::string_view key : keys) out[key] = in_order(object->at(key));
+  return out;
+}
+
+bool has_data(const Object& revision, const json::value& data) {
+  const json::value* present = find(revision.json(), "data");
+  return present && *present == data;
+}
+
+bool goes_before(const ObjectPtr& a, const ObjectPtr& b) {
+  auto key = [](const Object& revision) {
+    return std::tuple(number_of(revision), get_string(revision.json(), "metadata.creationTimestamp"),
+                      std::string_view(revision.name()));
+  };
+  return key(*a) < key(*b);
+}
+
+Result<ObjectPtr> number_anew(Client& client, const Object& revision, int64_t number) {
+  json::value patch = {{"metadata", {{"uid", revision.uid()}}}, {"revision", number}};
+  return client.patch(kControllerRevision, revision.key(), PatchType::merge, patch).wrap("number revision " + revision.name());
+}
+
+}  // namespace
+
+json::value revision_data(const Object& set) {
+  const json::value* written = find(set.json(), "spec.template");
+  json::value pod_template = written ? *written : json::value(json::object_kind);
+  pod_template.get_object()["$patch"] = "replace";
+  return in_order({{"spec", {{"template", std::move(pod_template)}}}});
+}
+
+json::value template_of(const Object& revision) {
+  const json::value* kept = find(revision.json(), "data.spec.template");
+  json::value pod_template = kept && kept->is_object() ? *kept : json::value(json::object_kind);
+  pod_template.get_object().erase("$patch");
+  return pod_template;
+}
+
+int64_t number_of(const Object& revision) { return get_int(revision.json(), "revision"); }
+
+HistoryPlan plan_history(const Object& set, const std::vector<ObjectPtr>& revisions) {
+  json::value data = revision_data(set);
+  HistoryPlan plan;
+  for (const ObjectPtr& revision : revisions) (has_data(*revision, data) ? plan.same : plan.others).push_back(revision);
+  std::sort(plan.same.begin(), plan.same.end(), goes_before);
+  std::sort(plan.others.begin(), plan.others.end(), goes_before);
+  if (!plan.others.empty()) plan.number = number_of(*plan.others.back()) + 1;
+  if (plan.same.empty()) return plan;
+  plan.revision = std::move(plan.same.back());
+  plan.same.pop_back();
+  plan.number = std::max(plan.number, number_of(*plan.revision));
+  return plan;
+}
+
+json::value new_revision(const Object& set, std::string_view hash_label, int64_t number, int64_t collisions) {
+  json::value data = revision_data(set);
+  // A StatefulSet and a DaemonSet may have one name.
+  std::string hash = name_hash(std::string(set.kind().kind) + to_text(data), collisions);
+  json::object labels = get_object(set.json(), "spec.template.metadata.labels");
+  labels[hash_label] = hash;
+  json::object metadata{
+      {"name", set.name().substr(0, kOwnersNameMax) + "-" + hash}, {"namespace", set.ns()}, {"labels", std::move(labels)}};
+  if (const json::value* annotations = find(set.json(), "metadata.annotations")) metadata["annotations"] = *annotations;
+  metadata["ownerReferences"] = json::array{controller_reference(set)};
+  return {{"apiVersion", kControllerRevision.api_version()},
+          {"kind", kControllerRevision.kind},
+          {"metadata", std::move(metadata)},
+          {"data", std::move(data)},
+          {"revision", number}};
+}
+
+std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectPtr>& old,
+                                    const std::function<bool(const Object&)>& in_use) {
+  int64_t limit = get_int(set.json(), "spec.revisionHistoryLimit", 10);
+  if (limit < 0) return {};
+  std::vector<ObjectPtr> out;
+  for (const ObjectPtr& revision : old) {
+    if (int64_t(old.size() - out.size()) <= limit) break;
+    if (!in_use(*revision)) out.push_back(revision);
+  }
+  return out;
+}
+
+Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, std::string_view hash_label) {
+  std::vector<ObjectPtr> present = TRY(claim(client, revisions, set, find(set.json(), "spec.selector"), false));
+  HistoryPlan plan = plan_history(set, present);
+  History history{plan.revision, std::move(plan.same), std::move(plan.others), get_int(set.json(), "status.collisionCount")};
+  if (history.revision) {
+    if (number_of(*history.revision) == plan.number) return history;
+    history.revision = TRY(number_anew(client, *history.revision, plan.number));
+    return history;
+  }
+  for (int tried = 0; tried < kCollisionsMax; ++tried, ++history.collisions) {
+    json::value body = new_revision(set, hash_label, plan.number, history.collisions);
+    auto created = client.create(kControllerRevision, body);
+    if (!created && created.error().code() != Code::already_exists) return created.take_error().wrap("create revision");
+    if (!created) created = client.get(kControllerRevision, {set.ns(), std::string(get_string(body, "metadata.name"))});
+    ObjectPtr there = TRY(std::move(created));
+    if (!has_data(*there, *find(body, "data"))) continue;
+    history.revision = std::move(there);  // just made, or the cache was late
+    return history;
+  }
+  return Error(Code::conflict, "every name for a revision of " + set.name() + " is taken");
+}
+
+Result<void> remove_revisions(Client& client, const std::vector<ObjectPtr>& revisions) {
+  for (const ObjectPtr& revision : revisions) {
+    auto removed = client.remove(kControllerRevision, revision->key(), {.uid = revision->uid()});
+    if (!removed && removed.error().code() != Code::not_found)
+      return removed.take_error().wrap("remove revision " + revision->name());
+  }
+  return {};
+}
+
+}  // namespace coracle::controller

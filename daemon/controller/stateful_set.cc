@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// StatefulSet: applies the plan of stateful_set.h and says what it did.
+//   set, pods, claims, revisions ──▶ key ──▶ claim pods ──▶ history ──▶ plan ──▶ steps ──▶ status ──▶ old revisions go
+// Pods have names of their own, so none is made twice; one whose removal the cache does not show yet counts as going (OwnWrites).
+// Source: Kubernetes StatefulSet; reasons and words of the events are Kubernetes'.
+#include "daemon/controller/stateful_set.h"
+
+#include <algorithm>
+
+#include "daemon/controller/controller.h"
+#include "daemon/controller/history.h"
+#include "daemon/controller/pod_control.h"
+#include "runtime/base/text.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
+constexpr std::string_view kHashLabel = "controller.kubernetes.io/hash";
+
+class StatefulSetController : public Controller {
+ public:
+  explicit StatefulSetController(const Context& context)
+      : client_(context.client),
+        clock_(context.clock),
+        sets_(context.informers.of(kStatefulSet)),
+        pods_(context.informers.of(kPod)),
+        claims_(context.informers.of(kClaims)),
+        revisions_(context.informers.of(kControllerRevision)),
+        recorder_(context.events, "statefulset-controller"),
+        own_(context.clock) {}
+
+  std::string_view name() const override { return "statefulset"; }
+
+  void subscribe(const LookAt& look_at) override {
+    index_by_controller(pods_);
+    index_by_controller(revisions_);
+    sets_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after) own_.forget(change.before->key());
+      look_at.now(change.any().key());
+    });
+    pods_.on_change([=, this](const Informer::Change& change) {
+      for (const ObjectPtr& pod : {change.before, change.after})
+        if (pod) name_owner(*pod, kStatefulSet, sets_, look_at, label_selector_of);
+      if (!change.after)
+        name_whose(*change.before, look_at,
+                   [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
+    });
+    claims_.on_change([=, this](const Informer::Change& change) {  // it may be missed, or was waited for
+      if (!change.after) name_whose(*change.before, look_at, may_be_claim_of);
+    });
+    revisions_.on_change([=, this](const Informer::Change& change) {
+      if (change.after && change.after->controller()) return;  // its owner has just written it, or it is in nobody's way
+      name_owner(change.any(), kStatefulSet, sets_, look_at, label_selector_of);
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr set = sets_.get(key);
+    if (!set) return Outcome{};
+    if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, find(set->json(), "spec.selector"), false,
+                                            [&](const Object& pod) { return ordinal_of(*set, pod.name()).has_value(); }));
+    if (set->deleting()) {
+      TRY(write_status(client_, *set, ending_stateful_set_status(*set, pods, clock_.now())));
+      return Outcome{};
+    }
+    History history = TRY(keep_history(client_, revisions_, *set, kHashLabel));
+    StatefulSetWorld world = world_of(set, history, std::move(pods));
+    StatefulSetPlan plan = plan_stateful_set(world, clock_.now());
+    Result<void> done = apply(*set, plan.steps);
+    Result<void> written = write_status(client_, *set, std::move(plan.status));
+    if (!done) return done.take_error();
+    if (!written) return written.take_error();
+    TRY(remove_revisions(client_, beyond_limit(*set, unused(world, history), [](const Object&) { return false; })));
+    return Outcome{next_available(world.pods, std::chrono::seconds(get_int(set->json(), "spec.minReadySeconds")), clock_.now())};
+  }
+
+ private:
+  // A pod or claim of a set's name that is gone may have stood in the way of the set's own.
+  void name_whose(const Object& gone, const LookAt& look_at, bool (*whose)(const Object& set, std::string_view name)) {
+    for (const ObjectPtr& set : sets_.list(gone.ns()))
+      if (whose(*set, gone.name())) look_at.now(set->key());
+  }
+
+  StatefulSetWorld world_of(const ObjectPtr& set, const History& history, std::vector<ObjectPtr> pods) {
+    StatefulSetWorld world;
+    world.set = set;
+    world.current = world.update = history.revision;
+    for (const auto& revisions : {history.others, history.same})
+      for (const ObjectPtr& revision : revisions)
+        if (revision->name() == get_string(set->json(), "status.currentRevision")) world.current = revision;
+    world.collisions = history.collisions;
+    world.removed = own_.removed_among(set->key(), pods);
+    world.pods = std::move(pods);
+    world.claim = [this, ns = set->ns()](const std::string& name) { return claims_.get({ns, name}); };
+    return world;
+  }
+
+  // Revisions that no pod is of, and none will be unless the set goes back to one.
+  static std::vector<ObjectPtr> unused(const StatefulSetWorld& world, const History& history) {
+    std::set<std::string_view> used{world.current->name(), world.update->name()};
+    for (const ObjectPtr& pod : world.pods) used.insert(pod->label(kRevisionLabel));
+    std::vector<ObjectPtr> out = history.others;
+    out.insert(out.end(), history.same.begin(), history.same.end());
+    std::erase_if(out, [&](const ObjectPtr& revision) { return used.contains(revision->name()); });
+    return out;
+  }
+
+  // ---- steps ----
+
+  Result<void> apply(const Object& set, const std::vector<StatefulSetStep>& steps) {
+    for (const StatefulSetStep& step : steps)  // the first failure ends it: what comes later relies on what came before
+      TRY(apply(set, step));
+    return {};
+  }
+
+  Result<void> apply(const Object& set, const StatefulSetStep& step) {
+    switch (step.what) {
+      case StatefulSetStep::What::create_claim:
+        return create_claim(set, step);
+      case StatefulSetStep::What::own_claim:
+        return own_claim(step);
+      case StatefulSetStep::What::refuse:
+        tell(set, "create", step.pod, std::string(step.body.get_string()));
+        return {};
+      case StatefulSetStep::What::create:
+        return create(set, step);
+      case StatefulSetStep::What::update:
+        return update(set, step);
+      case StatefulSetStep::What::remove:
+        return remove(set, step);
+    }
+    return {};
+  }
+
+  Result<void> create_claim(const Object& set, const StatefulSetStep& step) {
+    auto created = client_.create(kClaims, step.body);
+    std::string claim(get_string(step.body, "metadata.name"));
+    if (created) {
+      recorder_.normal(set, "SuccessfulCreate",
+                       "create Claim " + claim + " Pod " + step.pod + " in StatefulSet " + set.name() + " success");
+      return {};
+    }
+    Error error = created.take_error();
+    if (error.code() == Code::already_exists) return {};
+    recorder_.warning(
+        set, "FailedCreate",
+        "create Claim " + claim + " for Pod " + step.pod + " in StatefulSet " + set.name() + " failed error: " + error.text());
+    tell(set, "create", step.pod, "failed to create PVC " + claim + ": " + error.text());
+    return std::move(error).wrap("create claim " + claim);
+  }
+
+  Result<void> own_claim(const StatefulSetStep& step) {
+    json::value patch = {{"metadata",
+                          {{"uid", step.object->uid()},
+                           {"resourceVersion", std::to_string(step.object->revision())},
+                           {"ownerReferences", step.body}}}};
+    auto done = client_.patch(kClaims, step.object->key(), PatchType::merge, patch);
+    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("own claim " + step.object->name());
+    return {};
+  }
+
+  Result<void> create(const Object& set, const StatefulSetStep& step) {
+    auto created = client_.create(kPod, step.body);
+    if (created) {
+      own_.wrote(set.key(), (*created)->revision());
+      tell(set, "create", step.pod);
+      return {};
+    }
+    Error error = created.take_error();
+    if (namespace_terminating(error)) return {};
+    if (error.code() != Code::already_exists) tell(set, "create", step.pod, error.text());
+    return std::move(error).wrap("create pod " + step.pod);
+  }
+
+  Result<void> update(const Object& set, const StatefulSetStep& step) {
+    auto updated = client_.update(kPod, step.body);
+    if (updated) {
+      own_.wrote(set.key(), (*updated)->revision());
+      tell(set, "update", step.pod);
+      return {};
+    }
+    Error error = updated.take_error();
+    if (error.code() != Code::conflict) tell(set, "update", step.pod, error.text());
+    return std::move(error).wrap("update pod " + step.pod);
+  }
+
+  Result<void> remove(const Object& set, const StatefulSetStep& step) {
+    auto removed = client_.remove(kPod, step.object->key(), {.uid = step.object->uid()});
+    if (removed || removed.error().code() == Code::not_found) {
+      own_.removed(set.key(), step.object->uid());
+      tell(set, "delete", step.pod);
+      return {};
+    }
+    Error error = removed.take_error();
+    tell(set, "delete", step.pod, error.text());
+    return std::move(error).wrap("remove pod " + step.pod);
+  }
+
+  // `failure`: why it could not be done, "" when it was.
+  void tell(const Object& set, const std::string& verb, const std::string& pod, const std::string& failure = "") {
+    std::string what = verb + " Pod " + pod + " in StatefulSet " + set.name(), reason = verb;
+    reason[0] = char(reason[0] - 'a' + 'A');
+    if (failure.empty())
+      recorder_.normal(set, "Successful" + reason, what + " successful");
+    else
+      recorder_.warning(set, "Failed" + reason, what + " failed error: " + failure);
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& sets_;
+  Informer& pods_;
+  Informer& claims_;
+  Informer& revisions_;
+  EventRecorder recorder_;
+  OwnWrites own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_stateful_set_controller(const Context& context) {
+  return std::make_unique<StatefulSetController>(context);
+}
+
+}  // namespace coracle::controller
