@@ -67,6 +67,7 @@ std::unique_ptr<Controller> make_deployment_controller(const Context& context);
 std::unique_ptr<Controller> make_replica_set_controller(const Context& context);
 std::unique_ptr<Controller> make_replication_controller(const Context& context);
 std::unique_ptr<Controller> make_stateful_set_controller(const Context& context);
+std::unique_ptr<Controller> make_daemon_set_controller(const Context& context);
 std::unique_ptr<Controller> make_endpoints_controller(const Context& context);
 std::unique_ptr<Controller> make_endpoint_slice_controller(const Context& context);
 std::unique_ptr<Controller> make_endpoint_slice_mirror(const Context& context);

@@ -38,6 +38,7 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_replica_set_controller(context));
   add(make_replication_controller(context));
   add(make_stateful_set_controller(context));
+  add(make_daemon_set_controller(context));
   add(make_endpoints_controller(context));
   add(make_endpoint_slice_controller(context));
   add(make_endpoint_slice_mirror(context));

@@ -8,6 +8,7 @@
 
 namespace coracle::registry {
 
+inline constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
 inline constexpr Kind kJob{"batch", "v1", "Job", "jobs"};
 inline constexpr Kind kPersistentVolume{"", "v1", "PersistentVolume", "persistentvolumes", false};
 inline constexpr Kind kPersistentVolumeClaim{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
@@ -19,6 +20,7 @@ const Strategy& namespace_strategy();
 const Strategy& certificate_request_strategy();
 const Strategy& node_strategy();
 const Strategy& job_strategy();
+const Strategy& daemon_set_strategy();
 const Strategy& volume_strategy();
 const Strategy& claim_strategy();
 const Strategy& priority_class_strategy();

@@ -11,7 +11,7 @@ namespace coracle::registry {
 namespace {
 
 constexpr std::string_view kCounted[] = {
-    "podtemplates", "replicationcontrollers", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
+    "podtemplates", "replicationcontrollers", "deployments.apps", "replicasets.apps", "statefulsets.apps",
     "cronjobs.batch", "endpointslices.discovery.k8s.io", "ingressclasses.networking.k8s.io", "ingresses.networking.k8s.io",
     "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy"};
 

@@ -59,6 +59,23 @@ TEST_F(KindsTest, a_suspended_job_keeps_its_status_apart_and_counts_its_changes)
   EXPECT_EQ(get_int(told->json(), "metadata.generation"), 2);
 }
 
+TEST_F(KindsTest, a_daemon_set_counts_the_changes_of_its_template) {
+  const Kind& sets = kind("apps/v1", "DaemonSet");
+  auto count = [](const ObjectPtr& set) { return std::string(set->annotation("deprecated.daemonset.template.generation")); };
+  auto text = [](const std::string& annotations) {
+    return R"({"metadata":{"name":"d","namespace":"default","annotations":{)" + annotations + R"(}},"spec":{"selector":{"matchLabels":{"a":"b"}},
+      "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  };
+  json::value plain = MUST(parse_json(text(""))), counted = MUST(parse_json(text(R"("deprecated.daemonset.template.generation":"9")")));
+  EXPECT_EQ(count(world.make(sets, text(""))), "1");
+  Key key{"default", "d"};
+  EXPECT_EQ(count(MUST(world.try_merge(sets, key, R"({"spec":{"minReadySeconds":3}})"))), "1");
+  EXPECT_EQ(count(MUST(world.try_merge(sets, key, R"({"spec":{"template":{"metadata":{"labels":{"c":"d"}}}}})"))), "2");
+  EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3") << "back is a change, too; nor is the count lost when it is left out";
+  EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3");
+  EXPECT_EQ(count(MUST(world.try_update(sets, counted))), "3") << "nobody else counts";
+}
+
 TEST_F(KindsTest, a_volume_knows_since_when_it_is_in_its_phase) {
   const Kind& volumes = kind("v1", "PersistentVolume");
   ObjectPtr made = world.make(volumes, R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})");

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonSet: applies the plan of daemon_set.h and says what it did.
+//   set, nodes, pods, revisions ──▶ key ──▶ history ──▶ claim pods ──▶ plan ──▶ make and remove pods ──▶ status
+// Then revisions beyond the limit go. Own creations that the cache does not show yet are waited for (OwnWrites), so that no node
+// gets two. Source: Kubernetes DaemonSet.
+#include "daemon/controller/daemon_set.h"
+
+#include <algorithm>
+
+#include "daemon/controller/controller.h"
+#include "daemon/controller/history.h"
+#include "daemon/controller/pod_control.h"
+
+namespace coracle::controller {
+namespace {
+
+// How long pods that fail on a node stay before the next one is tried: one second, doubled each time up to a quarter of an hour,
+// and from the start when it has gone well for twice as long. Source: client-go util/flowcontrol backoff (semantics).
+class FailedPods {
+ public:
+  explicit FailedPods(const Clock& clock) : clock_(clock) {}
+
+  std::optional<std::chrono::nanoseconds> wait(const std::string& set_uid, const std::string& node) const {
+    return tries_.with([&](const auto& tries) -> std::optional<std::chrono::nanoseconds> {
+      auto found = tries.find({set_uid, node});
+      SteadyTime now = clock_.steady();
+      if (found == tries.end() || now >= found->second.at + found->second.pause) return std::nullopt;
+      return found->second.at + found->second.pause - now;
+    });
+  }
+  void tried(const std::string& set_uid, const std::string& node) {
+    SteadyTime now = clock_.steady();
+    tries_.with([&](auto& tries) {
+      std::erase_if(tries, [&](const auto& entry) { return now - entry.second.at > 2 * kLongest; });
+      Try& again = tries[{set_uid, node}];
+      again = {again.pause.count() ? std::min(2 * again.pause, kLongest) : kFirst, now};
+    });
+  }
+  void forget(const std::string& set_uid) {
+    tries_.with([&](auto& tries) { std::erase_if(tries, [&](const auto& entry) { return entry.first.first == set_uid; }); });
+  }
+
+ private:
+  static constexpr std::chrono::seconds kFirst{1}, kLongest{900};
+  struct Try {
+    std::chrono::seconds pause{0};
+    SteadyTime at{};
+  };
+  const Clock& clock_;
+  Guarded<std::map<std::pair<std::string, std::string>, Try>> tries_;  // by set and node
+};
+
+bool same_to_pods(const Object& before, const Object& after) {
+  const json::value none;
+  auto member = [&](const Object& node, std::string_view path) -> const json::value& {
+    const json::value* found = find(node.json(), path);
+    return found ? *found : none;
+  };
+  return before.uid() == after.uid() && member(before, "metadata.labels") == member(after, "metadata.labels") &&
+         member(before, "spec.taints") == member(after, "spec.taints");
+}
+
+class DaemonSetController : public Controller {
+ public:
+  explicit DaemonSetController(const Context& context)
+      : client_(context.client),
+        clock_(context.clock),
+        sets_(context.informers.of(kDaemonSet)),
+        pods_(context.informers.of(kPod)),
+        nodes_(context.informers.of(kNode)),
+        revisions_(context.informers.of(kControllerRevision)),
+        recorder_(context.events, "daemonset-controller"),
+        own_(context.clock),
+        control_(context.client, recorder_, own_),
+        failed_(context.clock) {}
+
+  std::string_view name() const override { return "daemonset"; }
+
+  void subscribe(const LookAt& look_at) override {
+    index_by_controller(pods_);
+    index_by_controller(revisions_);
+    sets_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after) {
+        own_.forget(change.before->key());
+        failed_.forget(change.before->uid());
+      }
+      look_at.now(change.any().key());
+    });
+    pods_.on_change([=, this](const Informer::Change& change) {
+      for (const ObjectPtr& pod : {change.before, change.after})
+        if (pod) name_owner(*pod, kDaemonSet, sets_, look_at, label_selector_of);
+    });
+    nodes_.on_change([=, this](const Informer::Change& change) {
+      if (change.before && change.after && same_to_pods(*change.before, *change.after)) return;
+      for (const ObjectPtr& set : sets_.list()) look_at.now(set->key());
+    });
+    revisions_.on_change([=, this](const Informer::Change& change) {
+      if (!change.before && change.after->controller()) return;  // its owner has just made it
+      for (const ObjectPtr& revision : {change.before, change.after})
+        if (revision) name_owner(*revision, kDaemonSet, sets_, look_at, label_selector_of);
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr set = sets_.get(key);
+    if (!set || set->deleting()) return Outcome{};  // whether its pods and its history stay is the collector's business
+    if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
+    History history = TRY(keep_history(client_, revisions_, *set, kRevisionLabel));
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, find(set->json(), "spec.selector"), false));
+    std::string hash(hash_of(*history.revision));
+    DaemonSetWorld world{.set = set, .hash = hash, .collisions = history.collisions, .nodes = nodes_.list()};
+    TRY(unite(*set, history, pods));
+    world.removed = own_.removed_among(key, pods);
+    world.pods = std::move(pods);
+    world.backing_off = [this, &set](const std::string& node) { return failed_.wait(set->uid(), node); };
+    DaemonSetPlan plan = plan_daemon_set(world, clock_.now());
+    Result<void> done = apply(*set, world.hash, plan);
+    Result<void> written = write_status(client_, *set, std::move(plan.status));
+    if (!done) return done.take_error();
+    if (!written) return written.take_error();
+    auto has_pods = [&](const Object& revision) {
+      auto of_it = [&](const ObjectPtr& pod) { return pod->label(kRevisionLabel) == hash_of(revision); };
+      return std::any_of(world.pods.begin(), world.pods.end(), of_it);
+    };
+    TRY(remove_revisions(client_, beyond_limit(*set, history.others, has_pods)));
+    return Outcome{plan.again};
+  }
+
+ private:
+  // One that was adopted may have no label: then its pods have its name.
+  static std::string_view hash_of(const Object& revision) {
+    std::string_view hash = revision.label(kRevisionLabel);
+    return hash.empty() ? std::string_view(revision.name()) : hash;
+  }
+
+  // Of several revisions of the set's template one stays, and their pods become its pods.
+  Result<void> unite(const Object& set, const History& history, std::vector<ObjectPtr>& pods) {
+    if (history.same.empty()) return {};
+    std::string_view hash = hash_of(*history.revision);
+    for (ObjectPtr& pod : pods) {
+      auto of_another = [&](const ObjectPtr& revision) { return hash_of(*revision) == pod->label(kRevisionLabel); };
+      if (pod->label(kRevisionLabel) == hash || std::none_of(history.same.begin(), history.same.end(), of_another)) continue;
+      json::value patch = {{"metadata", {{"uid", pod->uid()}, {"labels", {{kRevisionLabel, hash}}}}}};
+      pod = TRY(client_.patch(kPod, pod->key(), PatchType::merge, patch).wrap("label pod " + pod->name()));
+      own_.wrote(set.key(), pod->revision());
+    }
+    return remove_revisions(client_, history.same);
+  }
+
+  Result<void> apply(const Object& set, const std::string& hash, const DaemonSetPlan& plan) {
+    Failure failure;                             // told as an event; the status of this kind has no place for it
+    for (const std::string& node : plan.create)  // the first failure ends it: what hinders one pod hinders all
+      TRY(control_.create(set, daemon_pod(set, hash, node), failure));
+    for (const DaemonSetPlan::Removal& removal : plan.remove) {
+      if (removal.reason == "FailedDaemonPod")
+        recorder_.warning(set, removal.reason, removal.message);
+      else if (!removal.reason.empty())
+        recorder_.normal(set, removal.reason, removal.message);
+      TRY(control_.remove(set, *removal.pod, failure));
+      if (!removal.failed_on.empty()) failed_.tried(set.uid(), removal.failed_on);
+    }
+    return {};
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& sets_;
+  Informer& pods_;
+  Informer& nodes_;
+  Informer& revisions_;
+  EventRecorder recorder_;
+  OwnWrites own_;
+  PodControl control_;
+  FailedPods failed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_daemon_set_controller(const Context& context) {
+  return std::make_unique<DaemonSetController>(context);
+}
+
+}  // namespace coracle::controller

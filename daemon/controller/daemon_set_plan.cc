@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a DaemonSet does next. See daemon_set.h. Everything here is a function of its arguments.
+#include <algorithm>
+#include <map>
+
+#include "daemon/controller/daemon_set.h"
+#include "daemon/controller/history.h"
+#include "daemon/controller/pod_control.h"
+#include "daemon/placement/placement.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr std::string_view kGenerationAnnotation = "deprecated.daemonset.template.generation",
+                           kGenerationLabel = "pod-template-generation";
+constexpr std::string_view kNodeNameField = "metadata.name";
+
+// ---- the pod ----
+
+// Whatever happens to its node, the pod stays there. What the template says of the same taint gives way.
+void tolerate(json::object& spec, std::string_view taint, std::string_view effect) {
+  json::value& tolerations = spec["tolerations"];
+  if (!tolerations.is_array()) tolerations.emplace_array();
+  json::value wanted{{"key", taint}, {"operator", "Exists"}, {"effect", effect}};
+  for (json::value& present : tolerations.get_array()) {
+    bool same = get_string(present, "key") == taint && get_string(present, "effect") == effect &&
+                get_string(present, "operator") == "Exists" && get_string(present, "value").empty();
+    if (!same) continue;
+    present = std::move(wanted);
+    return;
+  }
+  tolerations.get_array().push_back(std::move(wanted));
+}
+
+// What every pod of the set is like, wherever it stands.
+json::value pod_anywhere(const Object& set) {
+  const json::value* written = find(set.json(), "spec.template");
+  json::value pod = pod_from_template(set, written ? *written : json::value());
+  json::object& spec = object_at(pod, "spec");
+  tolerate(spec, "node.kubernetes.io/not-ready", "NoExecute");
+  tolerate(spec, "node.kubernetes.io/unreachable", "NoExecute");
+  for (std::string_view taint : {"node.kubernetes.io/disk-pressure", "node.kubernetes.io/memory-pressure",
+                                 "node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable"})
+    tolerate(spec, taint, "NoSchedule");
+  if (get_bool(pod, "spec.hostNetwork")) tolerate(spec, "node.kubernetes.io/network-unavailable", "NoSchedule");
+  return pod;
+}
+
+// Where a pod stands, or is bound to.
+std::string_view node_of(view::Pod pod) {
+  if (std::string_view bound = pod.spec().node_name(); !bound.empty()) return bound;
+  view::NodeAffinity affinity = pod.spec().affinity().node_affinity();
+  for (view::NodeSelectorTerm term : affinity.required_during_scheduling_ignored_during_execution().node_selector_terms())
+    for (view::NodeSelectorRequirement field : term.match_fields())
+      if (field.key() == kNodeNameField && field.operator_() == "In" && field.values().size() == 1) return field.values()[0];
+  return {};
+}
+
+NodeFit fit_of(view::Pod pod, const Object& node) {
+  std::string_view bound = pod.spec().node_name();
+  if ((!bound.empty() && bound != node.name()) || !placement::node_wanted(pod, node)) return {};
+  NodeFit out{true, true};
+  for (view::Taint taint : view::Node(node).spec().taints()) {
+    if ((taint.effect() != "NoSchedule" && taint.effect() != "NoExecute") || placement::tolerates(pod, taint)) continue;
+    out.should_run = false;
+    out.should_continue &= taint.effect() != "NoExecute";
+  }
+  return out;
+}
+
+bool of_revision(const Object& set, const std::string& hash, const Object& pod) {
+  std::string_view generation = set.annotation(kGenerationAnnotation);
+  return pod.label(kRevisionLabel) == hash || (!generation.empty() && pod.label(kGenerationLabel) == generation);
+}
+
+// The one that counts for its node first: bound, then the oldest.
+bool counts_before(const ObjectPtr& a, const ObjectPtr& b) {
+  auto key = [](const Object& pod) {
+    return std::tuple(view::Pod(pod).spec().node_name().empty(), view::Pod(pod).metadata().creation_timestamp(),
+                      std::string_view(pod.name()));
+  };
+  return key(*a) < key(*b);
+}
+
+// ---- the plan ----
+
+class Planner {
+ public:
+  Planner(const DaemonSetWorld& world, WallTime now)
+      : world_(world), set_(*world.set), now_(now), min_ready_(get_int(set_.json(), "spec.minReadySeconds")) {
+    json::value pod = pod_anywhere(set_);
+    for (const ObjectPtr& node : world.nodes) {
+      Place& place = places_[node->name()];
+      place.there = true;
+      place.fit = fit_of(view::Pod(pod), *node);
+      desired_ += place.fit.should_run;
+    }
+    for (const ObjectPtr& each : world.pods) {
+      std::string name(node_of(view::Pod(*each)));
+      bool ended = pod_finished(view::Pod(*each)) && leaving(*each);  // it is out of the way
+      if (!name.empty() && !ended) places_[name].pods.push_back(each);
+    }
+    for (auto& [name, place] : places_) std::sort(place.pods.begin(), place.pods.end(), counts_before);
+    const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
+    rolls_ = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate" && rolling;
+    if (!rolls_) return;
+    max_unavailable_ = scaled(find(*rolling, "maxUnavailable"), desired_, true);
+    max_surge_ = scaled(find(*rolling, "maxSurge"), desired_, true);
+    if (max_unavailable_ == 0 && max_surge_ == 0) max_unavailable_ = 1;  // else nothing could ever move
+  }
+
+  DaemonSetPlan plan() {
+    for (const auto& [name, place] : places_) keep(name, place);
+    bool settled = plan_.create.empty() && plan_.remove.empty();
+    if (settled && rolls_) max_surge_ > 0 ? surge() : replace();
+    if (plan_.create.size() > kDaemonSetBurst) plan_.create.resize(kDaemonSetBurst);
+    if (plan_.remove.size() > kDaemonSetBurst) plan_.remove.resize(kDaemonSetBurst);
+    plan_.status = status();
+    look_again(next_available(world_.pods, min_ready_, now_));
+    return std::move(plan_);
+  }
+
+ private:
+  struct Place {
+    bool there = false;  // the node is
+    NodeFit fit;
+    std::vector<ObjectPtr> pods;
+  };
+  struct Pair {
+    ObjectPtr updated, old;  // the one of each that stays
+    bool one_of_each = true;
+  };
+
+  bool leaving(const Object& pod) const { return pod.deleting() || world_.removed.contains(pod.uid()); }
+  bool available(const Object& pod) const {
+    auto at = pod_available_at(view::Pod(pod), min_ready_);
+    return at && *at <= now_;
+  }
+  bool updated(const Object& pod) const { return of_revision(set_, world_.hash, pod); }
+  void remove(const ObjectPtr& pod) { plan_.remove.push_back({pod, "", "", ""}); }
+  void look_again(std::optional<std::chrono::nanoseconds> in) {
+    if (in && (!plan_.again || *in < *plan_.again)) plan_.again = in;
+  }
+
+  // ---- one pod on each node that should have one ----
+
+  void keep(const std::string& node, const Place& place) {
+    if (!place.there) return remove_unbound(place);
+    if (place.fit.should_run && place.pods.empty()) return plan_.create.push_back(node);
+    if (!place.fit.should_continue) return remove_all(place);
+    std::vector<ObjectPtr> running;
+    bool waits = false;
+    for (const ObjectPtr& pod : place.pods) {
+      if (leaving(*pod)) continue;
+      if (pod_finished(view::Pod(*pod)))
+        waits |= !remove_ended(node, pod);
+      else
+        running.push_back(pod);
+    }
+    if (max_surge_ > 0) return keep_surging(node, place, running, waits);
+    for (size_t i = 1; i < running.size(); ++i) remove(running[i]);  // the oldest stays
+  }
+
+  // Nobody will ever bind these, and nobody else takes them away.
+  void remove_unbound(const Place& place) {
+    for (const ObjectPtr& pod : place.pods)
+      if (!leaving(*pod) && view::Pod(*pod).spec().node_name().empty()) remove(pod);
+  }
+
+  void remove_all(const Place& place) {
+    for (const ObjectPtr& pod : place.pods)
+      if (!leaving(*pod)) remove(pod);
+  }
+
+  // False: it stays for a while.
+  bool remove_ended(const std::string& node, const ObjectPtr& pod) {
+    bool failed = view::Pod(*pod).status().phase() == "Failed";
+    if (failed)
+      if (auto wait = world_.backing_off(node)) return look_again(wait), false;
+    std::string message = std::string("Found ") + (failed ? "failed" : "succeeded") + " daemon pod " + pod->key().text() +
+                          " on node " + node + ", will try to " + (failed ? "kill it" : "delete it");
+    plan_.remove.push_back({pod, failed ? node : "", failed ? "FailedDaemonPod" : "SucceededDaemonPod", std::move(message)});
+    return true;
+  }
+
+  // Two may be there while the new one is not available and the old one is ready.
+  void keep_surging(const std::string& node, const Place& place, const std::vector<ObjectPtr>& running, bool waits) {
+    if (running.empty() && place.fit.should_run && !waits) return plan_.create.push_back(node);
+    if (running.size() <= 1) return;
+    ObjectPtr oldest_updated, oldest_old;
+    for (const ObjectPtr& pod : running) {
+      ObjectPtr& oldest = updated(*pod) ? oldest_updated : oldest_old;
+      if (oldest)
+        remove(pod);
+      else
+        oldest = pod;
+    }
+    if (!oldest_updated || !oldest_old) return;
+    if (!pod_ready(view::Pod(*oldest_old)) || available(*oldest_updated)) remove(oldest_old);
+  }
+
+  // ---- update ----
+
+  Pair pair_of(const Place& place) const {
+    Pair pair;
+    for (const ObjectPtr& pod : place.pods) {
+      if (leaving(*pod)) continue;
+      ObjectPtr& one = updated(*pod) ? pair.updated : pair.old;
+      pair.one_of_each &= !one;
+      one = pod;
+    }
+    return pair;
+  }
+  // Which nodes an update looks at: those with a pod, and those that should have one.
+  static bool concerned(const Place& place) { return place.fit.should_run || !place.pods.empty(); }
+
+  // Old pods are removed, and the new ones come because one is missing. What does not work costs no availability.
+  void replace() {
+    int64_t unavailable = 0;
+    std::vector<ObjectPtr> candidates;
+    for (const auto& [name, place] : places_) {
+      if (!concerned(place)) continue;
+      Pair pair = pair_of(place);
+      if (!pair.one_of_each || bool(pair.updated) == bool(pair.old)) {
+        ++unavailable;
+      } else if (pair.updated) {
+        unavailable += !available(*pair.updated);
+      } else if (available(*pair.old)) {
+        candidates.push_back(pair.old);
+      } else {
+        ++unavailable;
+        remove(pair.old);
+      }
+    }
+    for (const ObjectPtr& pod : candidates)
+      if (unavailable++ < max_unavailable_) remove(pod);
+  }
+
+  // A new pod beside the old one, which goes when the new one is available.
+  void surge() {
+    int64_t surging = 0, available_nodes = 0;
+    std::vector<std::string> candidates;
+    std::vector<ObjectPtr> misplaced;
+    for (const auto& [name, place] : places_) {
+      if (!concerned(place)) continue;
+      Pair pair = pair_of(place);
+      if (!pair.one_of_each) {
+        ++surging;
+        continue;
+      }
+      if (pair.old || pair.updated) available_nodes += available(pair.old ? *pair.old : *pair.updated);
+      if (!pair.old) continue;
+      if (pair.updated) {
+        if (available(*pair.updated))
+          remove(pair.old);
+        else
+          ++surging;
+      } else if (!place.fit.should_run) {
+        if (available(*pair.old))
+          misplaced.push_back(pair.old);
+        else
+          remove(pair.old);
+      } else if (available(*pair.old)) {
+        candidates.push_back(name);
+      } else {
+        plan_.create.push_back(name);  // it costs nothing
+      }
+    }
+    // A node that is left behind keeps its pod until another one makes up for it.
+    for (size_t i = 0; i < misplaced.size() && int64_t(i) < available_nodes - desired_; ++i) remove(misplaced[i]);
+    for (const std::string& name : candidates)
+      if (surging++ < max_surge_) plan_.create.push_back(name);
+  }
+
+  // ---- status ----
+
+  json::value status() const {
+    int64_t current = 0, misplaced = 0, ready = 0, available_pods = 0, updated_pods = 0;
+    for (const auto& [name, place] : places_) {
+      if (!place.there || place.pods.empty()) continue;
+      if (!place.fit.should_run) {
+        ++misplaced;
+        continue;
+      }
+      ++current;
+      const Object& pod = *place.pods.front();
+      ready += pod_ready(view::Pod(pod));
+      available_pods += available(pod);
+      updated_pods += updated(pod);
+    }
+    json::object status = get_object(set_.json(), "status");
+    status["currentNumberScheduled"] = current;
+    status["numberMisscheduled"] = misplaced;
+    status["desiredNumberScheduled"] = desired_;
+    status["numberReady"] = ready;
+    status["observedGeneration"] = get_int(set_.json(), "metadata.generation");
+    auto put = [&](std::string_view name, int64_t count) {
+      if (count == 0)
+        status.erase(name);
+      else
+        status[name] = count;
+    };
+    put("updatedNumberScheduled", updated_pods);
+    put("numberAvailable", available_pods);
+    put("numberUnavailable", desired_ - available_pods);
+    put("collisionCount", world_.collisions);
+    return status;
+  }
+
+  const DaemonSetWorld& world_;
+  const Object& set_;
+  const WallTime now_;
+  const std::chrono::seconds min_ready_;
+  std::map<std::string, Place> places_;  // by the node's name
+  int64_t desired_ = 0, max_unavailable_ = 0, max_surge_ = 0;
+  bool rolls_ = false;
+  DaemonSetPlan plan_;
+};
+
+}  // namespace
+
+DaemonSetPlan plan_daemon_set(const DaemonSetWorld& world, WallTime now) { return Planner(world, now).plan(); }
+
+json::value daemon_pod(const Object& set, const std::string& hash, const std::string& node) {
+  json::value pod = pod_anywhere(set);
+  json::object& labels = object_at(pod, "metadata.labels");
+  labels[kRevisionLabel] = hash;
+  if (std::string_view generation = set.annotation(kGenerationAnnotation); !generation.empty())
+    labels[kGenerationLabel] = generation;
+  // The node matches already whatever else the template requires.
+  json::value field{{"key", kNodeNameField}, {"operator", "In"}, {"values", json::array{node}}};
+  object_at(pod, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")["nodeSelectorTerms"] =
+      json::array{json::object{{"matchFields", json::array{std::move(field)}}}};
+  return pod;
+}
+
+NodeFit fit(const Object& set, const Object& node) {
+  json::value pod = pod_anywhere(set);
+  return fit_of(view::Pod(pod), node);
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonSets: an annotation counts the changes of the template, and pods carry the number as a label; tools of the time before
+// ControllerRevisions read it. Source: Kubernetes apps/v1 DeprecatedTemplateGeneration; the kind's registry strategy.
+#include <algorithm>
+#include <string>
+
+#include "daemon/registry/kinds/kinds.h"
+#include "runtime/base/text.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr std::string_view kGeneration = "deprecated.daemonset.template.generation";
+
+int64_t generation_of(const json::value& set) {
+  const json::value* written = find_keys(set, {"metadata", "annotations", kGeneration});
+  return written && written->is_string() ? parse_number<int64_t>(std::string_view(written->get_string())).value_or(0) : 0;
+}
+
+void write_generation(json::value& set, int64_t generation) {
+  json::value& annotations = make(set, "metadata.annotations");
+  if (!annotations.is_object()) annotations.emplace_object();
+  annotations.get_object()[kGeneration] = std::to_string(generation);
+}
+
+Result<void> begin_counting(json::value& set, const Allocation&) {
+  write_generation(set, std::max<int64_t>(generation_of(set), 1));
+  return {};
+}
+
+Result<void> count_template(json::value& set, const Object& old, const Allocation&) {
+  const json::value *now = find(set, "spec.template"), *before = find(old.json(), "spec.template");
+  bool changed = now && before && *now != *before;
+  write_generation(set, std::max<int64_t>(generation_of(old.json()), 1) + changed);
+  return {};
+}
+
+}  // namespace
+
+const Strategy& daemon_set_strategy() {
+  static const Strategy strategy = [] {
+    Strategy s;
+    s.kind = &kDaemonSet;
+    s.deletion.counts_generations = true;
+    s.allocate_create = begin_counting;
+    s.allocate_update = count_template;
+    return s;
+  }();
+  return strategy;
+}
+
+}  // namespace coracle::registry
