@@ -8,47 +8,14 @@
 #include <algorithm>
 
 #include "daemon/controller/controller.h"
+#include "daemon/controller/failed_pods.h"
 #include "daemon/controller/history.h"
 #include "daemon/controller/pod_control.h"
 
 namespace coracle::controller {
 namespace {
 
-// How long pods that fail on a node stay before the next one is tried: one second, doubled each time up to a quarter of an hour,
-// and from the start when it has gone well for twice as long. Source: client-go util/flowcontrol backoff (semantics).
-class FailedPods {
- public:
-  explicit FailedPods(const Clock& clock) : clock_(clock) {}
-
-  std::optional<std::chrono::nanoseconds> wait(const std::string& set_uid, const std::string& node) const {
-    return tries_.with([&](const auto& tries) -> std::optional<std::chrono::nanoseconds> {
-      auto found = tries.find({set_uid, node});
-      SteadyTime now = clock_.steady();
-      if (found == tries.end() || now >= found->second.at + found->second.pause) return std::nullopt;
-      return found->second.at + found->second.pause - now;
-    });
-  }
-  void tried(const std::string& set_uid, const std::string& node) {
-    SteadyTime now = clock_.steady();
-    tries_.with([&](auto& tries) {
-      std::erase_if(tries, [&](const auto& entry) { return now - entry.second.at > 2 * kLongest; });
-      Try& again = tries[{set_uid, node}];
-      again = {again.pause.count() ? std::min(2 * again.pause, kLongest) : kFirst, now};
-    });
-  }
-  void forget(const std::string& set_uid) {
-    tries_.with([&](auto& tries) { std::erase_if(tries, [&](const auto& entry) { return entry.first.first == set_uid; }); });
-  }
-
- private:
-  static constexpr std::chrono::seconds kFirst{1}, kLongest{900};
-  struct Try {
-    std::chrono::seconds pause{0};
-    SteadyTime at{};
-  };
-  const Clock& clock_;
-  Guarded<std::map<std::pair<std::string, std::string>, Try>> tries_;  // by set and node
-};
+constexpr std::chrono::seconds kLongestPause{900};  // before another pod is tried where they fail
 
 bool same_to_pods(const Object& before, const Object& after) {
   const json::value none;
@@ -72,7 +39,7 @@ class DaemonSetController : public Controller {
         recorder_(context.events, "daemonset-controller"),
         own_(context.clock),
         control_(context.client, recorder_, own_),
-        failed_(context.clock) {}
+        failed_(context.clock, kLongestPause) {}
 
   std::string_view name() const override { return "daemonset"; }
 

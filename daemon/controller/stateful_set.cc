@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "daemon/controller/controller.h"
+#include "daemon/controller/failed_pods.h"
 #include "daemon/controller/history.h"
 #include "daemon/controller/pod_control.h"
 #include "runtime/base/text.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
 constexpr std::string_view kHashLabel = "controller.kubernetes.io/hash";
+constexpr std::chrono::seconds kLongestPause{60};  // before another pod is tried in place of those that fail
 
 class StatefulSetController : public Controller {
  public:
@@ -28,7 +30,8 @@ class StatefulSetController : public Controller {
         claims_(context.informers.of(kClaims)),
         revisions_(context.informers.of(kControllerRevision)),
         recorder_(context.events, "statefulset-controller"),
-        own_(context.clock) {}
+        own_(context.clock),
+        failed_(context.clock, kLongestPause) {}
 
   std::string_view name() const override { return "statefulset"; }
 
@@ -36,7 +39,10 @@ class StatefulSetController : public Controller {
     index_by_controller(pods_);
     index_by_controller(revisions_);
     sets_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key());
+      if (!change.after) {
+        own_.forget(change.before->key());
+        failed_.forget(change.before->uid());
+      }
       look_at.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
@@ -73,7 +79,7 @@ class StatefulSetController : public Controller {
     if (!done) return done.take_error();
     if (!written) return written.take_error();
     TRY(remove_revisions(client_, beyond_limit(*set, unused(world, history), [](const Object&) { return false; })));
-    return Outcome{next_available(world.pods, std::chrono::seconds(get_int(set->json(), "spec.minReadySeconds")), clock_.now())};
+    return Outcome{plan.again};
   }
 
  private:
@@ -93,6 +99,7 @@ class StatefulSetController : public Controller {
     world.collisions = history.collisions;
     world.removed = own_.removed_among(set->key(), pods);
     world.pods = std::move(pods);
+    world.backing_off = [this, set](const std::string& pod) { return failed_.wait(set->uid(), pod); };
     world.claim = [this, ns = set->ns()](const std::string& name) { return claims_.get({ns, name}); };
     return world;
   }
@@ -190,6 +197,7 @@ class StatefulSetController : public Controller {
     auto removed = client_.remove(kPod, step.object->key(), {.uid = step.object->uid()});
     if (removed || removed.error().code() == Code::not_found) {
       own_.removed(set.key(), step.object->uid());
+      if (pod_finished(view::Pod(*step.object))) failed_.tried(set.uid(), step.pod);
       tell(set, "delete", step.pod);
       return {};
     }
@@ -216,6 +224,7 @@ class StatefulSetController : public Controller {
   Informer& revisions_;
   EventRecorder recorder_;
   OwnWrites own_;
+  FailedPods failed_;
 };
 
 }  // namespace

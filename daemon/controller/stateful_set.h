@@ -37,6 +37,7 @@ struct StatefulSetStep {
 struct StatefulSetPlan {
   std::vector<StatefulSetStep> steps;
   json::value status;
+  std::optional<std::chrono::nanoseconds> again;  // when to look again, whatever happens
 };
 
 struct StatefulSetWorld {
@@ -46,6 +47,8 @@ struct StatefulSetWorld {
   std::vector<ObjectPtr> pods;                              // those it controls
   std::set<std::string> removed;                            // uids of pods that go, though they do not say so yet
   std::function<ObjectPtr(const std::string& name)> claim;  // null: there is none of this name
+  // How long a pod of this name that ended still stays, lest one follows the other as fast as they fail. Nothing: it may go.
+  std::function<std::optional<std::chrono::nanoseconds>(const std::string& pod)> backing_off;
 };
 
 StatefulSetPlan plan_stateful_set(const StatefulSetWorld& world, WallTime now);

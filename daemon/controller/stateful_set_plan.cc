@@ -125,6 +125,7 @@ class Planner {
   StatefulSetPlan plan() {
     if (keep_wanted() && remove_condemned()) roll();
     plan_.status = status();
+    look_again(next_available(world_.pods, min_ready_, now_));
     return std::move(plan_);
   }
 
@@ -138,6 +139,9 @@ class Planner {
   bool updated(const Object& pod) const { return revision_label(pod) == world_.update->name(); }
   bool full() const { return plan_.steps.size() >= kStatefulSetBurst; }
 
+  void look_again(std::optional<std::chrono::nanoseconds> in) {
+    if (in && (!plan_.again || *in < *plan_.again)) plan_.again = in;
+  }
   void remove(const ObjectPtr& pod) {
     going_.insert(pod->uid());
     plan_.steps.push_back({What::remove, pod->name(), pod, {}});
@@ -157,7 +161,7 @@ class Planner {
   // True: the pod is there and available.
   bool keep(int64_t ordinal, const ObjectPtr& pod) {
     if (pod_finished(view::Pod(*pod))) {
-      if (!leaving(*pod)) remove(pod);
+      if (!leaving(*pod)) replace(pod);
       return false;
     }
     if (pending(*pod)) make_claims(ordinal);
@@ -165,6 +169,14 @@ class Planner {
     keep_claims(ordinal, *pod, false);
     mend(ordinal, pod);
     return true;
+  }
+
+  void replace(const ObjectPtr& ended) {
+    auto wait = world_.backing_off(ended->name());
+    if (wait)
+      look_again(wait);
+    else
+      remove(ended);
   }
 
   // What is labelled otherwise or lacks a volume was adopted, or changed by somebody.

@@ -68,6 +68,7 @@ StatefulSetWorld world_of(const Case& row) {
                                              {"lastTransitionTime", state == 'r' ? kNow : "2023-01-01T00:00:00Z"}}}}}}})));
   }
   world.claim = [](const std::string&) { return ObjectPtr(); };
+  world.backing_off = [](const std::string&) { return std::nullopt; };
   return world;
 }
 
@@ -126,6 +127,16 @@ TEST(StatefulSetPlan, what_ended_is_removed_and_made_again) {
       {"in parallel", 4, kAtOnce, "FnS", "uuu", "-0 -2 +3u"},
       {"once", 1, kRoll, "F", "u", "-0"},
   });
+}
+
+TEST(StatefulSetPlan, but_not_as_fast_as_it_fails) {
+  StatefulSetWorld world = world_of({"", 2, kRoll, "FR", "uu", ""});
+  world.backing_off = [](const std::string& pod) {
+    return pod == "web-0" ? std::optional<std::chrono::nanoseconds>(std::chrono::seconds(3)) : std::nullopt;
+  };
+  StatefulSetPlan plan = plan_stateful_set(world, {});
+  EXPECT_TRUE(plan.steps.empty());
+  EXPECT_EQ(plan.again, std::chrono::seconds(3));
 }
 
 TEST(StatefulSetPlan, pods_go_the_last_first) {
@@ -437,6 +448,22 @@ TEST_F(StatefulSetTest, a_failed_pod_is_made_again_under_its_name) {
   roll_out();
   EXPECT_NE(pod(0)->uid(), uid);
   EXPECT_EQ(names(), "web-0 web-1");
+}
+
+TEST_F(StatefulSetTest, what_fails_again_and_again_is_replaced_more_and_more_slowly) {
+  start();
+  put_set(1);
+  std::vector<int> seconds;
+  for (int round = 0; round < 5; ++round) {
+    roll_out(2);
+    std::string uid = pod(0)->uid();
+    client.set_status(kPod, {"default", "web-0"}, R"({"phase":"Failed"})");
+    settle();
+    int waited = 0;
+    for (; waited < 60 && pod(0)->uid() == uid; ++waited) pass(std::chrono::seconds(1));
+    seconds.push_back(waited);
+  }
+  EXPECT_EQ(seconds, (std::vector{0, 1, 2, 4, 8}));
 }
 
 TEST_F(StatefulSetTest, adopts_orphans_of_its_names_only_and_lets_go_of_what_matches_no_more) {
