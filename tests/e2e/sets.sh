@@ -87,12 +87,20 @@ expect "the last first" "order-2 order-1 order-0" eval 'echo $(k get events --so
 remove statefulset order
 
 echo "# $group Should recreate evicted statefulset [Conformance]"
-stateful evicted 1
-until_true 30 ready evicted statefulset 1
+port='ports: [{containerPort: 21017, hostPort: 21017}]'
+c apply -f - >/dev/null <<Y
+{apiVersion: v1, kind: Pod, metadata: {name: taker}, spec: {nodeName: edge, terminationGracePeriodSeconds: 0, containers: [{name: c, image: "$one", command: [sleep, "100000"], $port}]}}
+Y
+until_true 20 is pod taker .status.phase Running
+c apply -f - >/dev/null <<Y
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: evicted}, spec: {serviceName: evicted, selector: {matchLabels: {app: evicted}}, template: {metadata: {labels: {app: evicted}},
+  spec: {nodeName: edge, terminationGracePeriodSeconds: 0, containers: [{name: c, image: "$one", command: [sleep, "100000"], $port}]}}}}
+Y
+check "a pod is refused by its node" until_true 20 is pod evicted-0 .status.phase Failed
 uid=$(get pod evicted-0 .metadata.uid)
-patch_status pod evicted-0 '{"status":{"phase":"Failed","reason":"Evicted"}}'
-check "another pod comes under its name" until_true 30 eval '[ -n "$(get pod evicted-0 .metadata.uid)" ] && [ "$(get pod evicted-0 .metadata.uid)" != "$uid" ]'
-check "and gets ready" until_true 30 ready evicted statefulset 1
+check "another comes under its name" until_true 60 eval 'now=$(get pod evicted-0 .metadata.uid 2>/dev/null) && [ -n "$now" ] && [ "$now" != "$uid" ]'
+k delete pod taker >/dev/null
+check "and one runs when there is room" until_true 90 ready evicted statefulset 1
 remove statefulset evicted
 
 echo "# $group should have a working scale subresource [Conformance]"
