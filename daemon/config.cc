@@ -140,6 +140,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
          config.pod_pids_limit = TRY(number_of(value, 0, kPidsOfKernelMax));
          return {};
        }},
+      {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},
       {"logLevel", read_log_level},

@@ -46,6 +46,7 @@ struct Config {
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
   int max_pods = 110;                             // maxPods
   int64_t pod_pids_limit = 4096;                  // podPidsLimit: processes and threads of one pod; 0 = no limit
+  std::string scheduler_config_file;              // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
 
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]

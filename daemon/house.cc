@@ -144,6 +144,10 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
 }
 
 Result<void> House::furnish() {
+  if (!config_.scheduler_config_file.empty()) {
+    std::string text = TRY(sys::read_file(config_.scheduler_config_file));
+    scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
+  }
   keeper_ = std::make_unique<backup::Keeper>(backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
   keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
   registry_ = std::make_unique<registry::Registry>(*engine_, ranges_of(config_));
@@ -179,7 +183,7 @@ Result<void> House::start(std::stop_token stop) {
   TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
   controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
   controllers_queue_.with([&](auto& now) { now = controllers_->queue(); });
-  scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_);
+  scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_, scheduler_configuration_);
   network_->publish_dns(*client_);
   network_->start();
   TRY(agent_->start());

@@ -85,6 +85,7 @@ class House {
   Guarded<std::shared_ptr<const WorkQueue>> controllers_queue_;  // what /metrics counts, once there are controllers
   std::unique_ptr<api::Server> server_;
   std::unique_ptr<controller::Manager> controllers_;
+  scheduler::Configuration scheduler_configuration_ = scheduler::default_configuration();
   std::unique_ptr<scheduler::Scheduler> scheduler_;
 };
 

@@ -108,7 +108,7 @@ const std::vector<Layer>& layers() {
       {"daemon/fairness/", {"runtime/base/", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h", "daemon/access/attributes.h", "daemon/registry/"}},
       {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/inet.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "daemon/admission/user.h", "daemon/registry/", "daemon/access/", "daemon/fairness/", "daemon/backup/", "daemon/stream/"}},
       {"daemon/controller/", {"runtime/base/", "daemon/quota/", "daemon/placement/", "daemon/order/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
-      {"daemon/scheduler/", {"runtime/base/", "daemon/placement/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
+      {"daemon/scheduler/", {"runtime/base/", "daemon/quota/", "daemon/placement/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/network/", {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
       {"daemon/node/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/socket.h", "runtime/runtime.h", "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/stream/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the house, and the process around it

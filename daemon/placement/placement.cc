@@ -14,6 +14,12 @@ std::string_view text_of(const json::value& value) {
   return text ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
+std::optional<std::string_view> label_of(const json::object& labels, std::string_view key) {
+  const json::value* value = labels.if_contains(key);
+  if (!value) return std::nullopt;
+  return text_of(*value);
+}
+
 bool requirement_holds(const view::NodeSelectorRequirement& requirement, std::optional<std::string_view> value) {
   auto listed = [&] {
     auto values = requirement.values();
@@ -37,29 +43,28 @@ bool requirement_holds(const view::NodeSelectorRequirement& requirement, std::op
 
 }  // namespace
 
-std::optional<std::string_view> label_of(const Object& node, std::string_view key) {
-  const json::value* value = node.labels().if_contains(key);
-  if (!value) return std::nullopt;
-  return text_of(*value);
-}
+std::optional<std::string_view> label_of(const Object& node, std::string_view key) { return label_of(node.labels(), key); }
 
-bool node_matches(const view::NodeSelectorTerm& term, const Object& node) {
+bool node_matches(const view::NodeSelectorTerm& term, const Object& node) { return node_matches(term, node.labels(), node.name()); }
+
+bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name) {
   if (term.match_expressions().empty() && term.match_fields().empty()) return false;  // an empty term matches nothing
   for (view::NodeSelectorRequirement requirement : term.match_expressions())
-    if (!requirement_holds(requirement, label_of(node, requirement.key()))) return false;
+    if (!requirement_holds(requirement, label_of(labels, requirement.key()))) return false;
   for (view::NodeSelectorRequirement requirement : term.match_fields())
-    if (requirement.key() != "metadata.name" || !requirement_holds(requirement, std::string_view(node.name())))
-      return false;
+    if (requirement.key() != "metadata.name" || !requirement_holds(requirement, name)) return false;
   return true;
 }
 
-bool node_wanted(const view::Pod& pod, const Object& node) {
+bool node_wanted(const view::Pod& pod, const Object& node) { return node_wanted(pod, node.labels(), node.name()); }
+
+bool node_wanted(const view::Pod& pod, const json::object& labels, std::string_view name) {
   for (const auto& [key, value] : pod.spec().node_selector())
-    if (label_of(node, key) != text_of(value)) return false;
+    if (label_of(labels, key) != text_of(value)) return false;
   view::NodeAffinity affinity = pod.spec().affinity().node_affinity();
   if (!affinity.has_required_during_scheduling_ignored_during_execution()) return true;
   auto terms = affinity.required_during_scheduling_ignored_during_execution().node_selector_terms();
-  return std::any_of(terms.begin(), terms.end(), [&](view::NodeSelectorTerm term) { return node_matches(term, node); });
+  return std::any_of(terms.begin(), terms.end(), [&](view::NodeSelectorTerm term) { return node_matches(term, labels, name); });
 }
 
 bool tolerates(const view::Pod& pod, const view::Taint& taint) {

@@ -15,8 +15,10 @@ namespace coracle::placement {
 std::optional<std::string_view> label_of(const Object& object, std::string_view key);
 
 bool node_matches(const view::NodeSelectorTerm& term, const Object& node);
+bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name);
 // spec.nodeSelector and required node affinity.
 bool node_wanted(const view::Pod& pod, const Object& node);
+bool node_wanted(const view::Pod& pod, const json::object& labels, std::string_view name);
 bool tolerates(const view::Pod& pod, const view::Taint& taint);
 
 }  // namespace coracle::placement

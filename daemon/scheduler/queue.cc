@@ -6,56 +6,52 @@
 
 namespace coracle::scheduler {
 
-SchedulingQueue::Rank SchedulingQueue::rank(const Key& key, const Entry& entry) {
-  return {-entry.waiting.priority, entry.waiting.created, key};
-}
-
-void SchedulingQueue::enter(const Key& key, Entry& entry, State state) {
+void SchedulingQueue::enter(Entry& entry, State state) {
   entry.state = state;
-  if (state == State::active) active_.insert(rank(key, entry));
-  if (state == State::backing_off) backing_off_.emplace(entry.due, key);
+  if (state == State::active) active_.insert(entry.pod);
+  if (state == State::backing_off) backing_off_.emplace(entry.due, entry.pod->key);
+  if (state == State::parked) parked_.insert(entry.pod->key);
 }
 
-void SchedulingQueue::leave(const Key& key, Entry& entry) {
-  if (entry.state == State::active) active_.erase(rank(key, entry));
-  if (entry.state == State::backing_off) backing_off_.erase({entry.due, key});
+void SchedulingQueue::leave(Entry& entry) {
+  if (entry.state == State::active) active_.erase(entry.pod);
+  if (entry.state == State::backing_off) backing_off_.erase({entry.due, entry.pod->key});
+  if (entry.state == State::parked) parked_.erase(entry.pod->key);
 }
 
-void SchedulingQueue::add(const Key& key, Waiting waiting) {
-  auto [found, fresh] = pods_.try_emplace(key);
+void SchedulingQueue::add(PodInfoPtr pod) {
+  auto [found, fresh] = pods_.try_emplace(pod->key);
   Entry& entry = found->second;
   if (!fresh && entry.state == State::popped) {
-    entry.waiting = std::move(waiting);
-    entry.woken = true;
+    entry.pod = std::move(pod);
+    entry.renewed = true;
     return;
   }
-  if (!fresh) leave(key, entry);
-  entry.waiting = std::move(waiting);
-  enter(key, entry, State::active);
+  if (!fresh) leave(entry);
+  entry.pod = std::move(pod);
+  enter(entry, State::active);
 }
 
 void SchedulingQueue::remove(const Key& key) {
   auto found = pods_.find(key);
   if (found == pods_.end()) return;
-  leave(key, found->second);
+  leave(found->second);
   pods_.erase(found);
 }
 
-std::optional<Key> SchedulingQueue::pop(SteadyTime now) {
+PodInfoPtr SchedulingQueue::pop(SteadyTime now) {
   while (!backing_off_.empty() && backing_off_.begin()->first <= now) {
-    Key key = backing_off_.begin()->second;
-    Entry& entry = pods_.find(key)->second;
-    leave(key, entry);
-    enter(key, entry, State::active);
+    Entry& entry = pods_.find(backing_off_.begin()->second)->second;
+    leave(entry);
+    enter(entry, State::active);
   }
-  if (active_.empty()) return std::nullopt;
-  Key key = std::get<Key>(*active_.begin());
-  Entry& entry = pods_.find(key)->second;
-  leave(key, entry);
-  enter(key, entry, State::popped);
-  entry.woken = false;
+  if (active_.empty()) return nullptr;
+  Entry& entry = pods_.find((*active_.begin())->key)->second;
+  leave(entry);
+  enter(entry, State::popped);
+  entry.renewed = false;
   ++entry.attempts;
-  return key;
+  return entry.pod;
 }
 
 std::optional<SteadyTime> SchedulingQueue::next_due() const {
@@ -63,33 +59,42 @@ std::optional<SteadyTime> SchedulingQueue::next_due() const {
   return backing_off_.begin()->first;
 }
 
-void SchedulingQueue::park(const Key& key, SteadyTime now) {
+void SchedulingQueue::back_off(Entry& entry, SteadyTime now) {
+  auto delay = backoff_first_;
+  for (int i = 1; i < entry.attempts && delay < backoff_longest_; i++) delay *= 2;
+  entry.due = now + std::min(delay, backoff_longest_);
+}
+
+void SchedulingQueue::park(const Key& key, PluginSet refused, SteadyTime now) {
   auto found = pods_.find(key);
   if (found == pods_.end() || found->second.state != State::popped) return;
-  if (found->second.woken) return fail(key, now);
   Entry& entry = found->second;
-  auto delay =
-      std::min<std::chrono::nanoseconds>(kBackoffFirst * (1 << std::min(entry.attempts - 1, 6)), kBackoffLongest);
-  entry.due = now + delay;
-  enter(key, entry, State::parked);
+  entry.refused = refused;
+  back_off(entry, now);
+  enter(entry, entry.renewed ? State::backing_off : State::parked);
 }
 
 void SchedulingQueue::fail(const Key& key, SteadyTime now) {
   auto found = pods_.find(key);
   if (found == pods_.end() || found->second.state != State::popped) return;
-  Entry& entry = found->second;
-  auto delay =
-      std::min<std::chrono::nanoseconds>(kBackoffFirst * (1 << std::min(entry.attempts - 1, 6)), kBackoffLongest);
-  entry.due = now + delay;
-  enter(key, entry, State::backing_off);
+  back_off(found->second, now);
+  enter(found->second, State::backing_off);
 }
 
-void SchedulingQueue::wake(SteadyTime now, bool only_heeding) {
-  for (auto& [key, entry] : pods_) {
-    if (only_heeding && !entry.waiting.heeds_pods) continue;
-    if (entry.state == State::popped) entry.woken = true;
-    if (entry.state == State::parked) enter(key, entry, entry.due <= now ? State::active : State::backing_off);
+void SchedulingQueue::wake(SteadyTime now, const CouldHelp& could_help) {
+  for (auto next = parked_.begin(); next != parked_.end();) {
+    Entry& entry = pods_.find(*next++)->second;
+    if (!could_help(*entry.pod, entry.refused)) continue;
+    leave(entry);
+    enter(entry, entry.due <= now ? State::active : State::backing_off);
   }
+}
+
+SchedulingQueue::Standing SchedulingQueue::standing(const Key& key) const {
+  auto found = pods_.find(key);
+  if (found == pods_.end()) return {};
+  static constexpr std::string_view kNames[] = {"active", "deciding", "backing off", "waiting"};
+  return {kNames[size_t(found->second.state)], found->second.attempts};
 }
 
 }  // namespace coracle::scheduler

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop around decide(). See scheduler.h.
+// The loop around decide(): what is heard goes to the board, what is decided goes to the API. See scheduler.h.
 #include "daemon/scheduler/scheduler.h"
 
+#include <algorithm>
 #include <thread>
 
+#include "daemon/scheduler/cached_lister.h"
 #include "daemon/scheduler/decide.h"
+#include "daemon/scheduler/plugins/plugins.h"
 #include "daemon/scheduler/queue.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
@@ -12,9 +15,45 @@
 namespace coracle::scheduler {
 namespace {
 
+// A place is chosen, the claims' volumes are on their way.
+struct Binding {
+  PodInfoPtr pod;
+  std::string node;
+  SteadyTime deadline;
+  bool ready = false;
+};
+
 struct Board {
+  explicit Board(const Configuration& configuration)
+      : queue([first = configuration.profiles.front()](const PodInfo& a, const PodInfo& b) { return first->sorts_before(a, b); },
+              configuration.backoff_first, configuration.backoff_longest) {}
   Cluster cluster;
   SchedulingQueue queue;
+  Nominations nominations;
+  std::map<Key, Binding> bindings;
+  size_t start = 0;  // where in the nodes the next decision begins
+
+  std::optional<SteadyTime> next_due() const {
+    auto due = queue.next_due();
+    for (const auto& [key, binding] : bindings)
+      if (!due || binding.deadline < *due) due = binding.deadline;
+    return due;
+  }
+  bool has_work() const {
+    return queue.has_active() || std::ranges::any_of(bindings, [](const auto& entry) { return entry.second.ready; });
+  }
+  // No room is kept for the pod any more. Returns the pod for which there was, and where.
+  std::pair<PodInfoPtr, std::string> denominate(const std::string& uid) {
+    std::pair<PodInfoPtr, std::string> was;
+    for (auto& [node, pods] : nominations)
+      std::erase_if(pods, [&](const PodInfoPtr& pod) {
+        if (pod->uid != uid) return false;
+        was = {pod, node};
+        return true;
+      });
+    std::erase_if(nominations, [](const auto& entry) { return entry.second.empty(); });
+    return was;
+  }
 };
 
 bool finished(view::Pod pod) {
@@ -22,93 +61,172 @@ bool finished(view::Pod pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-bool is_ours(const Object& object) {
-  view::Pod pod(object);
-  std::string_view scheduler = pod.spec().scheduler_name();
-  bool for_us = scheduler.empty() || scheduler == kSchedulerName;
-  return pod.spec().node_name().empty() && for_us && !object.deleting() && !finished(pod);
-}
-
-bool is_gated(const Object& pod) { return !view::Pod(pod).spec().scheduling_gates().empty(); }
-
 // What a decision rests on; a status write alone is no reason to decide again.
 bool asks_the_same(const Object& a, const Object& b) {
   return view::Pod(a).spec().raw() == view::Pod(b).spec().raw() && a.labels() == b.labels();
 }
 
-bool offers_the_same(const Object& a, const Object& b) {
-  view::Node before(a), after(b);
-  return before.spec().raw() == after.spec().raw() && a.labels() == b.labels() &&
-         before.status().allocatable() == after.status().allocatable();
+uint32_t what_changed(const ObjectPtr& before, const Object& after) {
+  if (!before) return ClusterEvent::node_added;
+  view::Node a(*before), b(after);
+  uint32_t what = 0;
+  if (a.status().allocatable() != b.status().allocatable() || a.status().capacity() != b.status().capacity())
+    what |= ClusterEvent::node_allocatable;
+  if (before->labels() != after.labels()) what |= ClusterEvent::node_labels;
+  if (a.spec().raw() != b.spec().raw()) what |= ClusterEvent::node_taints;
+  return what;
 }
 
-SchedulingQueue::Waiting waiting(const Object& object) {
-  view::Pod pod(object);
-  bool heeds_pods = pod.spec().affinity().has_pod_affinity() || pod.spec().affinity().has_pod_anti_affinity() ||
-                    !pod.spec().topology_spread_constraints().empty();
-  return {pod.spec().priority(), std::string(pod.metadata().creation_timestamp()), heeds_pods};
+bool has_other_images(const Object& before, const Object& after) {
+  return get_array(before.json(), "status.images") != get_array(after.json(), "status.images");
 }
 
-const json::value* scheduled_condition(const Object& pod) {
+uint32_t what_changed(const PodInfoPtr& before, const PodInfo& after) {
+  if (!before) return ClusterEvent::pod_placed;
+  uint32_t what = before->group == after.group ? 0u : uint32_t(ClusterEvent::pod_labels);
+  const Amounts &a = before->requests.exact, &b = after.requests.exact;
+  bool shrunk = b.cpu_milli < a.cpu_milli || b.memory < a.memory || b.ephemeral < a.ephemeral;
+  for (const auto& [name, amount] : a.others()) shrunk |= b.get(name) < amount;
+  return shrunk ? what | ClusterEvent::pod_shrunk : what;
+}
+
+const json::value* condition_of(const Object& pod, std::string_view type) {
   for (const json::value& condition : get_array(pod.json(), "status.conditions"))
-    if (get_string(condition, "type") == "PodScheduled") return &condition;
+    if (get_string(condition, "type") == type) return &condition;
   return nullptr;
 }
 
 }  // namespace
 
 struct Scheduler::State {
-  State(Client& client, Informers& informers, EventSink& events, const Clock& clock)
+  State(Client& client, Informers& informers, EventSink& events, Configuration configuration, const Clock& clock)
       : client(client),
         clock(clock),
         informers(informers),
+        configuration(std::move(configuration)),
         pods(informers.of(kPod)),
         nodes(informers.of(kNode)),
         namespaces(informers.of(kNamespace)),
-        recorder(events, std::string(kSchedulerName)) {}
+        lister(informers),
+        events(events),
+        board(this->configuration) {}
 
   Client& client;
   const Clock& clock;
   Informers& informers;
+  const Configuration configuration;
   Informer& pods;
   Informer& nodes;
   Informer& namespaces;
-  EventRecorder recorder;
+  CachedLister lister;
+  EventSink& events;
   Guarded<Board> board;
   std::jthread thread;
+
+  // Null: another scheduler's.
+  const Framework* framework_of(const Object& pod) const {
+    std::string_view name = view::Pod(pod).spec().scheduler_name();
+    for (const auto& one : configuration.profiles)
+      if (one->scheduler_name() == (name.empty() ? kDefaultSchedulerName : name)) return one.get();
+    return nullptr;
+  }
+  bool waits_for_us(const Object& pod) const {
+    return view::Pod(pod).spec().node_name().empty() && !pod.deleting() && !finished(view::Pod(pod)) && framework_of(pod);
+  }
+  EventRecorder recorder(const Object& pod) const {
+    const Framework* framework = framework_of(pod);
+    return EventRecorder(events, framework ? framework->scheduler_name() : std::string(kDefaultSchedulerName));
+  }
+
+  // ---- what is heard ----
 
   void subscribe() {
     pods.on_change([this](const Informer::Change& change) { on_pod(change); });
     nodes.on_change([this](const Informer::Change& change) { on_node(change); });
+    namespaces.on_change([this](const Informer::Change& change) { on_namespace(change); });
+    lister.claims.on_change([this](const Informer::Change&) { on_other(ClusterEvent::claims); });
+    lister.all_volumes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::volumes); });
+    lister.classes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::classes); });
+    lister.csi_nodes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::csi_nodes); });
   }
 
   void on_pod(const Informer::Change& change) {
-    SteadyTime now = clock.steady();
     change_board([&](Board& b) {
       const Object& pod = change.any();
-      bool placed = change.after && !view::Pod(pod).spec().node_name().empty() && !finished(view::Pod(pod));
-      if (placed) {
-        bool known = b.cluster.holds(pod.uid()) && change.before && asks_the_same(*change.before, pod);
-        b.cluster.put_pod(change.after, std::string(view::Pod(pod).spec().node_name()));
-        b.queue.remove(pod.key());
-        if (!known) b.queue.wake(now, true);  // company for those who asked for it
-      } else if (!change.after || !is_ours(pod)) {
-        b.queue.remove(pod.key());
-        if (b.cluster.remove_pod(pod.uid())) b.queue.wake(now);  // room for somebody
-      } else if (is_gated(pod)) {
-        b.queue.remove(pod.key());
-      } else if (!change.before || !asks_the_same(*change.before, pod)) {
-        b.queue.add(pod.key(), waiting(pod));
-      }
+      if (change.after && !view::Pod(pod).spec().node_name().empty() && !finished(view::Pod(pod))) return on_placed(b, change);
+      if (change.after && waits_for_us(pod)) return on_waiting(b, change);
+      b.queue.remove(pod.key());
+      b.bindings.erase(pod.key());
+      PodInfoPtr nominated = b.denominate(pod.uid()).first, removed = b.cluster.remove_pod(pod.uid());
+      if (!removed) removed = std::move(nominated);
+      if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});  // room for somebody
     });
   }
 
+  void on_placed(Board& b, const Informer::Change& change) {
+    const Object& pod = *change.after;
+    std::string node(view::Pod(pod).spec().node_name());
+    PodInfoPtr known = b.cluster.placed(pod.uid());
+    b.queue.remove(pod.key());
+    b.bindings.erase(pod.key());
+    auto [nominated, kept_on] = b.denominate(pod.uid());
+    if (nominated && kept_on != node)
+      wake(b, {.what = ClusterEvent::pod_removed, .pod = nominated.get()});  // what was kept is free
+    PodInfoPtr now = b.cluster.read(pod);
+    uint32_t what = what_changed(change.before && !view::Pod(*change.before).spec().node_name().empty() ? known : nullptr, *now);
+    bool same = known && b.cluster.node_of(pod.uid()) == node && known->group == now->group && known->deleting == now->deleting &&
+                known->started == now->started && known->priority == now->priority &&
+                known->requests.exact == now->requests.exact;
+    if (!same) b.cluster.place(now, node);
+    if (what) wake(b, {.what = what, .pod = now.get()});
+  }
+
+  void on_waiting(Board& b, const Informer::Change& change) {
+    const Object& pod = *change.after;
+    if (b.cluster.placed(pod.uid())) return;  // it is being bound
+    PodInfoPtr info = b.cluster.read(pod);
+    std::string nominated(view::Pod(pod).status().nominated_node_name());
+    auto [known, kept_on] = b.denominate(pod.uid());
+    if (!nominated.empty()) b.nominations[nominated].push_back(info);
+    if (known && kept_on != nominated) wake(b, {.what = ClusterEvent::pod_removed, .pod = known.get()});
+    if (framework_of(pod)->pre_enqueue(*info).code != Answer::success) b.queue.remove(pod.key());
+    else if (!change.before || !asks_the_same(*change.before, pod)) b.queue.add(std::move(info));
+  }
+
   void on_node(const Informer::Change& change) {
-    SteadyTime now = clock.steady();
     change_board([&](Board& b) {
-      if (!change.after) return b.cluster.remove_node(change.before->name());
-      b.cluster.put_node(change.after);
-      if (!change.before || !offers_the_same(*change.before, *change.after)) b.queue.wake(now);
+      if (!change.after) {
+        b.cluster.remove_node(change.before->name());
+        return wake(b, {.what = ClusterEvent::node_removed});
+      }
+      uint32_t what = what_changed(change.before, *change.after);
+      if (what || has_other_images(*change.before, *change.after)) b.cluster.put_node(change.after);
+      if (what) wake(b, {.what = what, .node = b.cluster.node(change.after->name())});
+    });
+  }
+
+  void on_namespace(const Informer::Change& change) {
+    change_board([&](Board& b) {
+      if (!change.after) return b.cluster.remove_namespace(change.before->name());
+      b.cluster.put_namespace(change.after->name(), change.after->labels());
+      if (!change.before || change.before->labels() != change.after->labels()) wake(b, {.what = ClusterEvent::namespaces});
+    });
+  }
+
+  void on_other(ClusterEvent::What what) {
+    change_board([&](Board& b) {
+      wake(b, {.what = what});
+      if (what == ClusterEvent::claims)
+        for (auto& [key, binding] : b.bindings) binding.ready |= are_claims_bound(*binding.pod, lister);
+    });
+  }
+
+  void wake(Board& b, const ClusterEvent& event) {
+    if (!b.queue.has_parked()) return;
+    b.queue.wake(clock.steady(), [&](const PodInfo& pod, const PluginSet& refused) {
+      ObjectPtr object = pod.object->awake();
+      const Framework* framework = framework_of(*object);
+      return framework && framework->could_help(refused, event, pod, b.cluster);
     });
   }
 
@@ -116,100 +234,215 @@ struct Scheduler::State {
   template <typename F>
   void change_board(F&& change) {
     bool matters = board.with([&](Board& b) {
-      auto due = b.queue.next_due();
+      auto due = b.next_due();
       change(b);
-      return b.queue.has_active() || b.queue.next_due() != due;
+      return b.has_work() || b.next_due() != due;
     });
     if (matters) board.notify();
   }
+
+  // ---- what is done ----
 
   void run(std::stop_token stop) {
     if (!informers.wait_synced(stop)) return;
     while (!stop.stop_requested()) {
       if (turn()) continue;
-      auto due = board.with([](Board& b) { return b.queue.next_due(); });
-      auto ready = [&](const Board& b) {
-        return b.queue.has_active() || (b.queue.next_due() && b.queue.next_due() != due);
-      };
+      auto due = board.with([](Board& b) { return b.next_due(); });
+      auto ready = [&](const Board& b) { return b.has_work() || (b.next_due() && b.next_due() != due); };
       auto nothing = [](Board&) {};
-      if (due)
-        board.wait_until(stop, std::chrono::steady_clock::now() + (*due - clock.steady()), ready, nothing);
-      else
-        board.wait(stop, ready, nothing);
+      if (due) board.wait_until(stop, std::chrono::steady_clock::now() + (*due - clock.steady()), ready, nothing);
+      else board.wait(stop, ready, nothing);
     }
   }
 
   bool turn() {
-    auto key = board.with([&](Board& b) { return b.queue.pop(clock.steady()); });
-    if (!key) return false;
-    ObjectPtr pod = pods.get(*key);
-    if (!pod || !is_ours(*pod)) {
-      board.with([&](Board& b) { b.queue.remove(*key); });
+    if (finish_binding()) return true;
+    auto popped = board.with([&](Board& b) { return b.queue.pop(clock.steady()); });
+    if (!popped) return false;
+    ObjectPtr pod = pods.get(popped->key);
+    if (!pod || !waits_for_us(*pod)) {
+      board.with([&](Board& b) { b.queue.remove(popped->key); });
       return true;
     }
+    const Framework& framework = *framework_of(*pod);
+    std::vector<Key> outranked;
     // The decision is made and noted in one go: the next pod must already see it.
-    Decision decision = board.with([&](Board& b) {
-      Decision decision = decide(*pod, b.cluster, [this](std::string_view ns) { return labels_of(ns); });
-      if (!decision.node.empty())
-        b.cluster.put_pod(pod, decision.node);
-      else
-        b.queue.park(*key, clock.steady());
-      return decision;
+    auto [info, decision] = board.with([&](Board& b) {
+      PodInfoPtr info = b.cluster.read(*pod);
+      Decision decision = decide(framework, info, b.cluster, lister, b.nominations, b.start);
+      if (!decision.node.empty()) b.cluster.place(info, decision.node);
+      else b.queue.park(info->key, decision.refused, clock.steady());
+      if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
+      else if (decision.node.empty() && decision.rescue.eligible) b.denominate(info->uid);
+      return std::pair(std::move(info), std::move(decision));
     });
-    if (decision.node.empty())
-      explain(*pod, decision.message);
-    else
-      bind(*pod, decision.node);
+    if (!decision.node.empty()) {
+      prepare_and_bind(framework, *pod, info, decision);
+    } else {
+      bool all_go = true;
+      for (const PodInfoPtr& victim : decision.rescue.victims) all_go &= preempt(*pod, *victim, decision.rescue.node);
+      if (!all_go)  // their going is not what will wake it
+        board.with([&](Board& b) {
+          b.queue.wake(clock.steady(), [&](const PodInfo& one, const PluginSet&) { return one.key == info->key; });
+        });
+      for (const Key& key : outranked) write_status(key, {{"nominatedNodeName", nullptr}});
+      tell_why(*pod, decision);
+    }
     return true;
   }
 
-  json::object labels_of(std::string_view ns) const {
-    ObjectPtr object = namespaces.get({"", std::string(ns)});
-    return object ? object->labels() : json::object{};
-  }
-
-  void bind(const Object& pod, const std::string& node) {
-    json::value binding = {{"apiVersion", "v1"},
-                           {"kind", "Binding"},
-                           {"metadata", {{"name", pod.name()}, {"namespace", pod.ns()}, {"uid", pod.uid()}}},
-                           {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}};
-    auto bound = client.act(kPod, pod.key(), "binding", binding);
-    if (bound) {
-      recorder.normal(pod, "Scheduled", "Successfully assigned " + pod.key().text() + " to " + node);
-      return;
-    }
-    bool gone = bound.error().code() == Code::not_found || bound.error().code() == Code::conflict;
-    board.with([&](Board& b) {
-      b.cluster.remove_pod(pod.uid());
-      b.queue.fail(pod.key(), clock.steady());  // a pod that is gone is taken out when its event comes
-      b.queue.wake(clock.steady());
+  // The node's room is kept for the pod. Returns the less important pods for which it was kept until now.
+  static std::vector<Key> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
+    b.denominate(pod->uid);
+    std::vector<Key> outranked;
+    auto& pods = b.nominations[node];
+    std::erase_if(pods, [&](const PodInfoPtr& other) {
+      if (other->priority >= pod->priority) return false;
+      outranked.push_back(other->key);
+      return true;
     });
-    if (gone) return;
-    log_warning("scheduler", "bind: " + bound.error().text(), {{"pod", pod.key().text()}, {"node", node}});
-    recorder.warning(pod, "FailedScheduling", "binding rejected: " + bound.error().text());
+    pods.push_back(pod);
+    return outranked;
   }
 
-  void explain(const Object& pod, const std::string& message) {
-    recorder.warning(pod, "FailedScheduling", message);
-    const json::value* present = scheduled_condition(pod);
-    if (present && get_string(*present, "reason") == "Unschedulable" && get_string(*present, "message") == message)
-      return;
+  void prepare_and_bind(const Framework& framework, const Object& pod, const PodInfoPtr& info, const Decision& decision) {
+    if (decision.before_bind.empty()) return bind(framework, pod, *info, decision.node);
+    board.with([&](Board& b) {
+      b.bindings[info->key] = {info, decision.node, clock.steady() + configuration.volumes_bound_within};
+    });
+    for (const Write& write : decision.before_bind) {
+      auto written = client.patch(*write.kind, write.key, PatchType::merge, write.patch);
+      if (written) continue;
+      board.with([&](Board& b) { b.bindings.erase(info->key); });
+      return give_up(pod, *info, "binding volumes: " + written.error().text());
+    }
+  }
+
+  // One pod whose volumes are bound, or have not been in time.
+  bool finish_binding() {
+    std::optional<Binding> binding = board.with([&](Board& b) -> std::optional<Binding> {
+      for (auto& [key, one] : b.bindings) {
+        if (!one.ready && one.deadline > clock.steady()) continue;
+        Binding taken = std::move(one);
+        b.bindings.erase(key);
+        return taken;
+      }
+      return std::nullopt;
+    });
+    if (!binding) return false;
+    ObjectPtr pod = pods.get(binding->pod->key);
+    if (!pod || !waits_for_us(*pod)) return true;
+    if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
+    else give_up(*pod, *binding->pod, "binding volumes: timed out waiting for the condition");
+    return true;
+  }
+
+  void bind(const Framework& framework, const Object& pod, const PodInfo& info, const std::string& node) {
+    auto bound = client.act(kPod, info.key, "binding", framework.binding(info, node));
+    if (bound) return recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node);
+    bool gone = bound.error().code() == Code::not_found || bound.error().code() == Code::conflict;
+    give_up(pod, info, gone ? "" : "binding rejected: " + bound.error().text());
+  }
+
+  // The place is free again; the pod is tried again by and by. A pod that is gone is taken out when its event comes.
+  void give_up(const Object& pod, const PodInfo& info, const std::string& why) {
+    board.with([&](Board& b) {
+      PodInfoPtr removed = b.cluster.remove_pod(info.uid);
+      b.queue.fail(info.key, clock.steady());
+      if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});
+    });
+    if (why.empty()) return;
+    log_warning("scheduler", why, {{"pod", info.key.text()}});
+    recorder(pod).warning(pod, "FailedScheduling", why);
+  }
+
+  // False when it could not be asked to go.
+  bool preempt(const Object& preemptor, const PodInfo& victim, const std::string& node) {
+    if (victim.deleting) return true;
+    ObjectPtr pod = victim.object->awake();
+    json::value condition = {
+        {"type", "DisruptionTarget"},
+        {"status", "True"},
+        {"reason", "PreemptionByScheduler"},
+        {"message", std::string(framework_of(preemptor)->scheduler_name()) + ": preempting to accommodate a higher priority pod"},
+        {"observedGeneration", get_int(pod->json(), "metadata.generation")},
+        {"lastTransitionTime", format_time(clock.now())}};
+    if (!write_status(victim.key, {{"conditions", json::array{std::move(condition)}}})) return false;
+    DeleteOptions options;
+    options.uid = victim.uid;
+    auto removed = client.remove(kPod, victim.key, options);
+    if (removed) recorder(preemptor).normal(*pod, "Preempted", "Preempted by pod " + preemptor.uid() + " on node " + node);
+    if (removed || removed.error().code() == Code::not_found) return true;
+    log_warning("scheduler", "preempt: " + removed.error().text(), {{"pod", victim.key.text()}});
+    return false;
+  }
+
+  // False when it was not written; to a pod that is gone there is nothing to write.
+  bool write_status(const Key& key, json::value status) {
+    auto written = client.patch(kPod, key, PatchType::strategic, {{"status", std::move(status)}}, {.subresource = "status"});
+    if (written || written.error().code() == Code::not_found) return true;
+    log_warning("scheduler", "write status: " + written.error().text(), {{"pod", key.text()}});
+    return false;
+  }
+
+  void tell_why(const Object& pod, const Decision& decision) {
+    recorder(pod).warning(pod, "FailedScheduling", decision.message);
+    std::string_view nominated = view::Pod(pod).status().nominated_node_name();
+    bool renominated = !decision.rescue.node.empty() && decision.rescue.node != nominated;
+    bool denominated = decision.rescue.node.empty() && decision.rescue.eligible && !nominated.empty();
+    const json::value* present = condition_of(pod, "PodScheduled");
+    bool told =
+        present && get_string(*present, "reason") == "Unschedulable" && get_string(*present, "message") == decision.message;
+    if (told && !renominated && !denominated) return;
     bool was_false = present && get_string(*present, "status") == "False" && find(*present, "lastTransitionTime");
     json::value since = was_false ? *find(*present, "lastTransitionTime") : json::value(format_time(clock.now()));
-    json::value patch = {{"status",
-                          {{"conditions", json::array{{{"type", "PodScheduled"},
-                                                       {"status", "False"},
-                                                       {"reason", "Unschedulable"},
-                                                       {"message", message},
-                                                       {"lastTransitionTime", std::move(since)}}}}}}};
-    auto written = client.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
-    if (!written && written.error().code() != Code::not_found)
-      log_warning("scheduler", "write condition: " + written.error().text(), {{"pod", pod.key().text()}});
+    json::object status{{"conditions", json::array{{{"type", "PodScheduled"},
+                                                    {"status", "False"},
+                                                    {"reason", "Unschedulable"},
+                                                    {"message", decision.message},
+                                                    {"observedGeneration", get_int(pod.json(), "metadata.generation")},
+                                                    {"lastTransitionTime", std::move(since)}}}}};
+    if (renominated) status["nominatedNodeName"] = decision.rescue.node;
+    if (denominated) status["nominatedNodeName"] = nullptr;
+    (void)write_status(pod.key(), std::move(status));  // has said what went wrong; the next decision writes anew
+  }
+
+  // ---- what is asked ----
+
+  json::value explain(const Object& pod) {
+    const Framework* framework = framework_of(pod);
+    std::string node(view::Pod(pod).spec().node_name());
+    bool ours = framework != nullptr;
+    if (!framework) framework = configuration.profiles.front().get();
+    return board.with([&](Board& b) {
+      PodInfoPtr info = b.cluster.read(pod);
+      Verdict gated = framework->pre_enqueue(*info);
+      json::object out = scheduler::explain(*framework, info, b.cluster, lister, b.nominations);
+      auto standing = b.queue.standing(info->key);
+      std::string_view state = standing.state;
+      if (finished(view::Pod(pod))) state = "finished";
+      else if (!node.empty()) state = "scheduled";
+      else if (!ours) state = "not ours";
+      else if (gated.code != Answer::success) state = "gated";
+      else if (b.bindings.contains(info->key)) state = "binding volumes";
+      if (node.empty() && gated.code != Answer::success) {
+        out["message"] = gated.reasons.front().text;
+        out["missing"] = json::array{json::string(gated.reasons.front().text)};
+        out["cures"] = json::array{json::string(gated.reasons.front().cure)};
+      }
+      out["pod"] = info->key.text();
+      out["scheduler"] = ours ? json::string(framework->scheduler_name()) : json::string(view::Pod(pod).spec().scheduler_name());
+      out["state"] = state;
+      out["node"] = node;
+      out["nominatedNode"] = view::Pod(pod).status().nominated_node_name();
+      out["attempts"] = standing.attempts;
+      return json::value(std::move(out));
+    });
   }
 };
 
-Scheduler::Scheduler(Client& client, Informers& informers, EventSink& events, const Clock& clock)
-    : state_(std::make_unique<State>(client, informers, events, clock)) {
+Scheduler::Scheduler(Client& client, Informers& informers, EventSink& events, Configuration configuration, const Clock& clock)
+    : state_(std::make_unique<State>(client, informers, events, std::move(configuration), clock)) {
   state_->subscribe();
 }
 
@@ -221,6 +454,8 @@ Scheduler::~Scheduler() {
 void Scheduler::start() {
   state_->thread = std::jthread([state = state_.get()](std::stop_token stop) { state->run(stop); });
 }
+
+json::value Scheduler::explain(const Object& pod) const { return state_->explain(pod); }
 
 bool Scheduler::turn() { return state_->turn(); }
 

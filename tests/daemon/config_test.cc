@@ -27,7 +27,7 @@ TEST(Config, names_the_field_that_is_wrong) {
   for (const Row& row : {Row{"prot: 1", "unknown field \"prot\""}, Row{"port: high", "port: must be a number"}, Row{"port: 70000", "port:"},
                          Row{"stateDir: here", "stateDir: must be an absolute path"}, Row{"listen: x", "listen: must be a list"},
                          Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"}, Row{"- a", "expected fields"},
-                         Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"}, Row{"a: [", "line"}}) {
+                         Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"}, Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;

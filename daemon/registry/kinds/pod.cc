@@ -48,7 +48,37 @@ std::string_view qos_class(const json::value& pod) {
   return guaranteed ? "Guaranteed" : "Burstable";
 }
 
+// matchLabelKeys and mismatchLabelKeys of an affinity term become part of its selector, with the values that the pod has now: who
+// reads the term later need not know of them. Source: KEP-3633.
+void merge_label_keys(json::value& pod, json::value& term) {
+  json::object* object = term.if_object();
+  json::value* selector = object ? object->if_contains("labelSelector") : nullptr;
+  if (!selector || !selector->is_object()) return;
+  for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")})
+    for (const json::value& key : get_array(term, field)) {
+      const json::value* value = key.is_string() ? get_object(pod, "metadata.labels").if_contains(key.get_string()) : nullptr;
+      if (!value) continue;
+      json::value& expressions = make(*selector, "matchExpressions");
+      if (!expressions.is_array()) expressions.emplace_array();
+      expressions.get_array().push_back(json::object{{"key", key}, {"operator", op}, {"values", json::array{*value}}});
+    }
+}
+
+void merge_label_keys(json::value& pod) {
+  if (!find(pod, "spec.affinity")) return;
+  for (const char* kind : {"podAffinity", "podAntiAffinity"})
+    for (const char* when : {"required", "preferred"}) {
+      std::string path = "spec.affinity." + std::string(kind) + "." + when + "DuringSchedulingIgnoredDuringExecution";
+      if (get_array(pod, path).empty()) continue;
+      for (json::value& term : make(pod, path).get_array()) {
+        json::value* weighted = term.is_object() ? term.get_object().if_contains("podAffinityTerm") : nullptr;
+        merge_label_keys(pod, weighted ? *weighted : term);
+      }
+    }
+}
+
 Result<void> allocate_create(json::value& pod, const Allocation&) {
+  merge_label_keys(pod);
   make(pod, "status.qosClass") = qos_class(pod);
   if (!get_array(pod, "spec.schedulingGates").empty())
     make(pod, "status.conditions") = json::array{{{"type", "PodScheduled"},

@@ -13,50 +13,64 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SchedulingQueue, gives_the_most_important_then_the_oldest) {
-  SchedulingQueue queue;
+PodInfoPtr pod_info(const std::string& name, int64_t priority = 0, const std::string& created = "") {
+  auto info = std::make_shared<PodInfo>();
+  info->key = {"d", name};
+  info->priority = priority;
+  info->created = created;
+  return info;
+}
+
+struct QueueTest : testing::Test {
+  Configuration configuration = default_configuration();
+  SchedulingQueue queue{[&](const PodInfo& a, const PodInfo& b) { return configuration.profiles.front()->sorts_before(a, b); },
+                        1s, 10s};
   SteadyTime now{};
-  queue.add({"d", "young"}, {0, "2024-01-02T00:00:00Z"});
-  queue.add({"d", "old"}, {0, "2024-01-01T00:00:00Z"});
-  queue.add({"d", "important"}, {10, "2024-01-03T00:00:00Z"});
-  for (const char* want : {"important", "old", "young"}) EXPECT_EQ(queue.pop(now)->name, want);
+  void wake(bool helps = true) {
+    queue.wake(now, [=](const PodInfo&, const PluginSet&) { return helps; });
+  }
+};
+
+TEST_F(QueueTest, gives_the_most_important_then_the_oldest) {
+  queue.add(pod_info("young", 0, "2024-01-02T00:00:00Z"));
+  queue.add(pod_info("old", 0, "2024-01-01T00:00:00Z"));
+  queue.add(pod_info("important", 10, "2024-01-03T00:00:00Z"));
+  for (const char* want : {"important", "old", "young"}) EXPECT_EQ(queue.pop(now)->key.name, want);
   EXPECT_FALSE(queue.pop(now));
 }
 
-TEST(SchedulingQueue, parked_pods_come_back_when_woken_and_no_sooner_than_their_back_off) {
-  SchedulingQueue queue;
-  SteadyTime now{};
+TEST_F(QueueTest, parked_pods_come_back_when_woken_and_no_sooner_than_their_back_off) {
   const Key a{"d", "a"};
-  queue.add(a, {});
+  queue.add(pod_info("a"));
   for (auto delay : {1s, 2s, 4s, 8s, 10s, 10s}) {
     ASSERT_TRUE(queue.pop(now)) << delay.count();
-    queue.park(a, now);
+    queue.park(a, {}, now);
     EXPECT_FALSE(queue.pop(now + 1h));  // not by time alone
-    queue.wake(now);
+    wake(false);
+    EXPECT_FALSE(queue.pop(now + 1h));  // nor by what cannot help
+    wake();
     EXPECT_FALSE(queue.pop(now + delay - 1ms)) << delay.count();
     now += delay;
     EXPECT_EQ(queue.next_due(), now);
   }
   ASSERT_TRUE(queue.pop(now));
-  queue.wake(now);  // something changed while it was decided
-  queue.park(a, now);
+  queue.add(pod_info("a"));  // its spec changed while it was decided
+  queue.park(a, {}, now);
   EXPECT_TRUE(queue.next_due());
   queue.remove(a);
   EXPECT_FALSE(queue.pop(now + 1h));
   EXPECT_EQ(queue.size(), 0u);
 }
 
-TEST(SchedulingQueue, company_wakes_only_those_who_asked_for_it) {
-  SchedulingQueue queue;
-  SteadyTime now{};
+TEST_F(QueueTest, wakes_by_who_refused) {
   for (const char* name : {"alone", "social"}) {
-    queue.add({"d", name}, {0, "", std::string_view(name) == "social"});
+    queue.add(pod_info(name));
     queue.pop(now);
-    queue.park({"d", name}, now);
+    queue.park({"d", name}, PluginSet(std::string_view(name) == "social" ? 2 : 1), now);
   }
   now += 1h;
-  queue.wake(now, true);
-  EXPECT_EQ(queue.pop(now)->name, "social");
+  queue.wake(now, [](const PodInfo&, const PluginSet& refused) { return refused[1]; });
+  EXPECT_EQ(queue.pop(now)->key.name, "social");
   EXPECT_FALSE(queue.pop(now));
 }
 
@@ -80,7 +94,7 @@ struct SchedulerTest : testing::Test {
   FakeClient client{clock};
   CollectedEvents events;
   Informers informers{client};
-  Scheduler scheduler{client, informers, events, clock};
+  Scheduler scheduler{client, informers, events, default_configuration(), clock};
 
   void start() {
     MUST(informers.start());
@@ -187,6 +201,207 @@ TEST_F(SchedulerTest, a_failed_binding_gives_the_room_back_and_is_tried_again) {
   clock.advance(1s);
   settle();
   EXPECT_EQ(node_of("a"), "pi");
+}
+
+// ---- preemption, as it is written ----
+
+struct PreemptingTest : SchedulerTest {
+  void put_ranked(const std::string& name, const std::string& cpu, int priority) {
+    put_pod(name, cpu, R"(,"terminationGracePeriodSeconds":30,"priority":)" + std::to_string(priority));
+  }
+  ObjectPtr find(const std::string& name) { return client.find(kPod, {"default", name}); }
+  std::string nominated(const std::string& name) {
+    return std::string(get_string(find(name)->json(), "status.nominatedNodeName"));
+  }
+};
+
+TEST_F(PreemptingTest, victims_are_told_and_the_room_is_kept) {
+  put_node("2");
+  start();
+  put_ranked("low", "2", 1);
+  ASSERT_EQ(node_of("low"), "pi");
+  (void)events.take();
+  put_ranked("high", "2", 10);
+  EXPECT_EQ(nominated("high"), "pi");
+  EXPECT_EQ(node_of("high"), "");
+  ASSERT_TRUE(find("low"));
+  EXPECT_TRUE(find("low")->deleting());  // with its grace
+  const json::value& victim = get_array(find("low")->json(), "status.conditions").back();
+  EXPECT_EQ(get_string(victim, "type"), "DisruptionTarget");
+  EXPECT_EQ(get_string(victim, "reason"), "PreemptionByScheduler");
+  EXPECT_EQ(get_string(victim, "message"), "default-scheduler: preempting to accommodate a higher priority pod");
+  EXPECT_NE(events.take().find("Preempted: Preempted by pod " + find("high")->uid() + " on node pi"), std::string::npos);
+  put_ranked("sneaks", "1", 5);  // less important: the room is not for it
+  clock.advance(1h);
+  client.erase(kPod, {"default", "low"});
+  settle();
+  EXPECT_EQ(node_of("high"), "pi");
+  EXPECT_EQ(node_of("sneaks"), "");
+}
+
+TEST_F(PreemptingTest, a_more_important_pod_takes_the_nomination) {
+  put_node("2");
+  start();
+  put_ranked("low", "2", 1);
+  put_ranked("high", "2", 10);
+  put_ranked("higher", "2", 20);
+  EXPECT_EQ(nominated("higher"), "pi");
+  EXPECT_EQ(nominated("high"), "");
+}
+
+TEST_F(PreemptingTest, what_was_kept_for_a_pod_that_goes_is_free_again) {
+  put_node("2");
+  start();
+  put_ranked("low", "2", 1);
+  put_ranked("high", "2", 10);
+  put_ranked("small", "1", 5);
+  client.erase(kPod, {"default", "low"});
+  client.settle();
+  client.erase(kPod, {"default", "high"});
+  clock.advance(1h);
+  settle();
+  EXPECT_EQ(node_of("small"), "pi");
+}
+
+TEST_F(PreemptingTest, a_victim_that_could_not_be_asked_is_asked_again) {
+  put_node("2");
+  start();
+  put_ranked("low", "2", 1);
+  client.fail(1, Error(Code::unavailable, "disk is full"), "remove pods");
+  put_ranked("high", "2", 10);
+  EXPECT_FALSE(find("low")->deleting());
+  clock.advance(1h);
+  settle();
+  EXPECT_TRUE(find("low")->deleting());
+}
+
+// ---- what wakes whom ----
+
+struct HintTest : SchedulerTest {
+  // How many decisions were told about since the last time.
+  int refusals() {
+    std::string text = events.take();
+    int count = 0;
+    for (size_t at = text.find("FailedScheduling"); at != text.npos; at = text.find("FailedScheduling", at + 1)) ++count;
+    return count;
+  }
+  void later() {
+    clock.advance(1h);
+    settle();
+  }
+};
+
+TEST_F(HintTest, only_what_could_help_wakes_a_pod) {
+  put_node("4");
+  start();
+  put_pod("big", "8");
+  put_pod("picky", "1", R"(,"nodeSelector":{"disk":"ssd"})");
+  EXPECT_EQ(refusals(), 2);
+  later();
+  put_pod("other", "1");  // somebody else comes
+  EXPECT_EQ(refusals(), 0);
+  client.put(kNamespace, R"({"metadata":{"name":"more"}})");
+  client.put(
+      kNode,
+      R"({"metadata":{"name":"pi","labels":{"colour":"red"}},"status":{"allocatable":{"cpu":"4","memory":"4Gi","pods":"110"}}})");
+  later();
+  EXPECT_EQ(refusals(), 0);  // neither a namespace nor a label that nobody asked for
+  client.put(
+      kNode,
+      R"({"metadata":{"name":"pi","labels":{"colour":"red"}},"status":{"allocatable":{"cpu":"6","memory":"4Gi","pods":"110"}}})");
+  later();
+  EXPECT_EQ(refusals(), 0);  // more cpu, but not enough for the big one
+  client.put(
+      kNode,
+      R"({"metadata":{"name":"pi","labels":{"disk":"ssd"}},"status":{"allocatable":{"cpu":"16","memory":"4Gi","pods":"110"}}})");
+  later();
+  EXPECT_EQ(node_of("big"), "pi");
+  EXPECT_EQ(node_of("picky"), "pi");
+}
+
+TEST_F(HintTest, company_wakes_those_who_asked_for_it) {
+  client.put(
+      kNode,
+      R"({"metadata":{"name":"pi","labels":{"zone":"z"}},"status":{"allocatable":{"cpu":"4","memory":"4Gi","pods":"110"}}})");
+  start();
+  put_pod(
+      "friend", "1",
+      R"(,"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"db"}}}]}})");
+  EXPECT_EQ(refusals(), 1);
+  later();
+  put_pod("stranger");
+  later();
+  EXPECT_EQ(refusals(), 0);
+  client.put(kPod, R"({"metadata":{"name":"db","namespace":"default","labels":{"app":"db"}},"spec":{"containers":[{}]}})");
+  settle();
+  EXPECT_EQ(node_of("friend"), "pi");
+}
+
+// ---- volumes ----
+
+TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
+  put_node("4");
+  start();
+  client.put(
+      kStorageClass,
+      R"({"metadata":{"name":"local"},"provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
+  put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  EXPECT_EQ(condition("db").substr(0, 79), "Unschedulable: 0/1 nodes are available: persistentvolumeclaim \"data\" not found.");
+  client.put(
+      kClaim,
+      R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  later();
+  EXPECT_NE(condition("db").find("1 node(s) didn't find available persistent volumes to bind"), std::string::npos)
+      << condition("db");
+  client.put(
+      kVolume,
+      R"({"metadata":{"name":"big"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"capacity":{"storage":"9Gi"}},"status":{"phase":"Available"}})");
+  client.put(
+      kVolume,
+      R"({"metadata":{"name":"fits"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"capacity":{"storage":"2Gi"}},"status":{"phase":"Available"}})");
+  later();
+  EXPECT_EQ(get_string(client.find(kVolume, {"", "fits"})->json(), "spec.claimRef.name"), "data");
+  EXPECT_EQ(find(client.find(kVolume, {"", "big"})->json(), "spec.claimRef"), nullptr);
+  EXPECT_EQ(node_of("db"), "");  // until the claim is bound
+  client.put(
+      kClaim,
+      R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"local","volumeName":"fits","accessModes":["ReadWriteOnce"],
+    "resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})");
+  settle();
+  EXPECT_EQ(node_of("db"), "pi");
+}
+
+// ---- explaining ----
+
+TEST_F(SchedulerTest, explains_every_node_and_what_would_help) {
+  put_node("2");
+  start();
+  put_pod("first", "1500m");
+  put_pod("second", "1");
+  json::value waits = scheduler.explain(*client.find(kPod, {"default", "second"}));
+  EXPECT_EQ(get_string(waits, "state"), "waiting");
+  EXPECT_EQ(get_string(waits, "best"), "");
+  EXPECT_EQ(get_int(waits, "attempts"), 1);
+  EXPECT_EQ(to_text(*find(waits, "missing")), R"x(["node pi: Insufficient cpu (cpu requested 1, free 500m of 2)"])x");
+  EXPECT_EQ(to_text(*find(waits, "cures")), R"(["node pi: 500m more cpu"])");
+  const json::value& node = get_array(waits, "nodes").front();
+  EXPECT_FALSE(get_bool(node, "fits"));
+  int refused = 0;
+  for (const json::value& filter : get_array(node, "filters")) refused += !get_bool(filter, "ok");
+  EXPECT_EQ(refused, 1);
+
+  json::value stands = scheduler.explain(*client.find(kPod, {"default", "first"}));
+  EXPECT_EQ(get_string(stands, "state"), "scheduled");
+  EXPECT_EQ(get_string(stands, "node"), "pi");
+  EXPECT_EQ(get_string(stands, "best"), "pi");  // as if it did not stand there yet: it does not count against itself
+  const json::value& score = get_array(get_array(stands, "nodes").front(), "scores").front();
+  EXPECT_EQ(get_string(score, "plugin"), "TaintToleration");
+  EXPECT_EQ(get_int(score, "total"), get_int(score, "normalized") * get_int(score, "weight"));
+
+  put_pod("gated", "1", R"(,"schedulingGates":[{"name":"wait"}])");
+  json::value gated = scheduler.explain(*client.find(kPod, {"default", "gated"}));
+  EXPECT_EQ(get_string(gated, "state"), "gated");
+  EXPECT_EQ(get_string(gated, "message"), "waiting for scheduling gates: [wait]");
 }
 
 }  // namespace

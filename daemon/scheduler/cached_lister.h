@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Lister over the process's caches.
+#pragma once
+
+#include "daemon/informer/informers.h"
+#include "daemon/quota/disruption.h"
+#include "daemon/scheduler/lister.h"
+
+namespace coracle::scheduler {
+
+struct CachedLister : Lister {
+  explicit CachedLister(Informers& informers)  // not started yet
+      : claims(informers.of(kClaim)),
+        all_volumes(informers.of(kVolume)),
+        classes(informers.of(kStorageClass)),
+        csi_nodes(informers.of(kCSINode)),
+        all_services(informers.of(kService)),
+        all_budgets(informers.of(quota::kDisruptionBudgets)),
+        replication_controllers(informers.of(kReplicationController)),
+        replica_sets(informers.of(kReplicaSet)),
+        stateful_sets(informers.of(kStatefulSet)) {}
+
+  ObjectPtr claim(const Key& key) const override { return claims.get(key); }
+  ObjectPtr volume(const std::string& name) const override { return all_volumes.get({"", name}); }
+  ObjectPtr storage_class(const std::string& name) const override { return classes.get({"", name}); }
+  ObjectPtr csi_node(const std::string& name) const override { return csi_nodes.get({"", name}); }
+  std::vector<ObjectPtr> volumes() const override { return all_volumes.list(); }
+  std::vector<ObjectPtr> services(const std::string& ns) const override { return all_services.list(ns); }
+  std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all_budgets.list(ns); }
+  ObjectPtr controller(const Kind& kind, const Key& key) const override {
+    if (kind == kReplicaSet) return replica_sets.get(key);
+    return kind == kStatefulSet ? stateful_sets.get(key) : replication_controllers.get(key);
+  }
+
+  Informer &claims, &all_volumes, &classes, &csi_nodes, &all_services, &all_budgets, &replication_controllers, &replica_sets,
+      &stateful_sets;
+};
+
+}  // namespace coracle::scheduler

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's configuration: a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), as kube-scheduler reads it.
+// Without one, Kubernetes' defaults. What is about a process of its own (leaderElection, clientConnection, addresses, profiling,
+// parallelism, delayCacheUntilActive) is checked for its name and has no effect here. Extenders are not supported, and refused.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/scheduler/framework.h"
+#include "runtime/base/result.h"
+
+namespace coracle::scheduler {
+
+inline constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
+
+struct Configuration {
+  std::vector<std::shared_ptr<const Framework>> profiles;  // at least one; names differ
+  std::chrono::seconds backoff_first{1}, backoff_longest{10};
+  std::chrono::seconds volumes_bound_within{600};
+};
+
+Configuration default_configuration();
+// YAML or JSON. Errors: invalid, naming the field, the plugin, or the plugin's argument.
+Result<Configuration> read_configuration(std::string_view text);
+
+}  // namespace coracle::scheduler

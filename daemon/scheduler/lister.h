@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lister: what plugins ask about objects that are neither pods nor nodes. An interface, for the caches are the scheduler's, and a
+// test has a table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/object/object.h"
+
+namespace coracle::scheduler {
+
+inline constexpr Kind kClaim{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
+inline constexpr Kind kVolume{"", "v1", "PersistentVolume", "persistentvolumes", false};
+inline constexpr Kind kStorageClass{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
+inline constexpr Kind kCSINode{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
+inline constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
+inline constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
+
+class Lister {
+ public:
+  virtual ~Lister() = default;
+  // Null when there is none.
+  virtual ObjectPtr claim(const Key& key) const = 0;
+  virtual ObjectPtr volume(const std::string& name) const = 0;
+  virtual ObjectPtr storage_class(const std::string& name) const = 0;
+  virtual ObjectPtr csi_node(const std::string& name) const = 0;
+  virtual std::vector<ObjectPtr> volumes() const = 0;
+  // What selects pods: the services of a namespace, and a pod's controller (of kind ReplicationController, ReplicaSet,
+  // StatefulSet).
+  virtual std::vector<ObjectPtr> services(const std::string& ns) const = 0;
+  virtual std::vector<ObjectPtr> budgets(const std::string& ns) const = 0;  // PodDisruptionBudgets
+  virtual ObjectPtr controller(const Kind& kind, const Key& key) const = 0;
+};
+
+}  // namespace coracle::scheduler

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugins, by Kubernetes' names, and what can be set about each: the args of kubescheduler.config.k8s.io/v1, read already.
+// Each is in a file of its own in this directory, small families together.
+#pragma once
+
+#include <memory>
+#include <set>
+
+#include "daemon/scheduler/framework.h"
+
+namespace coracle::scheduler {
+
+struct ResourceWeight {
+  std::string name;
+  int64_t weight = 1;
+};
+
+struct FitArgs {  // NodeResourcesFitArgs
+  std::set<std::string> ignored_resources, ignored_groups;
+  enum class Strategy { least_allocated, most_allocated, requested_to_capacity_ratio } strategy = Strategy::least_allocated;
+  std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
+  std::vector<std::pair<int64_t, int64_t>> shape;  // utilization 0 to 100 → score 0 to 10
+};
+struct BalancedAllocationArgs {
+  std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
+};
+struct NodeAffinityArgs {
+  json::value added;  // a NodeAffinity that every pod of the profile has beside its own; null = none
+};
+struct InterPodAffinityArgs {
+  int64_t hard_pod_affinity_weight = 1;
+  bool ignore_preferred_terms_of_existing_pods = false;
+};
+struct PodTopologySpreadArgs {
+  bool system_defaults = true;
+  json::array constraints;  // when not: TopologySpreadConstraints without selectors
+};
+struct PreemptionArgs {
+  int64_t candidates_min_percentage = 10, candidates_min = 100;
+};
+struct VolumeBindingArgs {
+  int64_t bind_timeout_seconds = 600;
+};
+
+// What the pod's nodeSelector and required node affinity say of each node. Null when it has neither: then any will do.
+NodeMemo* node_wishes(const Cycle& cycle);
+bool is_wished(const Cycle& cycle, NodeMemo& wishes, const NodeInfo& node);
+bool are_claims_bound(const PodInfo& pod, const Lister& lister);  // all that the pod names
+
+std::unique_ptr<Plugin> make_scheduling_gates();
+std::unique_ptr<Plugin> make_priority_sort();
+std::unique_ptr<Plugin> make_node_unschedulable();
+std::unique_ptr<Plugin> make_node_name();
+std::unique_ptr<Plugin> make_taint_toleration();
+std::unique_ptr<Plugin> make_node_affinity(NodeAffinityArgs args = {});
+std::unique_ptr<Plugin> make_node_ports();
+std::unique_ptr<Plugin> make_node_resources_fit(FitArgs args = {});
+std::unique_ptr<Plugin> make_balanced_allocation(BalancedAllocationArgs args = {});
+std::unique_ptr<Plugin> make_volume_restrictions();
+std::unique_ptr<Plugin> make_node_volume_limits();
+std::unique_ptr<Plugin> make_volume_binding();
+std::unique_ptr<Plugin> make_volume_zone();
+std::unique_ptr<Plugin> make_pod_topology_spread(PodTopologySpreadArgs args = {});
+std::unique_ptr<Plugin> make_inter_pod_affinity(InterPodAffinityArgs args = {});
+std::unique_ptr<Plugin> make_image_locality();
+std::unique_ptr<Plugin> make_default_preemption(PreemptionArgs args = {});
+std::unique_ptr<Plugin> make_default_binder();
+// Of the days before topology spread; on by configuration only.
+std::unique_ptr<Plugin> make_selector_spread();
+std::unique_ptr<Plugin> make_node_prefer_avoid_pods();
+
+}  // namespace coracle::scheduler

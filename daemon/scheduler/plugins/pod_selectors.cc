@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pod_selectors.h.
+#include "daemon/scheduler/plugins/pod_selectors.h"
+
+namespace coracle::scheduler {
+
+std::optional<LabelSelector> default_selector(const Object& pod, const Lister& lister) {
+  json::object labels;
+  for (const ObjectPtr& service : lister.services(pod.ns())) {
+    const json::object& selector = get_object(service->json(), "spec.selector");
+    if (selector.empty() || !LabelSelector::from_map(selector).matches(pod)) continue;
+    for (const auto& [key, value] : selector) labels.insert_or_assign(key, value);
+  }
+  json::value selector = json::object{};
+  if (auto owner = pod.controller()) {
+    for (const Kind* kind : {&kReplicationController, &kReplicaSet, &kStatefulSet}) {
+      if (owner->kind != kind->kind || owner->api_version != kind->api_version()) continue;
+      ObjectPtr controller = lister.controller(*kind, {pod.ns(), owner->name});
+      if (!controller) continue;
+      const json::value* chosen = find(controller->json(), "spec.selector");
+      if (!chosen || !chosen->is_object()) continue;
+      if (kind == &kReplicationController)
+        for (const auto& [key, value] : chosen->get_object()) labels.insert_or_assign(key, value);
+      else selector = *chosen;
+    }
+  }
+  // A label that both name has to have both values: as two expressions, for a map could hold only one.
+  json::value& expressions = make(selector, "matchExpressions");
+  if (!expressions.is_array()) expressions.emplace_array();
+  for (const auto& [key, value] : labels)
+    expressions.get_array().push_back({{"key", key}, {"operator", "In"}, {"values", json::array{value}}});
+  auto read = LabelSelector::from_json(&selector);
+  if (!read || read->empty()) return std::nullopt;
+  return std::move(*read);
+}
+
+}  // namespace coracle::scheduler

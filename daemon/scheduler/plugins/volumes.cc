@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// What volumes ask of a node: VolumeRestrictions (disks that cannot be shared), NodeVolumeLimits (how many a CSI driver
+// attaches), VolumeZone, VolumeBinding (claims that are bound, and those that wait for their first consumer). Source: Kubernetes
+// "Persistent Volumes", "Storage Classes", "Node-specific Volume Limits".
+#include <algorithm>
+#include <set>
+
+#include "daemon/placement/placement.h"
+#include "daemon/scheduler/plugins/plugins.h"
+#include "runtime/base/text.h"
+#include "store/object/quantity.h"
+
+namespace coracle::scheduler {
+namespace {
+
+constexpr const char* kSelectedNode = "volume.kubernetes.io/selected-node";
+constexpr const char* kNoProvisioner = "kubernetes.io/no-provisioner";
+
+bool has_mode(const Object& claim, std::string_view mode) {
+  return std::ranges::any_of(get_array(claim.json(), "spec.accessModes"),
+                             [&](const json::value& one) { return one == json::value(mode); });
+}
+
+class VolumeRestrictions : public Plugin {
+ public:
+  std::string_view name() const override { return "VolumeRestrictions"; }
+  uint32_t points() const override { return pre_filter_point | filter_point; }
+
+  struct State : Cycle::State {
+    std::string used_by;  // another pod has what only one may have
+  };
+  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+    const PodInfo& pod = *cycle.info;
+    auto state = std::make_unique<State>();
+    for (const std::string& name : pod.claims) {
+      ObjectPtr claim = cycle.lister.claim({pod.key.ns, name});
+      if (claim && has_mode(*claim, "ReadWriteOncePod")) state->used_by = user_of(cycle, name);
+      if (!state->used_by.empty()) break;
+    }
+    if (pod.disks.empty() && state->used_by.empty()) return Answer::skip;
+    cycle.filter_state[index] = std::move(state);
+    return Answer::success;
+  }
+  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+    for (const PodInfoPtr& other : node.pods)
+      if (share(*cycle.info, *other)) {
+        if (why)
+          why->push_back(
+              {"node(s) had no available disk", "pod " + other->key.text() + " has it", "pod " + other->key.text() + " gone"});
+        return Answer::unschedulable;
+      }
+    const std::string& used_by = static_cast<const State&>(*cycle.filter_state[index]).used_by;
+    if (used_by.empty()) return Answer::success;
+    if (why)
+      why->push_back({"node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",
+                      "pod " + used_by, "pod " + used_by + " gone"});
+    return Answer::unschedulable;
+  }
+  bool could_help(const ClusterEvent& event, const PodInfo& pod, Cluster&) const override {
+    if (event.is(ClusterEvent::node_added | ClusterEvent::claims)) return true;
+    if (!event.is(ClusterEvent::pod_removed)) return false;
+    bool same_claim =
+        event.pod->key.ns == pod.key.ns && std::ranges::find_first_of(pod.claims, event.pod->claims) != pod.claims.end();
+    return same_claim || share(pod, *event.pod);
+  }
+
+ private:
+  static bool share(const PodInfo& a, const PodInfo& b) {
+    return std::ranges::any_of(a.disks, [&](const Disk& one) {
+      return std::ranges::any_of(b.disks, [&](const Disk& two) { return one.clashes(two); });
+    });
+  }
+  static std::string user_of(const Cycle& cycle, const std::string& claim) {
+    for (const NodeInfo* node : cycle.cluster.nodes())
+      for (const PodInfoPtr& other : node->pods)
+        if (other->uid != cycle.info->uid && other->key.ns == cycle.info->key.ns && std::ranges::count(other->claims, claim))
+          return other->key.text();
+    return "";
+  }
+};
+
+// ---- the volumes of claims ----
+
+ObjectPtr volume_of(const Cycle& cycle, const Object& claim) {
+  std::string_view name = get_string(claim.json(), "spec.volumeName");
+  return name.empty() ? nullptr : cycle.lister.volume(std::string(name));
+}
+
+std::string class_of(const Object& object) {
+  std::string_view beta = object.annotation("volume.beta.kubernetes.io/storage-class");
+  return std::string(beta.empty() ? get_string(object.json(), "spec.storageClassName") : beta);
+}
+
+class NodeVolumeLimits : public Plugin {
+ public:
+  std::string_view name() const override { return "NodeVolumeLimits"; }
+  uint32_t points() const override { return pre_filter_point | filter_point; }
+
+  Answer pre_filter(Cycle& cycle, Reasons&) const override { return cycle.info->claims.empty() ? Answer::skip : Answer::success; }
+  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+    ObjectPtr csi = cycle.lister.csi_node(node.name);
+    if (!csi) return Answer::success;
+    std::map<std::string, std::set<std::string>> there, wanted;  // driver → volumes
+    add(cycle, *cycle.info, wanted);
+    if (wanted.empty()) return Answer::success;
+    for (const PodInfoPtr& pod : node.pods) add(cycle, *pod, there);
+    for (const json::value& driver : get_array(csi->json(), "spec.drivers")) {
+      std::string name(get_string(driver, "name"));
+      if (!wanted.contains(name) || !find(driver, "allocatable.count")) continue;
+      std::set<std::string>& attached = there[name];
+      size_t before = attached.size(), limit = size_t(get_int(driver, "allocatable.count"));
+      for (const std::string& volume : wanted[name]) attached.insert(volume);
+      if (attached.size() == before || attached.size() <= limit) continue;
+      if (why)
+        why->push_back({"node(s) exceed max volume count",
+                        name + ": " + std::to_string(before) + " of " + std::to_string(limit) + " volumes attached",
+                        "a volume of " + name + " less"});
+      return Answer::unschedulable;
+    }
+    return Answer::success;
+  }
+  bool could_help(const ClusterEvent& event, const PodInfo&, Cluster&) const override {
+    if (event.is(ClusterEvent::pod_removed)) return !event.pod->claims.empty();
+    return event.is(ClusterEvent::node_added | ClusterEvent::csi_nodes | ClusterEvent::claims);
+  }
+
+ private:
+  static void add(const Cycle& cycle, const PodInfo& pod, std::map<std::string, std::set<std::string>>& volumes) {
+    for (const std::string& name : pod.claims) {
+      ObjectPtr claim = cycle.lister.claim({pod.key.ns, name});
+      if (!claim) continue;
+      if (ObjectPtr volume = volume_of(cycle, *claim)) {
+        std::string_view driver = get_string(volume->json(), "spec.csi.driver");
+        if (!driver.empty()) volumes[std::string(driver)].emplace(get_string(volume->json(), "spec.csi.volumeHandle"));
+      } else if (ObjectPtr storage = cycle.lister.storage_class(class_of(*claim))) {
+        volumes[std::string(get_string(storage->json(), "provisioner"))].insert(claim->key().text());
+      }
+    }
+  }
+};
+
+class VolumeZone : public Plugin {
+ public:
+  std::string_view name() const override { return "VolumeZone"; }
+  uint32_t points() const override { return pre_filter_point | filter_point; }
+
+  struct State : Cycle::State {
+    std::vector<ObjectPtr> volumes;
+  };
+  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+    auto state = std::make_unique<State>();
+    for (const std::string& name : cycle.info->claims) {
+      ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
+      ObjectPtr volume = claim ? volume_of(cycle, *claim) : nullptr;
+      if (volume && std::ranges::any_of(kKeys, [&](const char* key) { return volume->labels().contains(key); }))
+        state->volumes.push_back(volume);
+    }
+    if (state->volumes.empty()) return Answer::skip;
+    cycle.filter_state[index] = std::move(state);
+    return Answer::success;
+  }
+  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+    if (std::ranges::none_of(kKeys, [&](const char* key) { return node.labels.contains(key); }))
+      return Answer::success;  // a cluster of one zone
+    for (const ObjectPtr& volume : static_cast<const State&>(*cycle.filter_state[index]).volumes)
+      for (const char* key : kKeys) {
+        std::string_view zones = volume->label(key);
+        if (zones.empty() || is_in(label_of(node.labels, key), zones)) continue;
+        if (why)
+          why->push_back({"node(s) had no available volume zone", "volume " + volume->name() + " is in " + std::string(zones),
+                          "a node in " + std::string(zones)});
+        return Answer::unresolvable;
+      }
+    return Answer::success;
+  }
+  bool could_help(const ClusterEvent& event, const PodInfo&, Cluster&) const override {
+    return event.is(ClusterEvent::node_added | ClusterEvent::node_labels | ClusterEvent::claims | ClusterEvent::volumes |
+                    ClusterEvent::classes);
+  }
+
+ private:
+  static constexpr const char* kKeys[] = {"topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+                                          "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"};
+  static bool is_in(std::optional<std::string_view> zone, std::string_view zones) {  // "a__b": in both
+    while (zone) {
+      size_t end = zones.find("__");
+      if (zones.substr(0, end) == *zone) return true;
+      if (end == zones.npos) return false;
+      zones.remove_prefix(end + 2);
+    }
+    return false;
+  }
+};
+
+// ---- claims ----
+
+bool is_bound(const Object& claim) {
+  return !get_string(claim.json(), "spec.volumeName").empty() &&
+         (!claim.annotation("pv.kubernetes.io/bind-completed").empty() || get_string(claim.json(), "status.phase") == "Bound");
+}
+
+bool node_has_volume(const Object& volume, const NodeInfo& node) {
+  const json::value* required = find(volume.json(), "spec.nodeAffinity.required");
+  if (!required) return true;
+  auto terms = view::NodeSelector(*required).node_selector_terms();
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](view::NodeSelectorTerm term) { return placement::node_matches(term, node.labels, node.name); });
+}
+
+Quantity storage_of(const json::value& object, std::string_view path) {
+  const json::value* value = find(object, path);
+  auto quantity = value ? Quantity::from_json(*value) : Result<Quantity>(Quantity());
+  return quantity ? *quantity : Quantity();
+}
+
+bool suits(const Object& volume, const Object& claim) {
+  const json::value &v = volume.json(), &c = claim.json();
+  auto mode = [](const json::value& object) {
+    return get_string(object, "spec.volumeMode").empty() ? "Filesystem" : get_string(object, "spec.volumeMode");
+  };
+  if (volume.deleting() || class_of(volume) != class_of(claim) || mode(v) != mode(c)) return false;
+  if (storage_of(v, "spec.capacity.storage") < storage_of(c, "spec.resources.requests.storage")) return false;
+  const json::value* selector = find(c, "spec.selector");
+  auto labels = LabelSelector::from_json(selector);
+  if (selector && (!labels || !labels->matches(volume))) return false;
+  const json::array& offered = get_array(v, "spec.accessModes");
+  return std::ranges::all_of(get_array(c, "spec.accessModes"),
+                             [&](const json::value& wanted) { return std::ranges::count(offered, wanted) > 0; });
+}
+
+// What a node would do for a claim that waits for its first consumer: a volume there is, or one that can be made there (null).
+struct Plan {
+  ObjectPtr claim, volume;
+};
+
+class VolumeBinding : public Plugin {
+ public:
+  std::string_view name() const override { return "VolumeBinding"; }
+  uint32_t points() const override { return pre_filter_point | filter_point | reserve_point | pre_bind_point; }
+
+  struct State : Cycle::State {
+    std::vector<ObjectPtr> bound;    // volumes
+    std::vector<std::string> lost;   // names of volumes that are not there
+    std::vector<ObjectPtr> waiting;  // claims, the smallest first
+  };
+
+  Answer pre_filter(Cycle& cycle, Reasons& why) const override {
+    if (cycle.info->claims.empty()) return Answer::skip;
+    auto state = std::make_unique<State>();
+    bool unbound = false;
+    for (const std::string& name : cycle.info->claims) {
+      ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
+      if (!claim) return refuse(why, "persistentvolumeclaim \"" + name + "\" not found", "the claim " + name);
+      if (claim->deleting())
+        return refuse(why, "persistentvolumeclaim \"" + name + "\" is being deleted", "another claim " + name);
+      if (get_string(claim->json(), "status.phase") == "Lost")
+        return refuse(why,
+                      "persistentvolumeclaim \"" + name + "\" bound to non-existent persistentvolume \"" +
+                          std::string(get_string(claim->json(), "spec.volumeName")) + "\"",
+                      "its volume");
+      if (is_bound(*claim)) {
+        ObjectPtr volume = volume_of(cycle, *claim);
+        if (volume) state->bound.push_back(std::move(volume));
+        else state->lost.emplace_back(get_string(claim->json(), "spec.volumeName"));
+        continue;
+      }
+      ObjectPtr storage = cycle.lister.storage_class(class_of(*claim));
+      bool waits = storage && get_string(storage->json(), "volumeBindingMode") == "WaitForFirstConsumer" &&
+                   get_string(claim->json(), "spec.volumeName").empty();
+      if (waits) state->waiting.push_back(std::move(claim));
+      unbound |= !waits;
+    }
+    if (unbound) return refuse(why, "pod has unbound immediate PersistentVolumeClaims", "a volume for the claim");
+    std::ranges::sort(state->waiting, {},
+                      [](const ObjectPtr& claim) { return storage_of(claim->json(), "spec.resources.requests.storage"); });
+    cycle.filter_state[index] = std::move(state);
+    return Answer::success;
+  }
+
+  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+    const State& state = static_cast<const State&>(*cycle.filter_state[index]);
+    auto no = [&](std::string text, std::string figures, std::string cure) {
+      if (why) why->push_back({std::move(text), std::move(figures), std::move(cure)});
+      return Answer::unresolvable;
+    };
+    if (!state.lost.empty())
+      return no("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", "volume " + state.lost.front(),
+                "volume " + state.lost.front());
+    for (const ObjectPtr& volume : state.bound)
+      if (!node_has_volume(*volume, node))
+        return no("node(s) had volume node affinity conflict", "volume " + volume->name() + " is elsewhere",
+                  "a node that has volume " + volume->name());
+    if (state.waiting.empty() || plan(cycle, state, node)) return Answer::success;
+    return no("node(s) didn't find available persistent volumes to bind", "claim " + state.waiting.front()->name(),
+              "an available volume on node " + node.name);
+  }
+
+  std::vector<Write> before_bind(const Cycle& cycle, const NodeInfo& node) const override {
+    std::vector<Write> writes;
+    if (!cycle.filter_state[index]) return writes;
+    auto plans = plan(cycle, static_cast<const State&>(*cycle.filter_state[index]), node);
+    if (!plans) return writes;
+    for (const Plan& one : *plans) {
+      const Object& claim = *one.claim;
+      if (!one.volume) {
+        writes.push_back({&kClaim, claim.key(), {{"metadata", {{"annotations", {{kSelectedNode, node.name}}}}}}});
+        continue;
+      }
+      json::value reference = {{"apiVersion", "v1"},
+                               {"kind", "PersistentVolumeClaim"},
+                               {"namespace", claim.ns()},
+                               {"name", claim.name()},
+                               {"uid", claim.uid()}};
+      writes.push_back({&kVolume,
+                        one.volume->key(),
+                        {{"metadata", {{"annotations", {{"pv.kubernetes.io/bound-by-controller", "yes"}}}}},
+                         {"spec", {{"claimRef", std::move(reference)}}}}});
+    }
+    return writes;
+  }
+
+  bool could_help(const ClusterEvent& event, const PodInfo&, Cluster&) const override {
+    return event.is(ClusterEvent::node_added | ClusterEvent::node_labels | ClusterEvent::claims | ClusterEvent::volumes |
+                    ClusterEvent::classes | ClusterEvent::csi_nodes);
+  }
+
+ private:
+  static Answer refuse(Reasons& why, std::string text, std::string cure) {
+    why.push_back({std::move(text), "", std::move(cure)});
+    return Answer::unresolvable;
+  }
+
+  static std::optional<std::vector<Plan>> plan(const Cycle& cycle, const State& state, const NodeInfo& node) {
+    std::vector<Plan> out;
+    for (const ObjectPtr& claim : state.waiting) {
+      std::string_view selected = claim->annotation(kSelectedNode);
+      if (!selected.empty() && selected != node.name) return std::nullopt;
+      ObjectPtr volume = selected.empty() ? best_volume(cycle, *claim, node, out) : nullptr;
+      if (!volume && !can_be_made(cycle, *claim, node)) return std::nullopt;
+      out.push_back({claim, std::move(volume)});
+    }
+    return out;
+  }
+
+  // The smallest that suits; one that is reserved for the claim before all others.
+  static ObjectPtr best_volume(const Cycle& cycle, const Object& claim, const NodeInfo& node, const std::vector<Plan>& taken) {
+    ObjectPtr best;
+    for (const ObjectPtr& volume : cycle.lister.volumes()) {
+      const json::value* reference = find(volume->json(), "spec.claimRef");
+      bool reserved = reference && get_string(*reference, "name") == claim.name() &&
+                      get_string(*reference, "namespace") == claim.ns() &&
+                      (get_string(*reference, "uid").empty() || get_string(*reference, "uid") == claim.uid());
+      bool free = !reference && get_string(volume->json(), "status.phase") == "Available";
+      if (!(reserved || free) || !suits(*volume, claim) || !node_has_volume(*volume, node)) continue;
+      if (std::ranges::any_of(taken, [&](const Plan& one) { return one.volume && one.volume->name() == volume->name(); }))
+        continue;
+      if (reserved) return volume;
+      if (!best || storage_of(volume->json(), "spec.capacity.storage") < storage_of(best->json(), "spec.capacity.storage"))
+        best = volume;
+    }
+    return best;
+  }
+
+  static bool can_be_made(const Cycle& cycle, const Object& claim, const NodeInfo& node) {
+    ObjectPtr storage = cycle.lister.storage_class(class_of(claim));
+    if (!storage) return false;
+    std::string_view provisioner = get_string(storage->json(), "provisioner");
+    if (provisioner.empty() || provisioner == kNoProvisioner) return false;
+    const json::array& terms = get_array(storage->json(), "allowedTopologies");
+    return terms.empty() || std::ranges::any_of(terms, [&](const json::value& term) {
+             return std::ranges::all_of(get_array(term, "matchLabelExpressions"), [&](const json::value& one) {
+               auto value = label_of(node.labels, get_string(one, "key"));
+               return value && std::ranges::count(get_array(one, "values"), json::value(*value)) > 0;
+             });
+           });
+  }
+};
+
+}  // namespace
+
+bool are_claims_bound(const PodInfo& pod, const Lister& lister) {
+  return std::ranges::all_of(pod.claims, [&](const std::string& name) {
+    ObjectPtr claim = lister.claim({pod.key.ns, name});
+    return claim && is_bound(*claim);
+  });
+}
+
+std::unique_ptr<Plugin> make_volume_restrictions() { return std::make_unique<VolumeRestrictions>(); }
+std::unique_ptr<Plugin> make_node_volume_limits() { return std::make_unique<NodeVolumeLimits>(); }
+std::unique_ptr<Plugin> make_volume_zone() { return std::make_unique<VolumeZone>(); }
+std::unique_ptr<Plugin> make_volume_binding() { return std::make_unique<VolumeBinding>(); }
+
+}  // namespace coracle::scheduler

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a pod. See pod_info.h.
+#include "daemon/scheduler/pod_info.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+
+namespace coracle::scheduler {
+namespace {
+
+// What tells one term from another, whoever has it.
+std::string text_of(const PodTerm& term, bool nothing) {
+  std::string text = join(term.namespaces, ",");
+  text.append("\n").append(term.namespace_selector ? "*" + term.namespace_selector->text() : "");
+  return text.append("\n").append(nothing ? "-" : "+").append(term.selector.text());
+}
+
+PodTerm read_term(const view::PodAffinityTerm& view, const Object& owner, int64_t weight = 0) {
+  PodTerm term;
+  auto selector = LabelSelector::from_json(&view.label_selector().raw());
+  bool nothing = !selector || view.label_selector().raw().is_null();
+  if (selector) term.selector = std::move(*selector);
+  for (std::string_view ns : view.namespaces()) term.namespaces.emplace_back(ns);
+  if (view.has_namespace_selector()) {
+    auto namespaces = LabelSelector::from_json(&view.namespace_selector().raw());
+    if (namespaces) term.namespace_selector = std::move(*namespaces);
+  }
+  if (term.namespaces.empty() && !view.has_namespace_selector()) term.namespaces.push_back(owner.ns());
+  std::ranges::sort(term.namespaces);
+  term.topology_key = view.topology_key();
+  term.weight = weight;
+  term.text = text_of(term, nothing);
+  return term;
+}
+
+template <typename Terms>
+std::vector<PodTerm> read_terms(const Terms& views, const Object& owner) {
+  std::vector<PodTerm> terms;
+  for (view::PodAffinityTerm term : views) terms.push_back(read_term(term, owner));
+  return terms;
+}
+
+template <typename Terms>
+std::vector<PodTerm> read_weighted(const Terms& views, const Object& owner) {
+  std::vector<PodTerm> terms;
+  for (view::WeightedPodAffinityTerm term : views) terms.push_back(read_term(term.pod_affinity_term(), owner, term.weight()));
+  return terms;
+}
+
+void read_affinity(PodInfo& info, const Object& pod, const view::Affinity& affinity) {
+  view::PodAffinity with = affinity.pod_affinity();
+  view::PodAntiAffinity without = affinity.pod_anti_affinity();
+  info.affinity = read_terms(with.required_during_scheduling_ignored_during_execution(), pod);
+  info.anti_affinity = read_terms(without.required_during_scheduling_ignored_during_execution(), pod);
+  info.preferred = read_weighted(with.preferred_during_scheduling_ignored_during_execution(), pod);
+  info.preferred_anti = read_weighted(without.preferred_during_scheduling_ignored_during_execution(), pod);
+}
+
+// matchLabelKeys: the selector holds for pods that have the same values as this one. The API merges them into the selector of
+// whatever it stores; merging them again changes nothing, and serves what was stored before it did.
+LabelSelector selector_of(const view::TopologySpreadConstraint& view, const Object& pod) {
+  json::value selector = view.label_selector().raw();
+  for (std::string_view key : view.match_label_keys()) {
+    const json::value* value = pod.labels().if_contains(key);
+    if (!value || !selector.is_object()) continue;
+    json::value& expressions = make(selector, "matchExpressions");
+    if (!expressions.is_array()) expressions.emplace_array();
+    expressions.get_array().push_back({{"key", key}, {"operator", "In"}, {"values", json::array{*value}}});
+  }
+  auto read = LabelSelector::from_json(&selector);
+  return read ? std::move(*read) : LabelSelector::nothing();
+}
+
+void read_spread(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
+  for (view::TopologySpreadConstraint view : spec.topology_spread_constraints()) {
+    SpreadConstraint one;
+    bool nothing = view.label_selector().raw().is_null();
+    one.pods = term_of(pod.ns(), selector_of(view, pod), std::string(view.topology_key()));
+    if (nothing) one.pods.text += "-";
+    one.max_skew = view.max_skew();
+    if (view.has_min_domains()) one.min_domains = view.min_domains();
+    one.required = view.when_unsatisfiable() == "DoNotSchedule";
+    one.honor_affinity = view.node_affinity_policy() != "Ignore";
+    one.honor_taints = view.node_taints_policy() == "Honor";
+    info.spread.push_back(std::move(one));
+  }
+}
+
+void read_ports(PodInfo& info, const view::PodSpec& spec) {
+  auto add = [&](view::Container container) {
+    for (view::ContainerPort port : container.ports())
+      if (port.host_port() > 0)
+        info.ports.push_back(
+            {port.protocol().empty() ? "TCP" : std::string(port.protocol()), std::string(port.host_ip()), port.host_port()});
+  };
+  for (view::Container container : spec.containers()) add(container);
+  for (view::Container container : spec.init_containers())
+    if (container.restart_policy() == "Always") add(container);
+}
+
+void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
+  for (view::Volume volume : spec.volumes()) {
+    if (volume.has_persistent_volume_claim()) info.claims.emplace_back(volume.persistent_volume_claim().claim_name());
+    if (volume.has_ephemeral()) info.claims.push_back(pod.name() + "-" + std::string(volume.name()));
+    const json::value& raw = volume.raw();
+    if (const json::value* disk = find(raw, "gcePersistentDisk"))
+      info.disks.push_back({"gce/" + std::string(get_string(*disk, "pdName")), true, get_bool(*disk, "readOnly")});
+    if (const json::value* disk = find(raw, "awsElasticBlockStore"))
+      info.disks.push_back({"ebs/" + std::string(get_string(*disk, "volumeID")), false, false});
+    if (const json::value* disk = find(raw, "iscsi"))
+      info.disks.push_back({"iscsi/" + std::string(get_string(*disk, "iqn")), true, get_bool(*disk, "readOnly")});
+    if (const json::value* disk = find(raw, "rbd")) {
+      std::string_view pool = get_string(*disk, "pool");
+      for (const json::value& monitor : get_array(*disk, "monitors"))
+        info.disks.push_back({"rbd/" + to_text(monitor) + "/" + std::string(pool.empty() ? "rbd" : pool) + "/" +
+                                  std::string(get_string(*disk, "image")),
+                              true, get_bool(*disk, "readOnly")});
+    }
+  }
+}
+
+}  // namespace
+
+bool HostPort::clashes(const HostPort& other) const {
+  auto everywhere = [](const std::string& ip) { return ip.empty() || ip == "0.0.0.0" || ip == "::"; };
+  return port == other.port && protocol == other.protocol && (everywhere(ip) || everywhere(other.ip) || ip == other.ip);
+}
+
+bool Disk::clashes(const Disk& other) const { return id == other.id && !(shared_when_read_only && read_only && other.read_only); }
+
+PodTerm term_of(const std::string& ns, LabelSelector selector, std::string topology_key) {
+  PodTerm term;
+  term.namespaces.push_back(ns);
+  term.selector = std::move(selector);
+  term.topology_key = std::move(topology_key);
+  term.text = text_of(term, false);
+  return term;
+}
+
+PodInfo read_pod(const Object& object) {
+  view::Pod pod(object);
+  view::PodSpec spec = pod.spec();
+  PodInfo info;
+  info.object = object.at_rest();
+  info.uid = object.uid();
+  info.key = object.key();
+  info.priority = spec.priority();
+  info.created = pod.metadata().creation_timestamp();
+  auto started = parse_time(pod.status().start_time().empty() ? std::string_view(info.created) : pod.status().start_time());
+  if (started) info.started = *started;
+  info.deleting = object.deleting();
+  info.requests = requests_of(pod);
+  if (spec.has_affinity()) read_affinity(info, object, spec.affinity());
+  read_spread(info, object, spec);
+  read_ports(info, spec);
+  read_volumes(info, object, spec);
+  return info;
+}
+
+}  // namespace coracle::scheduler

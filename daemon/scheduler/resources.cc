@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adding up what pods ask for. See resources.h.
+#include "daemon/scheduler/resources.h"
+
+#include <algorithm>
+
+#include "store/object/quantity.h"
+
+namespace coracle::scheduler {
+namespace {
+
+auto lower_bound(auto& others, std::string_view name) {
+  return std::lower_bound(others.begin(), others.end(), name,
+                          [](const auto& other, std::string_view n) { return other.first < n; });
+}
+
+bool belongs_to_the_pod(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
+}
+
+// Both sums at once: what is asked for, and what it counts for in scores.
+struct Sum {
+  Amounts exact, scored;
+  Sum& operator+=(const Sum& other) {
+    exact += other.exact;
+    scored += other.scored;
+    return *this;
+  }
+  void raise_to(const Sum& other) {
+    exact.raise_to(other.exact);
+    scored.raise_to(other.scored);
+  }
+};
+
+Sum request_of(const view::Container& container, const view::PodStatus& status, bool init, bool resize_is_infeasible) {
+  const json::object& wanted = container.resources().requests();
+  Sum sum;
+  sum.exact = Amounts::of(wanted);
+  auto held_by = [&](const auto& statuses) {
+    for (view::ContainerStatus one : statuses) {
+      if (one.name() != container.name() || !one.has_resources()) continue;
+      Amounts held = Amounts::of(one.resources().requests());
+      held.raise_to(Amounts::of(one.allocated_resources()));
+      if (resize_is_infeasible) sum.exact = std::move(held);
+      else sum.exact.raise_to(held);
+    }
+  };
+  init ? held_by(status.init_container_statuses()) : held_by(status.container_statuses());
+  sum.scored = sum.exact;
+  if (!wanted.contains("cpu")) sum.scored.cpu_milli = kDefaultCpuMilli;
+  if (!wanted.contains("memory")) sum.scored.memory = kDefaultMemoryBytes;
+  return sum;
+}
+
+bool resize_is_infeasible(const view::PodStatus& status) {
+  for (view::PodCondition condition : status.conditions())
+    if (condition.type() == "PodResizePending") return condition.reason() == "Infeasible";
+  return false;
+}
+
+}  // namespace
+
+Amounts Amounts::of(const json::object& quantities) {
+  Amounts out;
+  for (const auto& [name, value] : quantities) {
+    auto quantity = Quantity::from_json(value);
+    if (quantity) out.set(name, name == "cpu" ? quantity->milli_value() : quantity->value());
+  }
+  return out;
+}
+
+int64_t Amounts::get(std::string_view name) const {
+  if (name == "cpu") return cpu_milli;
+  if (name == "memory") return memory;
+  if (name == "ephemeral-storage") return ephemeral;
+  auto found = lower_bound(others_, name);
+  return found == others_.end() || found->first != name ? 0 : found->second;
+}
+
+void Amounts::set(std::string_view name, int64_t amount) {
+  if (name == "cpu") cpu_milli = amount;
+  else if (name == "memory") memory = amount;
+  else if (name == "ephemeral-storage") ephemeral = amount;
+  else if (auto found = lower_bound(others_, name); found != others_.end() && found->first == name) found->second = amount;
+  else others_.emplace(found, std::string(name), amount);
+}
+
+bool Amounts::has(std::string_view name) const {
+  auto found = lower_bound(others_, name);
+  return found != others_.end() && found->first == name;
+}
+
+bool Amounts::asks_for_nothing() const {
+  return cpu_milli == 0 && memory == 0 && ephemeral == 0 &&
+         std::all_of(others_.begin(), others_.end(), [](const Other& other) { return other.second == 0; });
+}
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  cpu_milli += other.cpu_milli, memory += other.memory, ephemeral += other.ephemeral;
+  for (const auto& [name, amount] : other.others_) set(name, get(name) + amount);
+  return *this;
+}
+
+Amounts& Amounts::operator-=(const Amounts& other) {
+  cpu_milli -= other.cpu_milli, memory -= other.memory, ephemeral -= other.ephemeral;
+  for (const auto& [name, amount] : other.others_) set(name, get(name) - amount);
+  std::erase_if(others_, [](const Other& one) { return one.second == 0; });
+  return *this;
+}
+
+void Amounts::raise_to(const Amounts& other) {
+  cpu_milli = std::max(cpu_milli, other.cpu_milli), memory = std::max(memory, other.memory),
+  ephemeral = std::max(ephemeral, other.ephemeral);
+  for (const auto& [name, amount] : other.others_) set(name, std::max(get(name), amount));
+}
+
+PodRequests requests_of(const view::Pod& pod) {
+  view::PodStatus status = pod.status();
+  bool infeasible = resize_is_infeasible(status);
+  Sum running, sidecars, starting;
+  for (view::Container container : pod.spec().containers()) running += request_of(container, status, false, infeasible);
+  for (view::Container container : pod.spec().init_containers()) {
+    Sum own = request_of(container, status, true, infeasible);
+    if (container.restart_policy() == "Always") {  // a sidecar: runs from its turn on
+      running += own;
+      sidecars += own;
+      starting.raise_to(sidecars);
+    } else {
+      own += sidecars;
+      starting.raise_to(own);
+    }
+  }
+  running.raise_to(starting);
+  const Amounts whole = Amounts::of(pod.spec().resources().requests());
+  for (const auto& [name, value] : pod.spec().resources().requests()) {
+    if (!belongs_to_the_pod(name)) continue;
+    running.exact.set(name, whole.get(name));
+    running.scored.set(name, whole.get(name));
+  }
+  Amounts overhead = Amounts::of(pod.spec().overhead());
+  running.exact += overhead;
+  running.scored += overhead;
+  return {std::move(running.exact), running.scored.cpu_milli, running.scored.memory};
+}
+
+std::string amount_text(std::string_view resource, int64_t amount) {
+  if (resource == "cpu") return Quantity::of(Millicores(amount)).text();
+  bool bytes = resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
+  return bytes ? Quantity::of(Bytes(amount)).text() : std::to_string(amount);
+}
+
+}  // namespace coracle::scheduler

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: Kubernetes' rules of scheduling read plainly, over JSON, one node and one pod after the other, without an index or
+// a shortcut. It shares no code with daemon/scheduler and is what that is held against. As slow as it is simple. Source: the
+// Kubernetes documentation (Assigning Pods to Nodes, Taints and Tolerations, Pod Topology Spread Constraints, Resource
+// Management, Resource Bin Packing) and the formulas of the default plugins.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/json.h"
+
+namespace coracle::oracle {
+
+struct World {
+  std::vector<json::value> nodes, pods, namespaces, services;  // pods: with spec.nodeName
+};
+
+struct Answer {
+  std::set<std::string> feasible;
+  std::map<std::string, std::map<std::string, int64_t>> scores;  // plugin → node → normalized, of the feasible nodes
+  std::map<std::string, int64_t> totals;                         // with the default weights
+};
+
+Answer consult(const World& world, const json::value& pod);
+
+}  // namespace coracle::oracle
