@@ -44,6 +44,13 @@ round() {  # round CLIENT
   workload "$n" Deployment web "replicas: 2,"
 
   rolls "$who" "$n" deployment/web deployment.apps/web
+  workload "$n" StatefulSet db "replicas: 2, serviceName: db,"
+  rolls "$who" "$n" statefulset/db statefulset.apps/db
+  expect_fail "$who: pause what knows no pause" 'statefulsets.apps "db" pausing is not supported' k -n "$n" rollout pause statefulset/db
+  expect "$who: scale a StatefulSet" "statefulset.apps/db scaled" k -n "$n" scale statefulset/db --replicas=1
+  expect_match "$who: describe its revision" '^ControllerRevision|^Revision: +[0-9]' k -n "$n" describe controllerrevisions -l app=db
+  workload "$n" DaemonSet agent
+  rolls "$who" "$n" daemonset/agent daemonset.apps/agent
   expect "$who: pause" "deployment.apps/web paused" k -n "$n" rollout pause deployment/web
   expect_fail "$who: pause again" 'deployments.apps "web" is already paused' k -n "$n" rollout pause deployment/web
   expect_fail "$who: restart what is paused" "can't restart paused deployment" k -n "$n" rollout restart deployment/web
@@ -147,6 +154,9 @@ round() {  # round CLIENT
   expect "$who: cordon again" "node/edge already cordoned" k cordon edge
   expect_fail "$who: drain a node that is not there" 'nodes "nope" not found' k drain nope
   expect_fail "$who: drain spares what nobody makes again" "cannot delete Pods.*use --force to override\): $n/lone" k drain edge --pod-selector='run=lone'
+  expect_fail "$who: drain spares what a DaemonSet would make again at once" "cannot delete DaemonSet-managed Pods \(use --ignore-daemonsets to ignore\): $n/agent-" \
+    k drain edge --pod-selector=app=agent
+  expect_match "$who: drain --ignore-daemonsets leaves it" "^(Warning|WARNING): ignoring DaemonSet-managed Pods: $n/agent-" k drain edge --pod-selector=app=agent --ignore-daemonsets
   expect_match "$who: drain --dry-run=client" '^node/edge drained \(dry run\)' k drain edge --force --dry-run=client --ignore-daemonsets
   expect_fail "$who: drain held by a budget tries again and gives up" 'global timeout reached: 7s' k drain edge --force --ignore-daemonsets --timeout=7s --grace-period=1 --pod-selector='app=web'
   expect "$who: … the pods are still there" "2" eval "k -n $n get pods -l app=web --field-selector=status.phase=Running --no-headers | wc -l"
