@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "daemon/controller/controller.h"
+#include "store/object/patch.h"
 #include "store/object/selector.h"
 
 namespace coracle::controller {
@@ -166,7 +167,8 @@ class DeploymentController : public Controller {
   Result<void> write_status_unless_annotated(const Object& deployment, DeploymentPlan&& plan) {
     bool annotated = !plan.revision.empty() && deployment.annotation(kRevisionAnnotation) != plan.revision;
     if (!annotated) return write_status(client_, deployment, std::move(plan.status));
-    json::value patch = {{"status", std::move(plan.status)}};
+    json::value before = get_object(deployment.json(), "status"), after = std::move(plan.status);
+    json::value patch = {{"status", make_merge_patch(before, after)}};  // counts that are zero now are taken away
     TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch, {.subresource = "status"})
             .wrap("write status"));
     return {};
