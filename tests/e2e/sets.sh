@@ -14,7 +14,7 @@ count() { [ "$(names "$1" "$2" | wc -w)" = "$3" ]; }                       # cou
 have() { [ "$(names "$1" "$2")" = "$3" ]; }                                # have KIND APP NAMES
 gone() { ! k get "$1" "$2" >/dev/null 2>&1; }
 images() { k get pods -l "app=$1" -o 'jsonpath={.items[*].spec.containers[0].image}'; }
-ready() { is "${2:-statefulset}" "$1" .status.readyReplicas "$3"; }
+has_ready() { is statefulset "$1" .status.readyReplicas "$2"; }          # has_ready SET NUMBER
 events() { k get events -o 'jsonpath={range .items[*]}{.reason}{" "}{.message}{"\n"}{end}'; }
 status() { k get --raw "/apis/apps/v1/namespaces/default/$1/status"; }
 patch_status() { k patch "$1" "$2" --subresource=status --type=merge -p "$3" >/dev/null; }
@@ -50,13 +50,13 @@ put() { in_ns curl -sf --cacert "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admi
 group="[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic]"
 echo "# $group Burst scaling should run to completion even with unhealthy pods [Slow] [Conformance]"
 stateful burst 1 "podManagementPolicy: Parallel"
-check "a pod is ready" until_true 30 ready burst statefulset 1
+check "a pod is ready" until_true 30 has_ready burst 1
 break_pods burst
 check "then it is not" until_true 20 unready burst
 scale burst 3
 check "all the same the others come" until_true 20 have pods burst "burst-0 burst-1 burst-2"
 mend_pods burst
-check "and get ready" until_true 30 ready burst statefulset 3
+check "and get ready" until_true 30 has_ready burst 3
 break_pods burst
 until_true 20 unready burst
 scale burst 0
@@ -66,14 +66,14 @@ remove statefulset burst
 
 echo "# $group Scaling should happen in predictable order and halt if any stateful pod is unhealthy [Slow] [Conformance]"
 stateful order 1
-check "a pod is ready" until_true 30 ready order statefulset 1
+check "a pod is ready" until_true 30 has_ready order 1
 expect "its name, number and host's name" "order-0 0 order-0 order" eval 'echo $(k get pod order-0 -o "jsonpath={.metadata.labels.statefulset\.kubernetes\.io/pod-name} {.metadata.labels.apps\.kubernetes\.io/pod-index} {.spec.hostname} {.spec.subdomain}")'
 expect "as the pod sees it" "order-0" c exec order-0 -- hostname
 break_pods order; until_true 20 unready order
 scale order 3
 check "no other comes while it is not well" stays have pods order "order-0"
 mend_pods order
-check "then they come" until_true 40 ready order statefulset 3
+check "then they come" until_true 40 has_ready order 3
 made() { k get pods -l app=order --sort-by=.metadata.creationTimestamp -o 'jsonpath={.items[*].metadata.name}'; }
 expect "in order" "order-0 order-1 order-2" made
 break_pods order; until_true 20 unready order
@@ -100,7 +100,7 @@ check "a pod is refused by its node" until_true 20 is pod evicted-0 .status.phas
 uid=$(get pod evicted-0 .metadata.uid)
 check "another comes under its name" until_true 60 eval 'now=$(get pod evicted-0 .metadata.uid 2>/dev/null) && [ -n "$now" ] && [ "$now" != "$uid" ]'
 k delete pod taker >/dev/null
-check "and one runs when there is room" until_true 90 ready evicted statefulset 1
+check "and one runs when there is room" until_true 90 has_ready evicted 1
 remove statefulset evicted
 
 echo "# $group should have a working scale subresource [Conformance]"
@@ -116,36 +116,36 @@ remove statefulset scaled
 
 echo "# $group should list, patch and delete a collection of StatefulSets [Conformance]"
 stateful listed 1
-until_true 30 ready listed statefulset 1
+until_true 30 has_ready listed 1
 expect "it is listed by its label" "listed" eval 'k get statefulsets -A -l app=listed -o "jsonpath={.items[*].metadata.name}"'
 k patch statefulset listed --type=strategic -p '{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"'$two'"}]}}}}' >/dev/null
-check "patched, it goes to what it says" until_true 40 eval '[ "$(images listed)" = "$two $two" ] && ready listed statefulset 2'
+check "patched, it goes to what it says" until_true 40 eval '[ "$(images listed)" = "$two $two" ] && has_ready listed 2'
 k delete statefulsets -l patched=yes --wait=false >/dev/null
 check "the collection goes" until_true 20 count statefulsets listed 0
 check "and its pods" until_true 30 count pods listed 0
 
 echo "# $group should perform canary updates and phased rolling updates of template modifications [Conformance]"
 stateful canary 3 "updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 3}}"
-until_true 40 ready canary statefulset 3
+until_true 40 has_ready canary 3
 current=$(get statefulset canary .status.currentRevision)
 set_image statefulset canary $two
 check "a new template has a revision" until_true 10 eval '[ "$(get statefulset canary .status.updateRevision)" != "$current" ]'
 check "no pod is below the partition" stays eval '[ "$(images canary)" = "$one $one $one" ]'
 partition canary 2
-check "the canary is updated" until_true 30 eval '[ "$(images canary)" = "$one $one $two" ] && ready canary statefulset 3'
+check "the canary is updated" until_true 30 eval '[ "$(images canary)" = "$one $one $two" ] && has_ready canary 3'
 expect "and labelled" "$(get statefulset canary .status.updateRevision)" hash pod canary-2
 k delete pods canary-0 canary-2 >/dev/null
-check "pods that are made again have the revision of their number" until_true 40 eval '[ "$(images canary)" = "$one $one $two" ] && ready canary statefulset 3'
+check "pods that are made again have the revision of their number" until_true 40 eval '[ "$(images canary)" = "$one $one $two" ] && has_ready canary 3'
 for step in 1 0; do
   partition canary $step
-  check "the next phase: from $step on" until_true 40 eval '[ "$(k get pods -l app=canary,controller-revision-hash='"$current"' -o name | wc -l)" = '$step' ] && ready canary statefulset 3'
+  check "the next phase: from $step on" until_true 40 eval '[ "$(k get pods -l app=canary,controller-revision-hash='"$current"' -o name | wc -l)" = '$step' ] && has_ready canary 3'
 done
 check "then the new revision is the current one" until_true 10 eval 'is statefulset canary .status.currentRevision "$(get statefulset canary .status.updateRevision)"'
 remove statefulset canary
 
 echo "# $group should perform rolling updates and roll backs of template modifications [Conformance]"
 stateful rolled 3
-until_true 40 ready rolled statefulset 3
+until_true 40 has_ready rolled 3
 first=$(get statefulset rolled .status.currentRevision)
 set_image statefulset rolled $two
 check "all pods are updated" until_true 60 eval '[ "$(images rolled)" = "$two $two $two" ] && is statefulset rolled .status.currentRevision "$(get statefulset rolled .status.updateRevision)"'
@@ -160,12 +160,12 @@ check "which go with the set" until_true 20 count controllerrevisions rolled 0
 
 echo "# $group should validate Statefulset Status endpoints [Conformance]"
 stateful told 1
-until_true 30 ready told statefulset 1
+until_true 30 has_ready told 1
 check "the status is read" eval 'status statefulsets/told | grep -q "\"readyReplicas\": *1"'
 patch_status statefulset told '{"status":{"conditions":[{"type":"StatusUpdate","status":"True","reason":"E2E","message":"Set by e2e test"}]}}'
 check "and written" has_condition statefulset told
 scale told 2
-until_true 30 ready told statefulset 2
+until_true 30 has_ready told 2
 check "what others wrote stays" has_condition statefulset told
 remove statefulset told
 
@@ -185,12 +185,12 @@ k delete pvc data-kept-0 --wait=false >/dev/null
 
 echo "# a StatefulSet's orphans"
 stateful orphans 2
-until_true 30 ready orphans statefulset 2
+until_true 30 has_ready orphans 2
 before=$(k get pods -l app=orphans -o 'jsonpath={.items[*].metadata.uid}')
 k delete statefulset orphans --cascade=orphan >/dev/null
 check "its pods stay" until_true 20 eval '[ -z "$(get pod orphans-0 .metadata.ownerReferences)" ] && gone statefulset orphans'
 stateful orphans 2
-check "and are the next one's" until_true 20 eval '[ -n "$(get pod orphans-0 .metadata.ownerReferences)" ] && ready orphans statefulset 2'
+check "and are the next one's" until_true 20 eval '[ -n "$(get pod orphans-0 .metadata.ownerReferences)" ] && has_ready orphans 2'
 expect "the same" "$before" eval 'k get pods -l app=orphans -o "jsonpath={.items[*].metadata.uid}"'
 k delete statefulset orphans --cascade=foreground --wait=false >/dev/null
 check "in the foreground the pods go first" until_true 30 eval 'gone statefulset orphans && count pods orphans 0'
