@@ -38,6 +38,18 @@ TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
   EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
 }
 
+TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_labels) {
+  ObjectPtr made = world.make(kPod, R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
+    "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}},
+      "matchLabelKeys":["hash","absent"]}]},
+    "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{},
+      "mismatchLabelKeys":["app"]}}]}}}})");
+  const json::value& near = get_array(made->json(), "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution").front();
+  EXPECT_EQ(to_text(*find(near, "labelSelector")), R"({"matchLabels":{"app":"web"},"matchExpressions":[{"key":"hash","operator":"In","values":["1"]}]})");
+  const json::value& far = get_array(made->json(), "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution").front();
+  EXPECT_EQ(to_text(*find(far, "podAffinityTerm.labelSelector")), R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]})");
+}
+
 TEST_F(KindsTest, a_job_may_bring_its_own_selector_and_no_one_elses) {
   const Kind& jobs = kind("batch/v1", "Job");
   ObjectPtr made = world.make(jobs, job(R"("manualSelector":true,"selector":{"matchLabels":{"a":"b"}},)"));

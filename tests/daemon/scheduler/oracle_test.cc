@@ -160,7 +160,7 @@ json::value pod_of(Dice& dice, const std::string& name, const std::string& node)
                      {"topologyKey", dice.text({"topology.kubernetes.io/zone", "kubernetes.io/hostname", "rack"})},
                      {"whenUnsatisfiable", dice.text({"DoNotSchedule", "ScheduleAnyway"})},
                      {"labelSelector", selector(dice)}};
-    if (dice.once_in(4) && one["whenUnsatisfiable"] == "DoNotSchedule") one["minDomains"] = 1 + dice.below(4);
+    if (one["whenUnsatisfiable"] == "DoNotSchedule" && dice.once_in(2)) one["minDomains"] = 1 + dice.below(4);
     if (dice.once_in(3)) one["nodeAffinityPolicy"] = dice.text({"Honor", "Ignore"});
     if (dice.once_in(3)) one["nodeTaintsPolicy"] = dice.text({"Honor", "Ignore"});
     if (dice.once_in(5)) one["matchLabelKeys"] = json::array{"tier"};
@@ -178,7 +178,7 @@ json::value pod_of(Dice& dice, const std::string& name, const std::string& node)
 
 oracle::World world_of(Dice& dice) {
   oracle::World world;
-  int nodes = 1 + dice.below(8), pods = dice.below(16);
+  int nodes = 1 + dice.below(8), pods = dice.below(24);
   for (int i = 1; i <= nodes; i++) world.nodes.push_back(node_of(dice, i));
   for (int i = 0; i < pods; i++)
     world.pods.push_back(pod_of(dice, "p" + std::to_string(i), "n" + std::to_string(1 + dice.below(nodes))));

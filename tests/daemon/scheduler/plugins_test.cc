@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugins one by one, where the oracle does not go: volumes, arguments, the legacy scores, resizes.
+#include <gtest/gtest.h>
+
+#include "tests/daemon/scheduler/world.h"
+
+namespace coracle::scheduler {
+namespace {
+
+const std::string kPrefix = "profiles: [{pluginConfig: [{name: ";
+
+std::string with_claim(const std::string& claim) {
+  return R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":")" + claim + R"("}}]})";
+}
+
+struct Volumes : testing::Test {
+  World world;
+  Volumes() {
+    world.cluster.put_node(node("n1", "{}", R"({"topology.kubernetes.io/zone":"z1","kubernetes.io/hostname":"n1"})"));
+    put(kStorageClass, R"({"metadata":{"name":"waits"},"provisioner":"example.com/disk","volumeBindingMode":"WaitForFirstConsumer"})");
+    put(kStorageClass, R"({"metadata":{"name":"at-once"},"provisioner":"example.com/disk","volumeBindingMode":"Immediate"})");
+  }
+  void put(const Kind& kind, const std::string& text) {
+    json::value body = MUST(parse_json(text));
+    body.get_object()["apiVersion"] = kind.api_version();
+    body.get_object()["kind"] = kind.kind;
+    world.lister.put(kind, body);
+  }
+  void claim(const std::string& name, const std::string& spec, const std::string& phase = "Pending", const std::string& annotations = "{}") {
+    put(kClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"default","annotations":)" + annotations + R"(},"spec":)" + spec +
+                    R"(,"status":{"phase":")" + phase + "\"}}");
+  }
+  void volume(const std::string& name, const std::string& spec, const std::string& labels = "{}") {
+    put(kVolume, R"({"metadata":{"name":")" + name + R"(","labels":)" + labels + R"(},"spec":)" + spec + R"(,"status":{"phase":"Available"}})");
+  }
+};
+
+TEST_F(Volumes, claims_have_to_be_there_and_bound) {
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "persistentvolumeclaim \"c\" not found");
+  claim("c", R"({"storageClassName":"at-once"})");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "pod has unbound immediate PersistentVolumeClaims");
+  claim("c", R"({"storageClassName":"waits"})");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");  // its provisioner makes one
+  claim("c", R"({"storageClassName":"waits"})", "Pending", R"({"volume.kubernetes.io/selected-node":"elsewhere"})");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) didn't find available persistent volumes to bind");
+  claim("c", R"({"volumeName":"gone"})", "Bound");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
+  claim("c", R"({"volumeName":"gone"})", "Lost");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"gone\"");
+}
+
+TEST_F(Volumes, bound_volumes_have_a_place) {
+  auto on = [](const char* name) {
+    return std::string(R"({"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname",)") +
+           R"("operator":"In","values":[")" + name + R"("]}]}]}}})";
+  };
+  claim("c", R"({"volumeName":"v"})", "Bound");
+  volume("v", on("n1"));
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
+  volume("v", on("n2"));
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) had volume node affinity conflict");
+  volume("v", "{}", R"({"topology.kubernetes.io/zone":"z2__z3"})");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) had no available volume zone");
+  volume("v", "{}", R"({"topology.kubernetes.io/zone":"z2__z1"})");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
+}
+
+TEST_F(Volumes, only_one_pod_has_a_claim_for_one_pod) {
+  claim("c", R"({"volumeName":"v","accessModes":["ReadWriteOncePod"]})", "Bound");
+  volume("v", "{}");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
+  world.place(pod("has-it", with_claim("c")), "n1");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))),
+            "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode");
+}
+
+TEST_F(Volumes, disks_that_cannot_be_shared_are_not) {
+  auto disk = [](const std::string& kind, const std::string& fields) { return R"({"volumes":[{"name":"v",")" + kind + R"(":{)" + fields + "}}]}"; };
+  world.place(pod("a", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)")), "n1");
+  world.place(pod("b", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)")), "n1");
+  EXPECT_EQ(world.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)"))), "");
+  EXPECT_EQ(world.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d")"))), "node(s) had no available disk");
+  EXPECT_EQ(world.reason(pod("p", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)"))), "node(s) had no available disk");
+}
+
+TEST_F(Volumes, a_driver_attaches_only_so_many) {
+  put(kCSINode, R"({"metadata":{"name":"n1"},"spec":{"drivers":[{"name":"csi","nodeID":"n1","allocatable":{"count":1}}]}})");
+  for (const char* name : {"a", "b"}) {
+    claim(std::string("claim-") + name, std::string(R"({"volumeName":")") + name + "\"}", "Bound");
+    volume(name, std::string(R"({"csi":{"driver":"csi","volumeHandle":")") + name + "\"}}");
+  }
+  EXPECT_EQ(world.reason(pod("p", with_claim("claim-a"))), "");
+  world.place(pod("first", with_claim("claim-a")), "n1");
+  EXPECT_EQ(world.reason(pod("p", with_claim("claim-a"))), "");  // it is attached already
+  EXPECT_EQ(world.reason(pod("p", with_claim("claim-b"))), "node(s) exceed max volume count");
+}
+
+TEST(NodeAffinityArgs, every_pod_has_the_added_affinity_too) {
+  World world(kPrefix +
+              "NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+              "[{matchExpressions: [{key: team, operator: In, values: [a]}]}]}}}}]}]");
+  world.cluster.put_node(node("n1"));
+  EXPECT_EQ(world.reason(pod("p", "{}")), "node(s) didn't match scheduler-enforced node affinity");
+  world.cluster.put_node(node("n1", "{}", R"({"team":"a"})"));
+  EXPECT_EQ(world.reason(pod("p", "{}")), "");
+}
+
+TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
+  auto asks_for = [](const char* resource) { return pod("p", std::string(R"({"containers":[{"resources":{"requests":{")") + resource + "\":\"1\"}}}]}"); };
+  World world(kPrefix + "NodeResourcesFit, args: {ignoredResources: [a.example/x], ignoredResourceGroups: [b.example]}}]}]");
+  world.cluster.put_node(node("n1"));
+  EXPECT_EQ(world.reason(asks_for("a.example/x")), "");
+  EXPECT_EQ(world.reason(asks_for("b.example/any")), "");
+  EXPECT_EQ(world.reason(asks_for("a.example/y")), "Insufficient a.example/y");
+}
+
+TEST(InterPodAffinityArgs, say_what_the_affinity_of_others_weighs) {
+  const std::string near = R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}],
+    "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":3,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}}]}}})";
+  auto raw = [&](const std::string& args) {
+    World world(kPrefix + "InterPodAffinity, args: {" + args + "}}]}]");
+    world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
+    world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
+    world.place(pod("a", near), "n1");
+    return world.scores(pod("p", "{}", R"({"app":"web"})"), "InterPodAffinity")["n1"].raw;
+  };
+  EXPECT_EQ(raw(""), 4);
+  EXPECT_EQ(raw("hardPodAffinityWeight: 10"), 13);
+  EXPECT_EQ(raw("hardPodAffinityWeight: 0"), 3);
+  EXPECT_EQ(raw("ignorePreferredTermsOfExistingPods: true"), 0);
+}
+
+TEST(PodTopologySpreadArgs, constraints_for_pods_that_have_none) {
+  World world(kPrefix +
+              "PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: "
+              "DoNotSchedule}]}}]}]");
+  world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
+  world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
+  const std::string owner = R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"u","controller":true}])";
+  auto of_set = [&](const char* name) { return pod(name, "{}", R"({"app":"web"})", "default", owner); };
+  world.place(of_set("a"), "n1");
+  EXPECT_EQ(world.reason(of_set("p"), "n1"), "");  // nobody says that they belong together
+  world.lister.put(kReplicaSet, {{"apiVersion", "apps/v1"},
+                                 {"kind", "ReplicaSet"},
+                                 {"metadata", {{"name", "rs"}, {"namespace", "default"}}},
+                                 {"spec", {{"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
+  EXPECT_EQ(world.reason(of_set("p"), "n1"), "node(s) didn't match pod topology spread constraints");
+  EXPECT_EQ(world.reason(of_set("p"), "n2"), "");
+}
+
+TEST(SelectorSpread, keeps_the_pods_of_a_service_apart) {
+  World world("profiles: [{plugins: {multiPoint: {enabled: [{name: SelectorSpread}]}}}]");
+  for (const auto& [name, zone] : {std::pair("n1", "z1"), std::pair("n2", "z1"), std::pair("n3", "z2")})
+    world.cluster.put_node(node(name, "{}", std::string(R"({"topology.kubernetes.io/zone":")") + zone + "\"}"));
+  world.lister.put(kService, {{"apiVersion", "v1"},
+                              {"kind", "Service"},
+                              {"metadata", {{"name", "web"}, {"namespace", "default"}}},
+                              {"spec", {{"selector", {{"app", "web"}}}}}});
+  world.place(pod("a", "{}", R"({"app":"web"})"), "n1");
+  auto scores = world.scores(pod("p", "{}", R"({"app":"web"})"), "SelectorSpread");
+  EXPECT_EQ(scores["n1"], (World::Score{1, 0}));
+  EXPECT_EQ(scores["n2"], (World::Score{0, 33}));
+  EXPECT_EQ(scores["n3"], (World::Score{0, 100}));
+}
+
+TEST(NodePreferAvoidPods, heeds_the_annotation) {
+  World world("profiles: [{plugins: {multiPoint: {enabled: [{name: NodePreferAvoidPods, weight: 10000}]}}}]");
+  json::value body = node("n1")->json();
+  make(body, "metadata.annotations") = json::object{
+      {"scheduler.alpha.kubernetes.io/preferAvoidPods", R"({"preferAvoidPods":[{"podSignature":{"podController":{"kind":"ReplicaSet","uid":"u"}}}]})"}};
+  world.cluster.put_node(MUST(Object::make(kNode, body)));
+  auto owned = [](const char* uid) {
+    return pod("p", "{}", "{}", "default", std::string(R"(,"ownerReferences":[{"kind":"ReplicaSet","name":"rs","controller":true,"uid":")") + uid + "\"}]");
+  };
+  EXPECT_EQ(world.scores(owned("u"), "NodePreferAvoidPods")["n1"].raw, 0);
+  EXPECT_EQ(world.scores(owned("v"), "NodePreferAvoidPods")["n1"].raw, 100);
+}
+
+TEST(Requests, hold_what_a_resize_has_not_given_back_yet) {
+  auto asked = [](const std::string& conditions) {
+    return requests_of(view::Pod(*pod("p", R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]})", "{}", "default", "",
+                                      R"({"conditions":[)" + conditions +
+                                          R"(],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"2"},"resources":{"requests":{"cpu":"500m"}}}]})")))
+        .exact.cpu_milli;
+  };
+  EXPECT_EQ(asked(""), 2000);
+  EXPECT_EQ(asked(R"({"type":"PodResizePending","status":"True","reason":"Infeasible"})"), 2000);
+}
+
+}  // namespace
+}  // namespace coracle::scheduler
