@@ -49,7 +49,7 @@ class DaemonSetController : public Controller {
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         own_.forget(change.before->key());
-        failed_.forget(change.before->uid());
+        failed_.forget(*change.before);
       }
       look_at.now(change.any().key());
     });
@@ -79,7 +79,7 @@ class DaemonSetController : public Controller {
     TRY(unite(*set, history, pods));
     world.removed = own_.removed_among(key, pods);
     world.pods = std::move(pods);
-    world.backing_off = [this, &set](const std::string& node) { return failed_.wait(set->uid(), node); };
+    world.backing_off = [this, &set](const std::string& node) { return failed_.wait(*set, node); };
     DaemonSetPlan plan = plan_daemon_set(world, clock_.now());
     Result<void> done = apply(*set, world.hash, plan);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
@@ -124,7 +124,7 @@ class DaemonSetController : public Controller {
       else if (!removal.reason.empty())
         recorder_.normal(set, removal.reason, removal.message);
       TRY(control_.remove(set, *removal.pod, failure));
-      if (!removal.failed_on.empty()) failed_.tried(set.uid(), removal.failed_on);
+      if (!removal.failed_on.empty()) failed_.tried(set, removal.failed_on);
     }
     return {};
   }

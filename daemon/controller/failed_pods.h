@@ -9,10 +9,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
+#include "store/object/object.h"
 
 namespace coracle::controller {
 
@@ -20,29 +21,34 @@ class FailedPods {  // thread-safe
  public:
   FailedPods(const Clock& clock, std::chrono::seconds longest) : clock_(clock), longest_(longest) {}
 
-  // How long it must stay yet; nothing: it may go. `place`: a node, or a pod's name.
-  std::optional<std::chrono::nanoseconds> wait(const std::string& set_uid, const std::string& place) const {
+  // How long it must stay yet; nothing: it may go. `place`: a node, or a pod's name. Each change of the set begins anew.
+  std::optional<std::chrono::nanoseconds> wait(const Object& set, const std::string& place) const {
     SteadyTime now = clock_.steady();
     return tries_.with([&](const auto& tries) -> std::optional<std::chrono::nanoseconds> {
-      auto found = tries.find({set_uid, place});
+      auto found = tries.find(spot_of(set, place));
       if (found == tries.end() || now >= found->second.at + found->second.pause) return std::nullopt;
       return found->second.at + found->second.pause - now;
     });
   }
   // It went, and another one is tried.
-  void tried(const std::string& set_uid, const std::string& place) {
+  void tried(const Object& set, const std::string& place) {
     SteadyTime now = clock_.steady();
     tries_.with([&](auto& tries) {
       std::erase_if(tries, [&](const auto& entry) { return now - entry.second.at > 2 * longest_; });
-      Try& again = tries[{set_uid, place}];
+      Try& again = tries[spot_of(set, place)];
       again = {again.pause == kNone ? kFirst : std::min(2 * again.pause, longest_), now};
     });
   }
-  void forget(const std::string& set_uid) {
-    tries_.with([&](auto& tries) { std::erase_if(tries, [&](const auto& entry) { return entry.first.first == set_uid; }); });
+  void forget(const Object& set) {
+    tries_.with(
+        [&](auto& tries) { std::erase_if(tries, [&](const auto& entry) { return std::get<0>(entry.first) == set.uid(); }); });
   }
 
  private:
+  using Spot = std::tuple<std::string, int64_t, std::string>;  // set, generation, place
+  static Spot spot_of(const Object& set, const std::string& place) {
+    return {set.uid(), get_int(set.json(), "metadata.generation"), place};
+  }
   static constexpr std::chrono::seconds kNone{0}, kFirst{1};
   struct Try {
     std::chrono::seconds pause = kNone;
@@ -50,7 +56,7 @@ class FailedPods {  // thread-safe
   };
   const Clock& clock_;
   const std::chrono::seconds longest_;
-  Guarded<std::map<std::pair<std::string, std::string>, Try>> tries_;  // by set and place
+  Guarded<std::map<Spot, Try>> tries_;
 };
 
 }  // namespace coracle::controller

@@ -41,7 +41,7 @@ class StatefulSetController : public Controller {
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         own_.forget(change.before->key());
-        failed_.forget(change.before->uid());
+        failed_.forget(*change.before);
       }
       look_at.now(change.any().key());
     });
@@ -99,7 +99,7 @@ class StatefulSetController : public Controller {
     world.collisions = history.collisions;
     world.removed = own_.removed_among(set->key(), pods);
     world.pods = std::move(pods);
-    world.backing_off = [this, set](const std::string& pod) { return failed_.wait(set->uid(), pod); };
+    world.backing_off = [this, set](const std::string& pod) { return failed_.wait(*set, pod); };
     world.claim = [this, ns = set->ns()](const std::string& name) { return claims_.get({ns, name}); };
     return world;
   }
@@ -197,7 +197,7 @@ class StatefulSetController : public Controller {
     auto removed = client_.remove(kPod, step.object->key(), {.uid = step.object->uid()});
     if (removed || removed.error().code() == Code::not_found) {
       own_.removed(set.key(), step.object->uid());
-      if (pod_finished(view::Pod(*step.object))) failed_.tried(set.uid(), step.pod);
+      if (pod_finished(view::Pod(*step.object))) failed_.tried(set, step.pod);
       tell(set, "delete", step.pod);
       return {};
     }

@@ -389,6 +389,28 @@ TEST_F(DaemonSetTest, what_fails_is_replaced_more_and_more_slowly) {
   EXPECT_EQ(count(kPod), 2u);
 }
 
+TEST_F(DaemonSetTest, a_changed_set_is_tried_at_once) {
+  start();
+  put_set(kOnDelete);
+  auto fail_all = [&] {
+    for (const ObjectPtr& pod : client.all(kPod)) client.set_status(kPod, pod->key(), R"({"phase":"Failed"})");
+    settle();
+  };
+  auto failed = [&] {
+    auto pods = client.all(kPod);
+    return std::any_of(pods.begin(), pods.end(), [](const ObjectPtr& pod) { return get_string(pod->json(), "status.phase") == "Failed"; });
+  };
+  roll_out(2);
+  fail_all();
+  EXPECT_FALSE(failed()) << "replaced at once";
+  fail_all();
+  EXPECT_TRUE(failed()) << "not so soon again";
+  put_set(kOnDelete, "b");
+  settle();
+  EXPECT_FALSE(failed());
+  EXPECT_EQ(images(), "bb");
+}
+
 TEST_F(DaemonSetTest, adopts_orphans_and_lets_go_of_what_matches_no_more) {
   client.put(kPod, R"({"metadata":{"name":"orphan","namespace":"default","labels":{"app":"log"}},"spec":{"nodeName":"pi"}})");
   start();
