@@ -13,7 +13,7 @@ esac
 
 build="g++ meson ninja-build pkg-config python3 $boost $boost_headers libsqlite3-dev libcurl4-openssl-dev libcpp-httplib-dev
   libssl-dev libseccomp-dev libcap-dev libyaml-dev libarchive-dev libzstd-dev zlib1g-dev libnl-route-3-dev libnftables-dev
-  libsystemd-dev libldns-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev ca-certificates"
+  libsystemd-dev libldns-dev libfmt-dev libabsl-dev tzdata libcli11-dev libgtest-dev libgmock-dev ca-certificates"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
   strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
   crun podman catatonit uidmap golang-go dpkg-dev dbus-daemon wrk"

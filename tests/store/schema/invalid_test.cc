@@ -406,6 +406,7 @@ const Row kInvalid[] = {
     {"cronjobs.batch", R"({"spec":{"concurrencyPolicy":"Queue"}})",
      "spec.concurrencyPolicy: Unsupported value: \"Queue\": supported values: \"Allow\", \"Forbid\", \"Replace\""},
     {"cronjobs.batch", R"({"spec":{"timeZone":"-x"}})", "spec.timeZone: Invalid value: \"-x\": unknown time zone -x"},
+    {"cronjobs.batch", R"({"spec":{"timeZone":"Mars/Olympus"}})", "spec.timeZone: Invalid value: \"Mars/Olympus\": unknown time zone Mars/Olympus"},
     {"cronjobs.batch", R"({"spec":{"startingDeadlineSeconds":-1}})", "spec.startingDeadlineSeconds: Invalid value: -1: must be greater than or equal to 0"},
     {"cronjobs.batch", R"({"metadata":{"name":"a234567890123456789012345678901234567890123456789012x"}})",
      "metadata.name: Invalid value: \"a234567890123456789012345678901234567890123456789012x\": must be no more than 52 characters"},

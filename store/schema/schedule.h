@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule: when a CronJob runs. Pure. Source: crontab(5); robfig/cron, whose words for what is wrong Kubernetes gives, and
+// whose ways at daylight-saving changes it has: a time that is skipped does not come that day, one that is repeated comes twice.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/result.h"
+#include "store/schema/time_zone.h"
+
+namespace coracle::schema {
+
+class Schedule {
+ public:
+  // Five fields (minute, hour, day of the month, month, day of the week), "@hourly" and the like, or "@every 90m".
+  // Errors: invalid.
+  static Result<Schedule> parse(std::string_view text);
+
+  // The first time after `after` that fits. Nothing when none does within five years ("0 0 31 2 *").
+  std::optional<WallTime> next(WallTime after, const TimeZone& zone) const;
+  // The last one after `earliest` and not after `now`. Nothing when there is none.
+  std::optional<WallTime> last(WallTime earliest, WallTime now, const TimeZone& zone) const;
+
+ private:
+  struct Field {
+    uint64_t fits = 0;         // a bit each
+    bool everything = false;  // written as * or ?
+    bool has(unsigned value) const { return fits >> value & 1; }
+  };
+  friend class ScheduleReader;
+  bool day_fits(std::chrono::sys_days day) const;
+  Field minute_, hour_, day_, month_, weekday_;
+  std::chrono::seconds every_{0};  // instead
+};
+
+}  // namespace coracle::schema
