@@ -52,6 +52,7 @@ class PodCollector : public Controller {
     } else if (ObjectPtr pod = pods_.get({key.ns.substr(key.ns.find('/') + 1), key.name})) {
       bool unbound = view::Pod(*pod).spec().node_name().empty() && pod->deleting();
       if (!unbound) return Outcome{};
+      TRY(mark_failed(*pod));  // who holds it by a finalizer waits for its end
       TRY(remove_now(*pod));
     }
     return Outcome{};
@@ -64,23 +65,24 @@ class PodCollector : public Controller {
     if (live) return {};
     if (live.error().code() != Code::not_found) return live.take_error();
     for (const ObjectPtr& pod : pods_.by_index("node", node)) {
-      TRY(mark_failed(*pod));
+      TRY(mark_failed(*pod, "PodGC: node no longer exists"));
       TRY(remove_now(*pod));
     }
     return {};
   }
 
-  Result<void> mark_failed(const Object& pod) {
+  // `disruption`: what befell it, where nobody asked for its end.
+  Result<void> mark_failed(const Object& pod, std::string_view disruption = {}) {
     if (pod_finished(view::Pod(pod))) return {};
-    json::value patch = {{"status",
-                          {{"phase", "Failed"},
-                           {"conditions", json::array{{{"type", "DisruptionTarget"},
-                                                       {"status", "True"},
-                                                       {"reason", "DeletionByPodGC"},
-                                                       {"message", "PodGC: node no longer exists"},
-                                                       {"lastTransitionTime", format_time(clock_.now())}}}}}}};
-    auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
-    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("mark pod of a vanished node");
+    json::object status{{"phase", "Failed"}};
+    if (!disruption.empty())
+      status["conditions"] = json::array{{{"type", "DisruptionTarget"},
+                                          {"status", "True"},
+                                          {"reason", "DeletionByPodGC"},
+                                          {"message", disruption},
+                                          {"lastTransitionTime", format_time(clock_.now())}}};
+    auto done = client_.patch(kPod, pod.key(), PatchType::strategic, {{"status", std::move(status)}}, {.subresource = "status"});
+    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("mark a pod that nobody runs");
     return {};
   }
 

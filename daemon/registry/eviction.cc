@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eviction: a deletion of a pod that asks its disruption budget first, and charges it. Who may not is told 429 and tries
 // again. Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
+#include <algorithm>
+
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/registry.h"
 #include "runtime/base/text.h"
@@ -87,6 +89,22 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   return options;
 }
 
+// The pod, with the condition by which its owner knows that it did nothing wrong. Errors: conflict when it is another than asked for.
+Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
+  if ((!options.uid.empty() && options.uid != pod.uid()) || (options.revision && options.revision != pod.revision()))
+    return stale_conflict(kPod, pod.name());
+  json::value out = pod.json();
+  json::value& conditions = make(out, "status.conditions");
+  if (!conditions.is_array()) conditions.emplace_array();
+  json::array& all = conditions.get_array();
+  json::object fresh{{"type", "DisruptionTarget"}, {"status", "True"}, {"lastTransitionTime", format_time(now)},
+                     {"reason", "EvictionByEvictionAPI"}, {"message", "Eviction API: evicting"}};
+  auto found = std::find_if(all.begin(), all.end(), [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
+  if (found == all.end()) all.push_back(std::move(fresh));
+  else if (get_string(*found, "status") != "True") *found = std::move(fresh);
+  return out;
+}
+
 json::value evicted() {
   json::value answer = success_status();
   answer.get_object()["code"] = 201;
@@ -106,7 +124,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
     if (!needs_no_budget(*pod)) break;
     DeleteOptions exactly = options;
     if (!has_ended_or_goes(*pod) && exactly.revision == 0) exactly.revision = pod->revision();  // it must not have become ready meanwhile
-    auto removed = remove(kPod, key, exactly, writer);
+    auto removed = target_and_remove(key, exactly, writer);
     if (removed) return evicted();
     bool again = removed.error().code() == Code::conflict && options.revision == 0 && attempt < kAttempts;
     if (!again) return removed.take_error();
@@ -122,7 +140,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   if (budgets.size() > 1)
     return Error(Code::internal, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   if (budgets.empty()) {
-    TRY(remove(kPod, key, options, writer));
+    TRY(target_and_remove(key, options, writer));
     return evicted();
   }
 
@@ -130,7 +148,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   if (goes_unhealthy(*pod, budget)) {
     DeleteOptions exactly = options;
     exactly.revision = pod->revision();
-    auto removed = remove(kPod, key, exactly, writer);
+    auto removed = target_and_remove(key, exactly, writer);
     if (removed) return evicted();
     bool changed = removed.error().code() == Code::conflict && options.revision == 0;
     return changed ? being_processed(budget.name()) : removed.take_error();
@@ -141,8 +159,21 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   auto charge = modify({info, strategy_of(info.kind), budget.key(), "status"},
                        [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, house);
   if (!charge) return charge.take_error();
-  TRY(remove(kPod, key, options, writer));
+  TRY(target_and_remove(key, options, writer));
   return evicted();
+}
+
+Result<void> Registry::target_and_remove(const Key& key, DeleteOptions options, const Writer& writer) {
+  if (!writer.dry_run) {
+    Writer house = writer;
+    house.user = nullptr, house.field_manager.clear();
+    const schema::KindInfo& info = schema::catalog().of(kPod);
+    Written written = TRY(modify({info, strategy_of(info.kind), key, "status"},
+                                 [&](const Object& now) { return targeted(now, options, clock_.now()); }, options.revision == 0, house));
+    if (options.revision) options.revision = written.object->revision();
+  }
+  TRY(remove(kPod, key, options, writer));
+  return {};
 }
 
 }  // namespace coracle::registry

@@ -117,6 +117,8 @@ class Registry {
   Result<Written> create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer);
   Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);
   Result<json::value> evict(const Key& key, json::value body, const Writer& writer);
+  // Says on the pod that it is evicted, and deletes it. Errors: as remove.
+  Result<void> target_and_remove(const Key& key, DeleteOptions options, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
   std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
 

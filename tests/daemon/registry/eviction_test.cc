@@ -44,6 +44,24 @@ TEST_F(EvictionTest, charges_the_budget_and_removes_the_pod) {
   EXPECT_FALSE(evict("b")) << "the one disruption is spent";
 }
 
+// By this a Job's failure policy tells an eviction from a failure.
+TEST_F(EvictionTest, the_pod_says_that_it_is_evicted) {
+  put_pod("a");
+  auto target = [&] {
+    for (const json::value& condition : get_array(MUST(world.registry().get(kPod, {"default", "a"}))->json(), "status.conditions"))
+      if (get_string(condition, "type") == "DisruptionTarget")
+        return std::string(get_string(condition, "status")) + " " + std::string(get_string(condition, "reason")) + ": " + std::string(get_string(condition, "message"));
+    return std::string();
+  };
+  MUST(evict("a", R"({"dryRun":["All"]})"));
+  EXPECT_EQ(target(), "");
+  EXPECT_EQ(evict("a", R"({"preconditions":{"uid":"another"}})").error().code(), Code::conflict);
+  EXPECT_EQ(target(), "");
+  MUST(evict("a"));
+  EXPECT_TRUE(going("a"));
+  EXPECT_EQ(target(), "True EvictionByEvictionAPI: Eviction API: evicting");
+}
+
 TEST_F(EvictionTest, refuses_with_the_budgets_numbers) {
   put_pod("a");
   put_budget(kNoneAllowed);
