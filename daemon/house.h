@@ -56,6 +56,9 @@ class House {
   // Comes back when the rooms that everything passes through give their locks back: what the watchdog waits for.
   void answer() const;
 
+  // The wall clock jumped: who waits for a time of day looks again.
+  void clock_was_set() const { controllers_->clock_was_set(); }
+
   std::string summary() const;  // "node NAME at https://ADDRESS:PORT"
   // By which others reach this machine; where there is no network, the pods' gateway.
   const std::string& node_address() const { return facts_.node_address; }

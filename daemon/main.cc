@@ -19,6 +19,7 @@
 #include "daemon/house.h"
 #include "daemon/journal.h"
 #include "daemon/machine.h"
+#include "runtime/sys/clock_watch.h"
 #include "runtime/sys/netlink.h"
 #include "runtime/sys/process.h"
 
@@ -49,13 +50,14 @@ std::optional<std::string> moved_to(const House& house) {
 }
 
 // Blocks until the process is asked to end, the machine has stood under another address for kSettle, or a restored store
-// waits. Tells systemd's watchdog that the house answers.
+// waits. Tells systemd's watchdog that the house answers, and the house when the wall clock is set.
 Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_address) {
   constexpr std::chrono::milliseconds kSettle{2000};
   uint64_t watchdog_us = 0;
   bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
   int watch_ms = watched ? int(watchdog_us / 2000) : -1;
   auto monitor = TRY(sys::NetlinkMonitor::open());
+  auto clock = TRY(sys::ClockWatch::open());
   std::optional<SteadyTime> look_at;  // addresses changed: when to look
   if (follow_address) look_at = system_clock().steady();  // they may have while the house was opened
   for (;;) {
@@ -64,12 +66,17 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
       auto left = std::chrono::ceil<std::chrono::milliseconds>(*look_at - system_clock().steady());
       wait_ms = std::max(0, watched ? std::min(watch_ms, int(left.count())) : int(left.count()));
     }
-    pollfd on[] = {{signals.get(), POLLIN, 0}, {follow_address ? monitor.fd().get() : -1, POLLIN, 0}, {house.restored().get(), POLLIN, 0}};
-    if (::poll(on, 3, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
+    pollfd on[] = {{signals.get(), POLLIN, 0}, {follow_address ? monitor.fd().get() : -1, POLLIN, 0}, {house.restored().get(), POLLIN, 0},
+                   {clock.fd().get(), POLLIN, 0}};
+    if (::poll(on, 4, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
     signalfd_siginfo got{};
     if (on[0].revents && ::read(signals.get(), &got, sizeof got) == sizeof got && (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT))
       return Why::asked_to_end;
     if (on[2].revents) return Why::restored;
+    if (on[3].revents && clock.was_set()) {
+      log_notice("main", "the clock was set; what waits for a time is looked at again");
+      house.clock_was_set();
+    }
     if (on[1].revents) {
       monitor.drain();
       if (!look_at) look_at = system_clock().steady() + kSettle;

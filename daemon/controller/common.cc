@@ -48,23 +48,35 @@ std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns) {
 
 namespace {
 
-json::value owners_patch(const Object& object, json::array owners) {
-  return {{"metadata",
-           {{"uid", object.uid()},
-            {"resourceVersion", std::to_string(object.revision())},
-            {"ownerReferences", std::move(owners)}}}};
+json::value owners_patch(const Object& object, json::array owners, std::optional<json::array> finalizers) {
+  json::object metadata{{"uid", object.uid()},
+                        {"resourceVersion", std::to_string(object.revision())},
+                        {"ownerReferences", std::move(owners)}};
+  if (finalizers) metadata["finalizers"] = std::move(*finalizers);
+  return {{"metadata", std::move(metadata)}};
 }
 
-Result<ObjectPtr> adopt(Client& client, const Object& owner, const Object& orphan) {
+Result<ObjectPtr> adopt(Client& client, const Object& owner, const Object& orphan, std::string_view finalizer) {
   json::array owners = get_array(orphan.json(), "metadata.ownerReferences");
   owners.push_back(controller_reference(owner));
-  return client.patch(orphan.kind(), orphan.key(), PatchType::merge, owners_patch(orphan, std::move(owners)));
+  std::optional<json::array> finalizers;
+  if (!finalizer.empty() && !has_finalizer(orphan, finalizer)) {
+    finalizers = get_array(orphan.json(), "metadata.finalizers");
+    finalizers->emplace_back(finalizer);
+  }
+  return client.patch(orphan.kind(), orphan.key(), PatchType::merge, owners_patch(orphan, std::move(owners), std::move(finalizers)));
 }
 
-Result<void> release(Client& client, const Object& owner, const Object& object) {
+Result<void> release(Client& client, const Object& owner, const Object& object, std::string_view finalizer) {
   auto owners = without_owner(object, owner.uid());
   if (!owners) return {};
-  auto done = client.patch(object.kind(), object.key(), PatchType::merge, owners_patch(object, std::move(*owners)));
+  std::optional<json::array> finalizers;
+  if (!finalizer.empty() && has_finalizer(object, finalizer)) {
+    finalizers.emplace();
+    for (const json::value& each : get_array(object.json(), "metadata.finalizers"))
+      if (each != json::value(finalizer)) finalizers->push_back(each);
+  }
+  auto done = client.patch(object.kind(), object.key(), PatchType::merge, owners_patch(object, std::move(*owners), std::move(finalizers)));
   if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + object.name());
   return {};
 }
@@ -79,7 +91,7 @@ Result<bool> may_adopt(Client& client, const Object& owner) {
 
 Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
                                      const json::value* selector_json, bool active_only,
-                                     const std::function<bool(const Object&)>& belongs) {
+                                     const std::function<bool(const Object&)>& belongs, std::string_view finalizer) {
   LabelSelector selector = TRY(LabelSelector::from_json(selector_json));
   auto matches = [&](const Object& object) { return selector.matches(object) && (!belongs || belongs(object)); };
   std::vector<ObjectPtr> claimed;
@@ -88,7 +100,7 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
     if (matches(*object)) {
       claimed.push_back(std::move(object));
     } else if (!owner.deleting()) {
-      TRY(release(client, owner, *object));
+      TRY(release(client, owner, *object, finalizer));
     }
   }
   if (owner.deleting()) return claimed;
@@ -100,13 +112,18 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
       allowed = may;
     }
     if (!*allowed) break;
-    auto adopted = adopt(client, owner, *object);
+    auto adopted = adopt(client, owner, *object, finalizer);
     if (adopted)
       claimed.push_back(std::move(*adopted));
     else if (adopted.error().code() != Code::not_found)
       return adopted.take_error().wrap("adopt " + object->name());
   }
   return claimed;
+}
+
+bool has_finalizer(const Object& object, std::string_view finalizer) {
+  const json::array& all = get_array(object.json(), "metadata.finalizers");
+  return std::find(all.begin(), all.end(), json::value(finalizer)) != all.end();
 }
 
 bool pod_finished(view::Pod pod) {
@@ -165,12 +182,16 @@ void drop_condition(json::array& conditions, std::string_view type) {
   if (const json::value* present = find_condition(conditions, type)) conditions.erase(present);
 }
 
-Result<void> write_status(Client& client, const Object& object, json::value status) {
+Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status) {
   json::value body = object.json();
   json::value& present = make(body, "status");
-  if (present == status) return {};
+  if (present == status) return ObjectPtr();
   present = std::move(status);
-  TRY(client.update(object.kind(), body, {.subresource = "status"}).wrap("write status"));
+  return client.update(object.kind(), body, {.subresource = "status"}).wrap("write status");
+}
+
+Result<void> write_status(Client& client, const Object& object, json::value status) {
+  TRY(update_status(client, object, std::move(status)));
   return {};
 }
 

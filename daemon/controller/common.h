@@ -29,10 +29,12 @@ std::vector<ObjectPtr> controlled_by(const Informer& informer, const Object& own
 std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
 
 // Whom a set owns among what is there: adopts matching orphans, lets go of what matches no more. `belongs`: what has to hold
-// beside the selector. Source: client-go controller ref manager (semantics).
+// beside the selector. What is adopted gets the `finalizer`, what is let go loses it. Source: client-go controller ref manager
+// (semantics).
 Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
                                      const json::value* selector, bool active_only,
-                                     const std::function<bool(const Object&)>& belongs = {});
+                                     const std::function<bool(const Object&)>& belongs = {}, std::string_view finalizer = {});
+bool has_finalizer(const Object& object, std::string_view finalizer);
 
 bool pod_finished(view::Pod pod);    // Succeeded or Failed
 bool pod_active(const Object& pod);  // neither finished nor being deleted
@@ -49,9 +51,10 @@ const json::value* find_condition(const json::array& conditions, std::string_vie
 void set_condition(json::array& conditions, const Condition& condition, WallTime now, bool with_update_time = false);
 void drop_condition(json::array& conditions, std::string_view type);
 
-// The object with another status goes to its status subresource, unless it is equal. Errors: conflict when the object
-// given is not the newest.
-Result<void> write_status(Client& client, const Object& object, json::value status);
+// The object with another status goes to its status subresource, unless it is equal: then null. Errors: conflict when the
+// object given is not the newest.
+Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status);
+Result<void> write_status(Client& client, const Object& object, json::value status);  // for whom it is the last word
 
 // The object at a dotted path, made when it is not there.
 json::object& object_at(json::value& root, std::string_view dotted);

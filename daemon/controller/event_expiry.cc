@@ -34,6 +34,7 @@ class EventExpiry : public Controller {
   std::string_view name() const override { return "eventexpiry"; }
 
   void subscribe(const LookAt& look_at) override {
+    look_at_ = look_at;
     events_.on_change([=, this](const Informer::Change& change) {
       if (change.before) return;
       // What was there at the start has its time behind it; what is new will end no earlier than what is waited for.
@@ -43,6 +44,8 @@ class EventExpiry : public Controller {
         look_at.now(kAll);
     });
   }
+
+  void clock_was_set() override { look_at_.now(kAll); }
 
   Result<Outcome> reconcile(const Key&) override {
     std::optional<std::chrono::nanoseconds> next;
@@ -64,6 +67,7 @@ class EventExpiry : public Controller {
   const Clock& clock_;
   const std::chrono::seconds ttl_;
   Informer& events_;
+  LookAt look_at_;
 };
 
 }  // namespace

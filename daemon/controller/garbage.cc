@@ -17,12 +17,6 @@
 
 namespace coracle::controller {
 
-bool has_finalizer(const Object& object, std::string_view finalizer) {
-  const json::array& finalizers = get_array(object.json(), "metadata.finalizers");
-  return std::any_of(finalizers.begin(), finalizers.end(),
-                     [&](const json::value& entry) { return entry.is_string() && entry.get_string() == finalizer; });
-}
-
 OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& owners,
                      const std::vector<OwnerState>& states, bool has_dependents) {
   OwnedPlan plan;

@@ -13,8 +13,6 @@ namespace coracle::controller {
 inline constexpr std::string_view kForeground = "foregroundDeletion";
 inline constexpr std::string_view kOrphan = "orphan";
 
-bool has_finalizer(const Object& object, std::string_view finalizer);
-
 enum class OwnerState {
   solid,    // there, and staying
   waiting,  // being deleted in the foreground: it waits for its dependents to go first

@@ -39,6 +39,9 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_replication_controller(context));
   add(make_stateful_set_controller(context));
   add(make_daemon_set_controller(context));
+  add(make_job_controller(context));
+  add(make_ttl_after_finished(context));
+  add(make_cron_job_controller(context));
   add(make_endpoints_controller(context));
   add(make_endpoint_slice_controller(context));
   add(make_endpoint_slice_mirror(context));
@@ -81,6 +84,11 @@ void Manager::start(int workers) {
       if (!informers_.wait_synced(stop)) return;
       run_worker(stop, *queue_, "controller", [this](const Key& key) { return reconcile(key); });
     });
+}
+
+void Manager::clock_was_set() {
+  if (!informers_.synced()) return;  // then everything is still to be looked at
+  for (const auto& [name, controller] : controllers_) controller->clock_was_set();
 }
 
 bool Manager::turn() {

@@ -26,6 +26,9 @@ class Manager {
 
   void start(int workers = kWorkers);
 
+  // The wall clock jumped: what waits for a moment of it is looked at again. Thread-safe, does not block.
+  void clock_was_set();
+
   // For tests, instead of start(): works on what is due now, on the caller's thread. False when nothing was.
   bool turn();
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// IndexSet: completion indexes of an Indexed Job as its status writes them, "1,3-5,7". Held as spans: a job may have a
+// hundred thousand. Pure. Source: batch/v1 JobStatus.completedIndexes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coracle::controller {
+
+class IndexSet {
+ public:
+  // What cannot be read is left out, and so is what is not below `limit`: an elastic job may have shrunk.
+  static IndexSet parse(std::string_view text, int64_t limit);
+  void add(int64_t index) { add(index, index); }
+  void add(int64_t first, int64_t last);
+  void add(const IndexSet& other);
+
+  bool contains(int64_t index) const;
+  bool empty() const { return spans_.empty(); }
+  int64_t size() const;
+  int64_t common(const IndexSet& other) const;                          // how many are in both
+  std::vector<int64_t> first_missing(int64_t count, int64_t limit) const;  // at most so many, below `limit`
+  std::string text() const;
+
+ private:
+  std::map<int64_t, int64_t> spans_;  // first to last; between two there is a gap
+};
+
+}  // namespace coracle::controller

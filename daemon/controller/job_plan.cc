@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a turn of the Job controller finds and does. See job.h.
+#include <algorithm>
+
+#include "daemon/controller/job.h"
+#include "daemon/controller/pod_control.h"
+#include "daemon/controller/replica_set.h"
+#include "runtime/base/text.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr std::string_view kIndexVariable = "JOB_COMPLETION_INDEX";
+constexpr size_t kGeneratedPrefixMax = 58;  // a generated name has five characters more
+
+int64_t index_failures(const Object& pod, std::string_view annotation = kIndexFailures) {
+  auto count = parse_number<int32_t>(pod.annotation(annotation));
+  return count && *count > 0 ? *count : 0;
+}
+
+int64_t all_index_failures(const Object& pod) { return index_failures(pod) + index_failures(pod, kIndexIgnoredFailures); }
+
+std::set<std::string> uids(view::Range<std::string_view> list) { return {list.begin(), list.end()}; }
+
+std::string_view phase(const Object& pod) { return view::Pod(pod).status().phase(); }
+
+// Of a job that knows them, an index that it has.
+std::optional<int64_t> valid_index(const JobFacts& facts, const Object& pod) {
+  auto index = completion_index(pod);
+  return index && facts.completions && *index < *facts.completions ? index : std::nullopt;
+}
+
+IndexSet indexes_of(const std::vector<ObjectPtr>& pods) {
+  IndexSet out;
+  for (const ObjectPtr& pod : pods)
+    if (auto index = completion_index(*pod)) out.add(*index);
+  return out;
+}
+
+void find_new_ends(JobFacts& facts) {
+  view::UncountedTerminatedPods uncounted = facts.job.status().uncounted_terminated_pods();
+  std::set<std::string> succeeded = uids(uncounted.succeeded()), failed = uids(uncounted.failed());
+  facts.succeeded = facts.job.status().succeeded() + int64_t(succeeded.size());
+  facts.failed = facts.job.status().failed() + int64_t(failed.size());
+  for (const ObjectPtr& pod : facts.pods) {
+    if (!facts.held.contains(pod->uid()) || (facts.indexed && !valid_index(facts, *pod))) continue;
+    if (phase(*pod) == "Succeeded" && !succeeded.contains(pod->uid())) facts.new_succeeded.push_back(pod);
+    if (facts.failed_pod(*pod) && !failed.contains(pod->uid())) facts.new_failed.push_back(pod);
+  }
+  facts.succeeded += int64_t(facts.new_succeeded.size());
+  for (const ObjectPtr& pod : facts.new_failed) facts.failed += failure_rule(facts.job, *pod).counts();
+}
+
+bool fails_its_index(const JobFacts& facts, const Object& pod) {
+  if (!facts.failed_pod(pod)) return false;
+  FailureRule rule = failure_rule(facts.job, pod);
+  return rule.action == "FailIndex" || (rule.counts() && index_failures(pod) >= facts.job.spec().backoff_limit_per_index());
+}
+
+// The last failed pod of each index that has no pod now: its finalizer waits until the successor has taken its count over.
+void find_replaced(JobFacts& facts) {
+  IndexSet active = indexes_of(facts.active);
+  for (const ObjectPtr& pod : facts.pods) {
+    auto index = valid_index(facts, *pod);
+    if (!index || !facts.held.contains(pod->uid()) || !facts.failed_pod(*pod)) continue;
+    if (facts.done.contains(*index) || facts.failed_indexes.contains(*index) || active.contains(*index)) continue;
+    ObjectPtr& last = facts.replaced[*index];
+    bool later = !last || (all_index_failures(*last) <= all_index_failures(*pod) && pod_ended_at(*last) <= pod_ended_at(*pod));
+    if (later) last = pod;
+  }
+}
+
+void find_indexes(JobFacts& facts) {
+  facts.counted = IndexSet::parse(facts.job.status().completed_indexes(), *facts.completions);
+  facts.done = facts.counted;
+  for (const ObjectPtr& pod : facts.pods) {
+    auto index = valid_index(facts, *pod);
+    if (index && facts.held.contains(pod->uid()) && phase(*pod) == "Succeeded") facts.done.add(*index);
+  }
+  facts.succeeded = facts.done.size();
+  if (!facts.per_index) return;
+  facts.failed_indexes = IndexSet::parse(facts.job.status().failed_indexes(), *facts.completions);
+  for (const ObjectPtr& pod : facts.pods) {
+    auto index = valid_index(facts, *pod);
+    if (index && facts.held.contains(pod->uid()) && fails_its_index(facts, *pod)) facts.failed_indexes.add(*index);
+  }
+  find_replaced(facts);
+}
+
+// ---- decide ----
+
+// Restarts of containers in place count against the limit where pods are not replaced.
+bool restarted_too_often(const JobFacts& facts) {
+  if (facts.job.spec().template_().spec().restart_policy() != "OnFailure") return false;
+  int64_t restarts = 0, limit = facts.job.spec().backoff_limit();
+  for (const ObjectPtr& object : facts.pods) {
+    view::Pod pod(*object);
+    if (phase(*object) != "Running" && phase(*object) != "Pending") continue;
+    for (view::ContainerStatus status : pod.status().init_container_statuses()) restarts += status.restart_count();
+    for (view::ContainerStatus status : pod.status().container_statuses()) restarts += status.restart_count();
+  }
+  return limit == 0 ? restarts > 0 : restarts >= limit;
+}
+
+std::optional<Condition> earlier_end(const JobFacts& facts) {
+  for (std::string_view type : {"SuccessCriteriaMet", "FailureTarget"}) {
+    const json::value* found = find_condition(get_array(facts.object.json(), "status.conditions"), type);
+    if (!found || get_string(*found, "status") != "True") continue;
+    return Condition{type == "FailureTarget" ? "Failed" : std::string(type), "True", std::string(get_string(*found, "reason")),
+                     std::string(get_string(*found, "message"))};
+  }
+  return std::nullopt;
+}
+
+Condition failure(std::string reason, std::string message) {
+  return {"FailureTarget", "True", std::move(reason), std::move(message)};
+}
+
+std::optional<Condition> end_by_failure(const JobFacts& facts) {
+  if (facts.job.spec().has_pod_failure_policy()) {
+    for (const ObjectPtr& pod : facts.pods) {
+      if (!facts.failed_pod(*pod)) continue;
+      FailureRule rule = failure_rule(facts.job, *pod);
+      if (!rule.message.empty()) return failure("PodFailurePolicy", rule.message);
+    }
+  }
+  if (facts.failed > facts.job.spec().backoff_limit() || restarted_too_often(facts))
+    return failure("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+  return std::nullopt;
+}
+
+std::optional<Condition> end_by_indexes(const JobFacts& facts) {
+  view::JobSpec spec = facts.job.spec();
+  int64_t failed = facts.failed_indexes.size();
+  if (facts.per_index && spec.has_max_failed_indexes() && failed > spec.max_failed_indexes())
+    return failure("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes");
+  if (failed > 0 && failed + facts.done.size() >= *facts.completions) return failure("FailedIndexes", "Job has failed indexes");
+  if (auto met = success_rule(facts.job, facts.done)) return Condition{"SuccessCriteriaMet", "True", "SuccessPolicy", *met};
+  return std::nullopt;
+}
+
+void sooner(std::optional<std::chrono::nanoseconds>& again, std::chrono::nanoseconds span) {
+  if (!again || span < *again) again = span;
+}
+
+std::optional<Condition> end_by_deadline(const JobFacts& facts, const Since& since, JobDecision& decision) {
+  view::JobSpec spec = facts.job.spec();
+  if (!spec.has_active_deadline_seconds() || spec.suspend()) return std::nullopt;
+  std::chrono::nanoseconds deadline = std::chrono::seconds(spec.active_deadline_seconds());
+  auto start = parse_time(facts.job.status().start_time());
+  std::chrono::nanoseconds left = start ? deadline - since("start", *start) : deadline;
+  if (left.count() <= 0) return failure("DeadlineExceeded", "Job was active longer than specified deadline");
+  sooner(decision.again, left);
+  return std::nullopt;
+}
+
+// Which active pods give way when `count` must go. In any case: of two with the same index one, and those whose index there is not.
+std::vector<ObjectPtr> to_remove(const JobFacts& facts, int64_t count) {
+  std::vector<ObjectPtr> remove, left;
+  if (!facts.indexed) {
+    left = facts.active;
+  } else {
+    std::map<int64_t, std::vector<ObjectPtr>> by_index;
+    for (const ObjectPtr& pod : facts.active) {
+      if (auto index = valid_index(facts, *pod)) by_index[*index].push_back(pod);
+      else remove.push_back(pod);
+    }
+    for (auto& [index, pods] : by_index) {
+      std::vector<ObjectPtr> extra = plan_replica_set(1, pods, {}).remove;
+      auto stays = [&](const ObjectPtr& pod) { return std::find(extra.begin(), extra.end(), pod) == extra.end(); };
+      for (const ObjectPtr& pod : pods) (stays(pod) ? left : remove).push_back(pod);
+    }
+  }
+  int64_t more = std::min(count - int64_t(remove.size()), int64_t(left.size()));
+  if (more > 0) {
+    std::vector<ObjectPtr> last = plan_replica_set(int64_t(left.size()) - more, left, {}).remove;
+    remove.insert(remove.end(), last.begin(), last.end());
+  }
+  if (int64_t(remove.size()) > kJobPodsPerTurn) remove.resize(size_t(kJobPodsPerTurn));
+  return remove;
+}
+
+// Those indexes for which nothing is there, and whose last failure is long enough ago.
+void create_indexes(const JobFacts& facts, int64_t count, const Since& since, JobDecision& decision) {
+  IndexSet taken = facts.done;
+  taken.add(indexes_of(facts.active));
+  taken.add(facts.failed_indexes);
+  if (facts.only_failed_replaced) taken.add(indexes_of(facts.terminating));
+  for (int64_t index : taken.first_missing(count, *facts.completions)) {
+    auto before = facts.replaced.find(index);
+    if (before != facts.replaced.end()) {
+      const Object& pod = *before->second;
+      auto left = back_off_span(all_index_failures(pod) + 1) - since(pod.uid(), pod_ended_at(pod));
+      if (left.count() > 0) {
+        sooner(decision.again, left);
+        continue;
+      }
+    }
+    decision.create.push_back(index);
+  }
+}
+
+void manage_pods(const JobFacts& facts, const JobBackOff& back_off, const Since& since, JobDecision& decision) {
+  decision.managed = true;
+  decision.remove_uncounted = true;
+  int64_t active = int64_t(facts.active.size()), wanted = facts.job.spec().parallelism();
+  if (facts.job.spec().suspend()) {
+    decision.remove = to_remove(facts, active);
+    return;
+  }
+  if (!facts.completions && facts.succeeded > 0) wanted = active;  // who runs may run on, and nobody follows
+  if (facts.completions) wanted = std::clamp<int64_t>(*facts.completions - facts.succeeded, 0, wanted);
+  decision.remove = to_remove(facts, std::max<int64_t>(active - wanted, 0));
+  if (!decision.remove.empty()) return;  // never both in one turn
+
+  int64_t missing = wanted - active - (facts.only_failed_replaced ? int64_t(facts.terminating.size()) : 0);
+  if (missing <= 0) return;
+  if (!facts.per_index && back_off.last) {
+    auto left = back_off_span(back_off.failures) - since("failure", *back_off.last);
+    if (left.count() > 0) return sooner(decision.again, left);
+  }
+  missing = std::min(missing, kJobPodsPerTurn);
+  if (facts.indexed) create_indexes(facts, missing, since, decision);
+  else decision.create.resize(size_t(missing));
+}
+
+// ---- track ----
+
+void set_count(json::object& status, std::string_view name, int64_t count) {
+  if (count == 0) status.erase(name);
+  else status[name] = count;
+}
+
+// True: the list was changed. What never was is not noted as not being.
+bool set_job_condition(json::object& status, const Condition& condition, WallTime now) {
+  json::array conditions = get_array(status, "conditions");
+  auto* present = const_cast<json::value*>(find_condition(conditions, condition.type));
+  if (!present && condition.status == "False") return false;
+  auto same = [&](std::string_view field, const std::string& text) { return get_string(*present, field) == text; };
+  bool unchanged = present && same("status", condition.status) && same("reason", condition.reason) && same("message", condition.message);
+  if (unchanged) return false;
+  json::object fresh{{"type", condition.type}, {"status", condition.status}, {"lastProbeTime", format_time(now)},
+                     {"lastTransitionTime", format_time(now)}, {"reason", condition.reason}, {"message", condition.message}};
+  if (present) *present = std::move(fresh);
+  else conditions.push_back(std::move(fresh));
+  status["conditions"] = std::move(conditions);
+  return true;
+}
+
+bool may_release(const JobFacts& facts, const std::optional<Condition>& end, const Object& pod) {
+  if (facts.object.deleting() || end || phase(pod) == "Succeeded") return true;
+  if (!facts.failed_pod(pod)) return false;
+  auto index = valid_index(facts, pod);
+  auto replaced = index ? facts.replaced.find(*index) : facts.replaced.end();
+  return replaced == facts.replaced.end() || replaced->second->uid() != pod.uid();
+}
+
+std::vector<ObjectPtr> in_order(const JobFacts& facts) {
+  std::vector<ObjectPtr> pods = facts.pods;
+  if (facts.indexed) {
+    std::stable_sort(pods.begin(), pods.end(), [](const ObjectPtr& a, const ObjectPtr& b) {
+      return completion_index(*a).value_or(-1) < completion_index(*b).value_or(-1);
+    });
+  }
+  return pods;
+}
+
+// Notes the pods that have ended, and collects those whose finalizer may go. False: there are more than fit into one status.
+bool note_ends(const JobFacts& facts, const std::optional<Condition>& end, JobTracking& out) {
+  view::UncountedTerminatedPods before = facts.job.status().uncounted_terminated_pods();
+  std::set<std::string> known_succeeded = uids(before.succeeded()), known_failed = uids(before.failed());
+  json::array succeeded = get_array(out.status, "uncountedTerminatedPods.succeeded");
+  json::array failed = get_array(out.status, "uncountedTerminatedPods.failed");
+  IndexSet done = facts.counted;
+  bool all = true;
+  for (const ObjectPtr& pod : in_order(facts)) {
+    if (!facts.held.contains(pod->uid()) || !may_release(facts, end, *pod)) continue;
+    out.release.push_back(pod);
+    auto index = valid_index(facts, *pod);
+    bool ends_failed = end && end->type != "SuccessCriteriaMet";  // then whoever has not ended has failed
+    if (phase(*pod) == "Succeeded" && !known_failed.contains(pod->uid())) {
+      if (index) done.add(*index);  // an index cannot be counted twice
+      else if (!facts.indexed && !known_succeeded.contains(pod->uid())) succeeded.emplace_back(pod->uid());
+    } else if ((facts.failed_pod(*pod) || ends_failed) && !known_failed.contains(pod->uid()) && (!facts.indexed || index)) {
+      if (failure_rule(facts.job, *pod).counts()) failed.emplace_back(pod->uid());
+    }
+    if (succeeded.size() + failed.size() + size_t(done.size() - facts.counted.size()) < kUncountedMax) continue;
+    all = false;
+    break;
+  }
+  json::object uncounted;
+  if (!succeeded.empty()) uncounted["succeeded"] = std::move(succeeded);
+  if (!failed.empty()) uncounted["failed"] = std::move(failed);
+  out.status["uncountedTerminatedPods"] = std::move(uncounted);
+  if (!facts.indexed) return all;
+  set_count(out.status, "succeeded", done.size());
+  if (done.empty()) out.status.erase("completedIndexes");
+  else out.status["completedIndexes"] = done.text();
+  if (facts.per_index) out.status["failedIndexes"] = facts.failed_indexes.text();
+  return all;
+}
+
+bool reached(const JobFacts& facts, int64_t active) {
+  if (active > 0) return false;
+  return facts.completions ? facts.succeeded >= *facts.completions : facts.succeeded > 0;
+}
+
+// A job that is resumed starts anew: its deadline does not run while it is suspended.
+void note_suspension(const JobFacts& facts, JobTracking& out, WallTime now) {
+  bool suspend = facts.job.spec().suspend();
+  Condition condition = suspend ? Condition{"Suspended", "True", "JobSuspended", "Job suspended"}
+                                : Condition{"Suspended", "False", "JobResumed", "Job resumed"};
+  if (!set_job_condition(out.status, condition, now)) return;
+  out.suspended = suspend;
+  if (!suspend) out.status["startTime"] = format_time(now);
+}
+
+}  // namespace
+
+bool job_condition(const Object& job, std::string_view type) {
+  const json::value* found = find_condition(get_array(job.json(), "status.conditions"), type);
+  return found && get_string(*found, "status") == "True";
+}
+
+bool job_finished(const Object& job) { return job_condition(job, "Complete") || job_condition(job, "Failed"); }
+
+bool job_managed_elsewhere(const Object& job) {
+  std::string_view manager = get_string(job.json(), "spec.managedBy");
+  return !manager.empty() && manager != "kubernetes.io/job-controller";
+}
+
+std::optional<int64_t> completion_index(const Object& pod) {
+  auto index = parse_number<int32_t>(pod.annotation(kCompletionIndex));
+  return index && *index >= 0 ? std::optional<int64_t>(*index) : std::nullopt;
+}
+
+bool JobFacts::failed_pod(const Object& pod) const {
+  if (phase(pod) == "Failed") return true;
+  return !only_failed_replaced && pod.deleting() && phase(pod) != "Succeeded";
+}
+
+JobFacts look_at_job(const Object& object, std::vector<ObjectPtr> pods, std::vector<ObjectPtr> active,
+                     std::set<std::string> held) {
+  view::Job job(object);
+  view::JobSpec spec = job.spec();
+  bool indexed = spec.completion_mode() == "Indexed";
+  JobFacts facts{.object = object, .job = job, .indexed = indexed, .per_index = indexed && spec.has_backoff_limit_per_index(),
+                 .only_failed_replaced = spec.pod_replacement_policy() == "Failed" || spec.has_pod_failure_policy(),
+                 .pods = std::move(pods), .active = std::move(active), .held = std::move(held)};
+  if (spec.has_completions()) facts.completions = spec.completions();
+  std::set<ObjectPtr> runs(facts.active.begin(), facts.active.end());
+  for (const ObjectPtr& pod : facts.pods)
+    if (!pod_finished(view::Pod(*pod)) && !runs.contains(pod)) facts.terminating.push_back(pod);
+  find_new_ends(facts);
+  if (indexed) find_indexes(facts);
+  return facts;
+}
+
+JobDecision decide_job(const JobFacts& facts, const JobBackOff& back_off, const Since& since) {
+  JobDecision decision;
+  decision.end = earlier_end(facts);
+  if (!decision.end) decision.end = end_by_failure(facts);
+  if (!decision.end) decision.end = end_by_deadline(facts, since, decision);
+  if (!decision.end && facts.indexed) decision.end = end_by_indexes(facts);
+  if (decision.end) decision.remove = facts.active;
+  else if (!facts.object.deleting()) manage_pods(facts, back_off, since, decision);
+  return decision;
+}
+
+json::value job_pod(const JobFacts& facts, std::optional<int64_t> index) {
+  json::value pod = pod_from_template(facts.object, facts.job.spec().template_().raw());
+  json::object& metadata = pod.at("metadata").get_object();
+  json::array finalizers = get_array(metadata, "finalizers");
+  bool there = std::find(finalizers.begin(), finalizers.end(), json::value(kJobTracking)) != finalizers.end();
+  if (!there) finalizers.emplace_back(kJobTracking);
+  metadata["finalizers"] = std::move(finalizers);
+  if (!index) return pod;
+
+  std::string number = std::to_string(*index), tail = "-" + number + "-";
+  metadata["generateName"] = facts.object.name().substr(0, kGeneratedPrefixMax - tail.size()) + tail;
+  json::object& annotations = object_at(pod, "metadata.annotations");
+  annotations[kCompletionIndex] = number;
+  object_at(pod, "metadata.labels")[kCompletionIndex] = number;
+  make(pod, "spec.hostname") = facts.object.name() + "-" + number;
+  for (const char* list : {"initContainers", "containers"}) {
+    json::value* containers = pod.at("spec").as_object().if_contains(list);
+    if (!containers || !containers->is_array()) continue;
+    for (json::value& container : containers->get_array()) {
+      json::value& variables = make(container, "env");
+      if (!variables.is_array()) variables.emplace_array();
+      json::array& list_of = variables.get_array();
+      auto is_index = [](const json::value& variable) { return get_string(variable, "name") == kIndexVariable; };
+      if (std::any_of(list_of.begin(), list_of.end(), is_index)) continue;
+      std::string field = "metadata.labels['" + std::string(kCompletionIndex) + "']";
+      list_of.push_back({{"name", kIndexVariable}, {"valueFrom", {{"fieldRef", {{"fieldPath", field}}}}}});
+    }
+  }
+  if (!facts.per_index) return pod;
+  int64_t failures = 0, ignored = 0;
+  if (auto before = facts.replaced.find(*index); before != facts.replaced.end()) {
+    bool counts = failure_rule(facts.job, *before->second).counts();
+    failures = index_failures(*before->second) + (counts ? 1 : 0);
+    ignored = index_failures(*before->second, kIndexIgnoredFailures) + (counts ? 0 : 1);
+  }
+  json::object& counted = object_at(pod, "metadata.annotations");
+  counted[kIndexFailures] = std::to_string(failures);
+  if (ignored > 0) counted[kIndexIgnoredFailures] = std::to_string(ignored);
+  return pod;
+}
+
+JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const JobPods& pods, WallTime now) {
+  JobTracking out;
+  if (const json::object* present = facts.job.status().raw().if_object()) out.status = *present;
+  std::optional<Condition> end = decision.end;
+  if (end && pods.active > 0) end.reset();  // not before all of them were asked to go
+  if (!end && !decision.end && reached(facts, pods.active))
+    end = Condition{"SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods"};
+  if (!facts.job.status().has_start_time() && !facts.job.spec().suspend()) out.status["startTime"] = format_time(now);
+  if (!end && decision.managed) note_suspension(facts, out, now);
+  set_count(out.status, "active", pods.active);
+  out.status["ready"] = pods.ready;
+  out.status["terminating"] = pods.terminating;
+  settle_counts(out.status, facts.held);
+  bool all = note_ends(facts, end, out);
+  if (!end) return out;
+  if (end->type != "Failed") set_job_condition(out.status, *end, now);
+  if (all) out.last_word = Condition{end->type == "SuccessCriteriaMet" ? "Complete" : "Failed", "True", end->reason, end->message};
+  return out;
+}
+
+bool settle_counts(json::object& status, const std::set<std::string>& held) {
+  bool changed = false;
+  json::object uncounted;
+  for (const char* list : {"succeeded", "failed"}) {
+    json::array before = get_array(status, std::string("uncountedTerminatedPods.") + list), left;
+    int64_t gone = 0;
+    for (const json::value& uid : before) {
+      if (uid.is_string() && held.contains(std::string(uid.get_string()))) left.push_back(uid);
+      else ++gone;
+    }
+    if (gone > 0) status[list] = get_int(json::value(status), list) + gone;
+    changed |= gone > 0;
+    if (!left.empty()) uncounted[list] = std::move(left);
+  }
+  status["uncountedTerminatedPods"] = std::move(uncounted);
+  return changed;
+}
+
+bool conclude_job(json::object& status, const Condition& last_word, WallTime now) {
+  if (!get_object(status, "uncountedTerminatedPods").empty() || get_int(json::value(status), "terminating") > 0) return false;
+  bool set = set_job_condition(status, last_word, now);
+  if (last_word.type == "Complete") status["completionTime"] = format_time(now);
+  return set;
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// TTL after finished: a Job that has ended is removed, with its pods, once its spec.ttlSecondsAfterFinished are over.
+// Source: Kubernetes "Automatic Cleanup for Finished Jobs".
+#include "daemon/controller/controller.h"
+#include "daemon/controller/elapsed.h"
+#include "daemon/controller/job.h"
+
+namespace coracle::controller {
+namespace {
+
+bool waits(const Object& job) {
+  return view::Job(job).spec().has_ttl_seconds_after_finished() && !job.deleting() && job_finished(job);
+}
+
+std::optional<WallTime> finished_at(const Object& job) {
+  for (view::JobCondition condition : view::Job(job).status().conditions()) {
+    bool ends = (condition.type() == "Complete" || condition.type() == "Failed") && condition.status() == "True";
+    if (!ends) continue;
+    if (auto at = parse_time(condition.last_transition_time())) return *at;
+  }
+  return std::nullopt;
+}
+
+class TtlAfterFinished : public Controller {
+ public:
+  explicit TtlAfterFinished(const Context& context)
+      : client_(context.client), jobs_(context.informers.of(kJob)), elapsed_(context.clock) {}
+
+  std::string_view name() const override { return "ttlafterfinished"; }
+
+  void subscribe(const LookAt& look_at) override {
+    look_at_ = look_at;
+    jobs_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after) elapsed_.forget(change.before->uid());
+      else if (waits(*change.after)) look_at.now(change.after->key());
+    });
+  }
+
+  void clock_was_set() override {
+    for (const ObjectPtr& job : jobs_.list())
+      if (waits(*job)) look_at_.now(job->key());
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr job = jobs_.get(key);
+    if (!job || !waits(*job)) return Outcome{};
+    auto finished = finished_at(*job);
+    if (!finished) return Outcome{};
+    std::chrono::seconds stays(view::Job(*job).spec().ttl_seconds_after_finished());
+    std::chrono::nanoseconds left = stays - elapsed_.since(job->uid(), "end", *finished);
+    if (left.count() > 0) return Outcome{left};
+    // By its revision: somebody may just have given it more time.
+    auto removed = client_.remove(kJob, key, {.uid = job->uid(), .revision = job->revision(), .propagation = "Foreground"});
+    if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove finished job");
+    return Outcome{};
+  }
+
+ private:
+  Client& client_;
+  Informer& jobs_;
+  Elapsed elapsed_;
+  LookAt look_at_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_ttl_after_finished(const Context& context) {
+  return std::make_unique<TtlAfterFinished>(context);
+}
+
+}  // namespace coracle::controller

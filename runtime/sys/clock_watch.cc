@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// See clock_watch.h.
+#include "runtime/sys/clock_watch.h"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+
+namespace coracle::sys {
+
+// A timer that never ends, and is told when the clock it waits for is set.
+Result<ClockWatch> ClockWatch::open() {
+  Fd fd(::timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!fd) return Error::from_errno("timerfd");
+  itimerspec never{};
+  never.it_value.tv_sec = std::numeric_limits<time_t>::max();
+  if (::timerfd_settime(fd.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, nullptr) != 0) return Error::from_errno("watch the clock");
+  return ClockWatch(std::move(fd));
+}
+
+bool ClockWatch::was_set() {
+  uint64_t count;
+  return ::read(fd_.get(), &count, sizeof count) < 0 && errno == ECANCELED;  // it goes on being told
+}
+
+}  // namespace coracle::sys
