@@ -131,7 +131,6 @@ class Cluster {
   const std::vector<const NodeInfo*>& nodes();
   const NodeInfo* node(const std::string& name) const;  // null when not there
   size_t slots() const { return nodes_by_slot_.size(); }
-  const NodeInfo* at(Slot slot) const { return nodes_by_slot_[slot].get(); }  // null, or with a null node, when not there
   const json::array& taints_of(uint32_t set) const { return taint_sets_[set].taints; }
   size_t taint_sets() const { return taint_sets_.size(); }
   bool any_unschedulable() const { return unschedulable_ > 0; }
@@ -147,7 +146,6 @@ class Cluster {
   void for_each_held(TermKind kind, Visit&& visit) {  // visit(HeldTerm&)
     for (auto& [text, held] : held_[size_t(kind)]) visit(*held);
   }
-  bool holds(TermKind kind) const { return !held_[size_t(kind)].empty(); }
   bool means(HeldTerm& held, const LabelGroup& group);
   bool means(const PodTerm& term, const LabelGroup& group) const;
 

@@ -50,20 +50,17 @@ struct ClusterEvent {
     pod_labels = 1 << 6,  // of a placed one
     pod_shrunk = 1 << 7,  // a placed one asks for less
     pod_removed = 1 << 8,
-    pod_updated = 1 << 9,  // the waiting pod itself
-    claims = 1 << 10,      // PersistentVolumeClaims
-    volumes = 1 << 11,     // PersistentVolumes
-    classes = 1 << 12,     // StorageClasses
-    csi_nodes = 1 << 13,
-    namespaces = 1 << 14,  // their labels
+    claims = 1 << 9,    // PersistentVolumeClaims
+    volumes = 1 << 10,  // PersistentVolumes
+    classes = 1 << 11,  // StorageClasses
+    csi_nodes = 1 << 12,
+    namespaces = 1 << 13,  // their labels
   };
   uint32_t what = 0;
   const NodeInfo* node = nullptr;  // of node_*, as it is now; null for node_removed
   const PodInfo* pod = nullptr;    // of pod_*
   bool is(uint32_t any) const { return what & any; }
 };
-constexpr uint32_t kNodeEvents =
-    ClusterEvent::node_added | ClusterEvent::node_allocatable | ClusterEvent::node_labels | ClusterEvent::node_taints;
 
 class Plugin;
 class Framework;
@@ -181,7 +178,6 @@ class Framework {
   Framework(std::string scheduler_name, PluginLists lists, int percentage_of_nodes_to_score);
 
   const std::string& scheduler_name() const { return scheduler_name_; }
-  const Plugin* plugin(size_t index) const { return plugins_[index].get(); }
   bool could_help(const PluginSet& refused, const ClusterEvent& event, const PodInfo& pod, Cluster& cluster) const;
   // Success, or who keeps it from waiting for a node.
   Verdict pre_enqueue(const PodInfo& pod) const;

@@ -69,8 +69,6 @@ struct PodInfo {
   std::vector<SpreadConstraint> spread;
   std::vector<std::string> claims;  // names of the PersistentVolumeClaims, those of ephemeral volumes too
   std::vector<Disk> disks;
-
-  bool heeds_pods() const { return !affinity.empty() || !anti_affinity.empty(); }
 };
 using PodInfoPtr = std::shared_ptr<const PodInfo>;
 

@@ -419,7 +419,7 @@ struct Scheduler::State {
       Verdict gated = framework->pre_enqueue(*info);
       json::object out = scheduler::explain(*framework, info, b.cluster, lister, b.nominations);
       auto standing = b.queue.standing(info->key);
-      std::string_view state = standing.state;
+      std::string_view state = standing.state.empty() ? "new" : standing.state;
       if (finished(view::Pod(pod))) state = "finished";
       else if (!node.empty()) state = "scheduled";
       else if (!ours) state = "not ours";

@@ -27,7 +27,7 @@ class Scheduler {
   // Where the pod could stand now, and why not elsewhere; for one that stands somewhere already, as if it did not. Thread-safe;
   // holds up the scheduler for as long as one decision takes. Does not block otherwise.
   //   {pod, scheduler, state: "scheduled" | "gated" | "active" | "deciding" | "backing off" | "waiting" | "binding volumes" |
-  //      "finished" | "not ours", node: "" or where it stands, nominatedNode, attempts,
+  //      "finished" | "not ours" | "new", node: "" or where it stands, nominatedNode, attempts,
   //    nodes: [{name, fits, filters: [{plugin, ok, reasons: [{text, figures}]}],
   //             scores: [{plugin, raw, normalized, weight, total}], total}],
   //    best: the node it would get now, "" when none; then also message, missing: [text], cures: [text],

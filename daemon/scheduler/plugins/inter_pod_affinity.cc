@@ -148,7 +148,7 @@ class InterPodAffinity : public Plugin {
   }
 
   bool could_help(const ClusterEvent& event, const PodInfo& pod, Cluster& cluster) const override {
-    if (event.is(ClusterEvent::namespaces | ClusterEvent::pod_updated)) return true;
+    if (event.is(ClusterEvent::namespaces)) return true;
     auto means = [&](const std::vector<PodTerm>& terms) {
       return std::ranges::any_of(terms, [&](const PodTerm& term) { return cluster.means(term, *event.pod->group); });
     };

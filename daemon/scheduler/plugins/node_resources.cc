@@ -106,9 +106,7 @@ class NodeResourcesFit : public Plugin {
     const Amounts& asked = pod.requests.exact;
     if (event.is(ClusterEvent::node_added | ClusterEvent::node_allocatable))
       return check(asked, event.node->allocatable, {}, 0, event.node->pods_max, nullptr) == Answer::success;
-    if (event.is(ClusterEvent::pod_removed)) return true;  // at least its place among the pods
-    if (!event.is(ClusterEvent::pod_shrunk | ClusterEvent::pod_updated)) return false;
-    return true;
+    return event.is(ClusterEvent::pod_removed | ClusterEvent::pod_shrunk);  // at least its place among the pods
   }
 
  private:

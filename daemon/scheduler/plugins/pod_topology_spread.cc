@@ -200,7 +200,7 @@ class PodTopologySpread : public Plugin {
       return std::ranges::any_of(
           pod.spread, [&](const SpreadConstraint& one) { return one.required && cluster.means(one.pods, *event.pod->group); });
     }
-    if (event.is(ClusterEvent::node_removed | ClusterEvent::pod_updated)) return true;
+    if (event.is(ClusterEvent::node_removed)) return true;
     if (!event.is(ClusterEvent::node_added | ClusterEvent::node_labels | ClusterEvent::node_taints)) return false;
     return std::ranges::all_of(pod.spread, [&](const SpreadConstraint& one) {
       return !one.required || label_of(event.node->labels, one.pods.topology_key);

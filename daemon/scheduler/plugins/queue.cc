@@ -20,9 +20,6 @@ class SchedulingGates : public Plugin {
     why.push_back({"waiting for scheduling gates: [" + names + "]", "", "removal of the scheduling gates " + names});
     return Answer::unresolvable;
   }
-  bool could_help(const ClusterEvent& event, const PodInfo&, Cluster&) const override {
-    return event.is(ClusterEvent::pod_updated);
-  }
 };
 
 class PrioritySort : public Plugin {

@@ -17,7 +17,8 @@ struct Volumes : testing::Test {
   World world;
   Volumes() {
     world.cluster.put_node(node("n1", "{}", R"({"topology.kubernetes.io/zone":"z1","kubernetes.io/hostname":"n1"})"));
-    put(kStorageClass, R"({"metadata":{"name":"waits"},"provisioner":"example.com/disk","volumeBindingMode":"WaitForFirstConsumer"})");
+    put(kStorageClass,
+        R"({"metadata":{"name":"waits"},"provisioner":"example.com/disk","volumeBindingMode":"WaitForFirstConsumer"})");
     put(kStorageClass, R"({"metadata":{"name":"at-once"},"provisioner":"example.com/disk","volumeBindingMode":"Immediate"})");
   }
   void put(const Kind& kind, const std::string& text) {
@@ -26,12 +27,14 @@ struct Volumes : testing::Test {
     body.get_object()["kind"] = kind.kind;
     world.lister.put(kind, body);
   }
-  void claim(const std::string& name, const std::string& spec, const std::string& phase = "Pending", const std::string& annotations = "{}") {
-    put(kClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"default","annotations":)" + annotations + R"(},"spec":)" + spec +
-                    R"(,"status":{"phase":")" + phase + "\"}}");
+  void claim(const std::string& name, const std::string& spec, const std::string& phase = "Pending",
+             const std::string& annotations = "{}") {
+    put(kClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"default","annotations":)" + annotations + R"(},"spec":)" +
+                    spec + R"(,"status":{"phase":")" + phase + "\"}}");
   }
   void volume(const std::string& name, const std::string& spec, const std::string& labels = "{}") {
-    put(kVolume, R"({"metadata":{"name":")" + name + R"(","labels":)" + labels + R"(},"spec":)" + spec + R"(,"status":{"phase":"Available"}})");
+    put(kVolume, R"({"metadata":{"name":")" + name + R"(","labels":)" + labels + R"(},"spec":)" + spec +
+                     R"(,"status":{"phase":"Available"}})");
   }
 };
 
@@ -46,12 +49,14 @@ TEST_F(Volumes, claims_have_to_be_there_and_bound) {
   claim("c", R"({"volumeName":"gone"})", "Bound");
   EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
   claim("c", R"({"volumeName":"gone"})", "Lost");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"gone\"");
+  EXPECT_EQ(world.reason(pod("p", with_claim("c"))),
+            "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"gone\"");
 }
 
 TEST_F(Volumes, bound_volumes_have_a_place) {
   auto on = [](const char* name) {
-    return std::string(R"({"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname",)") +
+    return std::string(
+               R"({"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname",)") +
            R"("operator":"In","values":[")" + name + R"("]}]}]}}})";
   };
   claim("c", R"({"volumeName":"v"})", "Bound");
@@ -75,12 +80,15 @@ TEST_F(Volumes, only_one_pod_has_a_claim_for_one_pod) {
 }
 
 TEST_F(Volumes, disks_that_cannot_be_shared_are_not) {
-  auto disk = [](const std::string& kind, const std::string& fields) { return R"({"volumes":[{"name":"v",")" + kind + R"(":{)" + fields + "}}]}"; };
+  auto disk = [](const std::string& kind, const std::string& fields) {
+    return R"({"volumes":[{"name":"v",")" + kind + R"(":{)" + fields + "}}]}";
+  };
   world.place(pod("a", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)")), "n1");
   world.place(pod("b", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)")), "n1");
   EXPECT_EQ(world.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)"))), "");
   EXPECT_EQ(world.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d")"))), "node(s) had no available disk");
-  EXPECT_EQ(world.reason(pod("p", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)"))), "node(s) had no available disk");
+  EXPECT_EQ(world.reason(pod("p", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)"))),
+            "node(s) had no available disk");
 }
 
 TEST_F(Volumes, a_driver_attaches_only_so_many) {
@@ -106,7 +114,9 @@ TEST(NodeAffinityArgs, every_pod_has_the_added_affinity_too) {
 }
 
 TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
-  auto asks_for = [](const char* resource) { return pod("p", std::string(R"({"containers":[{"resources":{"requests":{")") + resource + "\":\"1\"}}}]}"); };
+  auto asks_for = [](const char* resource) {
+    return pod("p", std::string(R"({"containers":[{"resources":{"requests":{")") + resource + "\":\"1\"}}}]}");
+  };
   World world(kPrefix + "NodeResourcesFit, args: {ignoredResources: [a.example/x], ignoredResourceGroups: [b.example]}}]}]");
   world.cluster.put_node(node("n1"));
   EXPECT_EQ(world.reason(asks_for("a.example/x")), "");
@@ -115,7 +125,8 @@ TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
 }
 
 TEST(InterPodAffinityArgs, say_what_the_affinity_of_others_weighs) {
-  const std::string near = R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}],
+  const std::string near =
+      R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}],
     "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":3,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}}]}}})";
   auto raw = [&](const std::string& args) {
     World world(kPrefix + "InterPodAffinity, args: {" + args + "}}]}]");
@@ -131,12 +142,14 @@ TEST(InterPodAffinityArgs, say_what_the_affinity_of_others_weighs) {
 }
 
 TEST(PodTopologySpreadArgs, constraints_for_pods_that_have_none) {
-  World world(kPrefix +
-              "PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: "
-              "DoNotSchedule}]}}]}]");
+  World world(
+      kPrefix +
+      "PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: "
+      "DoNotSchedule}]}}]}]");
   world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
   world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
-  const std::string owner = R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"u","controller":true}])";
+  const std::string owner =
+      R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"u","controller":true}])";
   auto of_set = [&](const char* name) { return pod(name, "{}", R"({"app":"web"})", "default", owner); };
   world.place(of_set("a"), "n1");
   EXPECT_EQ(world.reason(of_set("p"), "n1"), "");  // nobody says that they belong together
@@ -166,11 +179,13 @@ TEST(SelectorSpread, keeps_the_pods_of_a_service_apart) {
 TEST(NodePreferAvoidPods, heeds_the_annotation) {
   World world("profiles: [{plugins: {multiPoint: {enabled: [{name: NodePreferAvoidPods, weight: 10000}]}}}]");
   json::value body = node("n1")->json();
-  make(body, "metadata.annotations") = json::object{
-      {"scheduler.alpha.kubernetes.io/preferAvoidPods", R"({"preferAvoidPods":[{"podSignature":{"podController":{"kind":"ReplicaSet","uid":"u"}}}]})"}};
+  make(body, "metadata.annotations") =
+      json::object{{"scheduler.alpha.kubernetes.io/preferAvoidPods",
+                    R"({"preferAvoidPods":[{"podSignature":{"podController":{"kind":"ReplicaSet","uid":"u"}}}]})"}};
   world.cluster.put_node(MUST(Object::make(kNode, body)));
   auto owned = [](const char* uid) {
-    return pod("p", "{}", "{}", "default", std::string(R"(,"ownerReferences":[{"kind":"ReplicaSet","name":"rs","controller":true,"uid":")") + uid + "\"}]");
+    return pod("p", "{}", "{}", "default",
+               std::string(R"(,"ownerReferences":[{"kind":"ReplicaSet","name":"rs","controller":true,"uid":")") + uid + "\"}]");
   };
   EXPECT_EQ(world.scores(owned("u"), "NodePreferAvoidPods")["n1"].raw, 0);
   EXPECT_EQ(world.scores(owned("v"), "NodePreferAvoidPods")["n1"].raw, 100);
@@ -178,9 +193,11 @@ TEST(NodePreferAvoidPods, heeds_the_annotation) {
 
 TEST(Requests, hold_what_a_resize_has_not_given_back_yet) {
   auto asked = [](const std::string& conditions) {
-    return requests_of(view::Pod(*pod("p", R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]})", "{}", "default", "",
-                                      R"({"conditions":[)" + conditions +
-                                          R"(],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"2"},"resources":{"requests":{"cpu":"500m"}}}]})")))
+    return requests_of(
+               view::Pod(*pod(
+                   "p", R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]})", "{}", "default", "",
+                   R"({"conditions":[)" + conditions +
+                       R"(],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"2"},"resources":{"requests":{"cpu":"500m"}}}]})")))
         .exact.cpu_milli;
   };
   EXPECT_EQ(asked(""), 2000);
