@@ -83,11 +83,13 @@ struct Connection {
 }  // namespace
 
 struct Informer::State : WatchSink {
-  State(Client& client, const Kind& kind, WatchOptions scope) : client(client), kind(kind), scope(std::move(scope)) {}
+  State(Client& client, const Kind& kind, WatchOptions scope, Reopening reopening)
+      : client(client), kind(kind), scope(std::move(scope)), reopening(reopening) {}
 
   Client& client;
   const Kind& kind;
   const WatchOptions scope;
+  const Reopening reopening;
   std::vector<Handler> handlers;
   Guarded<Cache> cache;
   Guarded<Connection> connection;
@@ -183,7 +185,7 @@ struct Informer::State : WatchSink {
     });
     connection.notify();
     // A former thread has said that it is done and only has to be joined.
-    if (begin) reconnect_thread = std::jthread([this] { reconnect(); });
+    if (begin && reopening == Reopening::by_thread) reconnect_thread = std::jthread([this] { reconnect(); });
   }
 
   void reconnect() {
@@ -207,6 +209,17 @@ struct Informer::State : WatchSink {
     }
   }
 
+  bool turn() {
+    bool down = connection.with([](Connection& c) {
+      c.reconnecting = false;
+      return std::exchange(c.down, false);
+    });
+    if (!down) return false;
+    watch.reset();
+    if (!open()) reconnect_later();
+    return true;
+  }
+
   Result<void> open() {
     resyncing = true;
     seen.clear();
@@ -215,8 +228,8 @@ struct Informer::State : WatchSink {
   }
 };
 
-Informer::Informer(Client& client, const Kind& kind, WatchOptions scope)
-    : state_(std::make_unique<State>(client, kind, std::move(scope))) {}
+Informer::Informer(Client& client, const Kind& kind, WatchOptions scope, Reopening reopening)
+    : state_(std::make_unique<State>(client, kind, std::move(scope), reopening)) {}
 
 Informer::~Informer() { stop(); }
 
@@ -228,6 +241,8 @@ void Informer::stop() {
   if (state_->reconnect_thread.joinable()) state_->reconnect_thread.join();
   state_->watch.reset();
 }
+
+bool Informer::turn() { return state_->turn(); }
 
 void Informer::on_change(Handler handler) { state_->handlers.push_back(std::move(handler)); }
 

@@ -14,10 +14,13 @@
 
 namespace coracle {
 
+// Who opens a watch again that has ended: a thread of the informer's, or whoever calls turn().
+enum class Reopening { by_thread, by_hand };
+
 class Informer {
  public:
   // `client` and `kind` must outlive it. Does nothing before start().
-  Informer(Client& client, const Kind& kind, WatchOptions scope = {});
+  Informer(Client& client, const Kind& kind, WatchOptions scope = {}, Reopening reopening = Reopening::by_thread);
   ~Informer();
 
   struct Change {
@@ -37,6 +40,9 @@ class Informer {
   void stop();                                   // ends it: no handler is called any more. The cache stays readable
   bool wait_synced(std::stop_token stop) const;  // blocks until the initial state is in; false when stopped
   bool synced() const;
+
+  // For tests, by hand: tries once to open a watch that has ended, on the caller's thread. False when none has.
+  bool turn();
 
   // Reads: thread-safe, never block for long.
   ObjectPtr get(const Key& key) const;                          // null when absent

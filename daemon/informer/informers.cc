@@ -10,7 +10,7 @@ Informer& Informers::of(const Kind& kind) {
   auto [found, fresh] = all_.try_emplace(&kind);
   if (fresh) {
     if (started_) bug("Informers::of after start", std::string(kind.kind).c_str(), std::source_location::current());
-    found->second = std::make_unique<Informer>(client_, kind);
+    found->second = std::make_unique<Informer>(client_, kind, WatchOptions{}, reopening_);
   }
   return *found->second;
 }
@@ -25,6 +25,12 @@ Result<void> Informers::start() {
 
 void Informers::stop() {
   for (auto& [kind, informer] : all_) informer->stop();
+}
+
+bool Informers::turn() {
+  bool opened = false;
+  for (auto& [kind, informer] : all_) opened |= informer->turn();
+  return opened;
 }
 
 bool Informers::wait_synced(std::stop_token stop) const {

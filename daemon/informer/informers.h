@@ -14,7 +14,8 @@ namespace coracle {
 
 class Informers {
  public:
-  explicit Informers(Client& client) : client_(client) {}  // `client` must outlive it
+  // `client` must outlive it.
+  explicit Informers(Client& client, Reopening reopening = Reopening::by_thread) : client_(client), reopening_(reopening) {}
 
   // Before start(): the cache of a kind, made when nobody asked before. After start(): a bug when it was not made.
   Informer& of(const Kind& kind);
@@ -23,6 +24,8 @@ class Informers {
   void stop();
   bool wait_synced(std::stop_token stop) const;  // all of them; false when stopped
   bool synced() const;
+  // For tests, by hand: tries to open the watches that have ended. False when none has.
+  bool turn();
 
  private:
   struct ByName {
@@ -31,6 +34,7 @@ class Informers {
     }
   };
   Client& client_;
+  const Reopening reopening_;
   bool started_ = false;
   std::map<const Kind*, std::unique_ptr<Informer>, ByName> all_;
 };
