@@ -234,10 +234,11 @@ class GarbageCollector : public Controller {
                        "drop owner of " + object.name());
   }
 
+  // As it was judged, and not otherwise: it may have been cut loose, or have found another owner, and our cache be late.
   Result<void> remove(const Object& object, std::string_view propagation) {
-    auto removed =
-        client_.remove(object.kind(), object.key(), {.uid = object.uid(), .propagation = std::string(propagation)});
-    if (removed || removed.error().code() == Code::not_found || removed.error().code() == Code::conflict) return {};
+    auto removed = client_.remove(object.kind(), object.key(),
+                                  {.uid = object.uid(), .revision = object.revision(), .propagation = std::string(propagation)});
+    if (removed || removed.error().code() == Code::not_found) return {};
     return removed.take_error().wrap("remove ownerless " + object.key().text());
   }
 

@@ -228,6 +228,17 @@ TEST_F(HousekeepingTest, before_an_owner_counts_as_gone_the_store_is_asked) {
   EXPECT_TRUE(client.find(kSecret, {"default", "child"}));
 }
 
+TEST_F(HousekeepingTest, what_was_cut_loose_meanwhile_does_not_go_with_its_owner) {
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");
+  put(kSecret, "default", "child", owned_by("root", "r"));
+  start();
+  client.lose_event();
+  MUST(client.patch(kSecret, {"default", "child"}, PatchType::merge, MUST(parse_json(R"({"metadata":{"ownerReferences":[]}})"))));
+  client.erase(kConfigMap, {"default", "root"});  // our cache still shows the child as its own
+  settle();
+  EXPECT_TRUE(client.find(kSecret, {"default", "child"}));
+}
+
 TEST(OwnedPlan, follows_its_owners) {
   ObjectPtr object = MUST(Object::make(
       kSecret, {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", "s"}, {"namespace", "n"}}}}));
