@@ -15,6 +15,8 @@ namespace {
 int64_t spec_replicas(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
 int64_t status_count(const Object& set, const std::string& name) { return get_int(set.json(), "status." + name); }
 std::string_view created(const Object& object) { return view::ReplicaSet(object).metadata().creation_timestamp(); }
+// A set that has just been made smaller still tells of pods that are about to go.
+int64_t available(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
 int64_t revision_of(const Object& set) {
   return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0);
 }
@@ -204,18 +206,18 @@ class Planner {
     int64_t old_pods = sum(old_, spec_replicas);
     if (old_pods == 0) return false;
     int64_t minimum = replicas_ - max_unavailable_;
-    int64_t new_unavailable = spec_replicas(*new_) - status_count(*new_, "availableReplicas");
+    int64_t new_unavailable = spec_replicas(*new_) - available(*new_);
     int64_t room = sum(all_, spec_replicas) - minimum - new_unavailable;
     if (room <= 0) return false;
     std::vector<int64_t> sizes;
     for (const ObjectPtr& set : old_) sizes.push_back(spec_replicas(*set));
     // First what does not work anyway: it costs no availability.
     for (size_t i = 0; i < old_.size() && room > 0; ++i) {
-      int64_t broken = std::clamp<int64_t>(sizes[i] - status_count(*old_[i], "availableReplicas"), 0, room);
+      int64_t broken = std::clamp<int64_t>(sizes[i] - available(*old_[i]), 0, room);
       sizes[i] -= broken;
       room -= broken;
     }
-    int64_t healthy = sum_status(all_, "availableReplicas") - minimum;
+    int64_t healthy = sum(all_, available) - minimum;
     for (size_t i = 0; i < old_.size() && healthy > 0; ++i) {
       int64_t down = std::min(sizes[i], healthy);
       sizes[i] -= down;
@@ -295,7 +297,7 @@ class Planner {
       wanted = std::llround(double(spec_replicas(set) * max_pods()) / double(former_max)) - spec_replicas(set);
     }
     int64_t left = to_add - added;
-    return to_add > 0 ? std::min(wanted, left) : std::max(wanted, left);
+    return to_add > 0 ? std::clamp<int64_t>(wanted, 0, left) : std::clamp<int64_t>(wanted, left, 0);
   }
 
   void clean_up() {

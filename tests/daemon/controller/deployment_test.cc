@@ -117,6 +117,43 @@ TEST_F(DeploymentTest, rolls_within_its_bounds) {
   }
 }
 
+// A set that was made smaller tells of its pods until its own controller has looked: those are not there to be counted on.
+TEST_F(DeploymentTest, pods_that_are_about_to_go_are_not_counted_as_available) {
+  start();
+  put(3, "v3", R"(,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":2,"maxUnavailable":0}})");
+  auto set = [&](const std::string& image, int replicas, int available) {
+    json::value body = deployment()->json();
+    body = {{"metadata", {{"name", "web-" + image}, {"namespace", "default"}, {"ownerReferences", json::array{controller_reference(*deployment())}}}},
+            {"spec", {{"replicas", replicas}, {"selector", *find(body, "spec.selector")}, {"template", *find(body, "spec.template")}}},
+            {"status", {{"replicas", available}, {"availableReplicas", available}}}};
+    make(body, "spec.template.spec.containers").get_array()[0].get_object()["image"] = image;
+    make(body, "metadata.annotations").emplace_object()[kDesiredAnnotation] = "3";
+    return MUST(Object::make(kReplicaSet, body));
+  };
+  DeploymentWorld world{deployment(), {set("v1", 0, 1), set("v2", 2, 2), set("v3", 3, 2)}, false};
+  for (const DeploymentStep& step : plan_deployment(world, clock.now()).steps) {
+    bool of_v2 = step.set && step.set->name() == "web-v2";
+    EXPECT_TRUE(!of_v2 || step.to >= 1) << "two new ones are available, and three are to be";
+  }
+}
+
+TEST_F(DeploymentTest, a_set_that_somebody_made_larger_does_not_grow_when_there_are_too_many) {
+  start();
+  put(2, "v1");
+  settle();
+  finish();
+  set_image("v2");
+  finish();
+  std::string old = set_of("v1")->name();
+  MUST(client.patch(kReplicaSet, {"default", old}, PatchType::merge,
+                    MUST(parse_json(R"({"spec":{"replicas":2},"metadata":{"annotations":{"deployment.kubernetes.io/desired-replicas":"1",
+                      "deployment.kubernetes.io/max-replicas":"1"}}})"))));
+  client.settle();
+  while (manager.turn()) EXPECT_LE(size_of("v1") + size_of("v2"), 4);
+  finish();
+  EXPECT_EQ(size_of("v2"), 2);
+}
+
 TEST_F(DeploymentTest, going_back_to_an_old_template_takes_its_old_set_with_a_new_revision) {
   start();
   put(1, "v1");
