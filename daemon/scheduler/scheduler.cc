@@ -281,12 +281,12 @@ struct Scheduler::State {
     } else {
       bool all_go = true;
       for (const PodInfoPtr& victim : decision.rescue.victims) all_go &= preempt(*pod, *victim, decision.rescue.node);
-      if (!all_go)  // their going is not what will wake it
+      for (const Key& key : outranked) write_status(key, {{"nominatedNodeName", nullptr}});
+      bool told = tell_why(*pod, decision);
+      if (!all_go || !told)  // nothing else will wake it
         board.with([&](Board& b) {
           b.queue.wake(clock.steady(), [&](const PodInfo& one, const PluginSet&) { return one.key == info->key; });
         });
-      for (const Key& key : outranked) write_status(key, {{"nominatedNodeName", nullptr}});
-      tell_why(*pod, decision);
     }
     return true;
   }
@@ -385,7 +385,8 @@ struct Scheduler::State {
     return false;
   }
 
-  void tell_why(const Object& pod, const Decision& decision) {
+  // False when the pod could not be told.
+  bool tell_why(const Object& pod, const Decision& decision) {
     recorder(pod).warning(pod, "FailedScheduling", decision.message);
     std::string_view nominated = view::Pod(pod).status().nominated_node_name();
     bool renominated = !decision.rescue.node.empty() && decision.rescue.node != nominated;
@@ -393,7 +394,7 @@ struct Scheduler::State {
     const json::value* present = condition_of(pod, "PodScheduled");
     bool told =
         present && get_string(*present, "reason") == "Unschedulable" && get_string(*present, "message") == decision.message;
-    if (told && !renominated && !denominated) return;
+    if (told && !renominated && !denominated) return true;
     bool was_false = present && get_string(*present, "status") == "False" && find(*present, "lastTransitionTime");
     json::value since = was_false ? *find(*present, "lastTransitionTime") : json::value(format_time(clock.now()));
     json::object status{{"conditions", json::array{{{"type", "PodScheduled"},
@@ -404,7 +405,7 @@ struct Scheduler::State {
                                                     {"lastTransitionTime", std::move(since)}}}}};
     if (renominated) status["nominatedNodeName"] = decision.rescue.node;
     if (denominated) status["nominatedNodeName"] = nullptr;
-    (void)write_status(pod.key(), std::move(status));  // has said what went wrong; the next decision writes anew
+    return write_status(pod.key(), std::move(status));
   }
 
   // ---- what is asked ----

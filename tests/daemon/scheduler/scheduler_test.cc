@@ -203,6 +203,18 @@ TEST_F(SchedulerTest, a_failed_binding_gives_the_room_back_and_is_tried_again) {
   EXPECT_EQ(node_of("a"), "pi");
 }
 
+TEST_F(SchedulerTest, a_pod_that_could_not_be_told_why_it_waits_is_told_later) {
+  put_node("2");
+  start();
+  client.fail(1, Error(Code::unavailable, "disk is full"), "patch pods/status");
+  put_pod("a", "3");
+  auto told = [&] { return !get_array(client.find(kPod, {"default", "a"})->json(), "status.conditions").empty(); };
+  EXPECT_FALSE(told());
+  clock.advance(1s);
+  settle();
+  EXPECT_TRUE(told());
+}
+
 // ---- preemption, as it is written ----
 
 struct PreemptingTest : SchedulerTest {
