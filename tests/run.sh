@@ -7,7 +7,7 @@
 #                                about 25 minutes on 2 cores
 #   sudo tests/run.sh --long     adds a soak, hundreds of kills and power cuts, the sanitizers, fuzzing time, the benchmarks: hours
 #        tests/run.sh --unit     unit tests only, seconds once built
-#        tests/run.sh --only P   only the part P: unit live oci fuzz e2e soak sanitize vm ocivm tsan bench
+#        tests/run.sh --only P   only the part P: unit simulation live oci fuzz e2e soak sanitize vm ocivm tsan bench
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
     --unit) only=unit ;;
     --only)
       only=${2:?--only needs a name}; shift
-      case $only in unit|live|oci|fuzz|e2e|soak|sanitize|vm|ocivm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
+      case $only in unit|simulation|live|oci|fuzz|e2e|soak|sanitize|vm|ocivm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
     -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
   esac
@@ -90,6 +90,13 @@ run_suite() {  # run_suite PREFIX BUILD_DIR SUITE [FACTOR]
   done < <(meson_tests "$dir" "$suite")
 }
 
+run_simulation() {  # other seeds every time; a failure names its own
+  local count=300 first=$(date +%s)
+  [ "$long" = 0 ] || count=10000
+  echo "seeds from $first on"
+  run simulation $((300 * patience)) "$build/tests/simulation/simulation" "$count" "$first"
+}
+
 setup() {  # setup BUILD_DIR OPTIONS...
   local dir=$1
   shift
@@ -131,6 +138,7 @@ fi
 also() { [ "$only" = "$1" ] || { [ "$long" = 1 ] && wants "$1"; }; }  # parts of a long run
 
 if wants unit; then say "unit"; tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; run_suite unit "$build" unit $patience; fi
+if wants simulation; then say "simulation: controllers and scheduler, from seeds, with faults"; run_simulation; fi
 if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live $patience; fi
 if wants oci; then say "oci: coracle-oci beside crun and runc; each system call of a launch fails once"; run_suite oci "$build" oci $patience; fi
 if wants fuzz; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi

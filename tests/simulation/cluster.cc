@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// See cluster.h.
+#include "tests/simulation/cluster.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "daemon/registry/bootstrap.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::simulation {
+namespace {
+
+engine::Options options() {
+  engine::Options options;
+  options.find_kind = registry::stored_kind;
+  options.soft_delay = options.lazy_delay = std::chrono::hours(24);  // no clock but ours brings anything to the disk
+  return options;
+}
+
+}  // namespace
+
+std::vector<const Kind*> Cluster::kinds() {
+  std::vector<const Kind*> kinds;
+  for (const schema::KindInfo& info : schema::catalog().kinds())
+    if (&info.stored() == &info && info.has_verb("watch")) kinds.push_back(&info.kind);
+  return kinds;
+}
+
+Cluster::Cluster(const Clock& clock) : clock_(clock) {
+  char path[] = "/dev/shm/coracle-simulation-XXXXXX";
+  directory_ = ::mkdtemp(path);
+  open();
+  MUST(registry::bootstrap(*registry_, {}, {"192.0.2.1", 6443}));
+}
+
+Cluster::~Cluster() {
+  pages_.clear();
+  client_.reset();
+  registry_.reset();
+  engine_.reset();
+  std::filesystem::remove_all(directory_);
+}
+
+void Cluster::open() {
+  engine_ = MUST(engine::Engine::open(directory_ + "/store-" + std::to_string(cuts_), options()));
+  registry_ = std::make_unique<registry::Registry>(*engine_, registry::Ranges{}, clock_);
+  client_ = std::make_unique<registry::LocalClient>(*registry_);
+  told_ = engine_->revision();
+  pages_.clear();
+  for (const Kind* kind : kinds()) pages_.push_back({kind, MUST(engine_->watch(*kind, "", told_))});
+}
+
+void Cluster::tell(Actor actor) {
+  if (engine_->revision() == told_) return;
+  std::vector<Change> changes;
+  std::stop_source stopped;
+  stopped.request_stop();  // only what is there: nothing is waited for
+  for (Page& page : pages_) {
+    while (auto event = MUST(page.watcher->take(stopped.get_token(), {}))) {
+      bool gone = event->type == engine::EventType::deleted;
+      ObjectPtr before = event->before ? event->before->awake() : nullptr;
+      changes.push_back({page.kind, before, gone ? nullptr : event->object->awake(), event->revision});
+    }
+  }
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.revision < b.revision; });
+  told_ = engine_->revision();
+  if (!listener_) return;
+  for (const Change& change : changes) listener_(actor, change);
+}
+
+void Cluster::lose_power() {
+  std::string from = directory_ + "/store-" + std::to_string(cuts_);
+  std::string to = directory_ + "/store-" + std::to_string(++cuts_);
+  for (const char* suffix : {"", "-wal"})
+    if (std::filesystem::exists(from + suffix)) std::filesystem::copy_file(from + suffix, to + suffix);
+  pages_.clear();
+  client_.reset();
+  registry_.reset();
+  engine_.reset();
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(from + suffix);
+  open();
+}
+
+}  // namespace coracle::simulation

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// See nodes.h.
+#include "tests/simulation/nodes.h"
+
+namespace coracle::simulation {
+namespace {
+
+constexpr std::chrono::seconds kBeat{10};
+constexpr std::string_view kLeases = "kube-node-lease";
+
+json::object condition(std::string_view type, bool status, const std::string& since) {
+  return {{"type", type}, {"status", status ? "True" : "False"}, {"lastTransitionTime", since}};
+}
+
+}  // namespace
+
+void Nodes::join(const std::string& name) {
+  std::string now = format_time(clock_.now());
+  json::value node = {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/hostname", name}}}}}};
+  (void)client_.create(kNode, node);
+  json::value resources = {{"cpu", std::to_string(dice_.between(2, 4))}, {"memory", "2Gi"}, {"pods", std::to_string(dice_.between(8, 30))}};
+  json::value status = {{"status",
+                         {{"capacity", resources},
+                          {"allocatable", resources},
+                          {"addresses", json::array{{{"type", "InternalIP"}, {"address", "192.0.2." + std::to_string(10 + ++addresses_)}}}},
+                          {"conditions", json::array{condition("Ready", true, now)}}}}};
+  (void)client_.patch(kNode, {"", name}, PatchType::merge, status, {.subresource = "status"});
+  beats_[name] = WallTime();
+  beat();
+}
+
+void Nodes::beat() {
+  for (auto& [name, last] : beats_) {
+    if (clock_.now() - last < kBeat || !world_.find(kNode, {"", name})) continue;
+    last = clock_.now();
+    json::value spec = {{"holderIdentity", name}, {"leaseDurationSeconds", 40}, {"renewTime", format_micro_time(last)}};
+    Key key{std::string(kLeases), name};
+    if (world_.find(kLease, key)) (void)client_.patch(kLease, key, PatchType::merge, {{"spec", spec}});
+    else (void)client_.create(kLease, {{"metadata", {{"name", name}, {"namespace", kLeases}}}, {"spec", spec}});
+  }
+}
+
+bool Nodes::step(const PodLife& life) {
+  std::vector<ObjectPtr> mine;
+  for (ObjectPtr& pod : world_.all(kPod))
+    if (beats_.contains(std::string(get_string(pod->json(), "spec.nodeName")))) mine.push_back(std::move(pod));
+  if (mine.empty() || dice_.chance(life.slow)) return false;
+  return look(*dice_.pick(mine), life);
+}
+
+bool Nodes::settle() {
+  const PodLife steady{.slow = 0};
+  bool any = false;
+  for (const ObjectPtr& pod : world_.all(kPod))
+    if (beats_.contains(std::string(get_string(pod->json(), "spec.nodeName")))) any |= look(*pod, steady);
+  return any;
+}
+
+bool Nodes::look(const Object& pod, const PodLife& life) {
+  Local& local = pods_[pod.uid()];
+  std::string_view outcome = pod.annotation(kOutcome);
+  std::string now = format_time(clock_.now());
+  if (local.phase.empty() && finished(pod)) local.phase = get_string(pod.json(), "status.phase");  // somebody else has said so
+  if (pod.deleting()) {
+    if (!local.phase.empty() || !local.started) {
+      if (local.phase.empty()) local.phase = "Failed";
+      bool told = report(pod, local);
+      trace_.say("node: ends " + pod.key().text() + " " + local.phase);
+      (void)client_.remove(kPod, pod.key(), {.grace_period_seconds = 0, .uid = pod.uid()});
+      return told || !world_.find(kPod, pod.key());
+    }
+    end(pod, local, life);
+  } else if (!local.phase.empty()) {
+    // It has ended: only to be told.
+  } else if (!local.started) {
+    local = {.started = true, .ip = "10.0." + std::to_string(++addresses_ / 250) + "." + std::to_string(addresses_ % 250 + 1), .started_at = now};
+  } else if (outcome == "ends") {
+    end(pod, local, life);
+  } else if (dice_.chance(life.crashes)) {
+    local.ready = false;
+    local.restarts++;
+    if (get_string(pod.json(), "spec.restartPolicy") == "Never") local.phase = "Failed", local.exit_code = 1;
+  } else if (!local.ready && outcome != "breaks") {
+    local.ready = true, local.ready_since = now;
+  } else if (local.ready && dice_.chance(life.flaps)) {
+    local.ready = false;
+  }
+  return report(pod, local);
+}
+
+void Nodes::end(const Object& pod, Local& local, const PodLife& life) {
+  bool fails = pod.deleting() || dice_.chance(life.fails);
+  local.ready = false;
+  local.exit_code = fails ? (pod.deleting() ? 143 : int(dice_.between(1, 3))) : 0;
+  bool begins_anew = !pod.deleting() && fails && get_string(pod.json(), "spec.restartPolicy") != "Never";
+  if (begins_anew) local.restarts++;
+  else local.phase = fails ? "Failed" : "Succeeded";
+}
+
+bool Nodes::report(const Object& pod, const Local& local) {
+  json::value body = pod.json();
+  json::object& status = make(body, "status").get_object();
+  std::string phase = local.phase.empty() ? (local.started ? "Running" : "Pending") : local.phase;
+  json::object state;
+  if (!local.phase.empty()) state["terminated"] = {{"exitCode", local.exit_code}, {"finishedAt", local.started_at}, {"startedAt", local.started_at}};
+  else state["running"] = {{"startedAt", local.started_at}};
+  json::array containers;
+  for (const json::value& container : get_array(body, "spec.containers"))
+    containers.push_back({{"name", *find(container, "name")}, {"image", *find(container, "image")}, {"imageID", ""}, {"ready", local.ready},
+                          {"started", local.phase.empty()}, {"restartCount", local.restarts}, {"state", state}});
+  const json::array& told = get_array(pod.json(), "status.containerStatuses");
+  bool same = status["phase"] == json::value(phase) && ready(pod) == local.ready && !told.empty() == local.started &&
+              (told.empty() || get_int(told[0], "restartCount") == local.restarts);
+  if (same || !local.started) {
+    if (same || local.phase.empty()) return false;
+    containers.clear();  // it ended before it began
+  }
+  std::string since = format_time(clock_.now());
+  if (local.ready) since = local.ready_since;
+  else if (!ready(pod))
+    for (const json::value& present : get_array(body, "status.conditions"))
+      if (get_string(present, "type") == "Ready") since = get_string(present, "lastTransitionTime");
+  json::array conditions;
+  for (const json::value& present : get_array(body, "status.conditions"))
+    if (get_string(present, "type") != "Ready" && get_string(present, "type") != "ContainersReady") conditions.push_back(present);
+  conditions.push_back(condition("Ready", local.ready, since));
+  conditions.push_back(condition("ContainersReady", local.ready, since));
+  status["phase"] = phase;
+  status["conditions"] = std::move(conditions);
+  status["containerStatuses"] = std::move(containers);
+  if (!local.ip.empty()) {
+    status["podIP"] = local.ip;
+    status["podIPs"] = json::array{{{"ip", local.ip}}};
+    status["startTime"] = local.started_at;
+  }
+  trace_.say("node: " + pod.key().text() + " " + phase + (local.ready ? " ready" : "") + " restarts " + std::to_string(local.restarts));
+  return client_.update(kPod, body, {.subresource = "status"}).ok();
+}
+
+}  // namespace coracle::simulation

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes: what the node agents of a scenario do, without containers. A pod that is bound starts after a while, becomes ready, may
+// cease to be, crash, or end; one that is being deleted ends after a while. What a node knows of its pods survives the daemon, as
+// pause processes do: what the store has forgotten is told again.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "tests/simulation/dice.h"
+#include "tests/simulation/trace.h"
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+
+struct PodLife {  // how probable each is, of a look at a pod
+  double slow = 0.5;     // nothing happens this time
+  double flaps = 0;      // a ready pod ceases to be
+  double crashes = 0;    // its container ends, and it begins anew, if it may
+  double fails = 0;      // of a pod that is to end: with another exit code than 0
+};
+
+inline constexpr std::string_view kOutcome = "simulation/outcome";  // annotation: "runs" (the default), "ends", "breaks" (is never ready)
+
+class Nodes {
+ public:
+  Nodes(const World& world, Cluster& cluster, const Clock& clock, Dice& dice, const Trace& trace)
+      : world_(world), client_(cluster, Actor::node), clock_(clock), dice_(dice), trace_(trace) {}
+
+  void join(const std::string& name);  // with its Node and Lease
+  void beat();                         // all renew their leases when it is time
+  bool step(const PodLife& life);      // one pod gets a look; false when there was nothing to do for it
+  bool settle();                       // every pod gets where it is going at once; false when all were there
+
+ private:
+  struct Local {  // what the node knows, whatever the store says
+    bool started = false, ready = false;
+    std::string phase;  // of one that has ended
+    int exit_code = 0;
+    int64_t restarts = 0;
+    std::string ip, started_at, ready_since;
+  };
+  bool look(const Object& pod, const PodLife& life);
+  bool report(const Object& pod, const Local& local);
+  void end(const Object& pod, Local& local, const PodLife& life);
+
+  const World& world_;
+  ToldClient client_;
+  const Clock& clock_;
+  Dice& dice_;
+  const Trace& trace_;
+  std::map<std::string, Local> pods_;  // by uid
+  std::map<std::string, WallTime> beats_;
+  int addresses_ = 0;
+};
+
+}  // namespace coracle::simulation

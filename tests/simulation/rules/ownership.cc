@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ownership: what nobody owns is nobody's to remove, but its namespace's and its node's. At rest nothing is left of what was
+// deleted: no object that waits to go, none whose owners are all gone, none in a namespace that is not.
+// Source: Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
+#include <algorithm>
+#include <set>
+
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+namespace {
+
+class OwnershipRule : public Rule {
+ public:
+  void after(const World& world, Actor actor, const Change& change) override {
+    bool removed = actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting());
+    bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
+                  *change.kind == kService || *change.kind == kBudget || *change.kind == kQuota;
+    if (!removed || !people || !change.before->owners().empty()) return;
+    ObjectPtr ns = world.find(kNamespace, {"", change.before->ns()});
+    if (!ns || ns->deleting()) return;
+    if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished ones
+    world.violated("ownership: removed " + describe(*change.before) + ", which nobody owns");
+  }
+
+  void at_rest(const World& world) override {
+    std::vector<ObjectPtr> all = world.everything();
+    std::set<std::string> uids;
+    for (const ObjectPtr& object : all) uids.insert(object->uid());
+    for (const ObjectPtr& object : all) {
+      if (object->deleting()) return world.violated("ownership: " + describe(*object) + " still waits to go");
+      std::vector<OwnerReference> owners = object->owners();
+      bool owned = owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) { return uids.contains(owner.uid); });
+      if (!owned) return world.violated("ownership: " + describe(*object) + " has outlived its owners");
+      if (!object->ns().empty() && !world.find(kNamespace, {"", object->ns()})) return world.violated("ownership: " + describe(*object) + " has no namespace");
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> ownership_rule() { return std::make_unique<OwnershipRule>(); }
+
+}  // namespace coracle::simulation

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deployments: never more pods asked of all sets together than replicas and maxSurge, as Kubernetes counts them (the sets'
+// spec.replicas), for any state of the Deployment that the daemon may still believe in. Nor are available ones given up, as the
+// sets' statuses tell of them, below replicas less maxUnavailable. With Recreate, two templates never run side by side.
+// Source: Kubernetes Deployment, "Rolling Update Deployment", "Recreate Deployment".
+#include <algorithm>
+
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+namespace {
+
+int64_t amount(const json::value* value, int64_t total, bool round_up) {
+  if (!value) return (25 * total + (round_up ? 99 : 0)) / 100;
+  if (const json::string* text = value->if_string()) return (std::strtol(text->c_str(), nullptr, 10) * total + (round_up ? 99 : 0)) / 100;
+  return value->to_number<int64_t>();
+}
+
+bool recreates(const Object& deployment) { return get_string(deployment.json(), "spec.strategy.type") == "Recreate"; }
+
+struct Fences {
+  int64_t replicas = 0, most = 0, least = 0;
+};
+
+Fences fences(const Object& deployment) {
+  int64_t replicas = get_int(deployment.json(), "spec.replicas", 1);
+  if (recreates(deployment)) return {replicas, replicas, 0};
+  int64_t surge = amount(find(deployment.json(), "spec.strategy.rollingUpdate.maxSurge"), replicas, true);
+  int64_t unavailable = amount(find(deployment.json(), "spec.strategy.rollingUpdate.maxUnavailable"), replicas, false);
+  if (surge == 0 && unavailable == 0) unavailable = 1;
+  return {replicas, replicas + surge, std::max<int64_t>(0, replicas - unavailable)};
+}
+
+json::value template_of(const Object& object) {
+  json::value pod_template = *find(object.json(), "spec.template");
+  make(pod_template, "metadata.labels").get_object().erase("pod-template-hash");
+  return pod_template;
+}
+
+class RolloutRule : public Rule {
+ public:
+  void after(const World& world, Actor actor, const Change& change) override {
+    if (actor != Actor::daemon) return;
+    if (*change.kind == kReplicaSet && change.after) check_surge(world, change);
+    if (*change.kind == kPod && !change.before) check_recreate(world, *change.after);
+    if (*change.kind == kReplicaSet && change.before && change.after) check_availability(world, change);
+  }
+
+  void at_rest(const World& world) override {
+    for (const ObjectPtr& deployment : world.all(kDeployment)) check_rest(world, *deployment);
+  }
+
+ private:
+  static std::vector<ObjectPtr> believable_owner(const World& world, const Object& set) {
+    auto owner = set.controller();
+    if (!owner || owner->kind != kDeployment.kind) return {};
+    std::vector<ObjectPtr> all = world.believable(kDeployment, {set.ns(), owner->name});
+    std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner->uid; });
+    return all;
+  }
+
+  static void check_surge(const World& world, const Change& change) {
+    const Object& set = *change.after;
+    int64_t before = change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0;
+    if (get_int(set.json(), "spec.replicas", 1) <= before) return;
+    std::vector<ObjectPtr> deployments = believable_owner(world, set);
+    if (deployments.empty()) return;
+    int64_t most = 0, there = 0;
+    for (const ObjectPtr& deployment : deployments) most = std::max(most, fences(*deployment).most);
+    for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
+      there += each->uid() == set.uid() ? get_int(set.json(), "spec.replicas", 1) : sizes(world, *each).first;
+    if (there > most)
+      world.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " + std::to_string(there) +
+                     " of at most " + std::to_string(most));
+  }
+
+  static void check_recreate(const World& world, const Object& pod) {
+    auto owner = pod.controller();
+    if (!owner || owner->kind != kReplicaSet.kind) return;
+    ObjectPtr set = world.find(kReplicaSet, {pod.ns(), owner->name});
+    if (!set || set->uid() != owner->uid) return;
+    std::vector<ObjectPtr> deployments = believable_owner(world, *set);
+    if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // of several it may have meant another one
+    if (template_of(*set) != template_of(*deployments.front())) return;
+    for (const ObjectPtr& other : world.controlled(kReplicaSet, *deployments.front())) {
+      if (other->uid() == set->uid() || get_int(other->json(), "spec.replicas", 1) > 0) continue;
+      for (const ObjectPtr& old : world.controlled(kPod, *other))
+        if (!finished(*old)) return world.violated("rollout: made " + pod.key().text() + " while " + old->key().text() + " of another template still runs");
+    }
+  }
+
+  // The least and the most that its controller may take for a set's size.
+  static std::pair<int64_t, int64_t> sizes(const World& world, const Object& set) {
+    std::pair<int64_t, int64_t> sizes{INT64_MAX, 0};
+    for (const ObjectPtr& each : world.believable_to_writer(kReplicaSet, set.key())) {
+      int64_t size = get_int(each->json(), "spec.replicas", 1);
+      sizes = {std::min(sizes.first, size), std::max(sizes.second, size)};
+    }
+    return sizes;
+  }
+
+  // The least and the most that the daemon may believe of how many of a set's pods are available.
+  static std::pair<int64_t, int64_t> told_available(const World& world, const Object& set) {
+    std::pair<int64_t, int64_t> told{INT64_MAX, 0};
+    for (const ObjectPtr& each : world.believable(kReplicaSet, set.key())) {
+      int64_t available = get_int(each->json(), "status.availableReplicas");
+      told = {std::min(told.first, available), std::max(told.second, available)};
+    }
+    return told;
+  }
+
+  // A set that shrinks below its available pods leaves enough of them, its own and others', which are not about to go either.
+  static void check_availability(const World& world, const Change& change) {
+    const Object& set = *change.after;
+    int64_t size = get_int(set.json(), "spec.replicas", 1);
+    if (size >= get_int(change.before->json(), "spec.replicas", 1) || size >= told_available(world, set).first) return;
+    std::vector<ObjectPtr> deployments = believable_owner(world, set);
+    if (deployments.empty()) return;
+    int64_t least = INT64_MAX, there = 0;
+    for (const ObjectPtr& deployment : deployments) least = std::min(least, fences(*deployment).least);
+    for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
+      there += std::min(told_available(world, *each).second, sizes(world, *each).second);
+    if (there < least)
+      world.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " + std::to_string(there) + " of at least " +
+                     std::to_string(least) + " remain available");
+  }
+
+  static void check_rest(const World& world, const Object& deployment) {
+    Fences fence = fences(deployment);
+    std::string name = "rollout: " + describe(deployment) + ": ";
+    int64_t there = 0, good = 0, updated = 0, asked = 0, old_asked = 0;
+    ObjectPtr current;
+    std::vector<ObjectPtr> sets = world.controlled(kReplicaSet, deployment);
+    for (const ObjectPtr& set : sets) {
+      bool is_current = !current && template_of(*set) == template_of(deployment);
+      if (is_current) current = set;
+      asked += get_int(set->json(), "spec.replicas", 1);
+      if (!is_current) old_asked += get_int(set->json(), "spec.replicas", 1);
+      for (const ObjectPtr& pod : world.controlled(kPod, *set)) {
+        there += active(*pod);
+        good += active(*pod) && ready(*pod);
+        updated += active(*pod) && is_current;
+      }
+    }
+    struct Count { const char* name; int64_t value; };
+    for (const Count& count : {Count{"replicas", there}, Count{"readyReplicas", good}, Count{"availableReplicas", good}, Count{"updatedReplicas", updated},
+                               Count{"observedGeneration", get_int(deployment.json(), "metadata.generation")}}) {
+      int64_t told = get_int(deployment.json(), std::string("status.") + count.name);
+      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+    }
+    if (asked > fence.most) return world.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
+    bool paused = get_bool(deployment.json(), "spec.paused");
+    if (paused) return;
+    if (!current) return world.violated(name + "has no set of its template");
+    bool all_run = good == there && there == asked;  // nothing hinders it: no quota, no full node, no pod that never becomes ready
+    int64_t wanted = get_int(current->json(), "spec.replicas", 1);
+    if (all_run && (wanted != fence.replicas || old_asked != 0))
+      return world.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) + " old, wanted " + std::to_string(fence.replicas));
+    std::string_view reason, progressing;
+    for (const json::value& condition : get_array(deployment.json(), "status.conditions"))
+      if (get_string(condition, "type") == "Progressing") progressing = get_string(condition, "status"), reason = get_string(condition, "reason");
+    if (all_run && reason != "NewReplicaSetAvailable") return world.violated(name + "is complete, and says " + std::string(reason));
+    if (all_run) {
+      const json::value* limit = find(deployment.json(), "spec.revisionHistoryLimit");
+      if (limit && int64_t(sets.size()) - 1 > limit->to_number<int64_t>()) world.violated(name + "keeps " + std::to_string(sets.size() - 1) + " old sets");
+    } else if (updated < fence.replicas || good < fence.replicas) {
+      if (progressing == "True" && reason != "NewReplicaSetAvailable") world.violated(name + "does not move, and says " + std::string(reason));
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> rollout_rule() { return std::make_unique<RolloutRule>(); }
+
+}  // namespace coracle::simulation

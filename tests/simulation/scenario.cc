@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// See scenario.h. One thread: every step is one of the parts getting on by one, which one is the dice's choice.
+//   storm:  watches deliver · controllers turn · scheduler turns · nodes look at pods · the user acts · time passes · watches break
+//   calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and nothing may move
+#include "tests/simulation/scenario.h"
+
+#include <memory>
+
+#include "daemon/controller/manager.h"
+#include "daemon/informer/informers.h"
+#include "daemon/scheduler/scheduler.h"
+#include "tests/simulation/client.h"
+#include "tests/simulation/nodes.h"
+#include "tests/simulation/user.h"
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr int kTurnsMax = 20'000;                     // of a calm: beyond that it never comes to rest
+constexpr seconds kRest{15 * 60};                     // so long nothing may be written; deadlines of controllers are shorter
+constexpr seconds kLateMost{20};                      // no watch is later; who waits for its own writes gives up at 30
+constexpr seconds kCalmMax{4 * 3600};                 // back-off and deadlines come to an end within it
+
+class TurnedClock : public Clock {
+ public:
+  WallTime now() const override { return wall_; }
+  SteadyTime steady() const override { return steady_; }
+  void advance(std::chrono::nanoseconds span) { wall_ += std::chrono::duration_cast<WallTime::duration>(span), steady_ += span; }
+  void jump(seconds span) { wall_ += span; }  // as when a board without a clock battery is told the time
+
+ private:
+  WallTime wall_{seconds(1'700'000'000)};
+  SteadyTime steady_{};
+};
+
+class ToldEvents : public EventSink {
+ public:
+  explicit ToldEvents(const Trace& trace) : trace_(trace) {}
+  void post(EventRecord record) override {
+    count_++;
+    if (trace_.on()) trace_.say("event: " + record.about.kind + " " + record.about.ns + "/" + record.about.name + " " + record.reason + ": " + record.message);
+  }
+  uint64_t count() const { return count_; }
+
+ private:
+  const Trace& trace_;
+  uint64_t count_ = 0;
+};
+
+// All of the daemon that is in memory.
+struct Daemon {
+  Daemon(Cluster& cluster, const Clock& clock, Dice& dice, const Faults& faults, const Trace& trace)
+      : client(cluster, dice, faults, trace),
+        events(trace),
+        informers(client, Reopening::by_hand),
+        manager(client, informers, events, {.root_ca = "CERT", .local_node = "node-0", .terminated_pods_max = 20}, clock),
+        scheduler(client, informers, events, scheduler::default_configuration(), clock) {
+    MUST(informers.start());
+  }
+  bool turn_manager() {
+    return turn([this] { return manager.turn(); });
+  }
+  bool turn_scheduler() {
+    return turn([this] { return scheduler.turn(); });
+  }
+  template <typename Turn>
+  bool turn(const Turn& take) {
+    if (!informers.synced()) return false;  // nobody begins before
+    client.begin_turn();
+    bool did = take();
+    client.end_turn();
+    return did;
+  }
+
+  UnreliableClient client;
+  ToldEvents events;
+  Informers informers;
+  controller::Manager manager;
+  scheduler::Scheduler scheduler;
+};
+
+class Scenario {
+ public:
+  Scenario(uint64_t seed, std::FILE* trace)
+      : entropy_(seed), dice_(seed), trace_(trace), cluster_(clock_), world_(cluster_, clock_), nodes_(world_, cluster_, clock_, dice_, trace_),
+        user_(world_, cluster_, dice_, trace_) {
+    cluster_.listen([this](Actor actor, const Change& change) { hear(actor, change); });
+    choose();
+    world_.add(replicas_rule());
+    world_.add(rollout_rule());
+    world_.add(placement_rule());
+    world_.add(budget_rule());
+    world_.add(service_rule());
+    world_.add(ownership_rule());
+  }
+
+  Outcome run() {
+    for (int64_t i = 0, all = dice_.between(1, 5); i < all; ++i) nodes_.join("node-" + std::to_string(i));
+    user_.begin();
+    begin_daemon();
+    for (int64_t i = 0, all = dice_.between(1, 3); i < all && well(); ++i) {
+      storm();
+      if (well()) calm();
+    }
+    daemon_.reset();
+    outcome_.violations = world_.violations();
+    return std::move(outcome_);
+  }
+
+ private:
+  // Which faults there are, and how many: each scenario has some of them.
+  void choose() {
+    auto some = [&](double often, double most) { return dice_.chance(often) ? most * double(dice_.between(1, 100)) / 100 : 0.0; };
+    storm_faults_ = {.refused = some(0.4, 0.3), .conflicts = some(0.4, 0.3), .lost_answer = some(0.3, 0.1), .dies = some(0.4, 0.03),
+                     .meanwhile = some(0.6, 0.5)};
+    if (!user_.calm()) storm_life_ = {.slow = 0.5, .flaps = some(0.4, 0.3), .crashes = some(0.4, 0.2), .fails = some(0.5, 1)};
+    drops_ = some(0.4, 0.02);
+    jumps_ = some(0.3, 0.02);
+    power_ = dice_.chance(0.5);
+    eager_ = dice_.between(1, 20);
+    auto text = [](const char* what, double value) { return value > 0 ? std::string(" ") + what + " " + std::to_string(value).substr(0, 5) : ""; };
+    outcome_.about = user_.text() + ";" + text("refused", storm_faults_.refused) + text("conflicts", storm_faults_.conflicts) +
+                     text("lost", storm_faults_.lost_answer) + text("dies", storm_faults_.dies) + text("meanwhile", storm_faults_.meanwhile) +
+                     text("flaps", storm_life_.flaps) + text("crashes", storm_life_.crashes) + text("drops", drops_) + text("jumps", jumps_);
+    trace_.say("scenario: " + outcome_.about);
+  }
+
+  bool well() const { return world_.violations().empty(); }
+
+  void hear(Actor actor, const Change& change) {
+    outcome_.calls++;
+    for (uint64_t part : {uint64_t(actor), uint64_t(change.revision), uint64_t(std::hash<std::string>()(change.any().text()))})
+      outcome_.print = (outcome_.print ^ part) * 0x100000001b3;
+    if (daemon_) daemon_->client.hear(change);
+    world_.hear(actor, change);
+  }
+
+  // ---- the daemon's life ----
+
+  void begin_daemon() {
+    daemon_.reset();
+    world_.set_daemon(nullptr);
+    daemon_ = std::make_unique<Daemon>(cluster_, clock_, dice_, faults_, trace_);
+    daemon_->client.between_calls([this] { happen_outside(); });
+    world_.set_daemon(&daemon_->client);
+  }
+
+  void bury_daemon() {
+    if (!daemon_->client.dead()) return;
+    outcome_.deaths++;
+    daemon_.reset();
+    world_.set_daemon(nullptr);
+    if (power_ && dice_.chance(0.5)) {
+      trace_.say("power: lost");
+      cluster_.lose_power();
+      world_.look_anew();
+    }
+    trace_.say("daemon: begins anew");
+    begin_daemon();
+  }
+
+  // ---- storm ----
+
+  void storm() {
+    trace_.say("---- storm");
+    faults_ = storm_faults_;
+    for (int64_t i = 0, all = dice_.between(50, 600); i < all && well(); ++i) {
+      outcome_.steps++;
+      step();
+      bury_daemon();
+    }
+  }
+
+  void step() {
+    if (dice_.chance(drops_)) daemon_->client.drop_watch();
+    if (dice_.chance(jumps_)) clock_.jump(seconds(dice_.between(10, 900)));
+    switch (dice_.between(0, 9)) {
+      case 0: case 1: case 2:
+        for (int64_t i = dice_.between(1, eager_); i > 0 && daemon_->client.deliver();) --i;
+        break;
+      case 3: case 4: case 5:
+        for (int64_t i = dice_.between(1, eager_); i > 0 && !daemon_->client.dead() && daemon_->turn_manager();) --i;
+        break;
+      case 6:
+        daemon_->informers.turn();
+        while (!daemon_->client.dead() && daemon_->turn_scheduler() && dice_.chance(0.8)) {}
+        break;
+      case 7:
+        pass(std::chrono::milliseconds(dice_.between(1, 3000)));
+        break;
+      default:
+        happen_outside();
+    }
+  }
+
+  // What does not need the daemon: it may come in the middle of any call.
+  void happen_outside() {
+    switch (dice_.between(0, 9)) {
+      case 0:
+        user_.act();
+        break;
+      case 1: case 2:
+        daemon_->client.deliver();
+        break;
+      default:
+        for (int i = 0; i < 5; ++i) nodes_.step(storm_life_);
+    }
+  }
+
+  void pass(std::chrono::nanoseconds span) {
+    clock_.advance(span);
+    nodes_.beat();
+    if (clock_.steady() - level_ < kLateMost) return;
+    level_ = clock_.steady();
+    while (!daemon_->client.dead() && (daemon_->informers.turn() || daemon_->client.deliver())) {}
+  }
+
+  // ---- calm ----
+
+  void calm() {
+    trace_.say("---- calm");
+    faults_ = {};
+    user_.relent();
+    if (!come_to_rest(true)) return;
+    world_.check_at_rest();
+    if (!well()) return;
+    trace_.say("---- told anew");
+    uint64_t writes = daemon_->client.writes();
+    daemon_->client.drop_all();
+    if (!come_to_rest(false)) return;
+    if (daemon_->client.writes() != writes) return world_.violated("quiet: something moved when everything was told anew");
+    // Why a pod waits is told in the words of when it was judged, and again by who judges anew; by the next one it is the same.
+    for (bool may_explain : {true, false}) {
+      trace_.say("---- begun anew");
+      begin_daemon();
+      if (!come_to_rest(false)) return;
+      const UnreliableClient& client = daemon_->client;
+      if (client.writes() != (may_explain ? client.explanations() : 0)) return world_.violated("quiet: something moved when the daemon began anew");
+    }
+  }
+
+  // Until nobody has anything to do for kRest. False: it never comes to that.
+  bool come_to_rest(bool from_storm) {
+    seconds quiet{0}, all{0};
+    for (seconds span{1}; quiet < kRest;) {
+      if (!come_to_a_stop()) return false;
+      if (all > kCalmMax) return world_.violated("rest: after " + std::to_string(all.count()) + " s there is still something to do"), false;
+      Revision before = moved_;
+      uint64_t writes = daemon_->client.writes();
+      span = std::min(from_storm ? seconds(30) : seconds(120), span * 2);
+      pass(span);
+      all += span;
+      if (!come_to_a_stop()) return false;
+      bool moved = moved_ != before || daemon_->client.writes() != writes;
+      if (moved && !from_storm) return true;  // the caller tells
+      quiet = moved ? seconds(0) : quiet + span;
+      if (moved) span = seconds(1);
+    }
+    return true;
+  }
+
+  // Until nobody has anything to do now.
+  bool come_to_a_stop() {
+    for (int turns = 0; turns < kTurnsMax; ++turns) {
+      if (!well()) return false;
+      bool busy = daemon_->informers.turn();
+      busy |= daemon_->client.deliver_all();
+      busy |= daemon_->turn_manager();
+      if (!busy) busy |= daemon_->turn_scheduler();
+      if (!busy && nodes_.settle()) busy = true, moved_++;
+      if (!busy) return true;
+      bury_daemon();
+    }
+    world_.violated("rest: the daemon does not come to a stop");
+    return false;
+  }
+
+  TurnedClock clock_;
+  SeededEntropy entropy_;
+  Dice dice_;
+  const Trace trace_;
+  Cluster cluster_;
+  World world_;
+  Nodes nodes_;
+  User user_;
+  Faults storm_faults_, faults_;
+  PodLife storm_life_;
+  double drops_ = 0, jumps_ = 0;
+  bool power_ = false;
+  int64_t eager_ = 1;
+  SteadyTime level_{};
+  Revision moved_ = 0;
+  std::unique_ptr<Daemon> daemon_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome run_scenario(uint64_t seed, std::FILE* trace) { return Scenario(seed, trace).run(); }
+
+}  // namespace coracle::simulation

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// See user.h.
+#include "tests/simulation/user.h"
+
+#include "tests/simulation/nodes.h"
+
+namespace coracle::simulation {
+
+User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
+    : world_(world), cluster_(cluster), client_(cluster, Actor::user), dice_(dice), trace_(trace) {
+  calm_ = dice_.chance(0.3);
+  breaks_ = !calm_ && dice_.chance(0.3);
+  big_ = dice_.chance(0.3);
+  if (dice_.chance(0.3)) {
+    namespaces_.push_back("other");
+  }
+  const double rough = calm_ ? 0 : 0.5;  // what makes pods go by another hand than a controller's
+  may(0.7, "deployments", {[this] { create_deployment(); }, [this] { create_deployment(); }, [this] { new_template(kDeployment); },
+                           [this] { new_template(kDeployment); }});
+  may(rough, "scaling", {[this] { scale(kDeployment); }, [this] { scale(kReplicaSet); }, [this] { scale(kReplicationController); }});
+  may(rough, "rollouts", {[this] { roll_back(); }, [this] { change(kDeployment, [this](json::value& body) { make(body, "spec.paused") = dice_.chance(0.5); }); },
+                          [this] { change(kDeployment, [this](json::value& body) { make(body, "spec.minReadySeconds") = dice_.between(0, 2) * 5; }); }});
+  may(rough * 0.7, "deletions", {[this] { remove(kDeployment, true); }, [this] { remove(kReplicaSet, true); }, [this] { remove(kReplicationController, true); }});
+  may(rough, "replicasets", {[this] { create_set(kReplicaSet); }});
+  may(rough, "replicationcontrollers", {[this] { create_set(kReplicationController); }});
+  may(rough, "pods", {[this] { create_pod(); }, [this] { remove(kPod, false); }});
+  may(rough * 0.6, "labels", {[this] { change(kPod, [this](json::value& body) { make(body, "metadata.labels.app") = name("x"); }); }});
+  may(rough, "evictions", {[this] { evict(); }, [this] { evict(); }, [this] { create_budget(); }});
+  may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kBudget, false); }});
+  may(0.5, "services", {[this] { create_service(); }, [this] { remove(kService, false); }});
+  may(rough * 0.5, "quotas", {[this] { create_quota(); }, [this] { remove(kQuota, false); },
+                              [this] { change(kQuota, [this](json::value& body) { make(body, "spec.hard.pods") = std::to_string(dice_.between(2, 12)); }); }});
+  may(rough, "nodes", {[this] { change(kNode, [this](json::value& body) { make(body, "spec.unschedulable") = dice_.chance(0.5); }); },
+                       [this] {
+                         change(kNode, [this](json::value& body) {
+                           json::array taints;
+                           if (dice_.chance(0.5)) taints.push_back({{"key", "dedicated"}, {"value", "x"}, {"effect", "NoSchedule"}});
+                           make(body, "spec.taints") = taints;
+                         });
+                       }});
+  if (namespaces_.size() > 1)
+    may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
+  if (deeds_.empty()) may(1, "deployments", {[this] { create_deployment(); }, [this] { new_template(kDeployment); }});
+}
+
+void User::may(double probability, const std::string& name, const std::vector<Deed>& deeds) {
+  if (!dice_.chance(probability)) return;
+  names_.push_back(name);
+  deeds_.insert(deeds_.end(), deeds.begin(), deeds.end());
+}
+
+std::string User::text() const {
+  std::string text = calm_ ? "calm:" : breaks_ ? "breaking:" : "";
+  for (const std::string& name : names_) text += " " + name;
+  return text;
+}
+
+void User::begin() {
+  if (namespaces_.size() > 1) create(kNamespace, {{"metadata", {{"name", "other"}}}});
+}
+
+void User::act() { dice_.pick(deeds_)(); }
+
+void User::relent() {
+  for (const ObjectPtr& node : world_.all(kNode)) {
+    json::value body = node->json();
+    body.at("spec").get_object().erase("unschedulable");
+    json::array kept;
+    for (const json::value& taint : get_array(body, "spec.taints"))
+      if (get_string(taint, "key") != "dedicated") kept.push_back(taint);
+    make(body, "spec.taints") = kept;
+    (void)client_.update(kNode, body);
+  }
+  for (const ObjectPtr& deployment : world_.all(kDeployment))
+    if (dice_.chance(0.8)) (void)client_.patch(kDeployment, deployment->key(), PatchType::merge, {{"spec", {{"paused", false}}}});
+}
+
+void User::say(const std::string& what, const Kind& kind, const Key& key, bool done) {
+  if (!trace_.on()) return;
+  ObjectPtr now = world_.find(kind, key);
+  const json::value* spec = now ? find(now->json(), "spec") : nullptr;
+  trace_.say("user: " + what + " " + kind.qualified_resource() + " " + key.text() + (done ? "" : " (refused)") + (spec && kind != kPod ? " " + to_text(*spec) : ""));
+}
+
+void User::create(const Kind& kind, json::value body) {
+  if (kind.namespaced && get_string(body, "metadata.namespace").empty()) make(body, "metadata.namespace") = ns();
+  auto created = client_.create(kind, body);
+  Key key{std::string(get_string(body, "metadata.namespace")), std::string(get_string(body, "metadata.name"))};
+  if (!created && created.error().code() == Code::invalid) trace_.say(created.error().text());
+  say("creates", kind, key, created.ok());
+}
+
+ObjectPtr User::some(const Kind& kind) {
+  std::vector<ObjectPtr> all = world_.all(kind);
+  std::erase_if(all, [](const ObjectPtr& object) { return object->ns().starts_with("kube-") || object->name() == "kubernetes"; });
+  return all.empty() ? nullptr : dice_.pick(all);
+}
+
+void User::change(const Kind& kind, const std::function<void(json::value& body)>& how) {
+  ObjectPtr object = some(kind);
+  if (!object) return;
+  json::value body = object->json();
+  how(body);
+  say("changes", kind, object->key(), client_.update(kind, body).ok());
+}
+
+void User::remove(const Kind& kind, bool any_propagation) {
+  ObjectPtr object = some(kind);
+  if (!object) return;
+  DeleteOptions options;
+  if (any_propagation) options.propagation = dice_.pick<std::string>({"", "Background", "Foreground", "Orphan"});
+  if (kind == kPod && dice_.chance(0.1)) options.grace_period_seconds = 0;
+  say("removes " + options.propagation, kind, object->key(), client_.remove(kind, object->key(), options).ok());
+}
+
+// ---- workloads ----
+
+json::object User::pod_template(const std::string& app) {
+  json::object container{{"name", "main"}, {"image", "app:" + std::to_string(dice_.between(1, 4))}};
+  if (dice_.chance(0.4)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
+  json::object spec{{"containers", json::array{container}}};
+  if (dice_.chance(0.2)) spec["tolerations"] = json::array{{{"key", "dedicated"}, {"operator", "Exists"}}};
+  json::object metadata{{"labels", {{"app", app}}}};
+  if (breaks_ && dice_.chance(0.3)) metadata["annotations"] = {{kOutcome, "breaks"}};
+  return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+void User::create_deployment() {
+  std::string app = name("web");
+  json::object spec{{"replicas", dice_.between(calm_ ? 1 : 0, big_ ? 10 : 4)}, {"selector", {{"matchLabels", {{"app", app}}}}}, {"template", pod_template(app)}};
+  if (dice_.chance(0.2)) {
+    spec["strategy"] = {{"type", "Recreate"}};
+  } else if (dice_.chance(0.8)) {
+    auto amount = [&]() -> json::value {
+      if (dice_.chance(0.3)) return json::value(std::to_string(dice_.pick<int>({10, 25, 50, 100})) + "%");
+      return dice_.between(0, 3);
+    };
+    json::value surge = amount(), unavailable = amount();
+    if (surge == json::value(0)) unavailable = 1;
+    spec["strategy"] = {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxSurge", surge}, {"maxUnavailable", unavailable}}}};
+  }
+  if (dice_.chance(0.2)) spec["minReadySeconds"] = dice_.between(1, 10);
+  if (dice_.chance(0.3)) spec["revisionHistoryLimit"] = dice_.between(0, 2);
+  create(kDeployment, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
+}
+
+void User::create_set(const Kind& kind) {
+  bool old = kind == kReplicationController;
+  std::string app = name(old ? "rc" : "rs");
+  json::object spec{{"replicas", dice_.between(0, big_ ? 10 : 4)}, {"template", pod_template(app)}};
+  if (old) spec["selector"] = {{"app", app}};
+  else spec["selector"] = {{"matchLabels", {{"app", app}}}};
+  if (dice_.chance(0.2)) spec["minReadySeconds"] = dice_.between(1, 10);
+  create(kind, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
+}
+
+void User::create_pod() {
+  json::value pod = pod_template(name(dice_.pick<std::string>({"rs", "rc", "web", "lone"})));
+  make(pod, "metadata.name") = name("pod");
+  create(kPod, std::move(pod));
+}
+
+void User::scale(const Kind& kind) {
+  ObjectPtr object = some(kind);
+  if (!object) return;
+  bool done = client_.patch(kind, object->key(), PatchType::merge, {{"spec", {{"replicas", dice_.between(0, big_ ? 10 : 5)}}}}, {.subresource = "scale"}).ok();
+  say("scales", kind, object->key(), done);
+}
+
+void User::new_template(const Kind& kind) {
+  change(kind, [this](json::value& body) {
+    std::string app(get_string(body, "spec.template.metadata.labels.app"));
+    make(body, "spec.template") = pod_template(app);
+  });
+}
+
+// As `kubectl rollout undo` does: the template of one of the old sets.
+void User::roll_back() {
+  ObjectPtr deployment = some(kDeployment);
+  if (!deployment) return;
+  std::vector<ObjectPtr> sets = world_.controlled(kReplicaSet, *deployment);
+  if (sets.empty()) return;
+  json::value body = deployment->json();
+  make(body, "spec.template") = *find(dice_.pick(sets)->json(), "spec.template");
+  make(body, "spec.template.metadata.labels").get_object().erase("pod-template-hash");
+  say("rolls back", kDeployment, deployment->key(), client_.update(kDeployment, body).ok());
+}
+
+// ---- around them ----
+
+void User::create_service() {
+  std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "web"}));
+  create(kService, {{"metadata", {{"name", app}}}, {"spec", {{"selector", {{"app", app}}}, {"ports", json::array{{{"port", 80}}}}}}});
+}
+
+void User::create_budget() {
+  std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "web"}));
+  json::object spec{{"selector", {{"matchLabels", {{"app", app}}}}}};
+  json::value amount = dice_.between(0, 3);
+  if (dice_.chance(0.3)) amount = json::value(std::to_string(dice_.pick<int>({10, 50, 100})) + "%");
+  spec[dice_.chance(0.5) ? "minAvailable" : "maxUnavailable"] = amount;
+  create(kBudget, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
+}
+
+void User::create_quota() {
+  create(kQuota, {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"pods", std::to_string(dice_.between(2, 12))}}}}}});
+}
+
+void User::evict() {
+  ObjectPtr pod = some(kPod);
+  if (!pod) return;
+  json::value body = {{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod->name()}, {"namespace", pod->ns()}}}};
+  say("evicts", kPod, pod->key(), client_.act(kPod, pod->key(), "eviction", body).ok());
+}
+
+}  // namespace coracle::simulation

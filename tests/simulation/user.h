@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled back
+// and deleted; pods deleted, evicted, given other labels; nodes cordoned and tainted; budgets, quotas, services, namespaces. A
+// scenario has only some of that, so that each is met alone as well as with all others.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/dice.h"
+#include "tests/simulation/trace.h"
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+
+class User {
+ public:
+  User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace);
+  void begin();
+  void act();      // one thing; errors are the user's own affair
+  void relent();   // takes back what keeps a cluster from coming to rest: cordons, taints, pauses
+  // Whether ready pods stay so but for what controllers do: no deletions, evictions, taints, foreign labels, scaling.
+  bool calm() const { return calm_; }
+  std::string text() const;  // what this user does
+
+ private:
+  using Deed = std::function<void()>;
+  void may(double probability, const std::string& name, const std::vector<Deed>& deeds);
+  void say(const std::string& what, const Kind& kind, const Key& key, bool done);
+
+  void create(const Kind& kind, json::value body);
+  void change(const Kind& kind, const std::function<void(json::value& body)>& how);  // of some object of that kind
+  void remove(const Kind& kind, bool any_propagation);
+  ObjectPtr some(const Kind& kind);  // null when there is none
+  std::string name(const std::string& of) { return of + "-" + std::to_string(dice_.between(0, 1)); }
+  std::string ns() { return dice_.pick(namespaces_); }
+
+  json::object pod_template(const std::string& app);
+  void create_deployment();
+  void create_set(const Kind& kind);
+  void create_pod();
+  void create_service();
+  void create_budget();
+  void create_quota();
+  void evict();
+  void scale(const Kind& kind);
+  void new_template(const Kind& kind);
+  void roll_back();
+
+  const World& world_;
+  Cluster& cluster_;
+  ToldClient client_;
+  Dice& dice_;
+  const Trace& trace_;
+  std::vector<std::string> namespaces_{"default"};
+  std::vector<Deed> deeds_;
+  std::vector<std::string> names_;
+  bool calm_ = false, breaks_ = false, big_ = false;
+};
+
+}  // namespace coracle::simulation

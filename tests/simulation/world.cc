@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// See world.h.
+#include "tests/simulation/world.h"
+
+#include <algorithm>
+
+namespace coracle::simulation {
+
+World::World(Cluster& cluster, const Clock& clock) : clock(clock), cluster_(cluster) {
+  look_anew();
+}
+
+void World::look_anew() {
+  tables_.clear();
+  for (const ObjectPtr& object : cluster_.engine().snapshot().objects) {
+    ObjectPtr awake = object->awake();
+    tables_[{awake->kind().group, awake->kind().resource}][awake->key()].now = awake;
+  }
+}
+
+void World::hear(Actor actor, const Change& change) {
+  Story& story = tables_[{change.kind->group, change.kind->resource}][change.any().key()];
+  if (change.before) {
+    bool asked = change.after && get_int(change.before->json(), "metadata.generation") != get_int(change.after->json(), "metadata.generation");
+    story.formerly.push_front({change.before, change.revision, actor == Actor::daemon && asked});
+  }
+  Revision known = daemon_ ? daemon_->known(*change.kind) : change.revision;
+  while (!story.formerly.empty() && story.formerly.back().until <= known) story.formerly.pop_back();
+  story.now = change.after;
+  for (const auto& rule : rules_) rule->after(*this, actor, change);
+}
+
+void World::check_at_rest() {
+  for (const auto& rule : rules_) rule->at_rest(*this);
+}
+
+const World::Table* World::table(const Kind& kind) const {
+  auto found = tables_.find({kind.group, kind.resource});
+  return found == tables_.end() ? nullptr : &found->second;
+}
+
+ObjectPtr World::find(const Kind& kind, const Key& key) const {
+  const Table* all = table(kind);
+  if (!all) return nullptr;
+  auto found = all->find(key);
+  return found == all->end() ? nullptr : found->second.now;
+}
+
+std::vector<ObjectPtr> World::all(const Kind& kind, std::string_view ns) const {
+  std::vector<ObjectPtr> out;
+  if (const Table* all = table(kind))
+    for (const auto& [key, story] : *all)
+      if (story.now && (ns.empty() || key.ns == ns)) out.push_back(story.now);
+  return out;
+}
+
+std::vector<ObjectPtr> World::everything() const {
+  std::vector<ObjectPtr> out;
+  for (const auto& [name, all] : tables_)
+    for (const auto& [key, story] : all)
+      if (story.now) out.push_back(story.now);
+  return out;
+}
+
+std::vector<ObjectPtr> World::controlled(const Kind& kind, const Object& owner) const {
+  std::vector<ObjectPtr> out = all(kind, owner.ns());
+  std::erase_if(out, [&](const ObjectPtr& object) {
+    auto controller = object->controller();
+    return !controller || controller->uid != owner.uid();
+  });
+  return out;
+}
+
+std::vector<ObjectPtr> World::believable(const Kind& kind, const Key& key) const { return versions(kind, key, false); }
+std::vector<ObjectPtr> World::believable_to_writer(const Kind& kind, const Key& key) const { return versions(kind, key, true); }
+
+std::vector<ObjectPtr> World::versions(const Kind& kind, const Key& key, bool to_writer) const {
+  const Table* all = table(kind);
+  if (!all) return {};
+  auto found = all->find(key);
+  if (found == all->end()) return {};
+  std::vector<ObjectPtr> out;
+  if (found->second.now) out.push_back(found->second.now);
+  Revision known = daemon_ ? daemon_->known(kind) : Revision(0);
+  for (const Story::Former& former : found->second.formerly) {
+    if (former.until <= known || (to_writer && former.daemon_asked)) break;
+    out.push_back(former.object);
+  }
+  return out;
+}
+
+void World::violated(const std::string& rule) const { violations_.push_back(rule); }
+
+bool finished(const Object& pod) {
+  std::string_view phase = get_string(pod.json(), "status.phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+bool active(const Object& pod) { return !finished(pod) && !pod.deleting(); }
+bool ready(const Object& pod) {
+  const json::array& conditions = get_array(pod.json(), "status.conditions");
+  return std::any_of(conditions.begin(), conditions.end(), [](const json::value& condition) {
+    return get_string(condition, "type") == "Ready" && get_string(condition, "status") == "True";
+  });
+}
+std::string describe(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
+
+}  // namespace coracle::simulation

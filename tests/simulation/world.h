@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// World: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it; and the
+// rules that hold over it. A rule is asked after every single change (safety), and when all has come to rest (convergence).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/client.h"
+#include "tests/simulation/cluster.h"
+
+namespace coracle::simulation {
+
+inline constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
+inline constexpr Kind kBudget{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"};
+inline constexpr Kind kQuota{"", "v1", "ResourceQuota", "resourcequotas"};
+
+class World;
+
+class Rule {
+ public:
+  virtual ~Rule() = default;
+  virtual void after(const World&, Actor, const Change&) {}
+  virtual void at_rest(const World&) {}
+};
+
+class World {
+ public:
+  World(Cluster& cluster, const Clock& clock);
+  void add(std::unique_ptr<Rule> rule) { rules_.push_back(std::move(rule)); }
+  void set_daemon(const UnreliableClient* daemon) { daemon_ = daemon; }
+  void look_anew();  // after the cluster has lost power
+  void hear(Actor actor, const Change& change);  // after the daemon's watches have
+  void check_at_rest();
+
+  const Clock& clock;
+
+  // ---- what there is ----
+  ObjectPtr find(const Kind& kind, const Key& key) const;  // null when absent
+  std::vector<ObjectPtr> all(const Kind& kind, std::string_view ns = {}) const;
+  std::vector<ObjectPtr> everything() const;
+  std::vector<ObjectPtr> controlled(const Kind& kind, const Object& owner) const;  // by uid, in the same namespace
+  // What the daemon may take for the latest state of it: newest first, the last one is what its cache has.
+  std::vector<ObjectPtr> believable(const Kind& kind, const Key& key) const;
+  // The same for whoever alone of the daemon writes its spec: that one knows its own writes, whatever its cache shows.
+  std::vector<ObjectPtr> believable_to_writer(const Kind& kind, const Key& key) const;
+  bool daemon_unaware_of(const Object& pod) const { return daemon_ && daemon_->unaware_of(pod); }
+
+  void violated(const std::string& rule) const;
+  const std::vector<std::string>& violations() const { return violations_; }
+
+ private:
+  using Name = std::pair<std::string_view, std::string_view>;
+  struct Story {
+    struct Former {
+      ObjectPtr object;
+      Revision until;     // it ceased to be so …
+      bool daemon_asked;  // … because the daemon changed its spec
+    };
+    ObjectPtr now;               // null: it is gone
+    std::deque<Former> formerly;  // newest first
+  };
+  using Table = std::map<Key, Story>;
+  const Table* table(const Kind& kind) const;
+  std::vector<ObjectPtr> versions(const Kind& kind, const Key& key, bool to_writer) const;
+
+  Cluster& cluster_;
+  const UnreliableClient* daemon_ = nullptr;
+  std::map<Name, Table> tables_;
+  std::vector<std::unique_ptr<Rule>> rules_;
+  mutable std::vector<std::string> violations_;
+};
+
+// ---- pods, as Kubernetes counts them ----
+bool finished(const Object& pod);   // Succeeded or Failed
+bool active(const Object& pod);     // neither finished nor being deleted
+bool ready(const Object& pod);
+std::string describe(const Object& object);  // "pods default/web-1"
+
+// What is to hold, by what it is about. Each says in its file what Kubernetes promises, and where it promises less.
+std::unique_ptr<Rule> replicas_rule();   // ReplicaSet, ReplicationController
+std::unique_ptr<Rule> rollout_rule();    // Deployment
+std::unique_ptr<Rule> placement_rule();  // the scheduler
+std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
+std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints
+std::unique_ptr<Rule> ownership_rule();  // garbage collection, finalizers, namespaces
+
+}  // namespace coracle::simulation
