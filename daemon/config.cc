@@ -130,6 +130,11 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"clusterDNS", text(&Config::cluster_dns)},
       {"clusterDomain", text(&Config::cluster_domain)},
       {"nodePortRange", read_node_ports},
+      {"nodeMonitorGracePeriod", [](Config& config, const json::value& value) -> Result<void> {
+         int64_t seconds = TRY(number_of(value, 1, 86400));
+         config.node_monitor_grace = int(seconds);
+         return {};
+       }},
       {"maxPods", [](Config& config, const json::value& value) -> Result<void> {
          int64_t pods = TRY(number_of(value, 1, 250));
          config.max_pods = int(pods);

@@ -44,6 +44,7 @@ struct Config {
   std::string cluster_dns = "10.96.0.10";         // clusterDNS: inside serviceCIDR
   std::string cluster_domain = "cluster.local";   // clusterDomain
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
+  int node_monitor_grace = 50;                    // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
   int max_pods = 110;                             // maxPods
   int64_t pod_pids_limit = 4096;                  // podPidsLimit: processes and threads of one pod; 0 = no limit
   std::string scheduler_config_file;              // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults

@@ -217,6 +217,7 @@ controller::Config House::controller_config() const {
   controller::Config to;
   to.root_ca = server_->ca_certificate();
   to.local_node = facts_.node_name;
+  to.node_grace = std::chrono::seconds(config_.node_monitor_grace);
   to.judge_request = [this](const json::value& request) { return access::approval_of(request, server_->authorizer()); };
   to.sign_request = [this](const json::value& request) -> Result<controller::SignedRequest> {
     if (!access::is_built_in(get_string(request, "spec.signerName"))) return controller::SignedRequest{};

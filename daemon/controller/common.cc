@@ -46,6 +46,10 @@ std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns) {
   return informer.by_index("controller", "orphan/" + std::string(ns));
 }
 
+void index_by_node(Informer& pods) {
+  pods.add_index("node", [](const Object& pod) { return std::vector<std::string>{std::string(view::Pod(pod).spec().node_name())}; });
+}
+
 namespace {
 
 json::value owners_patch(const Object& object, json::array owners, std::optional<json::array> finalizers) {

@@ -28,6 +28,9 @@ void index_by_controller(Informer& informer);
 std::vector<ObjectPtr> controlled_by(const Informer& informer, const Object& owner);
 std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
 
+// Index "node": the name of the node that a pod is bound to.
+void index_by_node(Informer& pods);
+
 // Whom a set owns among what is there: adopts matching orphans, lets go of what matches no more. `belongs`: what has to hold
 // beside the selector. What is adopted gets the `finalizer`, what is let go loses it. Source: client-go controller ref manager
 // (semantics).

@@ -30,7 +30,7 @@ struct Config {
   std::string local_node;  // this machine: its life is not judged by a lease
   std::chrono::seconds event_ttl{3600};
   size_t terminated_pods_max = 500;     // beyond that the oldest are removed
-  std::chrono::seconds node_grace{40};  // a remote node silent for longer is not ready
+  std::chrono::seconds node_grace{50};  // a remote node silent for longer is not ready
 
   // What needs the authority's key or judges rights. Empty: certificate requests and tokens are left alone.
   std::function<Result<std::optional<std::string>>(const json::value& request)> judge_request;  // the message of its approval
@@ -83,6 +83,7 @@ std::unique_ptr<Controller> make_root_ca_publisher(const Context& context);
 std::unique_ptr<Controller> make_garbage_collector(const Context& context);
 std::unique_ptr<Controller> make_pod_collector(const Context& context);
 std::unique_ptr<Controller> make_node_lifecycle(const Context& context);
+std::unique_ptr<Controller> make_taint_eviction(const Context& context);
 std::unique_ptr<Controller> make_event_expiry(const Context& context);
 std::unique_ptr<Controller> make_resource_quota_controller(const Context& context);
 std::unique_ptr<Controller> make_disruption_controller(const Context& context);

@@ -49,6 +49,7 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_garbage_collector(context));
   add(make_pod_collector(context));
   add(make_node_lifecycle(context));
+  add(make_taint_eviction(context));
   add(make_event_expiry(context));
   add(make_certificates_controller(context));
   add(make_cluster_role_aggregation(context));

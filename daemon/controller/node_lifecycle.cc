@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node lifecycle: a remote node whose lease is not renewed is no longer ready, and says so by condition and taint. This
-// machine's own node is never judged: when it does not run, neither do we. On any node, the taint not-ready follows what the
-// node says of itself: admission gives it to each new one. Source: Kubernetes node heartbeats (leases); taint nodes by condition.
+// Node lifecycle: who watches over nodes that cannot speak for themselves any more.
+//
+//   lease or status renewed ─▶ seen (steady time) ── silent for too long ─▶ conditions Unknown ─┐
+//   conditions, spec.unschedulable ────────────────────────────────────────────────────────────┴─▶ taints ─▶ scheduler,
+//   taint_eviction.cc a node not ready ─▶ its pods not ready ─▶ endpoints drop them
+//
+// Silence is judged by when we saw something renewed, never by the time written in it: clocks differ, and a board's jumps from
+// 1970 to today. This machine's own node is never found silent: when it does not run, neither do we. Its conditions are as good
+// as another's. Source: Kubernetes "Nodes", "Node heartbeats"; kube-controller-manager's node lifecycle controller (semantics).
+#include "daemon/controller/node_lifecycle.h"
+
 #include <algorithm>
+#include <map>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
@@ -11,8 +20,8 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
-constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
-constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
+constexpr std::chrono::seconds kStartupGrace{60};  // --node-startup-grace-period: for a node that has never said anything
+constexpr std::string_view kJudged[] = {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"};
 
 class NodeLifecycle : public Controller {
  public:
@@ -23,92 +32,177 @@ class NodeLifecycle : public Controller {
         grace_(context.config.node_grace),
         nodes_(context.informers.of(kNode)),
         leases_(context.informers.of(kLease)),
+        pods_(context.informers.of(kPod)),
         recorder_(context.events, "node-controller") {}
 
   std::string_view name() const override { return "nodelifecycle"; }
 
   void subscribe(const LookAt& look_at) override {
+    index_by_node(pods_);
     nodes_.on_change([=, this](const Informer::Change& change) {
-      if (change.after) look_at.now(change.after->key());
+      look_at.now(change.any().key());
+      if (!change.after) tell(*change.before, "RemovingNode", "Removing Node " + change.before->name() + " from Controller");
+      bool was = change.before && node_condition(*change.before, "Ready") == "True";
+      bool is = change.after && node_condition(*change.after, "Ready") == "True";
+      if (was == is) return;
+      for (const ObjectPtr& other : nodes_.list())  // their zone's pace may be another
+        if (node_condition(*other, "Ready") != "True") look_at.now(other->key());
     });
     leases_.on_change([=, this](const Informer::Change& change) {
       const Object& lease = change.any();
       if (lease.ns() == kLeaseNamespace && lease.name() != local_) look_at.now({"", lease.name()});
     });
+    pods_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after || !pod_ready(view::Pod(*change.after))) return;
+      std::string name(view::Pod(*change.after).spec().node_name());
+      ObjectPtr node = name.empty() ? nullptr : nodes_.get({"", name});
+      if (node && is_down(*node)) look_at.now(node->key());
+    });
   }
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr node = nodes_.get(key);
-    if (!node) return Outcome{};
-    bool changed = TRY(taint_unready(*node));
-    if (changed || key.name == local_) return Outcome{};  // a change names it again
-    ObjectPtr lease = leases_.get({std::string(kLeaseNamespace), key.name});
-    if (!lease) return Outcome{};
-    auto renewed = parse_time(view::Lease(*lease).spec().renew_time());
-    if (!renewed) return Outcome{};
-    WallTime due = *renewed + grace_;
-    bool silent = due <= clock_.now();
-    TRY(judge(*node, silent));
-    if (silent) return Outcome{};
-    return Outcome{due - clock_.now() + std::chrono::seconds(1)};
+    if (!node) {
+      leave(key.name);
+      return Outcome{};
+    }
+    welcome(*node);
+    std::optional<SteadyTime> silent_at;  // nothing: it is silent already, or not to be judged
+    if (key.name != local_) silent_at = last_seen(*node) + (node_condition(*node, "Ready").empty() ? kStartupGrace : grace_);
+    if (silent_at && *silent_at <= clock_.steady()) {
+      bool changed = TRY(mark_unknown(*node));
+      if (changed) return Outcome{};  // the change names it again
+      silent_at.reset();
+    }
+    note_readiness(*node);
+    std::optional<std::chrono::nanoseconds> empty_in = TRY(taint(*node));
+    if (is_down(*node)) {
+      TRY(mark_pods(*node));
+    }
+    if (!silent_at) return Outcome{empty_in};
+    std::chrono::nanoseconds left = *silent_at - clock_.steady();
+    return Outcome{empty_in ? std::min(*empty_in, left) : left};
   }
 
  private:
+  struct Known {            // of a node; reconcile's alone, which no two do at once for one node
+    std::string uid, said;  // what was renewed, as it was written
+    SteadyTime heard{};
+    std::string ready;
+  };
+
+  static bool is_down(const Object& node) {
+    std::string_view ready = node_condition(node, "Ready");
+    return ready == "False" || ready == "Unknown";
+  }
+
+  void welcome(const Object& node) {
+    known_.with([&](auto& known) {
+      Known& it = known[node.name()];
+      if (it.uid == node.uid()) return;
+      it = {node.uid(), {}, clock_.steady(), {}};
+      tell(node, "RegisteredNode", "Registered Node " + node.name() + " in Controller");
+    });
+  }
+
+  void leave(const std::string& name) {
+    known_.with([&](auto& known) { known.erase(name); });
+  }
+
+  void tell(const Object& node, std::string_view reason, const std::string& what) const {
+    recorder_.normal(node, reason, "Node " + node.name() + " event: " + what);
+  }
+
+  // When something of it was last seen to be renewed.
+  SteadyTime last_seen(const Object& node) {
+    std::string said;
+    if (ObjectPtr lease = leases_.get({std::string(kLeaseNamespace), node.name()}))
+      said = view::Lease(*lease).spec().renew_time();
+    for (const json::value& condition : get_array(node.json(), "status.conditions"))
+      if (get_string(condition, "type") == "Ready") said.append(" ").append(get_string(condition, "lastHeartbeatTime"));
+    return known_.with([&](auto& known) {
+      Known& it = known[node.name()];
+      if (it.said != said) it.said = said, it.heard = clock_.steady();
+      return it.heard;
+    });
+  }
+
   // True: the node was changed.
-  Result<bool> taint_unready(const Object& node) {
-    const json::value* ready = find_condition(get_array(node.json(), "status.conditions"), "Ready");
-    if (!ready) return false;
-    bool wanted = get_string(*ready, "status") == "False", tainted = false;
-    json::array taints;
-    for (const json::value& taint : get_array(node.json(), "spec.taints")) {
-      bool ours = get_string(taint, "key") == kNotReady && get_string(taint, "effect") == "NoSchedule";
-      tainted |= ours;
-      if (!ours) taints.push_back(taint);
+  Result<bool> mark_unknown(const Object& node) {
+    json::array changed;
+    for (std::string_view type : kJudged) {
+      const json::value* before = find_condition(get_array(node.json(), "status.conditions"), type);
+      if (before && get_string(*before, "status") == "Unknown") continue;
+      json::object condition{{"type", type}, {"lastHeartbeatTime", get_string(node.json(), "metadata.creationTimestamp")}};
+      if (before) condition = before->as_object();
+      condition["status"] = "Unknown";
+      condition["reason"] = before ? "NodeStatusUnknown" : "NodeStatusNeverUpdated";
+      condition["message"] = before ? "Kubelet stopped posting node status." : "Kubelet never posted node status.";
+      condition["lastTransitionTime"] = format_time(clock_.now());
+      changed.push_back(std::move(condition));
     }
-    if (wanted == tainted) return false;
-    if (wanted) taints.push_back({{"key", kNotReady}, {"effect", "NoSchedule"}, {"timeAdded", format_time(clock_.now())}});
-    json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}}, {"spec", {{"taints", taints}}}};
-    auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
-    if (!done) return done.take_error().wrap("taint node");
+    if (changed.empty()) return false;
+    json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}},
+                         {"status", {{"conditions", std::move(changed)}}}};
+    auto done = client_.patch(kNode, node.key(), PatchType::strategic, patch, {.subresource = "status"});
+    if (!done) return done.take_error().wrap("mark node unknown");
     return true;
   }
 
-  Result<void> judge(const Object& node, bool silent) {
-    bool tainted = false;
-    json::array taints;
-    for (const json::value& taint : get_array(node.json(), "spec.taints")) {
-      bool ours = get_string(taint, "key") == kUnreachable;
-      tainted |= ours;
-      if (!ours) taints.push_back(taint);
-    }
-    if (silent) {
-      TRY(mark_unknown(node));
-    }
-    if (silent == tainted) return {};
-    for (std::string_view effect : {"NoSchedule", "NoExecute"})
-      if (silent)
-        taints.push_back({{"key", kUnreachable}, {"effect", effect}, {"timeAdded", format_time(clock_.now())}});
-    json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}},
-                         {"spec", {{"taints", taints}}}};
-    auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
-    if (!done) return done.take_error().wrap("taint node");
-    if (silent) recorder_.normal(node, "NodeNotReady", "Node " + node.name() + " status is now: NodeNotReady");
-    return {};
+  void note_readiness(const Object& node) {
+    std::string ready(node_condition(node, "Ready"));
+    bool lost = known_.with([&](auto& known) {
+      std::string before = std::exchange(known[node.name()].ready, ready);
+      return before == "True" && ready != "True";
+    });
+    if (lost) recorder_.normal(node, "NodeNotReady", "Node " + node.name() + " status is now: NodeNotReady");
   }
 
-  Result<void> mark_unknown(const Object& node) {
-    const json::array& conditions = get_array(node.json(), "status.conditions");
-    const json::value* ready = find_condition(conditions, "Ready");
-    if (ready && get_string(*ready, "status") == "Unknown") return {};
-    std::string now = format_time(clock_.now());
-    json::value patch = {{"status",
-                          {{"conditions", json::array{{{"type", "Ready"},
-                                                       {"status", "Unknown"},
-                                                       {"reason", "NodeStatusUnknown"},
-                                                       {"message", "Kubelet stopped posting node status."},
-                                                       {"lastTransitionTime", now}}}}}}};
-    auto done = client_.patch(kNode, node.key(), PatchType::strategic, patch, {.subresource = "status"});
-    if (!done) return done.take_error().wrap("mark node unknown");
+  // How long until the taint that empties the node may be added, when it has to wait for its turn.
+  Result<std::optional<std::chrono::nanoseconds>> taint(const Object& node) {
+    std::optional<std::chrono::nanoseconds> turn = turn_of(node);
+    bool may_empty = turn && turn->count() <= 0;
+    json::array taints = wanted_taints(node, may_empty, clock_.now());
+    if (taints != get_array(node.json(), "spec.taints")) {
+      bool empties = is_down(node) && may_empty && wanted_taints(node, false, clock_.now()) != taints;
+      json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}},
+                           {"spec", {{"taints", std::move(taints)}}}};
+      auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
+      if (!done) return done.take_error().wrap("taint node");
+      if (empties) emptied_.with([&](auto& emptied) { emptied[zone_of(node)] = clock_.steady(); });
+    }
+    bool waits = is_down(node) && !may_empty && turn &&
+                 wanted_taints(node, true, clock_.now()) != wanted_taints(node, false, clock_.now());
+    return waits ? turn : std::nullopt;
+  }
+
+  // How long until another node of its zone may be emptied; nothing: not as its zone is now.
+  std::optional<std::chrono::nanoseconds> turn_of(const Object& node) {
+    std::string zone = zone_of(node);
+    ZoneCount count;
+    for (const ObjectPtr& other : nodes_.list())
+      if (zone_of(*other) == zone) ++(is_down(*other) ? count.not_ready : count.ready);
+    auto pace = pace_of(count);
+    if (!pace) return std::nullopt;
+    return emptied_.with([&](const auto& emptied) -> std::chrono::nanoseconds {
+      auto last = emptied.find(zone);
+      return last == emptied.end() ? std::chrono::nanoseconds(0) : last->second + *pace - clock_.steady();
+    });
+  }
+
+  // Nobody else says so of pods whose node is down.
+  Result<void> mark_pods(const Object& node) {
+    for (const ObjectPtr& pod : pods_.by_index("node", node.name())) {
+      if (!pod_ready(view::Pod(*pod))) continue;
+      json::value condition = *find_condition(get_array(pod->json(), "status.conditions"), "Ready");
+      condition.as_object()["status"] = "False";
+      condition.as_object()["lastTransitionTime"] = format_time(clock_.now());
+      json::value patch = {{"metadata", {{"uid", pod->uid()}}}, {"status", {{"conditions", json::array{std::move(condition)}}}}};
+      auto done = client_.patch(kPod, pod->key(), PatchType::strategic, patch, {.subresource = "status"});
+      bool gone = !done && (done.error().code() == Code::not_found || done.error().code() == Code::conflict);
+      if (!done && !gone) return done.take_error().wrap("mark pod of a node that is not ready");
+      if (done) recorder_.warning(*pod, "NodeNotReady", "Node is not ready");
+    }
     return {};
   }
 
@@ -118,13 +212,14 @@ class NodeLifecycle : public Controller {
   const std::chrono::seconds grace_;
   Informer& nodes_;
   Informer& leases_;
+  Informer& pods_;
   EventRecorder recorder_;
+  Guarded<std::map<std::string, Known>> known_;
+  Guarded<std::map<std::string, SteadyTime>> emptied_;  // by zone: when a node of it was last given up
 };
 
 }  // namespace
 
-std::unique_ptr<Controller> make_node_lifecycle(const Context& context) {
-  return std::make_unique<NodeLifecycle>(context);
-}
+std::unique_ptr<Controller> make_node_lifecycle(const Context& context) { return std::make_unique<NodeLifecycle>(context); }
 
 }  // namespace coracle::controller

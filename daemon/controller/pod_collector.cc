@@ -24,9 +24,7 @@ class PodCollector : public Controller {
   std::string_view name() const override { return "podcollector"; }
 
   void subscribe(const LookAt& look_at) override {
-    pods_.add_index("node", [](const Object& pod) {
-      return std::vector<std::string>{std::string(view::Pod(pod).spec().node_name())};
-    });
+    index_by_node(pods_);
     pods_.add_index("finished", [](const Object& pod) {
       return pod_finished(view::Pod(pod)) ? std::vector<std::string>{"yes"} : std::vector<std::string>{};
     });

@@ -67,15 +67,15 @@ bool node_wanted(const view::Pod& pod, const json::object& labels, std::string_v
   return std::any_of(terms.begin(), terms.end(), [&](view::NodeSelectorTerm term) { return node_matches(term, labels, name); });
 }
 
-bool tolerates(const view::Pod& pod, const view::Taint& taint) {
+std::optional<view::Toleration> toleration_of(const view::Pod& pod, const view::Taint& taint) {
   for (view::Toleration toleration : pod.spec().tolerations()) {
     if (!toleration.effect().empty() && toleration.effect() != taint.effect()) continue;
     if (!toleration.key().empty() && toleration.key() != taint.key()) continue;
     bool exists = toleration.operator_() == "Exists";
     if (toleration.key().empty() && !exists) continue;
-    if (exists || toleration.value() == taint.value()) return true;
+    if (exists || toleration.value() == taint.value()) return toleration;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace coracle::placement

@@ -19,6 +19,8 @@ bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels
 // spec.nodeSelector and required node affinity.
 bool node_wanted(const view::Pod& pod, const Object& node);
 bool node_wanted(const view::Pod& pod, const json::object& labels, std::string_view name);
-bool tolerates(const view::Pod& pod, const view::Taint& taint);
+// The first of the pod's tolerations that holds for the taint.
+std::optional<view::Toleration> toleration_of(const view::Pod& pod, const view::Taint& taint);
+inline bool tolerates(const view::Pod& pod, const view::Taint& taint) { return toleration_of(pod, taint).has_value(); }
 
 }  // namespace coracle::placement

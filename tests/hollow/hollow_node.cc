@@ -183,6 +183,25 @@ class Fleet {
     return silent_ || (object && object->annotation("hollow/silent") == "true");
   }
 
+  bool is_ready(const std::string& node) const {
+    ObjectPtr object = nodes_.get({"", node});
+    return object && ready_of(*object) == "True";
+  }
+  static std::string_view ready_of(const Object& node) {
+    for (const json::value& condition : get_array(node.json(), "status.conditions"))
+      if (get_string(condition, "type") == "Ready") return get_string(condition, "status");
+    return {};
+  }
+  // The controllers say of pods whose node is down that they are not ready; to contradict them would go on for ever.
+  static void drop_ready(json::object& status) {
+    json::value* conditions = status.if_contains("conditions");
+    if (!conditions) return;
+    json::array kept;
+    for (const json::value& one : conditions->as_array())
+      if (get_string(one, "type") != "Ready") kept.push_back(one);
+    *conditions = std::move(kept);
+  }
+
   Result<Outcome> reconcile(const Key& key) {
     if (key.ns == kLeaseKey) {
       if (!is_silent(key.name)) {
@@ -282,7 +301,9 @@ class Fleet {
       json::object patch{{"status", json::object{{"conditions", std::move(changed)}}}};
       TRY(client_.patch(kNode, key, PatchType::strategic, patch, {.subresource = "status"}).wrap("report " + key.name));
     }
-    if (bool spoke = lately_silent_.erase(key.name) > 0; spoke)
+    std::string ready(ready_of(*node));
+    bool spoke = lately_silent_.erase(key.name) > 0, changed_its_mind = std::exchange(last_ready_[key.name], ready) != ready;
+    if (spoke || changed_its_mind)
       for (const ObjectPtr& pod : pods_.list())
         if (get_string(pod->json(), "spec.nodeName") == key.name) queue_.add(pod->key());
     return Outcome{};
@@ -308,6 +329,7 @@ class Fleet {
     }
     if (life->second.removed) return Outcome{};  // its finalizers are others' business
     Plan plan = life->second.life.look(*pod, system_clock());
+    if (!is_ready(node)) drop_ready(plan.status);
     TRY(write(*pod, std::move(plan.status)));
     if (plan.gone) {
       auto removed = client_.remove(kPod, key, {.grace_period_seconds = 0, .uid = pod->uid()});
@@ -357,6 +379,7 @@ class Fleet {
   std::atomic<bool> silent_;
   std::map<Key, Life> lives_;            // the worker's
   std::set<std::string> lately_silent_;  // the worker's: nodes whose pods were left alone
+  std::map<std::string, std::string> last_ready_;  // the worker's
   int next_pod_ = 0;
   std::jthread worker_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces, garbage, finished pods, silent nodes, old events: what keeps the house clean.
+// Namespaces, garbage, finished pods, old events: what keeps the house clean.
 #include "daemon/controller/garbage.h"
 #include "tests/daemon/controller/bench.h"
 
@@ -280,28 +280,6 @@ TEST_F(HousekeepingTest, pods_of_a_vanished_node_and_the_oldest_finished_ones_go
   EXPECT_TRUE(client.find(kPod, {"default", "done4"}));
 }
 
-TEST_F(HousekeepingTest, a_silent_remote_node_is_marked_and_a_returning_one_welcome) {
-  start();
-  auto renew = [&](const char* node) {
-    put(kLease, "kube-node-lease", node, "", R"(,"spec":{"renewTime":")" + format_micro_time(clock.now()) + "\"}");
-    settle();
-  };
-  put(kNode, "", "far", "", R"(,"status":{"conditions":[{"type":"Ready","status":"True"}]})");
-  renew("far");
-  renew("pi");
-  pass(std::chrono::seconds(30));
-  renew("far");
-  pass(std::chrono::seconds(30));
-  EXPECT_TRUE(get_array(client.find(kNode, {"", "far"})->json(), "spec.taints").empty());
-  pass(std::chrono::seconds(15));
-  EXPECT_EQ(get_array(client.find(kNode, {"", "far"})->json(), "spec.taints").size(), 2u);
-  EXPECT_EQ(get_string(get_array(client.find(kNode, {"", "far"})->json(), "status.conditions")[0], "status"),
-            "Unknown");
-  EXPECT_TRUE(get_array(client.find(kNode, {"", "pi"})->json(), "spec.taints").empty());  // this machine is not judged
-  renew("far");
-  EXPECT_TRUE(get_array(client.find(kNode, {"", "far"})->json(), "spec.taints").empty());
-}
-
 TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
   auto put_event = [&](const char* name) {
     put(kEvent, "default", name, R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"",
@@ -319,21 +297,6 @@ TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
   clock.advance(std::chrono::minutes(40));
   settle();
   EXPECT_FALSE(client.find(kEvent, {"default", "late"}));
-}
-
-TEST_F(HousekeepingTest, a_nodes_taint_follows_its_readiness_this_machines_too) {
-  start();
-  auto taints = [&](const char* node) { return get_array(client.find(kNode, {"", node})->json(), "spec.taints").size(); };
-  auto ready = [](const char* status) { return R"({"conditions":[{"type":"Ready","status":")" + std::string(status) + R"("}]})"; };
-  put(kNode, "", "pi", "", R"(,"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"mine","effect":"NoSchedule"}]})");
-  settle();
-  EXPECT_EQ(taints("pi"), 2u) << "it has not said anything yet";
-  client.set_status(kNode, {"", "pi"}, ready("True"));
-  settle();
-  EXPECT_EQ(taints("pi"), 1u);
-  client.set_status(kNode, {"", "pi"}, ready("False"));
-  settle();
-  EXPECT_EQ(taints("pi"), 2u);
 }
 
 }  // namespace

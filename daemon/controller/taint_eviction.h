@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taint eviction, the pure part. See taint_eviction.cc.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "store/object/object.h"
+
+namespace coracle::controller {
+
+// How long a pod may stay on its node, from when its NoExecute taints were first seen. Zero: not at all. Nothing: for good.
+std::optional<std::chrono::seconds> time_until_evicted(const Object& pod, const Object& node);
+
+}  // namespace coracle::controller
