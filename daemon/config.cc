@@ -145,6 +145,11 @@ const std::map<std::string, Read, std::less<>>& fields() {
          config.pod_pids_limit = TRY(number_of(value, 0, kPidsOfKernelMax));
          return {};
        }},
+      {"eventsOnDisk", [](Config& config, const json::value& value) -> Result<void> {
+         if (!value.is_bool()) return wrong("true or false", value);
+         config.events_on_disk = value.get_bool();
+         return {};
+       }},
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},

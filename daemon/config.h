@@ -49,6 +49,8 @@ struct Config {
   int64_t pod_pids_limit = 4096;                  // podPidsLimit: processes and threads of one pod; 0 = no limit
   std::string scheduler_config_file;              // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
 
+  bool events_on_disk = false;  // eventsOnDisk: false = events go with the daemon, and the card is spared
+
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs

@@ -138,7 +138,9 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
   std::unique_ptr<House> house(new House(config, std::move(facts)));
   TRY(backup::adopt(config.state_dir).wrap("put the restored store in its place"));
   house->restored_ = TRY(sys::make_eventfd());
-  house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", engine_options()));
+  engine::Options options = engine_options();
+  if (!config.events_on_disk) options.memory_only = [](const Kind& kind) { return kind == kEvent; };
+  house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", std::move(options)));
   TRY(house->furnish());
   return house;
 }

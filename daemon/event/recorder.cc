@@ -98,7 +98,7 @@ bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
       buckets_.use(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name);
   if (bucket.last != WallTime{}) {
     double refilled = std::chrono::duration<double>(now - bucket.last) / std::chrono::duration<double>(kEventsRefill);
-    bucket.tokens = std::clamp(bucket.tokens + refilled, 0.0, kEventsBurst);
+    bucket.tokens = std::min(bucket.tokens + std::max(refilled, 0.0), kEventsBurst);  // a clock set back takes nothing away
   }
   bucket.last = now;
   if (bucket.tokens < 1) return false;
@@ -108,7 +108,7 @@ bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
 
 bool EventAggregator::combined(const EventRecord& record, WallTime now) {
   Similar& similar = similar_.use(identity(record, false));
-  if (now - similar.last > kEventsSimilarSpan) similar.messages.clear();
+  if (std::chrono::abs(now - similar.last) > kEventsSimilarSpan) similar.messages.clear();
   similar.last = now;
   auto& messages = similar.messages;
   if (std::find(messages.begin(), messages.end(), record.message) != messages.end()) return false;

@@ -149,6 +149,11 @@ struct Engine::State {
       : options(std::move(options)), kinds(this->options.find_kind), memory(this->options.window_events_max, this->options.window_bytes_max) {}
 
   Result<void> load();
+  bool memory_only(const Kind& kind) const { return options.memory_only && options.memory_only(kind); }
+  // The oldest revision that a watch or list of this kind may go on from.
+  Revision floor_of(const Kind& kind, const Memory& memory) const {
+    return memory_only(kind) ? std::max(memory.window.floor(), forgotten_at) : memory.window.floor();
+  }
 
   Result<std::vector<ObjectPtr>> stand_in_line(Ticket& ticket);
   void lead(const std::vector<Ticket*>& all);
@@ -174,6 +179,7 @@ struct Engine::State {
 
   // The leader's own: touched by whoever leads, handed on with the lead.
   Revision last = 0;       // revision handed out
+  Revision forgotten_at = 0;  // when what is in memory only began anew; constant after load()
   int64_t next_row = 1;
   std::map<int64_t, ObjectPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
   std::optional<Error> sealed;             // why nothing may be written
@@ -221,14 +227,18 @@ Engine::~Engine() {
 Result<void> Engine::State::load() {
   std::vector<Row> rows = TRY(disk->load(kinds));
   last = std::max<Revision>(disk->reserved(), 1);  // 0 means "none" to everybody
+  Revision before = last;
+  // What was in memory only is gone: who saw it has to be told from who comes now, so that one goes on and the other does not.
+  if (options.memory_only) forgotten_at = ++last;
   TRY(disk->commit({}, last + kReservedAhead));
   memory.with([&](Memory& memory) {
     for (Row& row : rows) {
       next_row = std::max(next_row, row.id + 1);
-      memory.load({std::move(row.object), row.id});
+      if (memory_only(row.object->kind())) unwritten[row.id] = nullptr;
+      else memory.load({std::move(row.object), row.id});
     }
     memory.revision = last;
-    memory.window.start(last);
+    memory.window.start(before);
   });
   return {};
 }
@@ -256,7 +266,7 @@ Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) cons
   Revision revision = 0, floor = 0;
   state_->memory.with([&](const Memory& memory) {
     revision = memory.revision;
-    floor = memory.window.floor();
+    floor = state_->floor_of(kind, memory);
     if (at > revision || (at && at < floor)) return;
     latest = memory.objects(kind, options.ns);
     if (at && at < revision) differences = memory.window.differences(at, kind, options.ns);
@@ -327,7 +337,9 @@ void Engine::in_turn(std::function<void()> what) {
 }
 
 Snapshot Engine::snapshot() const {
-  return state_->memory.with([](const Memory& memory) { return Snapshot{memory.all(), memory.revision}; });
+  Snapshot now = state_->memory.with([](const Memory& memory) { return Snapshot{memory.all(), memory.revision}; });
+  std::erase_if(now.objects, [this](const ObjectPtr& object) { return state_->memory_only(object->kind()); });
+  return now;
 }
 
 Revision Engine::seal(Error why) {
@@ -347,6 +359,7 @@ std::vector<std::string> Engine::check() {
   std::vector<std::string> findings;
   in_turn([&] {
     std::map<int64_t, ObjectPtr> expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
+    std::erase_if(expected, [this](const auto& row) { return state_->memory_only(row.second->kind()); });
     for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // the disk may still say something else
     std::vector<std::string> differences;
     auto found = state_->disk->check([&](int64_t id, std::string_view text) {
@@ -473,7 +486,8 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
 // Everything that is not on the disk yet, and the plan.
 Result<void> Engine::State::write_down(const Plan& plan) {
   std::map<int64_t, ObjectPtr> latest = unwritten;
-  for (const Change& change : plan.changes()) latest[change.row] = change.kept();
+  for (const Change& change : plan.changes())
+    if (!memory_only(change.event.object->kind())) latest[change.row] = change.kept();
   std::optional<Revision> reserve;
   if (plan.last() > disk->reserved()) reserve = plan.last() + kReservedAhead;
   if (latest.empty() && !reserve) return {};
@@ -487,8 +501,13 @@ Result<void> Engine::State::write_down(const Plan& plan) {
 }
 
 void Engine::State::remember_soft(const std::vector<Change>& changes, Durability durability) {
-  if (changes.empty()) return;
-  for (const Change& change : changes) unwritten[change.row] = change.kept();
+  bool any = false;
+  for (const Change& change : changes) {
+    if (memory_only(change.event.object->kind())) continue;
+    unwritten[change.row] = change.kept();
+    any = true;
+  }
+  if (!any) return;
   Steady::time_point due = Steady::now() + (durability == Durability::lazy ? options.lazy_delay : options.soft_delay);
   bool sooner = flush_due.with([&](auto& current) {
     if (current && *current <= due) return false;
@@ -535,7 +554,7 @@ Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, con
   std::vector<ObjectPtr> objects;
   memory.with([&](const Memory& memory) {
     start.upto = memory.revision;
-    floor = memory.window.floor();
+    floor = floor_of(kind, memory);
     if (after == 0) objects = memory.objects(kind, ns);
     else if (after >= floor) start.events = memory.window.after(after, kind, ns);
   });

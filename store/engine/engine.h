@@ -10,7 +10,8 @@
 //   durable  on the disk (WAL, synchronous FULL, one transaction for all who wait) before it is acknowledged or seen;
 //   soft     seen at once, on the disk within Options::soft_delay or with the next durable write, whichever is first;
 //   lazy     as soft, within Options::lazy_delay: what a crash may forget (a lease's renewal).
-// So a crash forgets at most a tail of soft writes, and nothing that anybody was told is durable. Revisions come from one
+// Kinds that Options::memory_only names never reach the disk, whatever their writes ask for: they go with the process, and who
+// watched them has to list again afterwards. So a crash forgets at most a tail of soft writes, and nothing that anybody was told is durable. Revisions come from one
 // counter and are never used twice: a mark is kept on the disk ahead of it, and a crash continues above the mark.
 //
 // Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
@@ -39,6 +40,8 @@ enum class Durability : uint8_t { durable, soft, lazy };
 struct Options {
   // Finds the process-wide Kind of a stored one. Kinds it does not know keep what the disk says of them.
   FindKind find_kind;
+  // Which kinds are not kept over a restart; empty: none. What the disk has of them from before is removed from it.
+  std::function<bool(const Kind&)> memory_only;
   std::chrono::milliseconds soft_delay{std::chrono::seconds(10)};
   std::chrono::milliseconds lazy_delay{std::chrono::minutes(10)};
   // A damaged file is moved aside (path + ".damaged-<time>") and the engine starts empty, instead of refusing to open.
@@ -156,7 +159,7 @@ class Engine {
   void compact(Revision revision);
 
   // ---- copies and upkeep ----
-  // Everything as it is now, soft writes included. Does not wait for the disk, and nobody waits for it.
+  // Everything as it is now, soft writes included, but for what is in memory only. Does not wait for the disk, and nobody waits for it.
   Snapshot snapshot() const;
   // From now on every write is refused with `why`, so that nothing is acknowledged that a restored copy would then forget.
   // Returns the highest revision that was, or after a crash could have been, used.

@@ -10,7 +10,8 @@ namespace {
 TEST(Config, lies_over_the_defaults) {
   Config config;
   ASSERT_TRUE(apply_config(config, "nodeName: edge\nport: 7443\nlisten: [10.0.0.1]\nnodePortRange: \"31000-31999\"\n"
-                                   "mirrors: {docker.io: [\"https://mirror.example\"]}\nlogLevel: debug\nmaxPods:\npodPidsLimit: 64\n"));
+                                   "mirrors: {docker.io: [\"https://mirror.example\"]}\nlogLevel: debug\nmaxPods:\npodPidsLimit: 64\n"
+                                   "nodeMonitorGracePeriod: 20\neventsOnDisk: true\n"));
   EXPECT_EQ(config.node_name, "edge");
   EXPECT_EQ(config.port, 7443);
   EXPECT_EQ(config.listen, std::vector<std::string>{"10.0.0.1"});
@@ -19,6 +20,8 @@ TEST(Config, lies_over_the_defaults) {
   EXPECT_EQ(config.log_level, LogLevel::debug);
   EXPECT_EQ(config.max_pods, 110);
   EXPECT_EQ(config.pod_pids_limit, 64);
+  EXPECT_EQ(config.node_monitor_grace, 20);
+  EXPECT_TRUE(config.events_on_disk);
   EXPECT_TRUE(apply_config(config, "# nothing but a comment\n"));
 }
 
@@ -27,7 +30,7 @@ TEST(Config, names_the_field_that_is_wrong) {
   for (const Row& row : {Row{"prot: 1", "unknown field \"prot\""}, Row{"port: high", "port: must be a number"}, Row{"port: 70000", "port:"},
                          Row{"stateDir: here", "stateDir: must be an absolute path"}, Row{"listen: x", "listen: must be a list"},
                          Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"}, Row{"- a", "expected fields"},
-                         Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"}, Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"a: [", "line"}}) {
+                         Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"}, Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"}, Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;

@@ -299,5 +299,47 @@ TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
   EXPECT_FALSE(client.find(kEvent, {"default", "late"}));
 }
 
+TEST_F(HousekeepingTest, events_last_an_hour_whatever_the_clock_says) {
+  auto put_event = [&](const std::string& name) {
+    put(kEvent, "default", name, R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"", R"(,"lastTimestamp":")" + format_time(clock.now()) + "\"");
+    settle();
+  };
+  auto jump = [&](int64_t to) {  // while no time passes
+    auto passed = clock.steady().time_since_epoch();
+    clock = FakeClock(WallTime(std::chrono::seconds(to)) - std::chrono::duration_cast<WallTime::duration>(passed));
+    clock.advance(passed);
+  };
+  jump(100);
+  start();
+  put_event("early");
+  clock.advance(std::chrono::minutes(40));
+  jump(1'800'000'000);  // the network is there
+  put_event("late");
+  clock.advance(std::chrono::minutes(10));
+  settle();
+  EXPECT_TRUE(client.find(kEvent, {"default", "early"}));
+  jump(1'700'000'000);
+  clock.advance(std::chrono::minutes(11));
+  settle();
+  EXPECT_FALSE(client.find(kEvent, {"default", "early"}));
+  EXPECT_TRUE(client.find(kEvent, {"default", "late"}));
+  clock.advance(std::chrono::minutes(40));
+  settle();
+  EXPECT_FALSE(client.find(kEvent, {"default", "late"}));
+}
+
+TEST_F(HousekeepingTest, of_too_many_events_the_oldest_go) {
+  start();
+  for (int i = 0; i < 2001; ++i) {
+    put(kEvent, "default", "e" + std::to_string(i), R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"");
+    clock.advance(std::chrono::milliseconds(1));
+  }
+  settle();
+  EXPECT_EQ(count(kEvent), 1800u);
+  EXPECT_FALSE(client.find(kEvent, {"default", "e200"}));
+  EXPECT_TRUE(client.find(kEvent, {"default", "e201"}));
+  EXPECT_TRUE(client.find(kEvent, {"default", "e2000"}));
+}
+
 }  // namespace
 }  // namespace coracle::controller

@@ -113,6 +113,69 @@ TEST_F(EngineTest, soft_writes_reach_the_disk_with_the_next_durable_one) {
   EXPECT_EQ(rows_of_a_copy(), 3u);
 }
 
+// A kind that is not kept over a restart, among others that are.
+struct ForgetfulTest : EngineFixture {
+  void SetUp() override {
+    options_.memory_only = [](const Kind& kind) { return kind == kSecret; };
+    EngineFixture::SetUp();
+  }
+  ObjectPtr put_secret(const std::string& name, Durability durability = Durability::soft) {
+    json::value secret = body(name, "1");
+    secret.as_object()["kind"] = "Secret";
+    return MUST(engine().write({&kSecret, key(name), secret, std::nullopt}, durability));
+  }
+};
+
+TEST_F(ForgetfulTest, what_is_in_memory_only_never_reaches_the_disk) {
+  put_secret("a", Durability::durable);
+  put("b", "1");
+  ASSERT_TRUE(engine().flush());
+  EXPECT_EQ(rows_of_a_copy(), 1u);
+  EXPECT_EQ(engine().count(kSecret), 1u);
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+  EXPECT_EQ(engine().snapshot().objects.size(), 1u);
+  reopen();
+  EXPECT_EQ(engine().count(kSecret), 0u);
+  EXPECT_EQ(names(), std::vector<std::string>{"b"});
+}
+
+TEST_F(ForgetfulTest, its_revisions_do_not_repeat) {
+  Revision last = 0;
+  for (int i = 0; i < 3000; i++) last = put_secret("s" + std::to_string(i))->revision();
+  crash_and_reopen();
+  EXPECT_GT(engine().revision(), last);
+  last = put_secret("t")->revision();
+  reopen();
+  EXPECT_GT(put_secret("t")->revision(), last);
+}
+
+TEST_F(ForgetfulTest, who_watched_it_lists_again_after_a_restart_and_others_go_on) {
+  put("b", "1");
+  Revision seen = put_secret("a")->revision();
+  reopen();
+  EXPECT_EQ(engine().watch(kSecret, "", seen).error().code(), Code::gone);
+  EXPECT_EQ(engine().list(kSecret, {.at = seen}).error().code(), Code::gone);
+  EXPECT_TRUE(engine().watch(kConfigMap, "", seen));
+  ListPage fresh = MUST(engine().list(kSecret, {}));
+  EXPECT_TRUE(fresh.items.empty());
+  EXPECT_TRUE(engine().watch(kSecret, "", fresh.revision));
+}
+
+TEST_F(ForgetfulTest, what_the_disk_has_of_it_from_before_goes) {
+  options_.memory_only = nullptr;
+  reopen();
+  put_secret("old");
+  put("b", "1");
+  ASSERT_TRUE(engine().flush());
+  EXPECT_EQ(rows_of_a_copy(), 2u);
+  options_.memory_only = [](const Kind& kind) { return kind == kSecret; };
+  reopen();
+  EXPECT_EQ(engine().count(kSecret), 0u);
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+  put("c", "1");
+  EXPECT_EQ(rows_of_a_copy(), 2u) << "b and c";
+}
+
 TEST_F(EngineTest, goes_on_above_every_revision_after_a_crash) {
   put("a", "1");
   for (int i = 0; i < 3000; i++) put("a", std::to_string(i), Durability::soft);
