@@ -387,6 +387,7 @@ class Planner {
   void progress(const json::object& status, bool rolling_out) {
     const json::value* present = find_condition(conditions_, "Progressing");
     std::string reason(present ? get_string(*present, "reason") : "");
+    if (reason == "ProgressDeadlineExceeded" && !rolling_out) return;  // that nothing moved is not covered up by a pause
     if (deployment_.spec().paused()) return set("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused");
     if (reason == "DeploymentPaused")
       return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");

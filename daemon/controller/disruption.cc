@@ -75,25 +75,34 @@ class DisruptionController : public Controller {
   Result<Expectation> expectation(const Object& budget, const std::vector<ObjectPtr>& pods) {
     const json::value *most = find(budget.json(), "spec.maxUnavailable"), *least = find(budget.json(), "spec.minAvailable");
     if (most && !most->is_null()) {
-      int64_t scale = TRY(expected_scale(pods));
+      int64_t scale = TRY(expected_scale(budget, pods));
       return Expectation{scale, std::max<int64_t>(0, scale - scaled(most, scale, true))};
     }
     if (!least || least->is_null()) return Expectation{};
     if (least->is_int64()) return Expectation{int64_t(pods.size()), least->get_int64()};
-    int64_t scale = TRY(expected_scale(pods));
+    int64_t scale = TRY(expected_scale(budget, pods));
     return Expectation{scale, scaled(least, scale, true)};
   }
 
   // The replicas that the pods' controllers want, together; pods without one count for nothing.
-  Result<int64_t> expected_scale(const std::vector<ObjectPtr>& pods) {
+  Result<int64_t> expected_scale(const Object& budget, const std::vector<ObjectPtr>& pods) {
     std::set<std::string> known;
     int64_t sum = 0;
+    bool unmanaged = false;
     for (const ObjectPtr& pod : pods) {
       auto controller = pod->controller();
-      if (!controller) continue;
+      if (!controller) {
+        unmanaged = true;
+        continue;
+      }
       ObjectPtr scales = TRY(scaling_owner(*pod, *controller));
       if (known.insert(scales->uid()).second) sum += get_int(scales->json(), "spec.replicas", 1);
     }
+    if (unmanaged)
+      recorder_.warning(budget, "UnmanagedPods",
+                        "Pods selected by this PodDisruptionBudget (selector: " + to_text(*find(budget.json(), "spec.selector")) +
+                            ") were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in "
+                            "undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.");
     return sum;
   }
 

@@ -128,6 +128,15 @@ TEST_F(BudgetsTest, who_cannot_be_counted_allows_nothing) {
   EXPECT_TRUE(events.has("CalculateExpectedPodCountFailed", "robots.example.com"));
 }
 
+TEST_F(BudgetsTest, pods_that_nobody_manages_count_for_nothing_and_that_is_told) {
+  start();
+  put_ready("a");
+  put_budget(R"(,"maxUnavailable":1)");
+  EXPECT_EQ(count("expectedPods"), 0);
+  EXPECT_EQ(count("disruptionsAllowed"), 0);
+  EXPECT_TRUE(events.has("UnmanagedPods", "please set \".spec.minAvailable\" field of the PDB to an integer value"));
+}
+
 TEST_F(BudgetsTest, an_evicted_pod_counts_as_gone_for_two_minutes) {
   start();
   put_ready("a"), put_ready("b");

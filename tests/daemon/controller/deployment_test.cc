@@ -224,6 +224,9 @@ TEST_F(DeploymentTest, without_progress_the_deadline_is_told) {
   EXPECT_EQ(reason("Progressing").substr(0, 5), "True/");
   pass(std::chrono::seconds(35));
   EXPECT_EQ(reason("Progressing"), "False/ProgressDeadlineExceeded");
+  change({{"spec", {{"paused", true}}}});
+  EXPECT_EQ(reason("Progressing"), "False/ProgressDeadlineExceeded") << "a pause does not cover it up";
+  change({{"spec", {{"paused", false}}}});
   finish();
   EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable");
 }
