@@ -332,6 +332,7 @@ TEST_F(HousekeepingTest, of_too_many_events_the_oldest_go) {
   start();
   for (int i = 0; i < 2001; ++i) {
     put(kEvent, "default", "e" + std::to_string(i), R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"");
+    client.settle();
     clock.advance(std::chrono::milliseconds(1));
   }
   settle();
