@@ -4,6 +4,8 @@
 //   driver bundle DIR                       adds the default seccomp profile to DIR/config.json (made by `runc spec`)
 //   driver pod-start KUBECONFIG LOGS BUNDLE COUNT
 //   driver crash KUBECONFIG LOGS BUNDLE COUNT
+//   driver killed KUBECONFIG LOGS COUNT     containers killed with SIGKILL, until they run again
+//   driver replaced KUBECONFIG COUNT        a Deployment's pods deleted, until another is Ready
 //   driver pods KUBECONFIG COUNT            pods that stay, and waits until they run
 //   driver objects KUBECONFIG COUNT         ConfigMaps
 //   driver list KUBECONFIG COUNT            that many pods nobody runs, made, then listed a few times
@@ -33,6 +35,7 @@
 #include <map>
 #include <sstream>
 
+#include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "runtime/runtime.h"
 #include "store/client/kubeconfig.h"
@@ -213,6 +216,87 @@ int crash(const char* kubeconfig, const char* logs, const char* bundle, int coun
   runc.print("runc run of one container");
   bar(again.at(.5) <= 0.3 * runc.at(.5), "a crashed container runs again in %.2f of runc's median (bar 0.3)",
       again.at(.5) / runc.at(.5));
+  return 0;
+}
+
+// ---- what is taken away comes back ----
+
+// The process whose first argument is `argument`; 0 while there is none.
+pid_t process_with(const std::string& argument) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    auto pid = parse_number<int>(entry.path().filename().string());
+    if (pid && slurp(entry.path() / "cmdline") == "/stamp" + std::string(1, '\0') + argument + std::string(1, '\0')) return *pid;
+  }
+  return 0;
+}
+
+int killed(const char* kubeconfig, const char* logs, int count) {
+  auto client = connect(kubeconfig);
+  Samples back;
+  for (int i = 0; i < count; ++i) {
+    std::string name = "killed-" + std::to_string(i), argument = "stay-" + name;
+    ObjectPtr pod = need(client->create(kPod, pod_body(name, argument, "Always")), "create pod");
+    if (!until([&] { return stamp_in(log_of(logs, *pod, 0)) > 0; })) die("pod " + name + " did not start");
+    nap_ms(50);  // its start has been told to everybody
+    pid_t process = process_with(argument);
+    if (process <= 0) die("no process of " + name);
+    double begun = now_ms(), again = 0;
+    ::kill(process, SIGKILL);
+    if (!until([&] { return (again = stamp_in(log_of(logs, *pod, 1))) > 0; })) die("pod " + name + " did not run again");
+    back.ms.push_back(again - begun);
+    remove_pod(*client, name);
+  }
+  back.print("SIGKILL to running again");
+  bar(back.at(.5) <= 20, "a killed container is back after %.1f ms (bar 20)", back.at(.5));
+  return 0;
+}
+
+// Notes when a pod that was not known becomes Ready.
+class ReadyPods : public WatchSink {
+ public:
+  void on_event(const WatchEvent& event) override {
+    if (!event.object || event.type == EventType::deleted) return;
+    for (const json::value& condition : get_array(event.object->json(), "status.conditions"))
+      if (get_string(condition, "type") == "Ready" && get_string(condition, "status") == "True")
+        at_.with([&](auto& at) { at.try_emplace(event.object->name(), now_ms()); });
+  }
+  void on_end(const Error& why) override { die("watch: " + why.text()); }
+  std::map<std::string, double> at() const {
+    return at_.with([](const auto& at) { return at; });
+  }
+
+ private:
+  Guarded<std::map<std::string, double>> at_;
+};
+
+int replaced(const char* kubeconfig, int count) {
+  auto client = connect(kubeconfig);
+  json::value pod = pod_body("", "stay", "Always");
+  json::value labels = json::object{{"app", "replaced"}};
+  json::object pod_template{{"metadata", json::object{{"labels", labels}}}, {"spec", pod.at("spec")}};
+  json::object spec{{"replicas", 1}, {"selector", json::object{{"matchLabels", labels}}}, {"template", std::move(pod_template)}};
+  (void)need(client->create(kDeployment, json::object{{"apiVersion", "apps/v1"}, {"kind", "Deployment"},
+                                                      {"metadata", json::object{{"name", "replaced"}, {"namespace", "default"}}},
+                                                      {"spec", std::move(spec)}}), "create deployment");
+  ReadyPods ready;
+  auto watch = need(client->watch(kPod, {.ns = "default", .label_selector = "app=replaced"}, ready), "watch pods");
+  Samples took;
+  for (int i = 0; i < count; ++i) {
+    std::map<std::string, double> before;
+    if (!until([&] { return (before = ready.at()).size() == size_t(i + 1); })) die("no ready pod");
+    nap_ms(100);
+    auto current = std::max_element(before.begin(), before.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    double begun = now_ms();
+    (void)need(client->remove(kPod, {"default", current->first}), "delete pod");
+    std::map<std::string, double> after;
+    if (!until([&] { return (after = ready.at()).size() > before.size(); })) die("pod was not replaced");
+    for (const auto& [name, when] : after)
+      if (!before.contains(name)) took.ms.push_back(when - begun);
+  }
+  watch.reset();
+  (void)client->remove(kDeployment, {"default", "replaced"});  // the machine is taken away anyway
+  took.print("DELETE pod to another Ready");
+  bar(took.at(.5) <= 100, "a deleted pod is replaced and Ready after %.1f ms (bar 100)", took.at(.5));
   return 0;
 }
 
@@ -455,6 +539,8 @@ int main(int argc, char** argv) {
   if (verb == "bundle" && argc == 3) return make_bundle(argv[2]);
   if (verb == "pod-start" && argc == 6) return pod_start(argv[2], argv[3], argv[4], number(5));
   if (verb == "crash" && argc == 6) return crash(argv[2], argv[3], argv[4], number(5));
+  if (verb == "killed" && argc == 5) return killed(argv[2], argv[3], number(4));
+  if (verb == "replaced" && argc == 4) return replaced(argv[2], number(3));
   if (verb == "pods" && argc == 4) return make_pods(argv[2], number(3));
   if (verb == "objects" && argc == 4) return make_objects(argv[2], number(3));
   if (verb == "list" && argc == 4) return list_pods(argv[2], number(3));
