@@ -127,6 +127,7 @@ void add_commands(Commands& commands) {
   add_rollout(commands);
   add_certificate(commands);
   add_wait(commands);
+  add_why(commands);
   add_node(commands);
   add_about(commands);
   add_image(commands);

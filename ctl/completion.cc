@@ -180,7 +180,7 @@ class Completer {
     if (command == "expose") return kind.subresource("scale") || kind.kind == kPod || kind.kind == kService;
     if (command == "taint") return kind.kind == kNode;
     if (command == "delete") return kind.has_verb("delete");
-    if (command == "get" || command == "describe" || command == "wait") return kind.has_verb("list");
+    if (command == "get" || command == "describe" || command == "wait" || command == "why") return kind.has_verb("list");
     return kind.has_verb("patch");
   }
 

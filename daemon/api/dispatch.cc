@@ -36,6 +36,7 @@ void dispatch_other(Call& call) {
   if (below(path, "/coracle/v1/store")) return serve_store(call);
   if (!reads) return not_allowed(call);
   if (below(path, "/livez") || below(path, "/readyz") || below(path, "/healthz")) return serve_health(call);
+  if (path == "/coracle/v1/placement") return serve_placement(call);
   if (path == "/version") return serve_version(call);
   if (path == "/metrics") return serve_metrics(call);
   if (below(path, "/openapi/v2") || below(path, "/openapi/v3")) return serve_openapi(call);

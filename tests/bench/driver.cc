@@ -14,6 +14,7 @@
 //   driver memory KUBECONFIG DAEMON_PID COUNT   what that many gated pods add to the daemon's memory
 //   driver kernel-kib                       what the kernel keeps for itself now
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
+//   driver quiet SECONDS DAEMON_PID PAUSE_PID…   the same without memory, where nothing at all is to be written
 //   driver ready KUBECONFIG LOG COMMAND…    starts the daemon, prints its pid, says how long until it was ready
 // Times are CLOCK_MONOTONIC, as stamp prints them. Lines that begin with "bench:" are for people: "held" and "MISSED" stand
 // before a number and its bar. Anything else that is wrong is "not ok", and fails.
@@ -465,7 +466,13 @@ int memory(const char* kubeconfig, const std::string& daemon, int count) {
   return 0;
 }
 
-int idle(int seconds, int64_t kernel_before_kib, const std::string& daemon, const std::vector<std::string>& pauses) {
+struct Spent {
+  double cpu_percent;  // of a core
+  int64_t written;     // bytes
+};
+
+// What the daemon and its pods spend while nobody asks them for anything.
+Spent watch_idle(int seconds, const std::string& daemon, const std::vector<std::string>& pauses) {
   auto all_cpu = [&] {
     double sum = cpu_seconds(daemon);
     for (const std::string& pid : pauses) sum += cpu_seconds(pid);
@@ -479,9 +486,19 @@ int idle(int seconds, int64_t kernel_before_kib, const std::string& daemon, cons
   double cpu = all_cpu(), begun = now_ms();
   int64_t written = all_written();
   while (now_ms() - begun < seconds * 1e3) nap_ms(1000);
-  double share = (all_cpu() - cpu) / ((now_ms() - begun) / 1e3) * 100;
-  written = all_written() - written;
+  return {(all_cpu() - cpu) / ((now_ms() - begun) / 1e3) * 100, all_written() - written};
+}
 
+int quiet(int seconds, const std::string& daemon, const std::vector<std::string>& pauses) {
+  Spent spent = watch_idle(seconds, daemon, pauses);
+  std::printf("bench: %zu pods, %d s idle, the daemon's PSS %.1f MiB\n", pauses.size(), seconds, double(pss_kib(daemon)) / 1024);
+  bar(spent.cpu_percent <= 0.2, "CPU %.3f %% of a core (bar 0.2)", spent.cpu_percent);
+  bar(spent.written == 0, "%.1f KiB written (bar 0)", double(spent.written) / 1024);
+  return 0;
+}
+
+int idle(int seconds, int64_t kernel_before_kib, const std::string& daemon, const std::vector<std::string>& pauses) {
+  auto [share, written] = watch_idle(seconds, daemon, pauses);
   int64_t pause_kib = 0;
   for (const std::string& pid : pauses) pause_kib += pss_kib(pid);
   double each = double(pause_kib) / double(pauses.size());
@@ -549,6 +566,7 @@ int main(int argc, char** argv) {
   if (verb == "memory" && argc == 5) return memory(argv[2], argv[3], number(4));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
+  if (verb == "quiet" && argc > 4) return quiet(number(2), argv[3], {argv + 4, argv + argc});
   if (verb == "ready" && argc > 4) return ready(argv[2], argv[3], argv + 4);
   std::fprintf(stderr, "driver: see the head of driver.cc\n");
   return 2;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `why`: gives why_text.cc what it reads.
+#include "ctl/why.h"
+
+#include "ctl/command.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr const char* kPlacement = "/coracle/v1/placement";
+
+Result<const schema::KindInfo*> kind_called(std::string_view kind) {
+  std::vector<Named> named = TRY(parse_named({std::string(kind)}));
+  return named.front().kind;
+}
+
+WhySource source_of(Session& session) {
+  WhySource source;
+  source.get = [&session](std::string_view kind, std::string_view name) -> Result<json::value> {
+    const schema::KindInfo* info = TRY(kind_called(kind));
+    auto got = session.json({.path = session.path(*info, session.ns(), name)});
+    if (!got && got.error().code() == Code::not_found) return json::value();
+    return got;
+  };
+  source.list = [&session](std::string_view kind) -> Result<json::array> {
+    const schema::KindInfo* info = TRY(kind_called(kind));
+    json::value list = TRY(session.json({.path = session.path(*info, session.ns())}));
+    return get_array(list, "items");
+  };
+  source.placement = [&session](std::string_view pod) {
+    return session.json({.path = kPlacement, .query = {{"namespace", session.ns()}, {"pod", std::string(pod)}}});
+  };
+  return source;
+}
+
+Result<int> run(Commands& commands, const std::vector<std::string>& args) {
+  std::vector<Named> named = TRY(parse_named(args));
+  Session* session = TRY(commands.session());
+  WhySource source = source_of(*session);
+  for (const Named& one : named) {
+    if (one.name.empty()) return Error(Code::bad_request, "why what? Name one, as in: coraclectl why pod NAME");
+    std::string text = TRY(why(source, one.kind->kind.kind, one.name));
+    out(text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_why(Commands& commands) {
+  auto args = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = commands.add("why", "What keeps an object from being what it should be, down to the cause");
+  command->add_option("what", *args, "pod NAME, deployment/NAME, …")->required();
+  commands.on(command, [&commands, args] { return run(commands, *args); });
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `why` says, as a function of what it reads. See why.h.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "ctl/print.h"
+#include "ctl/why.h"
+#include "runtime/base/text.h"
+#include "store/object/selector.h"
+#include "store/object/status.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kPodsTold = 3;      // of those that are alike in nothing but their owner
+constexpr size_t kWarningsTold = 3;  // the latest of an object
+
+std::string text_at(const json::value& object, std::string_view path) { return std::string(get_string(object, path)); }
+std::string name_of(const json::value& object) { return text_at(object, "metadata.name"); }
+std::string number(int64_t value) { return std::to_string(value); }
+
+const json::value* condition(const json::value& object, std::string_view type) {
+  for (const json::value& one : get_array(object, "status.conditions"))
+    if (get_string(one, "type") == type) return &one;
+  return nullptr;
+}
+bool is_true(const json::value* condition) { return condition && get_string(*condition, "status") == "True"; }
+
+bool controlled_by(const json::value& object, const json::value& owner) {
+  for (const json::value& reference : get_array(object, "metadata.ownerReferences"))
+    if (get_bool(reference, "controller") && get_string(reference, "uid") == get_string(owner, "metadata.uid")) return true;
+  return false;
+}
+
+bool pod_ready(const json::value& pod) { return is_true(condition(pod, "Ready")); }
+bool pod_finished(const json::value& pod) {
+  std::string_view phase = get_string(pod, "status.phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+// What a person can do about a container that waits or ended so.
+std::string container_cure(std::string_view reason, const std::string& pod, const std::string& container) {
+  if (reason == "ErrImagePull" || reason == "ImagePullBackOff" || reason == "InvalidImageName" || reason == "ErrImageNeverPull")
+    return "check the image's name and that its registry can be reached; without a network: coraclectl image import FILE";
+  if (reason == "CreateContainerConfigError") return "make what the message names, or mark it optional";
+  if (reason == "OOMKilled") return "raise resources.limits.memory, or find what uses it: coraclectl logs " + pod + " -c " + container + " --previous";
+  if (reason == "CrashLoopBackOff" || reason == "Error") return "see what it said last: coraclectl logs " + pod + " -c " + container + " --previous";
+  if (reason == "StartError") return "check command, args and workingDir against what is in the image";
+  return {};
+}
+
+class Answer {
+ public:
+  explicit Answer(const WhySource& source) : source_(source) {}
+
+  Result<std::string> about(std::string_view kind, std::string_view name) {
+    json::value object = TRY(source_.get(kind, name));
+    if (object.is_null()) return Error(Code::not_found, to_lower(kind) + " " + coracle::quoted(name) + " not found");
+    TRY(tell(kind, object, 0));
+    return std::move(text_);
+  }
+
+ private:
+  void line(int depth, std::string_view what) { text_.append(size_t(depth) * 2, ' ').append(what).append("\n"); }
+  void cure(int depth, const std::string& what) {
+    if (!what.empty()) line(depth, "→ " + what);
+  }
+
+  Result<void> tell(std::string_view kind, const json::value& object, int depth) {
+    if (kind == "Pod") return tell_pod(object, depth, depth == 0);
+    if (kind == "Deployment") return tell_deployment(object, depth);
+    if (kind == "ReplicaSet" || kind == "ReplicationController") return tell_replicas(kind, object, depth);
+    if (kind == "StatefulSet" || kind == "DaemonSet") return tell_set(kind, object, depth);
+    if (kind == "Job") return tell_job(object, depth);
+    if (kind == "CronJob") return tell_cron_job(object, depth);
+    if (kind == "Service") return tell_service(object, depth);
+    line(depth, to_lower(kind) + "/" + name_of(object));
+    tell_conditions(object, depth + 1);
+    return tell_warnings(kind, object, depth + 1);
+  }
+
+  void tell_conditions(const json::value& object, int depth) {
+    for (const json::value& one : get_array(object, "status.conditions")) {
+      std::string message = text_at(one, "message");
+      line(depth, text_at(one, "type") + "=" + text_at(one, "status") + " " + text_at(one, "reason") + (message.empty() ? "" : ": " + message));
+    }
+  }
+
+  // The latest warnings about it, each reason once.
+  Result<void> tell_warnings(std::string_view kind, const json::value& object, int depth, std::string_view but = {}) {
+    json::array events = TRY(source_.list("Event"));
+    std::vector<const json::value*> warnings;
+    for (const json::value& event : events)
+      if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind && get_string(event, "reason") != but &&
+          get_string(event, "involvedObject.uid") == get_string(object, "metadata.uid"))
+        warnings.push_back(&event);
+    auto when = [](const json::value* event) { return std::max(text_at(*event, "lastTimestamp"), text_at(*event, "eventTime")); };
+    std::stable_sort(warnings.begin(), warnings.end(), [&](auto* a, auto* b) { return when(a) > when(b); });
+    std::vector<std::string> told;
+    for (const json::value* event : warnings) {
+      std::string reason = text_at(*event, "reason");
+      if (told.size() == kWarningsTold || std::find(told.begin(), told.end(), reason) != told.end()) continue;
+      told.push_back(reason);
+      line(depth, "event " + reason + ": " + std::string(trim(get_string(*event, "message"))));
+    }
+    return {};
+  }
+
+  // ---- pods ----
+
+  Result<void> tell_pod(const json::value& pod, int depth, bool whole) {
+    std::string node = text_at(pod, "spec.nodeName"), phase = text_at(pod, "status.phase");
+    bool ready = pod_ready(pod), leaving = find(pod, "metadata.deletionTimestamp");
+    std::string state = phase + (node.empty() ? ", on no node" : ", on node " + node) + (ready ? ", ready" : pod_finished(pod) ? "" : ", not ready");
+    line(depth, "pod/" + name_of(pod) + ": " + state);
+    if (leaving) tell_leaving(pod, depth + 1);
+    if (std::string message = text_at(pod, "status.message"); !message.empty()) line(depth + 1, text_at(pod, "status.reason") + ": " + message);
+    bool gated = !get_array(pod, "spec.schedulingGates").empty();
+    if (gated) {
+      tell_gates(pod, depth + 1);
+    } else if (node.empty() && !pod_finished(pod)) {
+      if (const json::value* scheduled = condition(pod, "PodScheduled")) line(depth + 1, text_at(*scheduled, "reason") + ": " + text_at(*scheduled, "message"));
+      tell_placement(pod, depth + 1);
+    } else {
+      tell_containers(pod, depth + 1);
+      if (whole && !pod_finished(pod)) tell_placement(pod, depth + 1);
+    }
+    if (ready && !leaving) return {};
+    return tell_warnings("Pod", pod, depth + 1, "FailedScheduling");
+  }
+
+  void tell_leaving(const json::value& pod, int depth) {
+    std::string finalizers;
+    for (const json::value& one : get_array(pod, "metadata.finalizers"))
+      if (one.is_string()) finalizers.append(finalizers.empty() ? "" : ", ").append(one.get_string());
+    line(depth, "is being deleted since " + text_at(pod, "metadata.deletionTimestamp") + (finalizers.empty() ? "" : "; kept by the finalizers " + finalizers));
+  }
+
+  void tell_gates(const json::value& pod, int depth) {
+    for (const json::value& gate : get_array(pod, "spec.schedulingGates")) line(depth, "held back by the scheduling gate " + text_at(gate, "name"));
+    const json::value* scheduled = condition(pod, "PodScheduled");
+    if (scheduled && !text_at(*scheduled, "message").empty()) line(depth, text_at(*scheduled, "message"));
+  }
+
+  // What the scheduler says; who may not hear it is told why, not left without an answer.
+  void tell_placement(const json::value& pod, int depth) {
+    auto placement = source_.placement(name_of(pod));
+    if (!placement) return line(depth, "the scheduler's view: " + placement.error().text());
+    text_ += placement_text(*placement, std::string(size_t(depth) * 2, ' '));
+  }
+
+  void tell_containers(const json::value& pod, int depth) {
+    for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
+      for (const json::value& status : get_array(pod, list)) tell_container(pod, status, std::string_view(list) == "status.initContainerStatuses", depth);
+  }
+
+  void tell_container(const json::value& pod, const json::value& status, bool init, int depth) {
+    std::string name = text_at(status, "name"), head = std::string(init ? "init container " : "container ") + name + ": ";
+    int64_t restarts = get_int(status, "restartCount");
+    std::string often = restarts ? ", restarted " + number(restarts) + (restarts == 1 ? " time" : " times") : "";
+    if (const json::value* waiting = find(status, "state.waiting")) {
+      std::string reason = text_at(*waiting, "reason"), message = text_at(*waiting, "message");
+      line(depth, head + "waits: " + reason + (message.empty() ? "" : ": " + message) + often);
+      tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
+      std::string last = text_at(status, "lastState.terminated.reason");
+      cure(depth + 1, container_cure(last == "OOMKilled" || last == "StartError" ? last : reason, name_of(pod), name));
+    } else if (const json::value* ended = find(status, "state.terminated")) {
+      bool fine = get_int(*ended, "exitCode") == 0;
+      if (init && fine) return;
+      line(depth, head + "ended" + often);
+      tell_end(ended, "it ended", depth + 1);
+      if (!fine) cure(depth + 1, container_cure(text_at(*ended, "reason"), name_of(pod), name));
+    } else if (!get_bool(status, "ready")) {
+      line(depth, head + (get_bool(status, "started") ? "runs, but its readiness probe does not pass" : "runs, but its startup probe has not passed") + often);
+    } else if (restarts) {
+      line(depth, head + "runs and is ready" + often);
+      tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
+    }
+  }
+
+  void tell_end(const json::value* ended, const std::string& when, int depth) {
+    if (!ended) return;
+    std::string message = text_at(*ended, "message");
+    line(depth, when + " with " + number(get_int(*ended, "exitCode")) + ", " + text_at(*ended, "reason") +
+                    (message.empty() ? "" : ": " + one_line(trim(message))));
+  }
+
+  // Those of an owner that are not as they should be: a few of each trouble.
+  Result<void> tell_pods(const json::value& owner, int depth) {
+    json::array pods = TRY(source_.list("Pod"));
+    std::map<std::string, std::vector<const json::value*>> troubles;
+    for (const json::value& pod : pods)
+      if (controlled_by(pod, owner) && !pod_ready(pod) && text_at(pod, "status.phase") != "Succeeded") troubles[trouble_of(pod)].push_back(&pod);
+    for (const auto& [trouble, alike] : troubles) {
+      for (size_t i = 0; i < std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1)); ++i) TRY(tell_pod(*alike[i], depth, false));
+      size_t told = std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1));
+      if (alike.size() > told) line(depth, "and " + number(int64_t(alike.size() - told)) + " more like it");
+    }
+    return {};
+  }
+
+  // What pods that suffer from the same have in common.
+  static std::string trouble_of(const json::value& pod) {
+    if (get_string(pod, "spec.nodeName").empty()) {
+      const json::value* scheduled = condition(pod, "PodScheduled");
+      return "unscheduled " + (scheduled ? text_at(*scheduled, "message") : "");
+    }
+    for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
+      for (const json::value& status : get_array(pod, list))
+        if (const json::value* waiting = find(status, "state.waiting")) return text_at(status, "name") + " " + text_at(*waiting, "reason");
+    return {};
+  }
+
+  // ---- workloads ----
+
+  Result<void> tell_deployment(const json::value& deployment, int depth) {
+    int64_t wanted = get_int(deployment, "spec.replicas", 1), available = get_int(deployment, "status.availableReplicas"),
+            updated = get_int(deployment, "status.updatedReplicas");
+    line(depth, "deployment/" + name_of(deployment) + ": " + number(available) + " of " + number(wanted) + " pods available, " + number(updated) + " of the newest template");
+    if (get_bool(deployment, "spec.paused")) {
+      line(depth + 1, "its rollout is paused");
+      cure(depth + 1, "coraclectl rollout resume deployment/" + name_of(deployment));
+    }
+    const json::value* progress = condition(deployment, "Progressing");
+    if (progress && !is_true(progress)) line(depth + 1, text_at(*progress, "reason") + ": " + text_at(*progress, "message"));
+    json::array sets = TRY(source_.list("ReplicaSet"));
+    bool any = false;
+    for (const json::value& set : sets) {
+      if (!controlled_by(set, deployment) || get_int(set, "spec.replicas") == 0) continue;
+      any = true;
+      TRY(tell_replicas("ReplicaSet", set, depth + 1));
+    }
+    if (!any && wanted > 0) line(depth + 1, "it has no ReplicaSet with pods yet");
+    return available >= wanted && updated >= wanted ? Result<void>() : tell_warnings("Deployment", deployment, depth + 1);
+  }
+
+  Result<void> tell_replicas(std::string_view kind, const json::value& set, int depth) {
+    int64_t wanted = get_int(set, "spec.replicas", 1), there = get_int(set, "status.replicas"), ready = get_int(set, "status.readyReplicas"),
+            available = get_int(set, "status.availableReplicas");
+    line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(there) + " of " + number(wanted) + " pods made, " + number(ready) + " ready, " + number(available) + " available");
+    if (const json::value* failure = condition(set, "ReplicaFailure"); is_true(failure)) {
+      line(depth + 1, text_at(*failure, "reason") + ": " + text_at(*failure, "message"));
+      cure(depth + 1, api_cure(text_at(*failure, "message")));
+    }
+    return tell_pods(set, depth + 1);
+  }
+
+  static std::string api_cure(const std::string& message) {
+    if (message.find("exceeded quota") != message.npos) return "raise the quota (coraclectl describe quota), or let something else go";
+    if (message.find("violates PodSecurity") != message.npos) return "meet the namespace's pod security level, or change its label pod-security.kubernetes.io/enforce";
+    if (message.find("error looking up service account") != message.npos) return "make the service account, or name another";
+    return {};
+  }
+
+  Result<void> tell_set(std::string_view kind, const json::value& set, int depth) {
+    bool daemon = kind == "DaemonSet";
+    int64_t wanted = daemon ? get_int(set, "status.desiredNumberScheduled") : get_int(set, "spec.replicas", 1);
+    int64_t ready = get_int(set, daemon ? "status.numberReady" : "status.readyReplicas");
+    line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(ready) + " of " + number(wanted) + " pods ready");
+    if (daemon && wanted == 0) line(depth + 1, "no node is one that its pods may stand on: see nodeSelector, affinity and tolerations of its template");
+    TRY(tell_pods(set, depth + 1));
+    return ready >= wanted ? Result<void>() : tell_warnings(kind, set, depth + 1);
+  }
+
+  Result<void> tell_job(const json::value& job, int depth) {
+    line(depth, "job/" + name_of(job) + ": " + number(get_int(job, "status.succeeded")) + " succeeded, " + number(get_int(job, "status.failed")) + " failed, " +
+                    number(get_int(job, "status.active")) + " active");
+    if (get_bool(job, "spec.suspend")) {
+      line(depth + 1, "it is suspended");
+      cure(depth + 1, "coraclectl patch job " + name_of(job) + " -p '{\"spec\":{\"suspend\":false}}'");
+    }
+    for (const char* type : {"Complete", "Failed"})
+      if (const json::value* end = condition(job, type); is_true(end)) line(depth + 1, std::string(type) + ": " + text_at(*end, "reason") + ": " + text_at(*end, "message"));
+    TRY(tell_pods(job, depth + 1));
+    return is_true(condition(job, "Complete")) ? Result<void>() : tell_warnings("Job", job, depth + 1);
+  }
+
+  Result<void> tell_cron_job(const json::value& cron, int depth) {
+    std::string last = text_at(cron, "status.lastScheduleTime");
+    line(depth, "cronjob/" + name_of(cron) + ": " + text_at(cron, "spec.schedule") + ", " + (last.empty() ? "has not run yet" : "ran last at " + last));
+    if (get_bool(cron, "spec.suspend")) line(depth + 1, "it is suspended");
+    json::array jobs = TRY(source_.list("Job"));
+    for (const json::value& job : jobs)
+      if (controlled_by(job, cron) && !is_true(condition(job, "Complete"))) TRY(tell_job(job, depth + 1));
+    return tell_warnings("CronJob", cron, depth + 1);
+  }
+
+  Result<void> tell_service(const json::value& service, int depth) {
+    const json::object& labels = get_object(service, "spec.selector");
+    if (labels.empty()) {
+      line(depth, "service/" + name_of(service) + ": selects no pods; its endpoints are somebody else's to write");
+      return {};
+    }
+    LabelSelector selector = LabelSelector::from_map(labels);
+    json::array pods = TRY(source_.list("Pod"));
+    std::vector<const json::value*> chosen;
+    for (const json::value& pod : pods)
+      if (selector.matches(get_object(pod, "metadata.labels")) && !pod_finished(pod)) chosen.push_back(&pod);
+    size_t ready = size_t(std::count_if(chosen.begin(), chosen.end(), [](auto* pod) { return pod_ready(*pod); }));
+    line(depth, "service/" + name_of(service) + ": " + number(int64_t(ready)) + " of " + number(int64_t(chosen.size())) + " pods with " + selector.text() + " are ready");
+    if (chosen.empty()) cure(depth + 1, "no pod has these labels: compare the selector with the pods' labels (coraclectl get pods --show-labels)");
+    size_t told = 0;
+    for (const json::value* pod : chosen)
+      if (!pod_ready(*pod) && told++ < kPodsTold) TRY(tell_pod(*pod, depth + 1, false));
+    return {};
+  }
+
+  const WhySource& source_;
+  std::string text_;
+};
+
+std::string reason_text(const json::value& reason) {
+  std::string text = text_at(reason, "text"), figures = text_at(reason, "figures");
+  return figures.empty() ? text : text + " (" + figures + ")";
+}
+
+std::string indented(const std::string& block, std::string_view indent) {
+  std::string out;
+  for (std::string_view one : split(block, '\n'))
+    if (!one.empty()) out.append(indent).append(one).append("\n");
+  return out;
+}
+
+void add_node(const json::value& node, std::string& out, std::string_view indent) {
+  bool fits = get_bool(node, "fits");
+  out.append(indent).append("node " + text_at(node, "name") + (fits ? ": fits, score " + number(get_int(node, "total")) : ": does not fit") + "\n");
+  Columns table;
+  table.add({"FILTER", "SAYS"});
+  for (const json::value& filter : get_array(node, "filters")) {
+    std::string says;
+    for (const json::value& reason : get_array(filter, "reasons")) says.append(says.empty() ? "" : "; ").append(reason_text(reason));
+    table.add({text_at(filter, "plugin"), get_bool(filter, "ok") ? "ok" : says});
+  }
+  out += indented(table.text(), std::string(indent) + "  ");
+  if (get_array(node, "scores").empty()) return;
+  Columns scores;
+  scores.add({"SCORE", "RAW", "NORMALIZED", "WEIGHT", "TOTAL"});
+  for (const json::value& score : get_array(node, "scores"))
+    scores.add({text_at(score, "plugin"), number(get_int(score, "raw")), number(get_int(score, "normalized")), number(get_int(score, "weight")),
+                number(get_int(score, "total"))});
+  out += indented(scores.text(), std::string(indent) + "  ");
+}
+
+}  // namespace
+
+std::string placement_text(const json::value& placement, std::string_view indent) {
+  std::string out;
+  for (const json::value& node : get_array(placement, "nodes")) add_node(node, out, indent);
+  auto list = [&](std::string_view name, std::string_view mark) {
+    for (const json::value& text : get_array(placement, name))
+      if (text.is_string()) out.append(indent).append(mark).append(text.get_string()).append("\n");
+  };
+  list("missing", "missing: ");
+  list("cures", "→ ");
+  std::string victims;
+  for (const json::value& victim : get_array(placement, "preemption.victims"))
+    if (victim.is_string()) victims.append(victims.empty() ? "" : ", ").append(victim.get_string());
+  if (!victims.empty()) out.append(indent).append("would take the place of " + victims + " on node " + text_at(placement, "preemption.node") + "\n");
+  return out;
+}
+
+Result<std::string> why(const WhySource& source, std::string_view kind, std::string_view name) { return Answer(source).about(kind, name); }
+
+}  // namespace coracle::ctl

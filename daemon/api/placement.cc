@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// /coracle/v1/placement, for `coraclectl why pod`: where a pod could stand now, and why not elsewhere, as the scheduler sees it.
+// It tells of nodes, so nobody but those who may read this path is told.
+//   GET /coracle/v1/placement?namespace=NS&pod=NAME   the answer is Scheduler::explain's
+#include "daemon/api/handlers.h"
+#include "store/object/status.h"
+
+namespace coracle::api {
+namespace {
+
+Result<json::value> explain(const Call& call) {
+  std::string ns(call.query().get("namespace")), name(call.query().get("pod"));
+  if (ns.empty() || name.empty()) return bad_request("the query must name namespace and pod");
+  ObjectPtr pod = TRY(call.house.registry.get(kPod, {ns, name}));
+  if (!call.house.config.placement) return Error(Code::unavailable, "this daemon has no scheduler");
+  return call.house.config.placement(*pod);
+}
+
+}  // namespace
+
+void serve_placement(Call& call) {
+  auto explained = explain(call);
+  if (!explained) return answer_error(call, explained.error());
+  answer_value(call, *explained);
+}
+
+}  // namespace coracle::api

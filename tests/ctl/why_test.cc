@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `why` says: the chain from what was asked about down to the cause.
+#include "ctl/why.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "store/object/object.h"
+
+namespace coracle::ctl {
+namespace {
+
+struct Why : testing::Test {
+  std::map<std::string, json::array, std::less<>> objects;
+  json::value placement;
+
+  void put(const std::string& kind, const std::string& name, std::string_view rest, const std::string& owner = "") {
+    json::value object = MUST(parse_json(rest));
+    make(object, "metadata.name") = name;
+    make(object, "metadata.uid") = kind + "/" + name;
+    if (!owner.empty()) make(object, "metadata.ownerReferences") = json::array{{{"controller", true}, {"uid", owner}}};
+    objects[kind].push_back(std::move(object));
+  }
+  void warn(const std::string& about, const std::string& reason, const std::string& message, const std::string& when) {
+    json::value event = {{"type", "Warning"},
+                         {"reason", reason},
+                         {"message", message},
+                         {"lastTimestamp", when},
+                         {"involvedObject", {{"kind", about.substr(0, about.find('/'))}, {"uid", about}}}};
+    put("Event", "e" + std::to_string(objects["Event"].size()), json::serialize(event));
+  }
+  std::string ask(const std::string& kind, const std::string& name) {
+    WhySource source;
+    source.get = [&](std::string_view kind, std::string_view name) -> Result<json::value> {
+      for (const json::value& object : objects[std::string(kind)])
+        if (get_string(object, "metadata.name") == name) return object;
+      return json::value();
+    };
+    source.list = [&](std::string_view kind) -> Result<json::array> { return objects[std::string(kind)]; };
+    source.placement = [&](std::string_view) -> Result<json::value> {
+      if (placement.is_null()) return Error(Code::forbidden, "you may not see nodes");
+      return placement;
+    };
+    auto answer = why(source, kind, name);
+    return answer ? *answer : "error: " + answer.error().text();
+  }
+};
+
+TEST_F(Why, what_is_not_there_is_not_found) { EXPECT_EQ(ask("Pod", "x"), "error: pod \"x\" not found"); }
+
+TEST_F(Why, a_pod_that_does_not_fit_shows_each_node_and_what_would_help) {
+  put("Pod", "big", R"({"spec":{},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
+    "message":"0/1 nodes are available: 1 Insufficient cpu."}]}})");
+  placement = MUST(parse_json(R"({"nodes":[{"name":"pi","fits":false,"filters":[{"plugin":"NodeName","ok":true},
+    {"plugin":"NodeResourcesFit","ok":false,"reasons":[{"text":"Insufficient cpu","figures":"requested 2, free 500m of 1"}]}]}],
+    "missing":["node pi: 1500m cpu"],"cures":["let something go from node pi"]})"));
+  warn("Pod/big", "FailedScheduling", "said above", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(ask("Pod", "big"),
+            "pod/big: Pending, on no node, not ready\n"
+            "  Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.\n"
+            "  node pi: does not fit\n"
+            "    FILTER             SAYS\n"
+            "    NodeName           ok\n"
+            "    NodeResourcesFit   Insufficient cpu (requested 2, free 500m of 1)\n"
+            "  missing: node pi: 1500m cpu\n"
+            "  → let something go from node pi\n");
+}
+
+TEST_F(Why, a_scheduled_pod_shows_why_it_stands_there) {
+  put("Pod", "web", R"({"spec":{"nodeName":"pi"},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],
+    "containerStatuses":[{"name":"c","ready":true,"restartCount":0,"state":{"running":{}}}]}})");
+  placement = MUST(parse_json(R"({"nodes":[{"name":"pi","fits":true,"total":180,"filters":[{"plugin":"NodeName","ok":true}],
+    "scores":[{"plugin":"ImageLocality","raw":80,"normalized":80,"weight":1,"total":80},
+              {"plugin":"NodeAffinity","raw":1,"normalized":50,"weight":2,"total":100}]}]})"));
+  EXPECT_EQ(ask("Pod", "web"),
+            "pod/web: Running, on node pi, ready\n"
+            "  node pi: fits, score 180\n"
+            "    FILTER     SAYS\n"
+            "    NodeName   ok\n"
+            "    SCORE           RAW   NORMALIZED   WEIGHT   TOTAL\n"
+            "    ImageLocality   80    80           1        80\n"
+            "    NodeAffinity    1     50           2        100\n");
+}
+
+TEST_F(Why, who_may_not_see_nodes_is_told_the_rest) {
+  put("Pod", "big", R"({"spec":{},"status":{"phase":"Pending"}})");
+  EXPECT_NE(ask("Pod", "big").find("the scheduler's view: you may not see nodes"), std::string::npos);
+}
+
+TEST_F(Why, a_gated_pod_says_what_it_waits_for) {
+  put("Pod", "web", R"({"spec":{"schedulingGates":[{"name":"coracle.io/after"}]},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled",
+    "status":"False","reason":"SchedulingGated","message":"coracle.io/after: waiting for deployment/db: not found"}]}})");
+  EXPECT_EQ(ask("Pod", "web"),
+            "pod/web: Pending, on no node, not ready\n"
+            "  held back by the scheduling gate coracle.io/after\n"
+            "  coracle.io/after: waiting for deployment/db: not found\n");
+}
+
+TEST_F(Why, a_container_that_keeps_crashing_is_followed_to_its_last_words) {
+  put("Pod", "web", R"({"spec":{"nodeName":"pi"},"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":false,"restartCount":4,
+    "state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 40s"}},
+    "lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","message":"line one\nline two"}}}]}})");
+  placement = json::object{};
+  warn("Pod/web", "BackOff", "Back-off restarting", "2026-01-01T00:00:02Z");
+  warn("Pod/web", "BackOff", "older", "2026-01-01T00:00:01Z");
+  EXPECT_EQ(ask("Pod", "web"),
+            "pod/web: Running, on node pi, not ready\n"
+            "  container c: waits: CrashLoopBackOff: back-off 40s, restarted 4 times\n"
+            "    it ended before with 137, OOMKilled: line one\\nline two\n"
+            "    → raise resources.limits.memory, or find what uses it: coraclectl logs web -c c --previous\n"
+            "  event BackOff: Back-off restarting\n");
+}
+
+TEST_F(Why, a_deployment_is_followed_to_a_quota) {
+  put("Deployment", "web", R"({"spec":{"replicas":3},"status":{"availableReplicas":0,"conditions":[{"type":"Progressing","status":"False",
+    "reason":"ProgressDeadlineExceeded","message":"ReplicaSet \"web-1\" has timed out progressing."}]}})");
+  put("ReplicaSet", "web-1", R"({"spec":{"replicas":3},"status":{"replicas":0,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate",
+    "message":"pods \"web-1-\" is forbidden: exceeded quota: small"}]}})", "Deployment/web");
+  put("ReplicaSet", "other", R"({"spec":{"replicas":1}})");
+  EXPECT_EQ(ask("Deployment", "web"),
+            "deployment/web: 0 of 3 pods available, 0 of the newest template\n"
+            "  ProgressDeadlineExceeded: ReplicaSet \"web-1\" has timed out progressing.\n"
+            "  replicaset/web-1: 0 of 3 pods made, 0 ready, 0 available\n"
+            "    FailedCreate: pods \"web-1-\" is forbidden: exceeded quota: small\n"
+            "    → raise the quota (coraclectl describe quota), or let something else go\n");
+}
+
+TEST_F(Why, pods_with_the_same_trouble_are_told_once) {
+  put("ReplicaSet", "web-1", R"({"spec":{"replicas":3},"status":{"replicas":3}})");
+  for (const char* name : {"a", "b", "c"})
+    put("Pod", name, R"({"spec":{"nodeName":"pi"},"status":{"phase":"Pending","containerStatuses":[{"name":"c","restartCount":0,
+      "state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}})", "ReplicaSet/web-1");
+  EXPECT_EQ(ask("ReplicaSet", "web-1"),
+            "replicaset/web-1: 3 of 3 pods made, 0 ready, 0 available\n"
+            "  pod/a: Pending, on node pi, not ready\n"
+            "    container c: waits: ImagePullBackOff: no such image\n"
+            "      → check the image's name and that its registry can be reached; without a network: coraclectl image import FILE\n"
+            "  and 2 more like it\n");
+}
+
+TEST_F(Why, a_probe_that_does_not_pass) {
+  put("Pod", "web", R"({"spec":{"nodeName":"pi"},"status":{"phase":"Running","containerStatuses":[
+    {"name":"c","ready":false,"started":true,"restartCount":0,"state":{"running":{}}}]}})");
+  placement = json::object{};
+  warn("Pod/web", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(ask("Pod", "web"),
+            "pod/web: Running, on node pi, not ready\n"
+            "  container c: runs, but its readiness probe does not pass\n"
+            "  event Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 500\n");
+}
+
+TEST_F(Why, a_service_that_selects_nobody) {
+  put("Service", "web", R"({"spec":{"selector":{"app":"web"}}})");
+  EXPECT_NE(ask("Service", "web").find("0 of 0 pods with app=web are ready\n  → no pod has these labels"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace coracle::ctl

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A board without a clock battery, in a machine of its own: it begins in 1970, is told the time, is told that it was wrong, and
+# lives through both changes of daylight-saving time. What a person would expect of CronJobs, leases, certificates, back-offs and
+# TTLs is stated one by one. TAP; skipped as a whole, with the reason, where there is no qemu.
+set -uo pipefail
+title="clock scenarios"
+. "$(dirname "$0")/machine.sh"
+
+on() { local seconds=$(($1 * 3)); shift; "$vm/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; . /root/clock.sh 2>/dev/null; $*"; }
+check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
+  local name=$1 seconds=$2 out status
+  shift 2
+  out=$(on "$seconds" "$@" 2>&1); status=$?
+  if [ $status -eq 0 ]; then ok "$name"; return 0; fi
+  not_ok "$name"; echo "$out" | sed 's/^/  | /' | tail -n 30; echo "  | (status $status) $*" | cut -c1-300
+  return 1
+}
+diagnose() { on 60 'date; tail -n 25 /run/log; coraclectl get cronjobs,jobs,pods -A; coraclectl get events | tail -n 25' | sed 's/^/  | /'; }
+
+mkdir -p "$T/payload/root"
+[ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
+DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
+if [ -d "$T/payload/usr/local/bin" ]; then cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"; fi
+libraries "$T"/payload/usr/bin/*
+strip "$T"/payload/usr/bin/* 2>/dev/null
+mkdir -p "$T/payload/usr/share/zoneinfo/Europe"
+cp /usr/share/zoneinfo/Europe/Berlin "$T/payload/usr/share/zoneinfo/Europe/" || bail "tzdata is there"
+cp "$vm/guest/lib.sh" "$vm/guest/clock.sh" "$T/payload/root/"
+pack
+image=$("$vm/image.sh" "$cache") || bail "a Debian for the machine can be made"
+CORACLE_VM_APPEND=test.light "$vm/vm.py" start "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"
+
+# ---- 1970 ----
+
+check "files are installed" 120 "$unpack"'. /root/lib.sh && coracled --version' || exit 1
+check "it starts in 1970" 240 'date -s @30; echo "podPidsLimit: 64" >/etc/coracle/config.yaml; mkdir -p /etc/coracle; start_daemon' || { diagnose; exit 1; }
+check "the node is ready, an image is made" 120 'until_true 60 ready && rootfs /root/box && coraclectl image pack /root/box localhost/busybox:latest --cmd sh' || { diagnose; exit 1; }
+check "a Deployment, and a Job that is done" 120 'deployment; job done 86400; until_true 60 available && until_true 60 job_complete done' || diagnose
+check "a container that crashes waits out its back-off" 120 'crashing; until_true 60 waits_in_back_off' || diagnose
+check "a CronJob of every minute runs in 1970" 180 'cron every "* * * * *"; cron daily "30 12 * * *"; until_true 60 runs_of_at_least every 1; is "$(date +%Y)" 1970' || diagnose
+
+# ---- told the time ----
+
+check "the clock jumps to today: the certificates are good, and the same key still opens" 120 'pods_before=$(pod_uids); runs=$(runs_of every); date -s "2026-11-23 10:00:20 UTC"; echo "$pods_before" >/run/pods; echo "$runs" >/run/runs; until_true 30 ready && fresh_answer' || diagnose
+check "no pod was evicted, restarted or made anew for it" 60 'sleep 5; is "$(pod_uids)" "$(cat /run/pods)" && ready' || diagnose
+check "the lease is renewed by the new clock" 60 'until_true 40 lease_is_of 2026' || diagnose
+check "56 years of missed runs are one run, at most" 60 'sleep 10; now=$(runs_of every); [ $((now - $(cat /run/runs))) -le 1 ]; [ "$(runs_of daily)" -le 1 ]' || diagnose
+check "and the next comes with the next minute" 150 'now=$(runs_of every); until_true 70 runs_of_at_least every $((now + 1))' || diagnose
+check "the back-off of a crash did not get longer, and the container runs again" 200 'r=$(restarts crashing); until_true 70 eval "[ \$(restarts crashing) -gt $r ]"' || diagnose
+check "what was to stay for a day after 1970 is gone: by its own record that is long over" 60 'until_true 30 eval "! coraclectl get job done"' || diagnose
+check "a Job that must end within a minute is not ended by the jump that came before it" 120 'job slow 0 60 "sleep 5"; until_true 60 job_complete slow' || diagnose
+
+# ---- told that it was wrong ----
+
+check "the clock goes back an hour: nothing runs twice for one time" 180 'date -s "2026-11-23 12:10:50 UTC"; sleep 15; scheduled_times every >/run/before; date -s "2026-11-23 11:10:50 UTC"; sleep 25
+  scheduled_times every | sort | uniq -d | grep . && exit 1; until_true 30 ready' || diagnose
+check "and the next comes with the next minute, not an hour later" 150 'now=$(newest_scheduled every); until_true 90 eval "[ \$(newest_scheduled_at_clock every) = yes ]"' || diagnose
+check "no pod was evicted or restarted for it" 30 'is "$(pod_uids)" "$(cat /run/pods)" && until_true 20 ready' || diagnose
+check "the lease is renewed though its time is in the future" 90 'until_true 60 lease_is_of 2026-11-23T11' || diagnose
+
+# ---- daylight-saving time ----
+
+check "spring: an hour that there is not is no reason to run" 120 'cron_in berlin "30 2 * * *" Europe/Berlin; date -s "2027-03-28 00:50:00 UTC"; sleep 12; before=$(runs_of berlin); date -s "2027-03-28 00:59:55 UTC"; sleep 20; is "$(runs_of berlin)" "$before"' || diagnose
+check "the day after it runs at its time" 120 'before=$(runs_of berlin); date -s "2027-03-29 00:29:55 UTC"; until_true 40 runs_of_at_least berlin $((before + 1)); newest_scheduled berlin | grep -x 2027-03-29T00:30:00Z' || diagnose
+check "autumn: it runs in the hour that comes twice" 120 'before=$(runs_of berlin); date -s "2027-10-31 00:29:55 UTC"; until_true 40 runs_of_at_least berlin $((before + 1)); newest_scheduled berlin | grep -x 2027-10-31T00:30:00Z' || diagnose
+check "in winter it is an hour later by UTC" 120 'before=$(runs_of berlin); date -s "2027-11-01 01:29:55 UTC"; until_true 40 runs_of_at_least berlin $((before + 1)); newest_scheduled berlin | grep -x 2027-11-01T01:30:00Z' || diagnose
+
+# ---- the power goes, and the clock with it ----
+
+check "back in 1970 after a power cut: the daemon starts, the pods run, nothing is run for the past" 240 'runs_of every >/run/runs; kill_daemon; date -s @60; start_daemon && until_true 60 ready && until_true 60 available; sleep 10; [ $(runs_of every) -le $(($(cat /run/runs) + 1)) ]' || diagnose
+echo "1..$n"
+[ "$failures" -eq 0 ]
