@@ -173,6 +173,12 @@ Result<void> House::furnish() {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });
     if (queue) write_queue_metrics(text, queue->counts());
   };
+  api.placement = [this](const Object& pod) {
+    return explaining_.with([&](const auto* scheduler) -> Result<json::value> {
+      if (!scheduler) return Error(Code::unavailable, "the daemon is starting or stopping");
+      return scheduler->explain(pod);
+    });
+  };
   if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(access::read_static_tokens(config_.token_auth_file));
   server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_);
   server_->set_keeper(*keeper_);
@@ -192,6 +198,7 @@ Result<void> House::start(std::stop_token stop) {
   TRY(informers_->start());
   controllers_->start();
   scheduler_->start();
+  explaining_.with([&](auto& now) { now = scheduler_.get(); });
   if (!informers_->wait_synced(stop)) return Error(Code::cancelled, "stopped while starting");
   settled_ = true;
   return {};
@@ -199,6 +206,7 @@ Result<void> House::start(std::stop_token stop) {
 
 House::~House() {  // pods go on
   settled_ = false;
+  explaining_.with([](auto& now) { now = nullptr; });
   scheduler_.reset();
   controllers_.reset();
   if (agent_) agent_->stop();  // before the server: who follows a silent log is woken by the agent

@@ -90,6 +90,7 @@ class House {
   std::unique_ptr<controller::Manager> controllers_;
   scheduler::Configuration scheduler_configuration_ = scheduler::default_configuration();
   std::unique_ptr<scheduler::Scheduler> scheduler_;
+  Guarded<const scheduler::Scheduler*> explaining_{nullptr};  // whom the API asks about placement, while there is one
 };
 
 // Ends every pod of this machine and takes our network away. Errors: unavailable while a daemon runs.
