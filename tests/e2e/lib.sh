@@ -150,7 +150,7 @@ hollow_signal() { kill -"$2" "${hollow_pids[$1]}"; }  # hollow_signal NAME SIGNA
 hollow_leave() {  # hollow_leave NAME: it goes, and is no node any more
   kill -TERM "${hollow_pids[$1]}" && wait "${hollow_pids[$1]}" 2>/dev/null
   unset "hollow_pids[$1]"
-  k delete node "$1" >/dev/null 2>&1  # a node may not delete itself
+  k delete node "$1" >/dev/null 2>&1 || true  # a node may not delete itself
 }
 hollow_identity() {  # hollow_identity NAME: a kubeconfig for system:node:NAME, signed by our authority. Needs openssl
   local base=$T/hollow-$1
