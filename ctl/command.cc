@@ -129,6 +129,7 @@ void add_commands(Commands& commands) {
   add_wait(commands);
   add_why(commands);
   add_node(commands);
+  add_top(commands);
   add_about(commands);
   add_image(commands);
   add_backup(commands);

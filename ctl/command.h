@@ -59,6 +59,7 @@ void add_certificate(Commands& commands);  // certificate approve, deny
 void add_wait(Commands& commands);
 void add_why(Commands& commands);
 void add_node(Commands& commands);       // cordon, uncordon, drain, taint
+void add_top(Commands& commands);        // top pods, top nodes
 void add_about(Commands& commands);      // api-resources, api-versions, explain, version, cluster-info, config, auth
 void add_image(Commands& commands);      // image list, pull, import, pack, remove
 void add_backup(Commands& commands);     // backup, restore, store

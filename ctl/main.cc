@@ -43,7 +43,6 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 // What kubectl has and we do not, and what serves instead.
 constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
-    {"top", "This server has no metrics.k8s.io: it does not measure what pods and nodes use.\n"},
     {"proxy", "The API can be read by: coraclectl get --raw PATH\n"},
     {"kustomize", "Kustomizations are built by kustomize: kustomize build DIRECTORY | coraclectl apply -f -\n"},
     {"debug", "A shell in a container: coraclectl exec -it POD -- sh\n"},

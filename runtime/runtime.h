@@ -160,7 +160,8 @@ class Exec {
 
 struct Usage {
   std::chrono::nanoseconds cpu{0};
-  Bytes memory, memory_working_set;  // 0 where the kernel does not count
+  // Where the kernel does not count for cgroups, both are what the processes have mapped themselves, without page cache.
+  Bytes memory, memory_working_set;
   int64_t processes = 0;
 };
 

@@ -69,6 +69,8 @@ clusterrole system:aggregate-to-view to=view
   READ | policy | poddisruptionbudgets,poddisruptionbudgets/status
   READ | networking.k8s.io | networkpolicies,ingresses,ingresses/status
   READ | resource.k8s.io | resourceclaims,resourceclaims/status,resourceclaimtemplates
+clusterrole system:aggregated-metrics-reader to=view
+  READ | metrics.k8s.io | pods,nodes
 clusterrole system:heapster
   READ | core | events,pods,nodes,namespaces
   READ | extensions | deployments

@@ -22,8 +22,11 @@ Result<void> get(Call& call) {
   auto revision = text.empty() ? std::optional<Revision>(0) : parse_revision(text);
   if (!revision) return storage_error("resourceVersion: " + invalid_revision(text).message);
   TRY(await_revision(call, *revision));
+  if (call.route.subresource == "scale") {
+    json::value scale = TRY(call.house.registry.scale(call.kind(), call.key()));
+    return answer_value(call, scale), Result<void>();
+  }
   ObjectPtr object = TRY(call.house.registry.get(call.kind(), call.key()));
-  if (call.route.subresource == "scale") return answer_value(call, registry::scale_of(*object)), Result<void>();
   answer_object(call, object);
   return {};
 }

@@ -47,6 +47,8 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
                .clock = seams.clock}),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
+      metrics_(config_, seams.client, seams.runtime, table_, seams.clock,
+               seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_(kPullsAtOnce),
       hooks_(kHooksAtOnce) {
   // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
@@ -186,6 +188,11 @@ void Agent::look_at_held(const std::string& ns) {
 void Agent::look_at_draining() {
   auto draining = draining_.with([](const auto& now) { return now; });
   for (const auto& uid : draining) queue_.add(queue_key(uid));
+}
+
+void Agent::wait_for(std::chrono::nanoseconds span) {
+  Guarded<bool> nothing(false);  // only the agent's end comes before the time is up
+  nothing.wait_until(stop_.get_token(), std::chrono::steady_clock::now() + span, [](bool) { return false; }, [](bool) {});
 }
 
 json::object Agent::allocatable() const { return node_object_.allocatable(); }

@@ -18,6 +18,7 @@
 #include "daemon/informer/informer.h"
 #include "daemon/node/config.h"
 #include "daemon/node/files.h"
+#include "daemon/node/metrics.h"
 #include "daemon/node/node_object.h"
 #include "daemon/node/pod_table.h"
 #include "daemon/node/probes.h"
@@ -44,6 +45,7 @@ struct AgentSeams {
   Executor pulls, hooks;  // where long work runs; absent: on threads of the agent's own
   // What a pod that nothing runs of waits for before it may begin, "" when it may. Thread-safe. Absent: nothing ever.
   std::function<std::string(const Object& pod)> held_back;
+  std::function<void(std::chrono::nanoseconds)> pause;  // while a rate is measured; absent: the caller waits
 };
 
 class Agent : public PodStreams, public NodeImages {
@@ -80,6 +82,7 @@ class Agent : public PodStreams, public NodeImages {
   void read_manifests();
   bool work_once();
   Probes& probes() { return probes_; }
+  Metrics& metrics() { return metrics_; }  // what this machine and its pods use
 
  private:
   void on_pod(const Informer::Change& change);
@@ -87,6 +90,7 @@ class Agent : public PodStreams, public NodeImages {
   void on_sandbox(const std::string& uid);
   void tell_unhealthy(const std::string& uid, const json::value& container, std::string text);
   void run(std::stop_token stop);
+  void wait_for(std::chrono::nanoseconds span);
   json::object allocatable() const;
 
   // What a stream is about: the pod as the API knows it, and its sandbox.
@@ -118,6 +122,7 @@ class Agent : public PodStreams, public NodeImages {
   PodWorker worker_;
   StaticPods static_pods_;
   std::stop_source stop_;
+  Metrics metrics_;
   TaskPool pulls_, hooks_;           // their tasks reach what stands above
   std::vector<std::jthread> threads_;
 };

@@ -27,13 +27,6 @@ std::string first_line(const char* path) {
   return std::string(trim(text.substr(0, text.find('\n'))));
 }
 
-Bytes memory_field(const std::string& text, std::string_view name) {  // "MemTotal:  16303428 kB"
-  size_t at = text.find(name);
-  if (at == text.npos) return {};
-  std::string_view rest = trim(std::string_view(text).substr(at + name.size(), 40));
-  return Bytes(parse_number<int64_t>(rest.substr(0, rest.find(' '))).value_or(0) << 10);
-}
-
 std::string os_image() {
   std::string text = sys::read_file("/etc/os-release", 1 << 16).value_or("");
   for (auto line : split(text, '\n'))
@@ -105,6 +98,13 @@ json::array images_shown(const std::vector<runtime::Image>& images) {
 }
 
 }  // namespace
+
+Bytes memory_field(const std::string& meminfo, std::string_view name) {  // "MemTotal:  16303428 kB"
+  size_t at = meminfo.find(name);
+  if (at == meminfo.npos) return {};
+  std::string_view rest = trim(std::string_view(meminfo).substr(at + name.size(), 40));
+  return Bytes(parse_number<int64_t>(rest.substr(0, rest.find(' '))).value_or(0) << 10);
+}
 
 MachineFacts read_machine(const AgentConfig& config) {
   MachineFacts facts;

@@ -25,6 +25,7 @@ struct MachineFacts {  // as read from the machine; tests make their own
   std::string arch, kernel_version, os_image, machine_id, system_uuid, boot_id;
 };
 MachineFacts read_machine(const AgentConfig& config);
+Bytes memory_field(const std::string& meminfo, std::string_view name);  // of /proc/meminfo: "MemTotal:". 0: it is not there
 
 json::object node_capacity(const AgentConfig& config, const MachineFacts& machine);
 json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine);

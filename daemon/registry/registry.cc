@@ -43,7 +43,8 @@ std::string given_revision(const json::value& body) {
 
 // Decision 3: what the machine can observe again need not be on the disk before it is seen.
 engine::Durability durability_of(const Kind& kind, std::string_view subresource, const Writer& writer) {
-  if (kind == kLease) return engine::Durability::lazy;
+  bool measured_again = kind == kHorizontalPodAutoscaler && subresource == "status" && writer.internal;  // within seconds
+  if (kind == kLease || measured_again) return engine::Durability::lazy;
   if (kind == kEvent) return engine::Durability::soft;
   bool observed = subresource == "status" && (writer.internal || kind == kPod || kind == kNode);
   bool derived = writer.internal && (kind == kEndpoints || kind == kEndpointSlice || kind.group == kRole.group);
@@ -191,7 +192,18 @@ const User& house_user() {
 
 // ---- reads ----
 
+const Measure* Registry::measure_of(const Kind& kind) const {
+  for (const auto& [measured, measure] : measures_)
+    if (*measured == kind) return &measure;
+  return nullptr;
+}
+
 Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
+  if (const Measure* measure = measure_of(kind)) {
+    std::vector<ObjectPtr> found = TRY((*measure)(key.ns, key.name));
+    if (found.empty()) return not_found(kind, key.name);
+    return std::move(found.front());
+  }
   const schema::KindInfo& info = schema::catalog().of(kind);
   auto found = engine_.get(info.stored().kind, key);
   if (!found && found.error().code() == Code::not_found) return not_found(kind, key.name);
@@ -206,12 +218,27 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
   options.limit = size_t(std::max<int64_t>(request.options.limit, 0));
   options.continue_token = request.options.continue_token;
   options.at = request.exactly;
+  if (const Measure* measure = measure_of(kind)) {
+    std::vector<ObjectPtr> items = TRY((*measure)(options.ns, {}));
+    if (options.matches) std::erase_if(items, [&](const ObjectPtr& item) { return !options.matches(*item); });
+    return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
+  }
   const schema::KindInfo& info = schema::catalog().of(kind);
   options.at_rest = request.texts_only && is_stored(info);
   engine::ListPage page = TRY(engine_.list(info.stored().kind, options));
   if (is_stored(info)) return page;
   for (ObjectPtr& object : page.items) object = schema::shown_as(info, std::move(object));
   return page;
+}
+
+Result<json::value> Registry::scale(const Kind& kind, const Key& key) const {
+  auto workload = get(kind, key);
+  if (workload) return scale_of(**workload);
+  if (workload.error().code() != Code::not_found) return workload.take_error();
+  std::string part = std::string(kind.resource) + "/scale";
+  Kind named = kind;
+  named.resource = part;
+  return not_found(named, key.name);
 }
 
 // ---- create ----

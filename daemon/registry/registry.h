@@ -69,11 +69,17 @@ class TokenIssuer {
   virtual Result<json::value> issue(const Object& account, json::value request) = 0;
 };
 
+// What is measured when it is asked for, and stored nowhere (metrics.k8s.io): everything in a namespace ("": in all), or what
+// has the name ("": any), sorted. May block for as long as measuring takes.
+using Measure = std::function<Result<std::vector<ObjectPtr>>(const std::string& ns, const std::string& name)>;
+
 class Registry {
  public:
   Registry(engine::Engine& engine, Ranges ranges, const Clock& clock = system_clock());
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
   void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; asked for every write of a user
+
+  void set_measure(const Kind& kind, Measure measure) { measures_.emplace_back(&kind, std::move(measure)); }  // the same; a kind of kind.h
 
   engine::Engine& engine() { return engine_; }
   const Clock& clock() const { return clock_; }
@@ -81,6 +87,7 @@ class Registry {
   // ---- reads ----
   Result<ObjectPtr> get(const Kind& kind, const Key& key) const;
   Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
+  Result<json::value> scale(const Kind& kind, const Key& key) const;  // of a workload. Errors: not_found
 
   // ---- writes. `body` need not be canonical. Errors carry Kubernetes' words and details. ----
   Result<Written> create(const Kind& kind, const Key& place, json::value body, const Writer& writer);
@@ -121,6 +128,7 @@ class Registry {
   Result<void> target_and_remove(const Key& key, DeleteOptions options, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
   std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
+  const Measure* measure_of(const Kind& kind) const;
 
   engine::Engine& engine_;
   Ranges ranges_;
@@ -128,6 +136,7 @@ class Registry {
   admission::Chain admission_;
   TokenIssuer* token_issuer_ = nullptr;
   const Guard* guard_ = nullptr;
+  std::vector<std::pair<const Kind*, Measure>> measures_;
   std::mutex allocation_;  // held over a write of a kind that allocates from a shared range
 };
 

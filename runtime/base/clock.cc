@@ -2,7 +2,9 @@
 // The system's clocks and RFC 3339. See clock.h.
 #include "runtime/base/clock.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -45,6 +47,54 @@ const Clock& system_clock() {
 std::string format_time(WallTime time) { return format(time, 0); }
 std::string format_micro_time(WallTime time) { return format(time, 6); }
 std::string format_nano_time(WallTime time) { return format(time, 9); }
+
+std::string format_duration(std::chrono::nanoseconds span) {
+  if (span.count() == 0) return "0s";
+  std::string out = span.count() < 0 ? "-" : "";
+  uint64_t left = span.count() < 0 ? 0 - uint64_t(span.count()) : uint64_t(span.count());
+  auto with_fraction = [&](uint64_t amount, uint64_t unit, const char* name) {
+    out += std::to_string(amount / unit);
+    if (uint64_t rest = amount % unit) {
+      std::string fraction = std::to_string(unit + rest).substr(1);
+      fraction.erase(fraction.find_last_not_of('0') + 1);
+      out += "." + fraction;
+    }
+    out += name;
+  };
+  constexpr uint64_t kSecond = 1'000'000'000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
+  if (left < 1000) return out + std::to_string(left) + "ns";
+  if (left < 1'000'000) return with_fraction(left, 1000, "µs"), out;
+  if (left < kSecond) return with_fraction(left, 1'000'000, "ms"), out;
+  if (left >= kHour) out += std::to_string(left / kHour) + "h";
+  if (left >= kMinute) out += std::to_string(left % kHour / kMinute) + "m";
+  return with_fraction(left % kMinute, kSecond, "s"), out;
+}
+
+Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {
+      {"ns", 1}, {"us", 1000}, {"µs", 1000}, {"μs", 1000}, {"ms", 1'000'000}, {"h", 3'600'000'000'000},
+      {"m", 60'000'000'000}, {"s", 1'000'000'000}};
+  auto invalid = [&] { return Error(Code::invalid, "not a duration: \"" + std::string(text) + "\""); };
+  std::string_view rest = text;
+  bool negative = rest.starts_with("-");
+  if (negative || rest.starts_with("+")) rest.remove_prefix(1);
+  if (rest == "0") return std::chrono::nanoseconds(0);
+  if (rest.empty()) return invalid();
+  constexpr double kMost = 9.2e18;  // what 64 bits hold
+  double total = 0;
+  while (!rest.empty()) {
+    double number = 0;
+    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
+    if (error != std::errc() || rest.front() == '-') return invalid();
+    rest.remove_prefix(size_t(end - rest.data()));
+    auto unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& one) { return rest.starts_with(one.first); });
+    if (unit == std::end(kUnits)) return invalid();
+    rest.remove_prefix(unit->first.size());
+    total += number * double(unit->second);
+    if (!(total < kMost)) return invalid();
+  }
+  return std::chrono::nanoseconds(std::llround(negative ? -total : total));
+}
 
 Result<WallTime> parse_time(std::string_view text) {
   auto invalid = [&] { return Error(Code::invalid, "not an RFC 3339 time: \"" + std::string(text) + "\""); };

@@ -42,6 +42,11 @@ std::string format_time(WallTime time);        // 2006-01-02T15:04:05Z        (m
 std::string format_micro_time(WallTime time);  // 2006-01-02T15:04:05.000000Z (metav1.MicroTime)
 std::string format_nano_time(WallTime time);   // 2006-01-02T15:04:05.000000000Z (CRI log lines)
 
+// "1h30m0s", "15.004s", "250ms", "0s", as Go writes durations (metav1.Duration).
+std::string format_duration(std::chrono::nanoseconds span);
+// Accepts what Go does: signed numbers with units, fractions too. Errors: invalid.
+Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
+
 // Accepts RFC 3339 with an optional fraction and any offset, years 1678 to 2261. Errors: invalid.
 Result<WallTime> parse_time(std::string_view text);
 

@@ -2,7 +2,10 @@
 // See control.h.
 #include "runtime/cgroup/control.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 
 #include "runtime/base/text.h"
@@ -261,6 +264,21 @@ Result<uint64_t> oom_kills(const Fd& cgroup) {
   return value_in(text, "oom_kill").value_or(0);
 }
 
+namespace {
+
+// What a process holds alone, and its part of what it shares; without the kernel's help to tell, all that is resident.
+Bytes mapped_by(int pid) {
+  std::string about = "/proc/" + std::to_string(pid);
+  if (auto rollup = sys::read_file(about + "/smaps_rollup", 1 << 14))
+    if (size_t at = rollup->find("\nPss:"); at != rollup->npos)
+      return Bytes(int64_t(std::strtoull(rollup->c_str() + at + 5, nullptr, 10)) << 10);
+  auto pages = sys::read_file(about + "/statm", 256);  // one that has ended: none
+  auto numbers = pages ? split(*pages, ' ') : std::vector<std::string_view>();
+  return numbers.size() < 2 ? Bytes(0) : Bytes(parse_number<int64_t>(numbers[1]).value_or(0) * ::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
 Result<runtime::Usage> usage(const Fd& cgroup) {
   runtime::Usage out;
   std::string cpu = TRY(sys::read_file_at(cgroup, "cpu.stat"));
@@ -270,6 +288,10 @@ Result<runtime::Usage> usage(const Fd& cgroup) {
     auto stat = sys::read_file_at(cgroup, "memory.stat");
     int64_t inactive = stat ? int64_t(value_in(*stat, "inactive_file").value_or(0)) : 0;
     out.memory_working_set = Bytes(std::max<int64_t>(0, out.memory.count - inactive));
+  } else {
+    std::vector<int> inside = TRY(pids(cgroup));
+    for (int pid : inside) out.memory.count += mapped_by(pid).count;
+    out.memory_working_set = out.memory;
   }
   if (auto text = sys::read_file_at(cgroup, "pids.current"))
     out.processes = parse_number<int64_t>(trim(*text)).value_or(0);

@@ -52,6 +52,8 @@ Result<void> remove(const Fd& parent, const std::string& name);
 Result<void> give_to(const Fd& cgroup, uint32_t uid, uint32_t gid);
 
 Result<uint64_t> oom_kills(const Fd& cgroup);  // how many processes were killed for its memory limit
+// Where the memory controller is not there, what its processes hold stands in: their share of what they have mapped (PSS),
+// without the page cache.
 Result<runtime::Usage> usage(const Fd& cgroup);
 
 }  // namespace coracle::cgroup

@@ -37,6 +37,9 @@ inline constexpr Kind kEndpointSlice{"discovery.k8s.io", "v1", "EndpointSlice", 
 inline constexpr Kind kLease{"coordination.k8s.io", "v1", "Lease", "leases"};
 inline constexpr Kind kReplicaSet{"apps", "v1", "ReplicaSet", "replicasets"};
 inline constexpr Kind kDeployment{"apps", "v1", "Deployment", "deployments"};
+inline constexpr Kind kHorizontalPodAutoscaler{"autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
+inline constexpr Kind kNodeMetrics{"metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", false};
+inline constexpr Kind kPodMetrics{"metrics.k8s.io", "v1beta1", "PodMetrics", "pods"};
 inline constexpr Kind kRole{"rbac.authorization.k8s.io", "v1", "Role", "roles"};
 inline constexpr Kind kRoleBinding{"rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"};
 inline constexpr Kind kClusterRole{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false};

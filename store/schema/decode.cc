@@ -55,6 +55,7 @@ json::value zero(const Field& field, json::storage_ptr storage) {
     case Form::int_or_string: return json::value(int64_t(0), storage);
     case Form::boolean: return json::value(false, storage);
     case Form::quantity: return json::value("0", storage);
+    case Form::duration: return json::value("0s", storage);
     case Form::object: return zero_object(field.type(), storage);
     default: return json::value(nullptr, storage);
   }
@@ -255,6 +256,7 @@ class Decoder {
       case Form::micro_time:
         if (!value.is_string()) return mismatch(path, "a time", value);
         return canonical_time(value, field.form == Form::micro_time, path);
+      case Form::duration: return duration(value, path);
       case Form::quantity: return quantity(value, path);
       case Form::int_or_string:
         if (value.is_string()) return {};
@@ -295,6 +297,14 @@ class Decoder {
     if (!quantity) return malformed(path, quantity.error().text());
     std::string text = quantity->text();
     if (!value.is_string() || std::string_view(value.get_string()) != text) value = text;
+    return {};
+  }
+
+  static Result<void> duration(json::value& value, const Path& path) {
+    if (!value.is_string()) return mismatch(path, "a duration", value);
+    auto span = parse_duration(value.get_string());
+    if (!span) return malformed(path, span.error().text());
+    value = format_duration(*span);
     return {};
   }
 

@@ -168,6 +168,7 @@ class Reader {
       case Form::bytes: return json::value(base64_encode(piece.bytes));
       case Form::time:
       case Form::micro_time: return time(piece.bytes, field.form == Form::micro_time);
+      case Form::duration: return duration(piece.bytes);
       case Form::quantity: return quantity(piece.bytes);
       case Form::int_or_string: return int_or_string(piece.bytes);
       case Form::any:
@@ -206,6 +207,15 @@ class Reader {
     }
     WallTime when{std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos))};
     return json::value(micro ? format_micro_time(when) : format_time(when));
+  }
+
+  static Result<json::value> duration(std::string_view bytes) {
+    int64_t nanos = 0;
+    for (WireReader wire(bytes); !wire.done();) {
+      WireField piece = TRY(wire.next());
+      if (piece.number == 1) nanos = int64_t(piece.integer);
+    }
+    return json::value(format_duration(std::chrono::nanoseconds(nanos)));
   }
 
   static Result<json::value> int_or_string(std::string_view bytes) {
@@ -367,6 +377,12 @@ class Writer {
     switch (field.form) {
       case Form::time:
       case Form::micro_time: return time(field, value);
+      case Form::duration: {
+        auto span = value && value->is_string() ? parse_duration(value->get_string()) : std::chrono::nanoseconds(0);
+        if (!span || (value && !value->is_string())) return contradiction(field);
+        wire_.varint(1, uint64_t(span->count()));
+        return {};
+      }
       case Form::quantity: {
         if (value && !value->is_string()) return contradiction(field);
         wire_.bytes(1, value ? std::string_view(value->get_string()) : "0");

@@ -34,6 +34,7 @@ enum class Form : uint8_t {  // of one value
   bytes,          // base64 in JSON
   time,           // RFC 3339 to the second
   micro_time,     // RFC 3339 with six digits
+  duration,       // "1m30s", as Go writes it
   quantity,       // "100m", "1Gi"; a number is accepted
   int_or_string,
   any,            // any JSON (RawExtension)

@@ -13,7 +13,7 @@
 //     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale pkg.Type verbs
 //     column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
 //
-// Types: string int32 int64 bool double bytes Time MicroTime Quantity IntOrString Any Fields Strings, a type of the package,
+// Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the package,
 // or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
 // Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when it has none.
 // Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it is an address; path: what a

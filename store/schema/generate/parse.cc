@@ -20,8 +20,8 @@ namespace {
 
 const std::map<std::string, std::string> kForms = {
     {"string", "string"}, {"int32", "int32"}, {"int64", "int64"}, {"bool", "boolean"}, {"double", "number"},
-    {"bytes", "bytes"}, {"Time", "time"}, {"MicroTime", "micro_time"}, {"Quantity", "quantity"},
-    {"IntOrString", "int_or_string"}, {"Any", "any"}, {"Fields", "fields"}, {"Strings", "strings"}};
+    {"bytes", "bytes"}, {"Time", "time"}, {"MicroTime", "micro_time"}, {"Duration", "duration"},
+    {"Quantity", "quantity"}, {"IntOrString", "int_or_string"}, {"Any", "any"}, {"Fields", "fields"}, {"Strings", "strings"}};
 
 const char* const kAllVerbs = "create,delete,deletecollection,get,list,patch,update,watch";
 

@@ -13,6 +13,7 @@ std::string named_scalar(Form form) {
   switch (form) {
     case Form::time: return std::string(kMeta) + "Time";
     case Form::micro_time: return std::string(kMeta) + "MicroTime";
+    case Form::duration: return std::string(kMeta) + "Duration";
     case Form::fields: return std::string(kMeta) + "FieldsV1";
     case Form::quantity: return "io.k8s.apimachinery.pkg.api.resource.Quantity";
     case Form::int_or_string: return "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
@@ -32,6 +33,7 @@ json::object scalar_definition(Form form, Dialect dialect) {
     case Form::micro_time:
       out = {{"description", "A moment, written as RFC 3339 in UTC."}, {"type", "string"}, {"format", "date-time"}};
       break;
+    case Form::duration: out = {{"description", "A span of time, as Go writes it: 1h2m3.5s."}, {"type", "string"}}; break;
     case Form::fields:
       out = {{"description", "A set of fields, as a tree of names: f:<field>, k:<keys of a list item>, v:<value>."}, {"type", "object"}};
       break;

@@ -123,7 +123,7 @@ std::span<const NamedCellRule> general_cells() { return kRules; }
 
 CellRule cell_rule(std::string_view name) {
   for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(),
-                     autoscaler_cells(), network_cells(), storage_cells(), csi_cells(), extension_cells(), access_cells()}) {
+                     autoscaler_cells(), metrics_cells(), network_cells(), storage_cells(), csi_cells(), extension_cells(), access_cells()}) {
     for (const NamedCellRule& named : rules) {
       if (named.name == name) return named.rule;
     }

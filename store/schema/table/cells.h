@@ -38,6 +38,7 @@ std::span<const NamedCellRule> service_cells();  // and Endpoints, EndpointSlice
 std::span<const NamedCellRule> event_cells();
 std::span<const NamedCellRule> job_cells();
 std::span<const NamedCellRule> autoscaler_cells();
+std::span<const NamedCellRule> metrics_cells();
 std::span<const NamedCellRule> network_cells();  // Ingress, IngressClass, IPAddress
 std::span<const NamedCellRule> storage_cells();  // volumes, claims, quotas, ComponentStatus
 std::span<const NamedCellRule> csi_cells();        // storage classes and drivers

@@ -94,5 +94,17 @@ TEST(DefaultRoles, a_binding_to_another_role_is_made_anew) {
   EXPECT_EQ(get_string(MUST(world.registry().get(kClusterRoleBinding, {"", "system:basic-user"}))->json(), "roleRef.name"), "system:basic-user");
 }
 
+TEST(DefaultRoles, who_may_view_may_look_at_what_is_measured) {
+  World world;
+  ObjectPtr role = MUST(world.registry().get(kClusterRole, {"", "system:aggregated-metrics-reader"}));
+  EXPECT_EQ(role->label("rbac.authorization.k8s.io/aggregate-to-view"), "true");
+  world.make(kClusterRoleBinding, R"({"metadata":{"name":"look"},"roleRef":{"kind":"ClusterRole","name":"system:aggregated-metrics-reader"},"subjects":[{"kind":"User","name":"jane"}]})");
+  for (const char* resource : {"pods", "nodes"}) {
+    EXPECT_TRUE(world.may(user("jane"), "list", resource, "", "", "metrics.k8s.io", ""));
+    EXPECT_FALSE(world.may(user("jane"), "list", resource, "", "", "", ""));
+    EXPECT_FALSE(world.may(user("jane"), "delete", resource, "", "x", "metrics.k8s.io", ""));
+  }
+}
+
 }  // namespace
 }  // namespace coracle::access

@@ -94,7 +94,7 @@ class Machine : public ::testing::Test {
     agent_ = std::make_unique<Agent>(config_,
                                      AgentSeams{.client = client_, .pods = *informers_[0], .config_maps = *informers_[1], .secrets = *informers_[2],
                                                 .services = *informers_[3], .runtime = runtime_, .events = events_, .clock = clock_,
-                                                .pulls = pulls_.executor(), .hooks = hooks_.executor(), .held_back = held_back_},
+                                                .pulls = pulls_.executor(), .hooks = hooks_.executor(), .held_back = held_back_, .pause = pause_},
                                      network_);
     ASSERT_TRUE(agent_->adopt());
     for (auto& informer : informers_) ASSERT_TRUE(informer->start());
@@ -169,6 +169,7 @@ class Machine : public ::testing::Test {
   HeardEvents events_;
   Tasks pulls_, hooks_;
   std::function<std::string(const Object& pod)> held_back_;
+  std::function<void(std::chrono::nanoseconds)> pause_;
   std::mutex network_calls_;  // where workers are many
   std::vector<std::string> attached_;
   std::vector<HostPort> host_ports_;

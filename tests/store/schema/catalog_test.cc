@@ -14,7 +14,7 @@ namespace {
 TEST(Catalog, holds_the_kinds_that_code_names) {
   for (const Kind& kind : {kNamespace, kNode, kPod, kService, kEndpoints, kConfigMap, kSecret, kServiceAccount, kEvent,
                            kEndpointSlice, kLease, kReplicaSet, kDeployment, kRole, kRoleBinding, kClusterRole,
-                           kClusterRoleBinding, kCertificateSigningRequest}) {
+                           kClusterRoleBinding, kCertificateSigningRequest, kHorizontalPodAutoscaler, kNodeMetrics, kPodMetrics}) {
     const KindInfo& info = catalog().of(kind);
     EXPECT_EQ(info.kind.group, kind.group);
     EXPECT_EQ(info.kind.version, kind.version);

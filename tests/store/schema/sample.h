@@ -61,6 +61,7 @@ class Sampler {
       case Form::bytes: return json::value(base64_encode(std::string("\0\xff", 2) + std::to_string(n)));
       case Form::time: return json::value("2026-01-02T03:04:05Z");
       case Form::micro_time: return json::value("2026-01-02T03:04:05.000006Z");
+      case Form::duration: return json::value("1m" + std::to_string(n % 59 + 1) + ".5s");
       case Form::quantity: return json::value(std::to_string(n * 2 + 1) + "m");
       case Form::int_or_string: return n % 2 ? json::value(n) : json::value(std::to_string(n) + "%");
       case Form::any: return json::object{{"any", n}};

@@ -52,6 +52,14 @@ TEST(Table, shows_nodes) {
   EXPECT_NE(cells(kNode, R"({"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}})").find("NotReady"), std::string::npos);
 }
 
+TEST(Table, shows_what_was_measured) {
+  EXPECT_EQ(cells(kNodeMetrics, R"({"metadata":{"name":"n"},"window":"15s","usage":{"cpu":"120m","memory":"512Mi"}})"),
+            R"(["n","120m","512Mi","15s"])");
+  EXPECT_EQ(cells(kPodMetrics, R"({"metadata":{"name":"p"},"window":"1.5s","containers":[{"usage":{"cpu":"1500u","memory":"1Mi"}},
+      {"usage":{"cpu":"500u","memory":"512Ki"}}]})"),
+            R"(["p","2m","1536Ki","1.5s"])");
+}
+
 TEST(Table, shows_services_and_endpoints) {
   EXPECT_EQ(cells(kService, R"({"metadata":{"name":"s"},"spec":{"type":"NodePort","clusterIP":"10.1.1.1","clusterIPs":["10.1.1.1"],
       "ports":[{"port":80,"nodePort":30080,"protocol":"TCP"},{"port":53,"protocol":"UDP"}],"selector":{"app":"w"}}})"),

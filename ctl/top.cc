@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// top: what nodes and pods use now, as metrics.k8s.io measures it while it is asked; of nodes, as a part of what they can give.
+#include "ctl/top.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "ctl/command.h"
+#include "ctl/print.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+
+void Amounts::add(const json::value& usage) {
+  for (auto [sum, resource] : {std::pair(&cpu, "cpu"), std::pair(&memory, "memory")}) {
+    const json::value* amount = find_keys(usage, {resource});
+    auto quantity = amount ? Quantity::from_json(*amount) : Quantity();
+    if (quantity) *sum += *quantity;
+  }
+}
+
+std::vector<std::string> Amounts::cells() const {
+  return {std::to_string(cpu.milli_value()) + "m", std::to_string(memory.bytes().count >> 20) + "Mi"};
+}
+
+namespace {
+
+std::string percent(const Quantity& used, const Quantity& of) {
+  if (of.milli_value() <= 0) return "<unknown>";
+  return std::to_string(int64_t(double(used.milli_value()) / double(of.milli_value()) * 100)) + "%";
+}
+
+void sort_usages(std::vector<Usage>& usages, std::string_view by) {
+  std::stable_sort(usages.begin(), usages.end(), [&](const Usage& a, const Usage& b) {
+    if (by == "cpu") return a.amounts.cpu > b.amounts.cpu;
+    if (by == "memory") return a.amounts.memory > b.amounts.memory;
+    return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
+  });
+}
+
+}  // namespace
+
+std::vector<Usage> pod_usages(const json::value& list) {
+  std::vector<Usage> out;
+  auto add = [&](const json::value& pod) {
+    Usage usage{std::string(get_string(pod, "metadata.namespace")), std::string(get_string(pod, "metadata.name")), {}, {}};
+    for (const json::value& container : get_array(pod, "containers")) {
+      Usage part{usage.ns, std::string(get_string(container, "name")), {}, {}};
+      if (const json::value* used = find(container, "usage")) part.amounts.add(*used);
+      usage.amounts.cpu += part.amounts.cpu;
+      usage.amounts.memory += part.amounts.memory;
+      usage.parts.push_back(std::move(part));
+    }
+    out.push_back(std::move(usage));
+  };
+  if (!find(list, "items")) add(list);
+  for (const json::value& pod : get_array(list, "items")) add(pod);
+  return out;
+}
+
+std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& options) {
+  Columns columns;
+  std::vector<std::string> header;
+  if (options.all_namespaces) header.emplace_back("NAMESPACE");
+  if (options.containers) header.emplace_back("POD");
+  for (const char* name : {"NAME", "CPU(cores)", "MEMORY(bytes)"}) header.emplace_back(name);
+  size_t names = header.size() - 2;
+  if (options.headers) columns.add(header);
+  sort_usages(usages, options.sort_by);
+  Amounts total;
+  auto row = [&](const Usage& usage, const std::string* pod) {
+    std::vector<std::string> cells;
+    if (options.all_namespaces) cells.push_back(usage.ns);
+    if (pod) cells.push_back(*pod);
+    cells.push_back(usage.name);
+    for (std::string& cell : usage.amounts.cells()) cells.push_back(std::move(cell));
+    columns.add(std::move(cells));
+  };
+  for (Usage& usage : usages) {
+    total.cpu += usage.amounts.cpu;
+    total.memory += usage.amounts.memory;
+    if (!options.containers) {
+      row(usage, nullptr);
+      continue;
+    }
+    sort_usages(usage.parts, options.sort_by);
+    for (const Usage& part : usage.parts) row(part, &usage.name);
+  }
+  if (options.sum) {
+    std::vector<std::string> line(names), sums(names);
+    for (int i = 0; i < 2; ++i) line.emplace_back("________");
+    for (std::string& cell : total.cells()) sums.push_back(std::move(cell));
+    columns.add(std::move(line));
+    columns.add(std::move(sums));
+  }
+  return columns.text();
+}
+
+std::string print_node_usages(const json::value& metrics, const json::value& nodes, const NodeTopOptions& options) {
+  std::vector<Usage> measured;
+  auto add = [&](const json::value& node) {
+    Usage usage{"", std::string(get_string(node, "metadata.name")), {}, {}};
+    if (const json::value* used = find(node, "usage")) usage.amounts.add(*used);
+    measured.push_back(std::move(usage));
+  };
+  if (!find(metrics, "items")) add(metrics);
+  for (const json::value& node : get_array(metrics, "items")) add(node);
+  sort_usages(measured, options.sort_by);
+  std::map<std::string, Amounts> available;
+  auto know = [&](const json::value& node) {
+    const json::value* amounts = find(node, options.show_capacity ? "status.capacity" : "status.allocatable");
+    available[std::string(get_string(node, "metadata.name"))].add(amounts ? *amounts : json::value(json::object()));
+  };
+  if (!find(nodes, "items")) know(nodes);
+  for (const json::value& node : get_array(nodes, "items")) know(node);
+  Columns columns;
+  if (options.headers) columns.add({"NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"});
+  for (const Usage& usage : measured) {
+    std::vector<std::string> cells = usage.amounts.cells();
+    const Amounts& of = available[usage.name];
+    columns.add({usage.name, cells[0], percent(usage.amounts.cpu, of.cpu), cells[1], percent(usage.amounts.memory, of.memory)});
+    available.erase(usage.name);
+  }
+  for (const auto& [name, of] : available)
+    columns.add({name, "<unknown>", "<unknown>", "<unknown>", "<unknown>"});  // silent ones
+  return columns.text();
+}
+
+namespace {
+
+struct TopFlags {
+  std::string name, selector, field_selector, sort_by;
+  bool no_headers = false, all_namespaces = false, containers = false, sum = false, show_capacity = false, protobuf = false;
+};
+
+Result<void> check(const TopFlags& flags) {
+  if (!flags.sort_by.empty() && flags.sort_by != "cpu" && flags.sort_by != "memory")
+    return Error(Code::bad_request, "--sort-by accepts only cpu or memory");
+  if (!flags.name.empty() && !flags.selector.empty())
+    return Error(Code::bad_request, "only one of NAME or --selector can be provided");
+  return {};
+}
+
+Query query_of(const TopFlags& flags) {
+  Query query;
+  if (!flags.selector.empty()) query.emplace_back("labelSelector", flags.selector);
+  if (!flags.field_selector.empty()) query.emplace_back("fieldSelector", flags.field_selector);
+  return query;
+}
+
+Result<int> run_pods(Commands& commands, const TopFlags& flags) {
+  TRY(check(flags));
+  Session* session = TRY(commands.session());
+  std::string ns = flags.all_namespaces && flags.name.empty() ? "" : session->ns();
+  json::value list =
+      TRY(session->json({.path = session->path(schema::catalog().of(kPodMetrics), ns, flags.name), .query = query_of(flags)}));
+  std::vector<Usage> usages = pod_usages(list);
+  if (usages.empty()) {
+    std::fputs(ns.empty() ? "No resources found\n" : ("No resources found in " + ns + " namespace.\n").c_str(), stderr);
+    return 0;
+  }
+  out(print_pod_usages(std::move(usages), {ns.empty(), flags.containers, flags.sum, !flags.no_headers, flags.sort_by}));
+  return 0;
+}
+
+Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
+  TRY(check(flags));
+  Session* session = TRY(commands.session());
+  json::value metrics =
+      TRY(session->json({.path = session->path(schema::catalog().of(kNodeMetrics), "", flags.name), .query = query_of(flags)}));
+  json::value nodes =
+      TRY(session->json({.path = session->path(schema::catalog().of(kNode), "", flags.name), .query = query_of(flags)}));
+  out(print_node_usages(metrics, nodes, {flags.show_capacity, !flags.no_headers, flags.sort_by}));
+  return 0;
+}
+
+void add_shared(CLI::App* command, TopFlags& flags) {
+  command->add_option("-l,--selector", flags.selector, "label selector");
+  command->add_option("--sort-by", flags.sort_by, "cpu or memory");
+  command->add_flag("--no-headers", flags.no_headers, "rows only");
+  command->add_flag("--use-protocol-buffers", flags.protobuf, "for kubectl's sake: changes nothing");
+}
+
+}  // namespace
+
+void add_top(Commands& commands) {
+  CLI::App* top = commands.add("top", "What nodes and pods use: cpu and memory");
+  auto pod_flags = std::make_shared<TopFlags>();
+  CLI::App* pods = commands.add("pods", "What pods use", top);
+  pods->alias("pod")->alias("po");
+  pods->add_option("name", pod_flags->name, "POD");
+  add_shared(pods, *pod_flags);
+  pods->add_option("--field-selector", pod_flags->field_selector, "field selector");
+  pods->add_flag("-A,--all-namespaces", pod_flags->all_namespaces, "in all namespaces");
+  pods->add_flag("--containers", pod_flags->containers, "each container by itself");
+  pods->add_flag("--sum", pod_flags->sum, "and all together");
+  commands.on(pods, [&commands, pod_flags] { return run_pods(commands, *pod_flags); });
+
+  auto node_flags = std::make_shared<TopFlags>();
+  CLI::App* nodes = commands.add("nodes", "What nodes use", top);
+  nodes->alias("node")->alias("no");
+  nodes->add_option("name", node_flags->name, "NODE");
+  add_shared(nodes, *node_flags);
+  nodes->add_flag("--show-capacity", node_flags->show_capacity, "as a part of what nodes have, not of what pods may use");
+  commands.on(nodes, [&commands, node_flags] { return run_nodes(commands, *node_flags); });
+  commands.on(top, [top]() -> Result<int> { return out(top->help()), 0; });
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pure part of top: metrics.k8s.io's answers as kubectl's columns.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "store/object/quantity.h"
+
+namespace coracle::ctl {
+
+struct Amounts {
+  Quantity cpu, memory;
+  void add(const json::value& usage);      // {"cpu": "12m", "memory": "3Mi"}; what is not there counts as nothing
+  std::vector<std::string> cells() const;  // "12m", "3Mi"
+};
+
+struct Usage {
+  std::string ns, name;
+  Amounts amounts;
+  std::vector<Usage> parts;  // of a pod: its containers
+};
+
+struct PodTopOptions {
+  bool all_namespaces = false, containers = false, sum = false, headers = true;
+  std::string sort_by;  // "", "cpu", "memory": most first
+};
+struct NodeTopOptions {
+  bool show_capacity = false, headers = true;
+  std::string sort_by;
+};
+
+std::vector<Usage> pod_usages(const json::value& metrics);  // one PodMetrics, or a list
+std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& options);
+// `metrics` and `nodes`: one, or a list. Nodes that are not measured are shown as unknown.
+std::string print_node_usages(const json::value& metrics, const json::value& nodes, const NodeTopOptions& options);
+
+}  // namespace coracle::ctl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What top prints of what was measured.
+#include "ctl/top.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::ctl {
+namespace {
+
+const json::value kPods = *parse_json(R"({"items":[
+  {"metadata":{"name":"web","namespace":"shop"},"containers":[{"name":"a","usage":{"cpu":"1500u","memory":"1Mi"}},
+                                                               {"name":"b","usage":{"cpu":"20m","memory":"2Mi"}}]},
+  {"metadata":{"name":"db","namespace":"shop"},"containers":[{"name":"db","usage":{"cpu":"3m","memory":"300Mi"}}]}]})");
+
+TEST(Top, shows_pods_as_kubectl_does) {
+  EXPECT_EQ(print_pod_usages(pod_usages(kPods), {}),
+            "NAME   CPU(cores)   MEMORY(bytes)\n"
+            "db     3m           300Mi\n"
+            "web    22m          3Mi\n");
+  EXPECT_EQ(print_pod_usages(pod_usages(kPods), {.all_namespaces = true, .headers = false, .sort_by = "cpu"}),
+            "shop   web   22m   3Mi\n"
+            "shop   db    3m    300Mi\n");
+}
+
+TEST(Top, shows_containers_and_the_sum) {
+  EXPECT_EQ(print_pod_usages(pod_usages(kPods), {.containers = true, .sum = true, .sort_by = "memory"}),
+            "POD   NAME   CPU(cores)   MEMORY(bytes)\n"
+            "db    db     3m           300Mi\n"
+            "web   b      20m          2Mi\n"
+            "web   a      2m           1Mi\n"
+            "             ________     ________\n"
+            "             25m          303Mi\n");
+}
+
+TEST(Top, shows_nodes_as_a_part_of_what_they_can_give) {
+  json::value metrics = MUST(parse_json(R"({"items":[{"metadata":{"name":"edge"},"usage":{"cpu":"500m","memory":"256Mi"}}]})"));
+  json::value nodes = MUST(parse_json(R"({"items":[
+      {"metadata":{"name":"edge"},"status":{"capacity":{"cpu":"4","memory":"1Gi"},"allocatable":{"cpu":"2","memory":"512Mi"}}},
+      {"metadata":{"name":"silent"},"status":{"allocatable":{"cpu":"2","memory":"512Mi"}}}]})"));
+  EXPECT_EQ(print_node_usages(metrics, nodes, {}),
+            "NAME     CPU(cores)   CPU(%)      MEMORY(bytes)   MEMORY(%)\n"
+            "edge     500m         25%         256Mi           50%\n"
+            "silent   <unknown>    <unknown>   <unknown>       <unknown>\n");
+  EXPECT_EQ(print_node_usages(metrics.at("items").at(0), nodes.at("items").at(0), {.show_capacity = true, .headers = false}),
+            "edge   500m   12%   256Mi   25%\n");
+}
+
+TEST(Top, one_pod_is_a_list_of_one) {
+  EXPECT_EQ(print_pod_usages(pod_usages(kPods.at("items").at(1)), {.headers = false}), "db   3m   300Mi\n");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
