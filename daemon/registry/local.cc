@@ -3,6 +3,7 @@
 #include "daemon/registry/local.h"
 
 #include "daemon/registry/watch.h"
+#include "store/object/status.h"
 #include "store/schema/convert.h"
 
 namespace coracle::registry {
@@ -31,6 +32,16 @@ Key key_of(const json::value& body) {
 }  // namespace
 
 Result<ObjectPtr> LocalClient::get(const Kind& kind, const Key& key) { return registry_.get(kind, key); }
+
+Result<json::value> LocalClient::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters&) {
+  const schema::KindInfo* info = schema::catalog().by_resource(kind.group, kind.version, kind.resource);
+  const schema::Subresource* part = info ? info->subresource(subresource) : nullptr;
+  if (!part || !part->has_verb("get") || (subresource != "scale" && subresource != "status"))
+    return Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{});
+  if (subresource == "scale") return registry_.scale(info->kind, key);
+  ObjectPtr object = TRY(registry_.get(info->kind, key));
+  return object->json();
+}
 
 Result<ObjectList> LocalClient::list(const Kind& kind, const ListOptions& options) {
   engine::ListPage page = TRY(registry_.list(kind, {options, 0, 0}));

@@ -13,6 +13,7 @@ class LocalClient : public Client {
   explicit LocalClient(Registry& registry) : registry_(registry) {}
 
   Result<ObjectPtr> get(const Kind& kind, const Key& key) override;
+  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) override;
   Result<ObjectList> list(const Kind& kind, const ListOptions& options) override;
   Result<ObjectPtr> create(const Kind& kind, const json::value& body) override;
   Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options) override;

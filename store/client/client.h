@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -91,10 +92,17 @@ struct DeleteOptions {
   std::string propagation;       // "", "Background", "Foreground", "Orphan"
 };
 
+using ReadParameters = std::vector<std::pair<std::string, std::string>>;  // of the query: "labelSelector", …
+
 class Client {
  public:
   virtual ~Client() = default;
   virtual Result<ObjectPtr> get(const Kind& kind, const Key& key) = 0;
+  // GET of what is no object of its kind: a subresource ("scale"), or what APIs beyond Kubernetes' own keep beneath a name
+  // (custom.metrics.k8s.io; then the kind need not be one that anybody else knows, and either of the words may be ""). Returns the
+  // answer's body. Errors: not_found, also when no such thing is served.
+  virtual Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource,
+                                   const ReadParameters& parameters = {}) = 0;
   virtual Result<ObjectList> list(const Kind& kind, const ListOptions& options) = 0;
   // The namespace is taken from `body`. Returns the object as stored.
   virtual Result<ObjectPtr> create(const Kind& kind, const json::value& body) = 0;

@@ -250,6 +250,16 @@ Result<ObjectPtr> Remote::get(const Kind& kind, const Key& key) {
   return send_for_object(kind, request_of("GET", api_path(kind, key.ns, key.name)));
 }
 
+Result<json::value> Remote::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) {
+  HttpRequest request = request_of("GET", api_path(kind, key.ns, key.name, subresource));
+  for (const auto& [name, value] : parameters) request.query.emplace_back(name, value);
+  auto answer = send(std::move(request));
+  // Where no such API is, the answer is plain text.
+  bool unserved = !answer && answer.error().code() == Code::not_found && answer.error().text().starts_with("the server answered 404");
+  if (unserved) return Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{});
+  return answer;
+}
+
 Result<ObjectList> Remote::list(const Kind& kind, const ListOptions& options) {
   HttpRequest request = list_request(kind, options.ns, options.label_selector, options.field_selector);
   if (options.limit) ask(request, "limit", std::to_string(options.limit));

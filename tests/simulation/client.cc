@@ -95,6 +95,11 @@ Result<ObjectPtr> UnreliableClient::get(const Kind& kind, const Key& key) {
   return call({}, [&] { return "get " + resource(kind, {}) + " " + key.text(); }, [&] { return told_.get(kind, key); });
 }
 
+Result<json::value> UnreliableClient::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) {
+  return call({}, [&] { return "read " + resource(kind, subresource) + " " + key.text(); },
+              [&] { return told_.read(kind, key, subresource, parameters); });
+}
+
 Result<ObjectList> UnreliableClient::list(const Kind& kind, const ListOptions& options) {
   return call({}, [&] { return "list " + resource(kind, {}); }, [&] { return told_.list(kind, options); });
 }

@@ -46,6 +46,7 @@ class PlayedClient : public Client {  // only watches; the test holds the sink a
 
   static Error unused() { return Error(Code::internal, "not played"); }
   Result<ObjectPtr> get(const Kind&, const Key&) override { return unused(); }
+  Result<json::value> read(const Kind&, const Key&, std::string_view, const ReadParameters&) override { return unused(); }
   Result<ObjectList> list(const Kind&, const ListOptions&) override { return unused(); }
   Result<ObjectPtr> create(const Kind&, const json::value&) override { return unused(); }
   Result<ObjectPtr> update(const Kind&, const json::value&, const UpdateOptions&) override { return unused(); }

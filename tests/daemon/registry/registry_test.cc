@@ -339,5 +339,35 @@ TEST_F(RegistryTest, secrets_take_plain_text) {
   EXPECT_EQ(get_string(made->json(), "type"), "Opaque");
 }
 
+TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
+  std::vector<std::string> asked;
+  world.registry().set_measure(kPodMetrics, [&](const std::string& ns, const std::string& name) -> Result<std::vector<ObjectPtr>> {
+    asked.push_back(ns + "/" + name);
+    if (ns == "broken") return Error(Code::unavailable, "the kernel is silent");
+    std::vector<ObjectPtr> out;
+    for (const char* one : {"a", "b"})
+      if (name.empty() || name == one)
+        out.push_back(MUST(Object::make(kPodMetrics, World::parse(R"({"metadata":{"name":")" + std::string(one) + R"(","namespace":"default","labels":{"app":")" + one + R"("}}})"))));
+    return out;
+  });
+  Revision before = world.engine->revision();
+  EXPECT_EQ(MUST(world.client().get(kPodMetrics, {"default", "b"}))->name(), "b");
+  EXPECT_EQ(MUST(world.client().list(kPodMetrics, {})).items.size(), 2u);
+  auto chosen = MUST(world.client().list(kPodMetrics, {.ns = "default", .label_selector = "app=b"}));
+  ASSERT_EQ(chosen.items.size(), 1u);
+  EXPECT_EQ(chosen.items[0]->name(), "b");
+  EXPECT_EQ(asked, (std::vector<std::string>{"default/b", "/", "default/"}));
+  EXPECT_EQ(world.client().get(kPodMetrics, {"default", "none"}).error().text(), "pods.metrics.k8s.io \"none\" not found");
+  EXPECT_EQ(world.client().list(kPodMetrics, {.ns = "broken"}).error().code(), Code::unavailable);
+  EXPECT_EQ(world.engine->revision(), before);
+  EXPECT_EQ(world.engine->count(kPodMetrics), 0u);
+}
+
+TEST_F(RegistryTest, a_scale_that_is_not_there_is_named_as_kubernetes_does) {
+  world.make(kDeployment, kDeploymentText);
+  EXPECT_EQ(get_int(MUST(world.client().read(kDeployment, {"default", "d"}, "scale", {})), "spec.replicas"), 2);
+  EXPECT_EQ(world.client().read(kDeployment, {"default", "x"}, "scale", {}).error().text(), "deployments/scale.apps \"x\" not found");
+}
+
 }  // namespace
 }  // namespace coracle::registry

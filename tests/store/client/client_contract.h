@@ -85,6 +85,25 @@ TEST_P(ClientContract, creates_and_gets) {
   EXPECT_EQ(client().create(kConfigMap, config("a")).error().code(), Code::already_exists);
 }
 
+TEST_P(ClientContract, reads_the_scale_of_a_workload) {
+  json::value body = MUST(parse_json(R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"scaled","namespace":"default"},
+      "spec":{"replicas":2,"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},
+      "spec":{"containers":[{"name":"main","image":"localhost/busybox:latest"}]}}}})"));
+  ObjectPtr made = MUST(client().create(kReplicaSet, body));
+  json::value scale = MUST(client().read(kReplicaSet, key("scaled"), "scale"));
+  EXPECT_EQ(get_string(scale, "kind"), "Scale");
+  EXPECT_EQ(get_int(scale, "spec.replicas"), 2);
+  EXPECT_EQ(get_string(scale, "status.selector"), "app=x");
+  make(scale, "spec.replicas") = 0;
+  MUST(client().update(kReplicaSet, scale, {.subresource = "scale"}));
+  EXPECT_EQ(get_int(MUST(client().get(kReplicaSet, key("scaled")))->json(), "spec.replicas"), 0);
+  EXPECT_EQ(client().read(kReplicaSet, key("none"), "scale").error().code(), Code::not_found);
+  constexpr Kind kStrange{"metrics.example.com", "v1", "Speed", "horses"};
+  auto nobody = client().read(kStrange, key("*"), "speed", {{"labelSelector", "a=b"}});
+  EXPECT_EQ(nobody.error().code(), Code::not_found);
+  EXPECT_EQ(nobody.error().text(), "the server could not find the requested resource");
+}
+
 TEST_P(ClientContract, generates_names) {
   json::value body = config("");
   body.at("metadata").get_object().erase("name");

@@ -180,6 +180,7 @@ struct FakeClient::State {
     std::vector<Fault> faults;
     std::vector<std::string> calls;
     std::vector<Delivery*> watches;
+    std::map<std::string, json::value> reads;
 
     ObjectPtr get(const Kind& kind, const Key& key) {
       auto& table = objects[kind.qualified_resource()];
@@ -373,6 +374,39 @@ Result<ObjectPtr> FakeClient::patch(const Kind& kind, const Key& key, PatchType 
 Result<void> FakeClient::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {
   TRY(state_->enter("remove " + kind.qualified_resource() + " " + key.text()));
   return state_->store.with([&](State::Store& store) { return state_->remove(store, kind, key, options); });
+}
+
+namespace {
+
+json::value scale_of(const Object& workload) {
+  auto selector = LabelSelector::from_json(find(workload.json(), "spec.selector"));
+  json::object status{{"replicas", get_int(workload.json(), "status.replicas")}};
+  if (selector) status["selector"] = selector->text();
+  return json::object{{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"},
+                      {"metadata", json::object{{"name", workload.name()}, {"namespace", workload.ns()}, {"uid", workload.uid()},
+                                                {"resourceVersion", std::to_string(workload.revision())}}},
+                      {"spec", json::object{{"replicas", get_int(workload.json(), "spec.replicas")}}}, {"status", std::move(status)}};
+}
+
+}  // namespace
+
+Result<json::value> FakeClient::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) {
+  std::string asked = kind.qualified_resource() + " " + key.text();
+  if (!subresource.empty()) asked.append("/").append(subresource);
+  for (const auto& [name, value] : parameters) asked += " " + name + "=" + value;
+  TRY(state_->enter("read " + asked));
+  return state_->store.with([&](State::Store& store) -> Result<json::value> {
+    if (auto answer = store.reads.find(asked); answer != store.reads.end()) return answer->second;
+    ObjectPtr object = store.get(kind, key);
+    if (object && subresource == "scale") return scale_of(*object);
+    if (object && subresource == "status") return object->json();
+    if (subresource == "scale") return not_found(kind, key.name);
+    return Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{});
+  });
+}
+
+void FakeClient::answer_read(const std::string& asked, std::string_view json_text) {
+  state_->store.with([&](State::Store& store) { store.reads[asked] = MUST(parse_json(json_text)); });
 }
 
 Result<json::value> FakeClient::act(const Kind& kind, const Key& key, std::string_view subresource,

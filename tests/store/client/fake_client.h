@@ -25,6 +25,7 @@ class FakeClient : public Client {
   ~FakeClient() override;
 
   Result<ObjectPtr> get(const Kind& kind, const Key& key) override;
+  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters = {}) override;
   Result<ObjectList> list(const Kind& kind, const ListOptions& options) override;
   Result<ObjectPtr> create(const Kind& kind, const json::value& body) override;
   Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options = {}) override;
@@ -41,6 +42,9 @@ class FakeClient : public Client {
   void erase(const Kind& kind, const Key& key);  // at once, finalizers or not
   ObjectPtr find(const Kind& kind, const Key& key) const;  // null when absent
   std::vector<ObjectPtr> all(const Kind& kind, std::string_view ns = {}) const;
+
+  // What read() answers to "horses.custom.metrics.k8s.io default/*/speed labelSelector=a%3Db", where it is not known from the objects.
+  void answer_read(const std::string& asked, std::string_view json_text);
 
   // Faults. `which` limits a failure to calls whose record (as in calls()) begins with it: "create pods".
   void fail(int nth, Error error, std::string which = {});  // 1 = the next such call; later calls succeed again

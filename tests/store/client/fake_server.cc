@@ -32,7 +32,7 @@ Target target_of(const std::string& path) {
     at += 2;
   }
   if (parts.size() <= at) return target;
-  for (const Kind* kind : {&kNamespace, &kPod, &kConfigMap, &kNode, &kDeployment})
+  for (const Kind* kind : {&kNamespace, &kPod, &kConfigMap, &kNode, &kDeployment, &kReplicaSet})
     if (kind->resource == parts[at]) target.kind = kind;
   if (parts.size() > at + 1) target.key.name = parts[at + 1];
   if (parts.size() > at + 2) target.subresource = parts[at + 2];
@@ -109,11 +109,19 @@ void FakeServer::State::handle(const httplib::Request& request, httplib::Respons
     return;
   }
   Target target = target_of(request.path);
-  if (!target.kind) return answer(response, Error(Code::not_found, "404 page not found"));
+  if (!target.kind) {  // as servers say it: not a Status
+    response.status = 404;
+    return response.set_content("404 page not found\n", "text/plain");
+  }
   json::value body = request.body.empty() ? json::value() : parse_json(request.body).value_or(json::value());
   UpdateOptions options{target.subresource, request.get_param_value("fieldManager"), request.has_param("force")};
   if (request.method == "GET" && request.has_param("watch")) return watch(target, request, response);
   if (request.method == "GET" && target.key.name.empty()) return list(target, request, response);
+  if (request.method == "GET" && !target.subresource.empty()) {
+    auto part = objects.read(*target.kind, target.key, target.subresource);
+    if (!part) return answer(response, part.error());
+    return response.set_content(to_text(*part), "application/json");
+  }
   if (request.method == "GET") return answer(response, objects.get(*target.kind, target.key));
   if (request.method == "PUT") return answer(response, objects.update(*target.kind, body, options));
   if (request.method == "DELETE") return remove(target, body, response);
