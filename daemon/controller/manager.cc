@@ -42,6 +42,7 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_job_controller(context));
   add(make_ttl_after_finished(context));
   add(make_cron_job_controller(context));
+  add(make_horizontal_autoscaler(context));
   add(make_endpoints_controller(context));
   add(make_endpoint_slice_controller(context));
   add(make_endpoint_slice_mirror(context));

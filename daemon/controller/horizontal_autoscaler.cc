@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// HorizontalPodAutoscaler: every 15 s, while there are autoscalers, one look at them all. The look is one key, and its times are
+// multiples of 15 s, so that what the pods use is measured once for all autoscalers, however many there are.
+//   tick ─▶ scale of the target ─▶ metrics (asked once) ─▶ proposals ─▶ decision ─▶ scale, status, events
+// What is remembered of each (advice of the last minutes, changes) is lost with the daemon, as Kubernetes' controller loses it:
+// then the number that is there counts as advice. A failure is told when it begins, and again after kSaidAgain.
+// Source: Kubernetes "Horizontal Pod Autoscaling"; its controller's conditions, reasons and messages.
+#include <algorithm>
+
+#include "daemon/controller/controller.h"
+#include "daemon/controller/horizontal_autoscaler_metrics.h"
+#include "runtime/base/log.h"
+#include "store/object/selector.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr std::chrono::minutes kSaidAgain{30};
+
+const Key kTick{"", "tick"};
+
+struct Memory {  // of one autoscaler
+  AutoscalerPast past;
+  std::optional<LabelSelector> selector;  // of its target's pods
+  std::map<std::string, SteadyTime> said;  // warnings, and when
+};
+
+class HorizontalAutoscaler : public Controller {
+ public:
+  explicit HorizontalAutoscaler(const Context& context)
+      : client_(context.client),
+        clock_(context.clock),
+        autoscalers_(context.informers.of(kHorizontalPodAutoscaler)),
+        pods_(context.informers.of(kPod)),
+        recorder_(context.events, "horizontal-pod-autoscaler") {}
+
+  std::string_view name() const override { return "horizontal-autoscaler"; }
+
+  void subscribe(const LookAt& look_at) override {
+    autoscalers_.on_change([=, this](const Informer::Change& change) {
+      if (!change.before) look_at.after(kTick, until_next());
+    });
+  }
+
+  Result<Outcome> reconcile(const Key&) override {
+    std::vector<ObjectPtr> all = autoscalers_.list();
+    std::erase_if(memories_, [&](const auto& entry) {
+      return std::none_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return autoscaler->uid() == entry.first; });
+    });
+    AutoscalerMetrics metrics(client_, pods_);
+    for (const ObjectPtr& autoscaler : all) {
+      if (autoscaler->deleting()) continue;
+      auto looked = look(*autoscaler, metrics);
+      if (!looked) log_info("controller", "horizontal-autoscaler " + autoscaler->key().text() + ": " + looked.error().text());
+    }
+    if (all.empty()) return Outcome{};
+    return Outcome{until_next()};
+  }
+
+ private:
+  std::chrono::nanoseconds until_next() const {
+    auto since = clock_.steady().time_since_epoch();
+    return std::chrono::nanoseconds(kAutoscalerPeriod) - since % std::chrono::nanoseconds(kAutoscalerPeriod);
+  }
+
+  // What a look finds out, as it becomes the status.
+  struct Look {
+    const Object& autoscaler;
+    Memory& memory;
+    json::array conditions;
+    int64_t current = 0, desired = 0;
+    json::array measured;
+    std::optional<WallTime> scaled_at;
+  };
+
+  void set(Look& look, const Condition& condition) const { set_condition(look.conditions, condition, clock_.now()); }
+
+  void warn(const Look& look, std::string_view reason, const std::string& text) {
+    SteadyTime now = clock_.steady();
+    std::erase_if(look.memory.said, [&](const auto& said) { return now - said.second >= kSaidAgain; });
+    if (look.memory.said.emplace(std::string(reason) + ": " + text, now).second) recorder_.warning(look.autoscaler, reason, text);
+  }
+
+  Result<void> look(const Object& autoscaler, AutoscalerMetrics& metrics) {
+    bool is_new = !memories_.contains(autoscaler.uid());
+    Memory& memory = memories_[autoscaler.uid()];
+    Look look{autoscaler,
+              memory,
+              get_array(autoscaler.json(), "status.conditions"),
+              get_int(autoscaler.json(), "status.currentReplicas"),
+              get_int(autoscaler.json(), "status.desiredReplicas"),
+              get_array(autoscaler.json(), "status.currentMetrics"),
+              std::nullopt};
+    const schema::KindInfo* kind = nullptr;
+    auto scale = read_scale(autoscaler, kind);
+    if (!scale) {
+      warn(look, "FailedGetScale", scale.error().text());
+      set(look, {"AbleToScale", "False", "FailedGetScale",
+                 "the HPA controller was unable to get the target's current scale: " + scale.error().text()});
+      return write(look);
+    }
+    set(look, {"AbleToScale", "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale"});
+    look.current = get_int(*scale, "spec.replicas");
+    if (is_new) memory.past.advice.push_back({clock_.steady(), look.current});
+
+    const json::value* least = find(autoscaler.json(), "spec.minReplicas");
+    Limits limits{look.current, least ? get_int(autoscaler.json(), "spec.minReplicas") : 1,
+                  get_int(autoscaler.json(), "spec.maxReplicas")};
+    look.measured.clear();
+    std::string reason;
+    int64_t desired = look.current;
+    if (look.current == 0 && limits.min != 0) {
+      set(look,
+          {"ScalingActive", "False", "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"});
+    } else if (look.current > limits.max) {
+      reason = "Current number of replicas above Spec.MaxReplicas";
+      desired = limits.max;
+    } else if (look.current < limits.min) {
+      reason = "Current number of replicas below Spec.MinReplicas";
+      desired = limits.min;
+    } else {
+      auto wanted = ask(look, *scale, metrics, reason);
+      if (!wanted) return write(look);  // it stays as it is; the conditions say why
+      Decision decision = decide_replicas(memory.past, behavior_of(autoscaler.json()), limits, *wanted, clock_.steady());
+      set(look, decision.able);
+      set(look, decision.limited);
+      desired = decision.replicas;
+    }
+    if (desired != look.current)
+      TRY(rescale(look, kind->kind, std::move(*scale), desired, reason));
+    else
+      look.desired = desired;
+    return write(look);
+  }
+
+  Result<json::value> read_scale(const Object& autoscaler, const schema::KindInfo*& kind) {
+    view::CrossVersionObjectReference target = view::HorizontalPodAutoscaler(autoscaler).spec().scale_target_ref();
+    std::string_view version = target.api_version();
+    if (std::count(version.begin(), version.end(), '/') > 1)
+      return Error(Code::invalid, "unexpected GroupVersion string: " + std::string(version));
+    std::string_view group = schema::split_api_version(version).group;
+    for (const schema::KindInfo& info : schema::catalog().kinds())
+      if (!kind && info.kind.group == group && info.kind.kind == target.kind()) kind = &info.stored();
+    if (!kind)
+      return Error(Code::not_found,
+                   "no matches for kind \"" + std::string(target.kind()) + "\" in group \"" + std::string(group) + "\"");
+    return client_.read(kind->kind, {autoscaler.ns(), std::string(target.name())}, "scale");
+  }
+
+  // What the metrics ask for, and why it is another number than now. Nothing: they do not say; what failed stands in the
+  // conditions. One that fails keeps the others from making the number smaller, not from making it larger.
+  std::optional<int64_t> ask(Look& look, const json::value& scale, AutoscalerMetrics& metrics, std::string& reason) {
+    std::string selector_text(get_string(scale, "status.selector"));
+    Target target{look.current, get_int(scale, "status.replicas"), {}, tolerance_of(look.autoscaler.json()), clock_.now()};
+    if (!find_pods(look, metrics, selector_text, target.pods)) return std::nullopt;
+    MetricQuestion question{metrics, target, look.autoscaler.ns(), selector_text};
+    const json::array& wanted = get_array(look.autoscaler.json(), "spec.metrics");
+    std::optional<int64_t> most;
+    std::string by;
+    size_t failed = 0;
+    std::string first_failure;
+    Condition inactive;
+    for (const json::value& metric : wanted) {
+      MetricFailure failure;
+      auto answered = answer_metric(question, metric, failure);
+      if (answered) {
+        look.measured.push_back(std::move(answered->status));
+        if (!most || answered->proposal.replicas > *most) most = answered->proposal.replicas, by = answered->name;
+        continue;
+      }
+      std::string text = answered.error().text();
+      look.measured.push_back(json::object{{"type", ""}});  // its place, as Kubernetes leaves it
+      warn(look, failure.reason, text);
+      if (failed++ == 0) {
+        first_failure = failure.beginning + text;
+        inactive = {"ScalingActive", "False", std::string(failure.reason),
+                    "the HPA was unable to compute the replica count: " + text};
+      }
+    }
+    if (failed == wanted.size() || (failed > 0 && *most < look.current)) {
+      set(look, inactive);
+      warn(look, "FailedComputeMetricsReplicas",
+           "invalid metrics (" + std::to_string(failed) + " invalid out of " + std::to_string(wanted.size()) +
+               "), first error is: " + first_failure);
+      return std::nullopt;
+    }
+    set(look,
+        {"ScalingActive", "True", "ValidMetricFound", "the HPA was able to successfully calculate a replica count from " + by});
+    if (*most > look.current) reason = by + " above target";
+    if (*most < look.current) reason = "All metrics below target";
+    return most;
+  }
+
+  // False: the selector will not do; the condition says why.
+  bool find_pods(Look& look, AutoscalerMetrics& metrics, const std::string& text, std::vector<ObjectPtr>& pods) {
+    auto refuse = [&](std::string_view event, std::string_view reason, const std::string& said, const std::string& message) {
+      warn(look, event, said);
+      set(look, {"ScalingActive", "False", std::string(reason), message});
+      return false;
+    };
+    if (text.empty())
+      return refuse("SelectorRequired", "InvalidSelector", "selector is required",
+                    "the HPA target's scale is missing a selector");
+    auto selector = LabelSelector::parse(text);
+    if (!selector) {
+      std::string why = "couldn't convert selector into a corresponding internal selector object: " + selector.error().text();
+      return refuse("InvalidSelector", "InvalidSelector", why, why);
+    }
+    look.memory.selector = *selector;
+    for (const ObjectPtr& pod : metrics.pods(look.autoscaler.ns()))
+      if (selector->matches(*pod)) pods.push_back(pod);
+    std::string others;
+    for (const ObjectPtr& other : autoscalers_.list(look.autoscaler.ns())) {
+      auto memory = memories_.find(other->uid());
+      if (memory == memories_.end() || !memory->second.selector) continue;
+      bool selects =
+          std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return memory->second.selector->matches(*pod); });
+      if (selects) others += (others.empty() ? "{" : " {") + other->name() + " " + other->ns() + "}";
+    }
+    if (others.find('}') == others.rfind('}')) return true;
+    std::string why = "pods by selector " + text + " are controlled by multiple HPAs: [" + others + "]";
+    return refuse("AmbiguousSelector", "AmbiguousSelector", why, why);
+  }
+
+  Result<void> rescale(Look& look, const Kind& kind, json::value scale, int64_t desired, const std::string& reason) {
+    std::string size = "New size: " + std::to_string(desired) + "; reason: " + reason;
+    make(scale, "spec.replicas") = desired;
+    auto updated = client_.update(kind, scale, {.subresource = "scale"});
+    if (!updated) {
+      warn(look, "FailedRescale", size + "; error: " + updated.error().text());
+      set(look, {"AbleToScale", "False", "FailedUpdateScale",
+                 "the HPA controller was unable to update the target scale: " + updated.error().text()});
+      return {};
+    }
+    set(look, {"AbleToScale", "True", "SucceededRescale",
+               "the HPA controller was able to update the target scale to " + std::to_string(desired)});
+    recorder_.normal(look.autoscaler, "SuccessfulRescale", size);
+    remember_change(look.memory.past, look.current, desired, clock_.steady());
+    look.desired = desired;
+    look.scaled_at = clock_.now();
+    return {};
+  }
+
+  Result<void> write(Look& look) {
+    const json::value& body = look.autoscaler.json();
+    const json::value* old = find(body, "status");
+    json::object status = old && old->is_object() ? old->get_object() : json::object();
+    status["currentReplicas"] = look.current;
+    status["desiredReplicas"] = look.desired;
+    status["conditions"] = look.conditions;
+    if (look.scaled_at) status["lastScaleTime"] = format_time(*look.scaled_at);
+    if (int64_t generation = get_int(body, "metadata.generation")) status["observedGeneration"] = generation;
+    json::array before = get_array(body, "status.currentMetrics");
+    json::value unchanged = status;
+    if (old && same_measurement(before, look.measured, get_array(body, "spec.metrics")) && unchanged == *old) return {};
+    if (look.measured.empty())
+      status["currentMetrics"] = nullptr;
+    else
+      status["currentMetrics"] = std::move(look.measured);
+    auto written = write_status(client_, look.autoscaler, std::move(status));
+    if (written || written.error().code() == Code::not_found || written.error().code() == Code::conflict)
+      return {};  // gone, or looked at again
+    warn(look, "FailedUpdateStatus", written.error().text());
+    return written.take_error().wrap("write status");
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& autoscalers_;
+  Informer& pods_;
+  EventRecorder recorder_;
+  std::map<std::string, Memory> memories_;  // by uid; only the tick, one at a time, touches it
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_horizontal_autoscaler(const Context& context) {
+  return std::make_unique<HorizontalAutoscaler>(context);
+}
+
+}  // namespace coracle::controller
