@@ -34,7 +34,7 @@ CORACLE_VM_APPEND=test.light "$vm/vm.py" start "$T" "$image" -drive "file=$T/pay
 # ---- 1970 ----
 
 check "files are installed" 120 "$unpack"'. /root/lib.sh && coracled --version' || exit 1
-check "it starts in 1970" 240 'date -s @30; echo "podPidsLimit: 64" >/etc/coracle/config.yaml; mkdir -p /etc/coracle; start_daemon' || { diagnose; exit 1; }
+check "it starts in 1970" 240 'date -s @30; mkdir -p /etc/coracle; echo "podPidsLimit: 64" >/etc/coracle/config.yaml; start_daemon' || { diagnose; exit 1; }
 check "the node is ready, an image is made" 120 'until_true 60 ready && rootfs /root/box && coraclectl image pack /root/box localhost/busybox:latest --cmd sh' || { diagnose; exit 1; }
 check "a Deployment, and a Job that is done" 120 'deployment; job done 86400; until_true 60 available && until_true 60 job_complete done' || diagnose
 check "a container that crashes waits out its back-off" 120 'crashing; until_true 60 waits_in_back_off' || diagnose
