@@ -200,6 +200,11 @@ class CronJobController : public Controller {
       return {};
     }
     WallTime now = clock_.now();
+    if (last_was_wrong(view, now)) {
+      status["lastScheduleTime"] = format_time(now);
+      if (auto next = schedule->next(now, zone)) outcome.again = *next - now;
+      return {};
+    }
     if (auto next = schedule->next(after_last(view, now), zone)) outcome.again = *next - now;
     DueRun due = due_run(view, *schedule, zone, now);
     if (due.many_missed && tell_once(cron_job, *due.at, "TooManyMissedTimes"))
@@ -224,6 +229,13 @@ class CronJobController : public Controller {
       set_active(status, {});
     }
     return start(cron_job, *due.at, zone, std::move(active), status);
+  }
+
+  // It is of a day to come, and now is no time before the cron job was made: then it is the clock of now that is wrong, and once
+  // that is set the last run counts again.
+  static bool last_was_wrong(view::CronJob cron_job, WallTime now) {
+    auto created = parse_time(cron_job.metadata().creation_timestamp()), last = parse_time(cron_job.status().last_schedule_time());
+    return last && *last > now + kBelievedAhead && created && *created <= now;
   }
 
   // From when on the next run is waited for: a clock that was set back repeats nothing.

@@ -246,6 +246,15 @@ TEST_F(CronJobTest, a_start_in_1970_does_not_run_what_was_run_in_its_future) {
   EXPECT_EQ(jobs(), run(5));
 }
 
+TEST_F(CronJobTest, a_last_run_by_a_clock_that_was_years_ahead_keeps_nothing_from_running) {
+  put(R"("schedule":"*/5 * * * *")", R"({"lastScheduleTime":"2038-01-19T03:10:00Z"})");
+  EXPECT_EQ(jobs(), "");
+  pass(seconds(270));
+  EXPECT_EQ(jobs(), run(5));
+  pass(seconds(300));
+  EXPECT_EQ(jobs(), run(5) + " " + run(10));
+}
+
 TEST_F(CronJobTest, a_clock_that_is_set_back_an_hour_repeats_nothing) {
   put(R"("schedule":"*/5 * * * *")");
   pass(seconds(270));
