@@ -57,7 +57,10 @@ class House {
   void answer() const;
 
   // The wall clock jumped: who waits for a time of day looks again.
-  void clock_was_set() const { controllers_->clock_was_set(); }
+  void clock_was_set() const {
+    controllers_->clock_was_set();
+    agent_->clock_was_set();
+  }
 
   std::string summary() const;  // "node NAME at https://ADDRESS:PORT"
   // By which others reach this machine; where there is no network, the pods' gateway.

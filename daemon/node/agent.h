@@ -60,6 +60,8 @@ class Agent : public PodStreams, public NodeImages {
 
   // Whether a pod of this node is ready, as far as this daemon has seen it: not what a status from before it says.
   bool ready(const std::string& uid) const { return start_order_.ready(uid); }
+  // The wall clock is not what it was: what the node tells the time by is told anew. Does not block.
+  void clock_was_set() { node_object_.clock_was_set(); }
   // Asks held_back again about those of the namespace that are. Does not block.
   void look_at_held(const std::string& ns);
   // Asks PodNetworkHooks::serves again about those that are to end. Does not block.

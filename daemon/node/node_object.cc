@@ -237,13 +237,19 @@ void NodeObject::run(std::stop_token stop) {
       if (fine) renew_at = std::chrono::steady_clock::now() + kLeaseRenewal;
     }
     auto until = std::chrono::steady_clock::now() + (fine ? std::chrono::seconds(kConditionsCheck) : kRetry);
-    touched_.wait_until(stop, until, [](bool touched) { return touched; }, [](bool& touched) { touched = false; });
+    News news = news_.wait_until(stop, until, [](const News& news) { return news.touched; }, [](News& news) { return std::exchange(news, {}); });
+    if (news.clock_set) renew_at = {};
   }
 }
 
 void NodeObject::touch() {
-  touched_.with([](bool& touched) { touched = true; });
-  touched_.notify();
+  news_.with([](News& news) { news.touched = true; });
+  news_.notify();
+}
+
+void NodeObject::clock_was_set() {
+  news_.with([](News& news) { news.touched = news.clock_set = true; });
+  news_.notify();
 }
 
 }  // namespace coracle::node

@@ -44,7 +44,8 @@ class NodeObject {
   Result<void> renew_lease();
   // Refreshes and renews until stopped, also whenever `touch` was called.
   void run(std::stop_token stop);
-  void touch();  // images have changed
+  void touch();          // images have changed
+  void clock_was_set();  // the lease is renewed by the new time
   json::object allocatable() const;
 
  private:
@@ -53,7 +54,10 @@ class NodeObject {
   runtime::Runtime& runtime_;
   const Clock& clock_;
   Guarded<MachineFacts> machine_;  // as read last
-  Guarded<bool> touched_{false};
+  struct News {
+    bool touched = false, clock_set = false;
+  };
+  Guarded<News> news_;
 };
 
 }  // namespace coracle::node

@@ -35,7 +35,7 @@ restarts() { of_pod "$1" '{.status.containerStatuses[0].restartCount}'; }
 waits_in_back_off() { is "$(of_pod crashing '{.status.containerStatuses[0].state.waiting.reason}')" CrashLoopBackOff; }
 pod_uids() { coraclectl get pods -l app=web -o 'jsonpath={range .items[*]}{.metadata.uid}{" "}{.status.containerStatuses[0].restartCount}{"\n"}{end}' | sort; }
 lease_is_of() { coraclectl get lease -n kube-node-lease -o 'jsonpath={.items[0].spec.renewTime}' | grep -q "^$1"; }
-fresh_answer() { coraclectl get --raw /readyz && coraclectl exec deploy/web -- true; }
+fresh_answer() { coraclectl get --raw /readyz && coraclectl exec deploy/web -- sh -c :; }
 # The times that jobs of a CronJob stand for, one line each.
 scheduled_times() {
   coraclectl get jobs -o 'jsonpath={range .items[*]}{.metadata.ownerReferences[0].name}{" "}{.metadata.annotations.batch\.kubernetes\.io/cronjob-scheduled-timestamp}{"\n"}{end}' |
