@@ -7,7 +7,7 @@
 #                                about 25 minutes on 2 cores
 #   sudo tests/run.sh --long     adds a soak, hundreds of kills and power cuts, the sanitizers, fuzzing time, the benchmarks: hours
 #        tests/run.sh --unit     unit tests only, seconds once built
-#        tests/run.sh --only P   only the part P: unit simulation live oci fuzz e2e soak sanitize vm ocivm tsan bench
+#        tests/run.sh --only P   only the part P: unit simulation live oci fuzz e2e soak sanitize vm clock ocivm tsan bench
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
     --unit) only=unit ;;
     --only)
       only=${2:?--only needs a name}; shift
-      case $only in unit|simulation|live|oci|fuzz|e2e|soak|sanitize|vm|ocivm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
+      case $only in unit|simulation|live|oci|fuzz|e2e|soak|sanitize|vm|clock|ocivm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
     -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
   esac
@@ -164,6 +164,11 @@ fi
 if wants vm; then
   say "virtual machine: systemd, cgroup v2, power cuts"
   run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
+fi
+
+if also clock; then
+  say "virtual machine: a board without a clock"
+  run clock 5400 env CORACLE_BIN="$build" "$root/tests/vm/clock.sh"
 fi
 
 if also ocivm; then
