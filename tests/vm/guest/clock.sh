@@ -45,4 +45,3 @@ runs_of() { scheduled_times "$1" | grep -c .; }
 runs_of_at_least() { [ "$(runs_of "$1")" -ge "$2" ]; }
 # As they were made, not as they are named: the last one.
 newest_scheduled() { coraclectl get cronjob "$1" -o 'jsonpath={.status.lastScheduleTime}'; echo; }
-newest_scheduled_at_clock() { case $(newest_scheduled "$1") in "$(date -u +%Y-%m-%dT%H:%M):00Z" | "$(date -u -d "@$(($(date +%s) - 60))" +%Y-%m-%dT%H:%M):00Z") echo yes ;; *) echo no ;; esac; }
