@@ -11,12 +11,19 @@
 
 namespace coracle::sys {
 
+namespace {
+
+// Far enough, and near enough that whoever stands between us and the kernel can still add to it (a test's libfaketime).
+constexpr time_t kNever = std::numeric_limits<int32_t>::max() * time_t(100);
+
+}  // namespace
+
 // A timer that never ends, and is told when the clock it waits for is set.
 Result<ClockWatch> ClockWatch::open() {
   Fd fd(::timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!fd) return Error::from_errno("timerfd");
   itimerspec never{};
-  never.it_value.tv_sec = std::numeric_limits<time_t>::max();
+  never.it_value.tv_sec = kNever;
   if (::timerfd_settime(fd.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, nullptr) != 0) return Error::from_errno("watch the clock");
   return ClockWatch(std::move(fd));
 }

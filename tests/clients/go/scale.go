@@ -64,6 +64,6 @@ func checkScale(ns string) {
 		}
 		_, bad := deployments.UpdateScale(ctx, "scaled", &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "scaled", Namespace: ns}, Spec: autoscalingv1.ScaleSpec{Replicas: -1}}, metav1.UpdateOptions{})
 		_, absent := deployments.GetScale(ctx, "nope", metav1.GetOptions{})
-		return all(same("replicas", got.Spec.Replicas, int32(0)), causes(bad, "spec.replicas: FieldValueInvalid"), refused(absent, apierrors.IsNotFound, `deployments.apps "nope" not found`))
+		return all(same("replicas", got.Spec.Replicas, int32(0)), causes(bad, "spec.replicas: FieldValueInvalid"), refused(absent, apierrors.IsNotFound, `deployments/scale.apps "nope" not found`))
 	})
 }
