@@ -60,6 +60,7 @@ class House {
   void clock_was_set() const {
     controllers_->clock_was_set();
     agent_->clock_was_set();
+    server_->clock_was_set();
   }
 
   std::string summary() const;  // "node NAME at https://ADDRESS:PORT"

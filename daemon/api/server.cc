@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <thread>
+#include <utility>
 
 #include "daemon/api/audit.h"
 #include "daemon/api/flow.h"
@@ -129,7 +130,14 @@ struct Server::State {
   std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
   Front front;
-  Guarded<bool> stirred{false};  // what the keeper sleeps on: the flow objects have changed
+  struct News {  // what the keeper sleeps on
+    bool any = false, clock_set = false;
+  };
+  Guarded<News> news;
+  void stir(bool clock_set) {  // the flow objects have changed, or the clock was set
+    news.with([&](News& now) { now.any = true, now.clock_set |= clock_set; });
+    news.notify();
+  }
   std::jthread keeper;
 
   Result<void> prepare();
@@ -243,11 +251,11 @@ Result<void> Server::State::renew() {
 void Server::State::keep(std::stop_token stop) {
   SteadyTime next = std::chrono::steady_clock::now() + kCertificateCheck;
   while (!stop.stop_requested()) {
-    stirred.wait_until(stop, next, [](bool now) { return now; }, [](bool& now) { now = false; });
+    News told = news.wait_until(stop, next, [](const News& now) { return now.any; }, [](News& now) { return std::exchange(now, {}); });
     if (stop.stop_requested()) return;
     flow_objects.tend();
-    if (std::chrono::steady_clock::now() < next) continue;
-    next += kCertificateCheck;
+    if (!told.clock_set && std::chrono::steady_clock::now() < next) continue;
+    next = std::chrono::steady_clock::now() + kCertificateCheck;
     if (auto renewed = renew(); !renewed) log_error("api", "renew certificates: " + renewed.error().text());
     if (house.keeper) house.keeper->tend();
   }
@@ -262,15 +270,14 @@ Server::~Server() {
   state_->house.registry.set_guard(nullptr);
 }
 
+void Server::clock_was_set() { state_->stir(true); }
+
 void Server::set_keeper(backup::Keeper& keeper) { state_->house.keeper = &keeper; }
 
 Result<void> Server::start() {
   state_->auditor = TRY(Auditor::open(state_->config.audit));
   TRY(state_->prepare().wrap("prepare certificates"));
-  auto wake_keeper = [state = state_.get()] {
-    state->stirred.with([](bool& now) { now = true; });
-    state->stirred.notify();
-  };
+  auto wake_keeper = [state = state_.get()] { state->stir(false); };
   TRY(state_->flow_objects.follow(wake_keeper).wrap("follow the flow schemas"));
   state_->flow_objects.tend();
   state_->bound = TRY(state_->front.start(state_->config.listen));

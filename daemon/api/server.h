@@ -57,6 +57,9 @@ class Server {
   // Serves /coracle/v1/store, and lets it do its upkeep once an hour. It must outlive the server. Before start().
   void set_keeper(backup::Keeper& keeper);
 
+  // Certificates that are over by the new time are made anew, at once. Does not block.
+  void clock_was_set();
+
   // Makes or reads the certificates, becomes the registry's token issuer, listens, writes the kubeconfig (for the first
   // listener). Errors: what the disk or the network said.
   Result<void> start();
