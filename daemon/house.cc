@@ -11,6 +11,7 @@
 #include "daemon/access/static_tokens.h"
 #include "daemon/machine.h"
 #include "daemon/queue_metrics.h"
+#include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/probe.h"
@@ -160,7 +161,7 @@ Result<void> House::furnish() {
   network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice), informers_->of(kPod)));
   if (facts_.node_address.starts_with("127.")) facts_.node_address = network_->gateway_address();  // where pods find us, network or not
   gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
-    return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : order::says_ready(pod);
+    return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
   });
   network_->on_rules([this] { agent_->look_at_draining(); });
   gate_->on_change([this](const std::string& ns) { agent_->look_at_held(ns); });

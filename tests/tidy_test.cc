@@ -100,7 +100,7 @@ const std::vector<Layer>& layers() {
       {"daemon/stream/", {"runtime/base/", "store/object/"}},
       {"daemon/quota/", {"runtime/base/", "store/object/"}},
       {"daemon/placement/", {"runtime/base/", "store/object/", "store/schema/"}},
-      {"daemon/order/", {"runtime/base/", "store/object/", "store/schema/", "daemon/informer/"}},
+      {"daemon/order/", {"runtime/base/", "store/object/", "store/schema/", "daemon/informer/", "daemon/quota/disruption.h"}},
       {"daemon/admission/", {"runtime/base/", "store/object/", "store/engine/", "daemon/quota/", "daemon/order/order.h"}},
       {"daemon/registry/", {"runtime/base/", "runtime/sys/file.h", "daemon/admission/", "daemon/quota/", "store/object/", "store/schema/", "store/engine/", "store/client/client.h"}},
       {"daemon/backup/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/"}},

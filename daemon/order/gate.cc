@@ -2,15 +2,10 @@
 // The world of start order in the informers. See gate.h.
 #include "daemon/order/gate.h"
 
+#include "daemon/quota/disruption.h"
 #include "store/schema/views.h"
 
 namespace coracle::order {
-
-bool says_ready(const Object& pod) {
-  for (view::PodCondition condition : view::Pod(pod).status().conditions())
-    if (condition.type() == "Ready") return condition.status() == "True";
-  return false;
-}
 
 Gate::Gate(Informers& informers, Ready ready)
     : informers_(informers), ready_(std::move(ready)), slices_(informers.of(kEndpointSlice)), pods_(informers.of(kPod)) {
@@ -27,7 +22,7 @@ ObjectPtr Gate::get(const Kind& kind, const Key& key) const { return informers_.
 
 std::vector<ObjectPtr> Gate::pods(const std::string& ns) const { return pods_.list(ns); }
 
-bool Gate::ready(const Object& pod) const { return ready_ ? ready_(pod) : says_ready(pod); }
+bool Gate::ready(const Object& pod) const { return ready_ ? ready_(pod) : quota::is_ready(pod); }
 
 bool Gate::has_ready_endpoints(const Key& service) const {
   for (const ObjectPtr& object : slices_.list(service.ns)) {

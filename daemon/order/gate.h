@@ -34,7 +34,4 @@ class Gate : public World {
   Informer& pods_;
 };
 
-// The status' word.
-bool says_ready(const Object& pod);
-
 }  // namespace coracle::order
