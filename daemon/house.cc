@@ -148,7 +148,7 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
 
 Result<void> House::furnish() {
   if (!config_.scheduler_config_file.empty()) {
-    std::string text = TRY(sys::read_file(config_.scheduler_config_file));
+    std::string text = TRY(sys::read_file(config_.scheduler_config_file).wrap("schedulerConfigFile"));
     scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
   }
   keeper_ = std::make_unique<backup::Keeper>(backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
