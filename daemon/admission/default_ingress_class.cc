@@ -11,12 +11,12 @@ class DefaultIngressClass : public Plugin {
   std::string_view name() const override { return "DefaultIngressClass"; }
 
   Result<void> admit(Request& request, const World& world) const override {
-    if (!request.creates(kIngresses)) return {};
+    if (!request.creates(kIngress)) return {};
     json::value& ingress = *request.object;
     const json::value* named = find(ingress, "spec.ingressClassName");
     bool has_class = (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
     if (has_class) return {};
-    if (ObjectPtr found = default_class(world, kIngressClasses, {"ingressclass.kubernetes.io/is-default-class"}))
+    if (ObjectPtr found = default_class(world, kIngressClass, {"ingressclass.kubernetes.io/is-default-class"}))
       make(ingress, "spec.ingressClassName") = found->name();
     return {};
   }

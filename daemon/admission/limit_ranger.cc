@@ -19,7 +19,7 @@ bool concerns(const Request& request) {
   bool resizes = request.kind == kPod && request.subresource == "resize" && request.operation == Operation::update;
   if (request.operation == Operation::remove || (!request.subresource.empty() && !resizes)) return false;
   if (request.kind == kPod) return resizes || request.operation == Operation::create;
-  return request.kind == kClaims;
+  return request.kind == kPersistentVolumeClaim;
 }
 
 // ---- defaults ----
@@ -186,20 +186,20 @@ class LimitRanger : public Plugin {
 
   Result<void> admit(Request& request, const World& world) const override {
     if (!concerns(request) || !(request.kind == kPod)) return {};
-    for (const ObjectPtr& range : world.list(kLimitRanges, request.key.ns)) give_defaults(*request.object, range->json());
+    for (const ObjectPtr& range : world.list(kLimitRange, request.key.ns)) give_defaults(*request.object, range->json());
     return {};
   }
 
   Result<void> validate(const Request& request, const World& world) const override {
     if (!concerns(request)) return {};
     const json::value* old = request.old ? &request.old->json() : nullptr;
-    for (const ObjectPtr& range : world.list(kLimitRanges, request.key.ns)) {
+    for (const ObjectPtr& range : world.list(kLimitRange, request.key.ns)) {
       std::vector<std::string> findings;
       for (const json::value& limit : get_array(range->json(), "spec.limits")) {
         std::string_view type = get_string(limit, "type");
         if (request.kind == kPod && type == "Container") check_containers(limit, *request.object, old, findings);
         if (request.kind == kPod && type == "Pod") check_pod(limit, *request.object, old, findings);
-        if (request.kind == kClaims && type == "PersistentVolumeClaim") check_claim(limit, *request.object, old, findings);
+        if (request.kind == kPersistentVolumeClaim && type == "PersistentVolumeClaim") check_claim(limit, *request.object, old, findings);
       }
       if (!findings.empty()) return refuse(request, together(findings));
     }

@@ -78,10 +78,10 @@ class Restriction {  // of one request by one node
       return refuse(request_, "unexpected pod subresource " + coracle::quoted(request_.subresource) + ", only 'status' and 'eviction' are allowed");
     }
     if (kind == kNode) return node();
-    if (kind == kClaims) return request_.subresource == "status" ? claim_status() : refuse(request_, "may only update PVC status");
+    if (kind == kPersistentVolumeClaim) return request_.subresource == "status" ? claim_status() : refuse(request_, "may only update PVC status");
     if (kind == kServiceAccount) return token();
     if (kind == kLease) return lease();
-    if (kind == kCsiNodes && name() != node_) return refuse(request_, "can only access CSINode with the same name as the requesting node");
+    if (kind == kCSINode && name() != node_) return refuse(request_, "can only access CSINode with the same name as the requesting node");
     return {};
   }
 

@@ -50,17 +50,4 @@ std::unique_ptr<Plugin> make_runtime_class();
 std::unique_ptr<Plugin> make_default_ingress_class();
 std::unique_ptr<Plugin> make_resource_quota();
 
-// The kinds that plugins ask for by name.
-inline constexpr Kind kLimitRanges{"", "v1", "LimitRange", "limitranges"};
-inline constexpr Kind kResourceQuotas{"", "v1", "ResourceQuota", "resourcequotas"};
-inline constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
-inline constexpr Kind kVolumes{"", "v1", "PersistentVolume", "persistentvolumes", false};
-inline constexpr Kind kPriorityClasses{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false};
-inline constexpr Kind kRuntimeClasses{"node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false};
-inline constexpr Kind kStorageClasses{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
-inline constexpr Kind kAttributesClasses{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};
-inline constexpr Kind kCsiNodes{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
-inline constexpr Kind kIngresses{"networking.k8s.io", "v1", "Ingress", "ingresses"};
-inline constexpr Kind kIngressClasses{"networking.k8s.io", "v1", "IngressClass", "ingressclasses", false};
-
 }  // namespace coracle::admission

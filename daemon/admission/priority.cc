@@ -21,7 +21,7 @@ Class class_of(const Object& object) {
 // Of several, which can only come of a race, the one of the least value. Null: there is none.
 ObjectPtr default_class(const World& world) {
   ObjectPtr found;
-  for (ObjectPtr& one : world.list(kPriorityClasses))
+  for (ObjectPtr& one : world.list(kPriorityClass))
     if (get_bool(one->json(), "globalDefault") && (!found || get_int(one->json(), "value") < get_int(found->json(), "value"))) found = std::move(one);
   return found;
 }
@@ -32,7 +32,7 @@ Result<Class> class_for(const Request& request, const World& world) {
     ObjectPtr found = default_class(world);
     return found ? class_of(*found) : Class();
   }
-  if (ObjectPtr found = world.get(kPriorityClasses, {"", name})) return class_of(*found);
+  if (ObjectPtr found = world.get(kPriorityClass, {"", name})) return class_of(*found);
   // The system's own are as fixed as their names, and pods may come before they are stored.
   if (name == "system-node-critical") return Class{name, 2'000'001'000};
   if (name == "system-cluster-critical") return Class{name, 2'000'000'000};
@@ -70,7 +70,7 @@ class Priority : public Plugin {
   }
 
   Result<void> validate(const Request& request, const World& world) const override {
-    bool concerned = request.kind == kPriorityClasses && request.subresource.empty() && request.operation != Operation::remove;
+    bool concerned = request.kind == kPriorityClass && request.subresource.empty() && request.operation != Operation::remove;
     if (!concerned || !get_bool(*request.object, "globalDefault")) return {};
     ObjectPtr other = default_class(world);
     if (!other || (request.operation == Operation::update && other->name() == request.key.name)) return {};

@@ -27,7 +27,7 @@ bool handled(const Request& request) {
   if (!quota::counted(kind) || request.key.ns.empty()) return false;
   if (kind == kPod) return (request.subresource.empty() && creates) || (request.subresource == "resize" && updates);
   if (kind == kService) return creates || updates;
-  if (kind == kClaims) return (request.subresource.empty() && creates) || ((request.subresource.empty() || request.subresource == "status") && updates);
+  if (kind == kPersistentVolumeClaim) return (request.subresource.empty() && creates) || ((request.subresource.empty() || request.subresource == "status") && updates);
   return request.subresource.empty() && creates;
 }
 
@@ -57,7 +57,7 @@ class ResourceQuota : public Plugin {
 
   Result<void> validate(const Request& request, const World& world) const override {
     if (!handled(request)) return {};
-    for (const ObjectPtr& quota : world.list(kResourceQuotas, request.key.ns)) TRY(charge(request, *quota));
+    for (const ObjectPtr& quota : world.list(kResourceQuota, request.key.ns)) TRY(charge(request, *quota));
     return {};
   }
 

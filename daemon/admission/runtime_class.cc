@@ -38,7 +38,7 @@ json::array merged(const json::array& first, const json::array& second) {
 Result<ObjectPtr> class_of(const Request& request, const World& world) {
   std::string name(get_string(*request.object, "spec.runtimeClassName"));
   if (name.empty()) return ObjectPtr();
-  ObjectPtr found = world.get(kRuntimeClasses, {"", name});
+  ObjectPtr found = world.get(kRuntimeClass, {"", name});
   if (!found) return refuse(request, "pod rejected: RuntimeClass " + coracle::quoted(name) + " not found");
   return found;
 }

@@ -14,9 +14,9 @@ class StorageObjectInUseProtection : public Plugin {
   std::string_view name() const override { return "StorageObjectInUseProtection"; }
 
   Result<void> admit(Request& request, const World&) const override {
-    if (request.creates(kClaims)) protect(request, "kubernetes.io/pvc-protection");
-    if (request.creates(kVolumes)) protect(request, "kubernetes.io/pv-protection");
-    if (request.creates(kAttributesClasses)) protect(request, "kubernetes.io/vac-protection");
+    if (request.creates(kPersistentVolumeClaim)) protect(request, "kubernetes.io/pvc-protection");
+    if (request.creates(kPersistentVolume)) protect(request, "kubernetes.io/pv-protection");
+    if (request.creates(kVolumeAttributesClass)) protect(request, "kubernetes.io/vac-protection");
     return {};
   }
 

@@ -24,11 +24,11 @@ class VolumeClaimResize : public Plugin {
   std::string_view name() const override { return "PersistentVolumeClaimResize"; }
 
   Result<void> validate(const Request& request, const World& world) const override {
-    bool concerned = request.kind == kClaims && request.subresource.empty() && request.operation == Operation::update;
+    bool concerned = request.kind == kPersistentVolumeClaim && request.subresource.empty() && request.operation == Operation::update;
     if (!concerned || storage_of(*request.object) <= storage_of(request.old->json())) return {};
     if (get_string(request.old->json(), "status.phase") != "Bound") return refuse(request, "Only bound persistent volume claims can be expanded");
     std::string name = class_of(*request.object);
-    ObjectPtr storage_class = name.empty() || name != class_of(request.old->json()) ? nullptr : world.get(kStorageClasses, {"", name});
+    ObjectPtr storage_class = name.empty() || name != class_of(request.old->json()) ? nullptr : world.get(kStorageClass, {"", name});
     if (storage_class && get_bool(storage_class->json(), "allowVolumeExpansion")) return {};
     return refuse(request, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");
   }

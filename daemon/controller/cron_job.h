@@ -12,7 +12,6 @@
 
 namespace coracle::controller {
 
-inline constexpr Kind kCronJob{"batch", "v1", "CronJob", "cronjobs"};
 inline constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 inline constexpr int kMissedRunsMax = 100;  // beyond that somebody is told
 inline constexpr std::chrono::hours kBelievedAhead{24};  // a last run further ahead than that was of a clock that was wrong

@@ -20,7 +20,7 @@ class DisruptionController : public Controller {
   explicit DisruptionController(const Context& context)
       : client_(context.client),
         clock_(context.clock),
-        budgets_(context.informers.of(quota::kDisruptionBudgets)),
+        budgets_(context.informers.of(kPodDisruptionBudget)),
         pods_(context.informers.of(kPod)),
         recorder_(context.events, "controllermanager") {}
 

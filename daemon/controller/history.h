@@ -15,10 +15,6 @@
 
 namespace coracle::controller {
 
-inline constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
-inline constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
-inline constexpr Kind kControllerRevision{"apps", "v1", "ControllerRevision", "controllerrevisions"};
-
 inline constexpr std::string_view kRevisionLabel = "controller-revision-hash";  // of a pod: which revision it is of
 
 // What a revision keeps of a set: the patch that puts its template back, written as Kubernetes' clients write and compare it.

@@ -21,7 +21,6 @@
 
 namespace coracle::controller {
 
-inline constexpr Kind kJob{"batch", "v1", "Job", "jobs"};
 inline constexpr std::string_view kJobTracking = "batch.kubernetes.io/job-tracking";  // finalizer of a pod not counted yet
 inline constexpr std::string_view kCompletionIndex = "batch.kubernetes.io/job-completion-index";
 inline constexpr std::string_view kIndexFailures = "batch.kubernetes.io/job-index-failure-count";

@@ -132,7 +132,6 @@ struct Flavour {
   bool plain_selector;       // a map of labels
   bool counts_terminating;   // its status has terminatingReplicas
 };
-constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
 constexpr Flavour kOfReplicaSets{kReplicaSet, "replicaset", "replicaset-controller", false, true};
 constexpr Flavour kOfReplicationControllers{kReplicationController, "replicationcontroller", "replication-controller", true,
                                             false};

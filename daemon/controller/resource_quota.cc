@@ -10,13 +10,12 @@
 namespace coracle::controller {
 namespace {
 
-constexpr Kind kQuotas{"", "v1", "ResourceQuota", "resourcequotas"};
 constexpr std::string_view kClaimResource = "persistentvolumeclaims";
 
 class ResourceQuotaController : public Controller {
  public:
   explicit ResourceQuotaController(const Context& context)
-      : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kQuotas)) {
+      : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kResourceQuota)) {
     for (const schema::KindInfo& info : schema::catalog().kinds())
       if (quota::counted(info.kind) && info.has_verb("list") && info.has_verb("watch")) counted_.push_back({&info.kind, &context.informers.of(info.kind)});
   }
@@ -35,7 +34,7 @@ class ResourceQuotaController : public Controller {
   }
 
   Result<Outcome> reconcile(const Key& key) override {
-    auto found = client_.get(kQuotas, key);  // before what it counts: a charge after this is a conflict
+    auto found = client_.get(kResourceQuota, key);  // before what it counts: a charge after this is a conflict
     if (!found && found.error().code() == Code::not_found) return Outcome{};
     ObjectPtr quota = TRY(std::move(found));
     if (quota->deleting()) return Outcome{};

@@ -16,7 +16,6 @@
 namespace coracle::controller {
 namespace {
 
-constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
 constexpr std::string_view kHashLabel = "controller.kubernetes.io/hash";
 constexpr std::chrono::seconds kLongestPause{60};  // before another pod is tried in place of those that fail
 
@@ -27,7 +26,7 @@ class StatefulSetController : public Controller {
         clock_(context.clock),
         sets_(context.informers.of(kStatefulSet)),
         pods_(context.informers.of(kPod)),
-        claims_(context.informers.of(kClaims)),
+        claims_(context.informers.of(kPersistentVolumeClaim)),
         revisions_(context.informers.of(kControllerRevision)),
         recorder_(context.events, "statefulset-controller"),
         own_(context.clock),
@@ -142,7 +141,7 @@ class StatefulSetController : public Controller {
   }
 
   Result<void> create_claim(const Object& set, const StatefulSetStep& step) {
-    auto created = client_.create(kClaims, step.body);
+    auto created = client_.create(kPersistentVolumeClaim, step.body);
     std::string claim(get_string(step.body, "metadata.name"));
     if (created) {
       recorder_.normal(set, "SuccessfulCreate",
@@ -163,7 +162,7 @@ class StatefulSetController : public Controller {
                           {{"uid", step.object->uid()},
                            {"resourceVersion", std::to_string(step.object->revision())},
                            {"ownerReferences", step.body}}}};
-    auto done = client_.patch(kClaims, step.object->key(), PatchType::merge, patch);
+    auto done = client_.patch(kPersistentVolumeClaim, step.object->key(), PatchType::merge, patch);
     if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("own claim " + step.object->name());
     return {};
   }

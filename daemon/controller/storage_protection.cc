@@ -11,9 +11,6 @@
 namespace coracle::controller {
 namespace {
 
-constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
-constexpr Kind kVolumes{"", "v1", "PersistentVolume", "persistentvolumes", false};
-constexpr Kind kClasses{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};
 constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection", kVolumeFinalizer = "kubernetes.io/pv-protection",
                            kClassFinalizer = "kubernetes.io/vac-protection";
 constexpr std::string_view kVolumeKey = "volume/", kClassKey = "class/";  // no name of a claim holds a slash
@@ -37,9 +34,9 @@ class StorageProtection : public Controller {
  public:
   explicit StorageProtection(const Context& context)
       : client_(context.client),
-        claims_(context.informers.of(kClaims)),
-        volumes_(context.informers.of(kVolumes)),
-        classes_(context.informers.of(kClasses)),
+        claims_(context.informers.of(kPersistentVolumeClaim)),
+        volumes_(context.informers.of(kPersistentVolume)),
+        classes_(context.informers.of(kVolumeAttributesClass)),
         pods_(context.informers.of(kPod)) {}
 
   std::string_view name() const override { return "storageprotection"; }

@@ -20,10 +20,6 @@ namespace coracle::order {
 inline constexpr std::string_view kAfter = "coracle.io/after";  // the annotation, and the scheduling gate
 constexpr size_t kDependenciesMax = 64;
 
-inline constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
-inline constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
-inline constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
-inline constexpr Kind kJob{"batch", "v1", "Job", "jobs"};
 // Those that can be waited for.
 inline constexpr const Kind* kKinds[] = {&kPod, &kService, &kDeployment, &kReplicaSet, &kStatefulSet, &kDaemonSet, &kReplicationController, &kJob};
 

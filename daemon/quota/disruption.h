@@ -8,8 +8,6 @@
 
 namespace coracle::quota {
 
-inline constexpr Kind kDisruptionBudgets{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"};
-
 bool covers(const Object& budget, const Object& pod);  // of one namespace: its selector matches; none matches nothing
 bool is_ready(const Object& pod);
 const json::value* allowed_condition(const json::value& budget);  // DisruptionAllowed, null when there is none

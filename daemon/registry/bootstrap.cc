@@ -73,7 +73,7 @@ constexpr SystemClass kSystemClasses[] = {
 
 Result<void> make_priority_classes(Registry& registry) {
   for (const SystemClass& one : kSystemClasses) {
-    const Kind& kind = admission::kPriorityClasses;
+    const Kind& kind = kPriorityClass;
     if (!registry.get(kind, {"", one.name}))
       TRY(ensure(registry, kind, {"", one.name}, json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
   }

@@ -135,7 +135,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   engine::ListOptions here;
   here.ns = key.ns;
   here.matches = [&](const Object& budget) { return quota::covers(budget, *pod); };
-  auto found = engine_.list(quota::kDisruptionBudgets, here);
+  auto found = engine_.list(kPodDisruptionBudget, here);
   if (found) budgets = std::move(found->items);
   if (budgets.size() > 1)
     return Error(Code::internal, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");

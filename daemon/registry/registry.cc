@@ -74,7 +74,7 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
 
 // A quota has changed since it was asked: the write is to be admitted again.
 bool wants_recount(const Error& error, const Kind& kind) {
-  return error.code() == Code::conflict && error.details() && error.details()->kind == admission::kResourceQuotas.resource && !(kind == admission::kResourceQuotas);
+  return error.code() == Code::conflict && error.details() && error.details()->kind == kResourceQuota.resource && !(kind == kResourceQuota);
 }
 
 Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
@@ -282,7 +282,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode(info, std::move(body), writer));
   auto turn = turn_of(strategy_of(info.stored().kind));
-  bool once = !generated && engine_.count(admission::kResourceQuotas) == 0;  // nothing is there that could make us try again
+  bool once = !generated && engine_.count(kResourceQuota) == 0;  // nothing is there that could make us try again
   if (once) return create_once(info, place, std::move(decoded), writer);
   for (int attempt = 1, names = 1;; attempt++) {
     if (generated) metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));

@@ -10,12 +10,12 @@ namespace coracle::scheduler {
 
 struct CachedLister : Lister {
   explicit CachedLister(Informers& informers)  // not started yet
-      : claims(informers.of(kClaim)),
-        all_volumes(informers.of(kVolume)),
+      : claims(informers.of(kPersistentVolumeClaim)),
+        all_volumes(informers.of(kPersistentVolume)),
         classes(informers.of(kStorageClass)),
         csi_nodes(informers.of(kCSINode)),
         all_services(informers.of(kService)),
-        all_budgets(informers.of(quota::kDisruptionBudgets)),
+        all_budgets(informers.of(kPodDisruptionBudget)),
         replication_controllers(informers.of(kReplicationController)),
         replica_sets(informers.of(kReplicaSet)),
         stateful_sets(informers.of(kStatefulSet)) {}

@@ -10,13 +10,6 @@
 
 namespace coracle::scheduler {
 
-inline constexpr Kind kClaim{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
-inline constexpr Kind kVolume{"", "v1", "PersistentVolume", "persistentvolumes", false};
-inline constexpr Kind kStorageClass{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
-inline constexpr Kind kCSINode{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
-inline constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
-inline constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
-
 class Lister {
  public:
   virtual ~Lister() = default;

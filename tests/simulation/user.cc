@@ -26,10 +26,10 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
   may(rough, "pods", {[this] { create_pod(); }, [this] { remove(kPod, false); }});
   may(rough * 0.6, "labels", {[this] { change(kPod, [this](json::value& body) { make(body, "metadata.labels.app") = name("x"); }); }});
   may(rough, "evictions", {[this] { evict(); }, [this] { evict(); }, [this] { create_budget(); }});
-  may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kBudget, false); }});
+  may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kPodDisruptionBudget, false); }});
   may(0.5, "services", {[this] { create_service(); }, [this] { remove(kService, false); }});
-  may(rough * 0.5, "quotas", {[this] { create_quota(); }, [this] { remove(kQuota, false); },
-                              [this] { change(kQuota, [this](json::value& body) { make(body, "spec.hard.pods") = std::to_string(dice_.between(2, 12)); }); }});
+  may(rough * 0.5, "quotas", {[this] { create_quota(); }, [this] { remove(kResourceQuota, false); },
+                              [this] { change(kResourceQuota, [this](json::value& body) { make(body, "spec.hard.pods") = std::to_string(dice_.between(2, 12)); }); }});
   may(rough, "nodes", {[this] { change(kNode, [this](json::value& body) { make(body, "spec.unschedulable") = dice_.chance(0.5); }); },
                        [this] {
                          change(kNode, [this](json::value& body) {
@@ -199,11 +199,11 @@ void User::create_budget() {
   json::value amount = dice_.between(0, 3);
   if (dice_.chance(0.3)) amount = json::value(std::to_string(dice_.pick<int>({10, 50, 100})) + "%");
   spec[dice_.chance(0.5) ? "minAvailable" : "maxUnavailable"] = amount;
-  create(kBudget, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
+  create(kPodDisruptionBudget, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
 }
 
 void User::create_quota() {
-  create(kQuota, {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"pods", std::to_string(dice_.between(2, 12))}}}}}});
+  create(kResourceQuota, {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"pods", std::to_string(dice_.between(2, 12))}}}}}});
 }
 
 void User::evict() {

@@ -15,10 +15,6 @@
 
 namespace coracle::simulation {
 
-inline constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
-inline constexpr Kind kBudget{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"};
-inline constexpr Kind kQuota{"", "v1", "ResourceQuota", "resourcequotas"};
-
 class World;
 
 class Rule {

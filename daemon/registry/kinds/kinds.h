@@ -8,12 +8,6 @@
 
 namespace coracle::registry {
 
-inline constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
-inline constexpr Kind kJob{"batch", "v1", "Job", "jobs"};
-inline constexpr Kind kPersistentVolume{"", "v1", "PersistentVolume", "persistentvolumes", false};
-inline constexpr Kind kPersistentVolumeClaim{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
-inline constexpr Kind kPriorityClass{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false};
-
 const Strategy& pod_strategy();
 const Strategy& service_strategy();
 const Strategy& namespace_strategy();

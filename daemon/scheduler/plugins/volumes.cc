@@ -303,7 +303,7 @@ class VolumeBinding : public Plugin {
     for (const Plan& one : *plans) {
       const Object& claim = *one.claim;
       if (!one.volume) {
-        writes.push_back({&kClaim, claim.key(), {{"metadata", {{"annotations", {{kSelectedNode, node.name}}}}}}});
+        writes.push_back({&kPersistentVolumeClaim, claim.key(), {{"metadata", {{"annotations", {{kSelectedNode, node.name}}}}}}});
         continue;
       }
       json::value reference = {{"apiVersion", "v1"},
@@ -311,7 +311,7 @@ class VolumeBinding : public Plugin {
                                {"namespace", claim.ns()},
                                {"name", claim.name()},
                                {"uid", claim.uid()}};
-      writes.push_back({&kVolume,
+      writes.push_back({&kPersistentVolume,
                         one.volume->key(),
                         {{"metadata", {{"annotations", {{"pv.kubernetes.io/bound-by-controller", "yes"}}}}},
                          {"spec", {{"claimRef", std::move(reference)}}}}});

@@ -94,7 +94,7 @@ TEST(Priority, follows_from_the_class) {
 
 TEST(Priority, the_systems_own_classes_are_there) {
   House house;
-  ObjectPtr critical = MUST(house.registry().get(kPriorityClasses, {"", "system-cluster-critical"}));
+  ObjectPtr critical = MUST(house.registry().get(kPriorityClass, {"", "system-cluster-critical"}));
   EXPECT_EQ(get_int(critical->json(), "value"), 2'000'000'000);
 }
 

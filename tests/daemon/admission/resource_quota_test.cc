@@ -19,7 +19,7 @@ class QuotaTest : public testing::Test {
     house.store(*quota, "status", json::object{{"hard", limits}, {"used", used}});
   }
   std::string used(std::string_view name) {
-    const json::value* amount = get_object(MUST(house.registry().get(kResourceQuotas, {"default", "q"}))->json(), "status.used").if_contains(name);
+    const json::value* amount = get_object(MUST(house.registry().get(kResourceQuota, {"default", "q"}))->json(), "status.used").if_contains(name);
     return amount ? std::string(amount->get_string()) : "";
   }
   static std::string asks(const char* cpu) { return R"(,"resources":{"requests":{"cpu":")" + std::string(cpu) + R"("},"limits":{"cpu":"1"}})"; }
@@ -59,7 +59,7 @@ TEST_F(QuotaTest, wants_to_know_what_containers_need) {
 TEST_F(QuotaTest, waits_for_the_first_count) {
   MUST(house.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{"pods":"1"}}})"));
   EXPECT_EQ(house.refusal(House::pod("p")), "admitted") << "no limit is known yet";
-  ObjectPtr quota = MUST(house.registry().get(kResourceQuotas, {"default", "q"}));
+  ObjectPtr quota = MUST(house.registry().get(kResourceQuota, {"default", "q"}));
   house.store(*quota, "status", json::object{{"hard", json::object{{"pods", "1"}}}});
   EXPECT_EQ(house.refusal(House::pod("r")), "pods \"r\" is forbidden: status unknown for quota: q, resources: pods");
 }
@@ -112,8 +112,8 @@ TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
   limit(R"("count/configmaps":"1000")");
   std::jthread counter([&](std::stop_token stop) {  // as the controller writes
     for (int i = 0; !stop.stop_requested(); i++) {
-      auto quota = house.registry().get(kResourceQuotas, {"default", "q"});
-      (void)house.engine->write({&kResourceQuotas, {"default", "q"}, House::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}), (*quota)->revision()},
+      auto quota = house.registry().get(kResourceQuota, {"default", "q"});
+      (void)house.engine->write({&kResourceQuota, {"default", "q"}, House::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}), (*quota)->revision()},
                                 engine::Durability::soft);
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }

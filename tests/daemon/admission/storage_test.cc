@@ -21,9 +21,9 @@ void put_class(House& house, const Kind& kind, const std::string& name, const st
 TEST(DefaultStorageClass, the_newest_default_where_none_is_named) {
   House house;
   EXPECT_FALSE(find(MUST(house.put(claim("a")))->json(), "spec.storageClassName")) << "there is none";
-  put_class(house, kStorageClasses, "plain", "2026-03-01T00:00:00Z", nullptr);
-  put_class(house, kStorageClasses, "old", "2026-01-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
-  put_class(house, kStorageClasses, "new", "2026-02-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
+  put_class(house, kStorageClass, "plain", "2026-03-01T00:00:00Z", nullptr);
+  put_class(house, kStorageClass, "old", "2026-01-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
+  put_class(house, kStorageClass, "new", "2026-02-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
   EXPECT_EQ(get_string(MUST(house.put(claim("b")))->json(), "spec.storageClassName"), "new");
   EXPECT_EQ(get_string(MUST(house.put(claim("c", R"(,"storageClassName":"plain")")))->json(), "spec.storageClassName"), "plain");
   EXPECT_EQ(get_string(MUST(house.put(claim("d", R"(,"storageClassName":"")")))->json(), "spec.storageClassName"), "") << "none is wanted";
@@ -34,7 +34,7 @@ TEST(DefaultIngressClass, the_default_where_none_is_named) {
   auto ingress = [](const char* name, const char* more) {
     return R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":")" + std::string(name) + R"(","namespace":"default"},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}})" + more + "}}";
   };
-  put_class(house, kIngressClasses, "edge", "2026-01-01T00:00:00Z", "ingressclass.kubernetes.io/is-default-class");
+  put_class(house, kIngressClass, "edge", "2026-01-01T00:00:00Z", "ingressclass.kubernetes.io/is-default-class");
   EXPECT_EQ(get_string(MUST(house.put(ingress("a", "")))->json(), "spec.ingressClassName"), "edge");
   EXPECT_EQ(get_string(MUST(house.put(ingress("b", R"(,"ingressClassName":"other")")))->json(), "spec.ingressClassName"), "other");
 }
@@ -46,11 +46,11 @@ TEST(StorageObjectInUseProtection, claims_begin_with_their_finalizer) {
 
 TEST(PersistentVolumeClaimResize, where_the_class_lets_volumes_grow) {
   House house;
-  put_class(house, kStorageClasses, "fixed", "2026-01-01T00:00:00Z", nullptr);
-  put_class(house, kStorageClasses, "growing", "2026-01-01T00:00:00Z", nullptr, true);
+  put_class(house, kStorageClass, "fixed", "2026-01-01T00:00:00Z", nullptr);
+  put_class(house, kStorageClass, "growing", "2026-01-01T00:00:00Z", nullptr, true);
   ObjectPtr fixed = MUST(house.put(claim("fixed", R"(,"storageClassName":"fixed","volumeName":"v")")));
   ObjectPtr growing = MUST(house.put(claim("growing", R"(,"storageClassName":"growing","volumeName":"w")")));
-  auto grow = [&](const char* name) { return house.try_merge(kClaims, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})"); };
+  auto grow = [&](const char* name) { return house.try_merge(kPersistentVolumeClaim, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})"); };
   house.store(*fixed, "status", json::object{{"phase", "Bound"}});
   house.store(*growing, "status", json::object{{"phase", "Bound"}});
   EXPECT_EQ(grow("fixed").error().text(),

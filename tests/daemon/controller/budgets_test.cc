@@ -5,9 +5,6 @@
 namespace coracle::controller {
 namespace {
 
-constexpr Kind kQuotas{"", "v1", "ResourceQuota", "resourcequotas"};
-constexpr Kind kBudgets{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"};
-
 struct BudgetsTest : Bench {
   void put_pod(const std::string& name, const std::string& rest = "", const std::string& labels = R"("app":"web")", const std::string& metadata = "") {
     client.put(kPod, R"({"metadata":{"name":")" + name + R"(","namespace":"default","labels":{)" + labels + "}" + metadata +
@@ -20,16 +17,16 @@ struct BudgetsTest : Bench {
   json::value status(const Kind& kind, const std::string& name) { return *coracle::find(client.find(kind, {"default", name})->json(), "status"); }
 
   void put_quota(const std::string& hard, const std::string& status = "{}") {
-    client.put(kQuotas, R"({"metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard + R"(}},"status":)" + status + "}");
+    client.put(kResourceQuota, R"({"metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard + R"(}},"status":)" + status + "}");
     settle();
   }
-  std::string used(std::string_view name) { return std::string(get_object(status(kQuotas, "q"), "used").at(name).as_string()); }
+  std::string used(std::string_view name) { return std::string(get_object(status(kResourceQuota, "q"), "used").at(name).as_string()); }
 
   void put_budget(const std::string& spec) {
-    client.put(kBudgets, R"({"metadata":{"name":"b","namespace":"default","generation":3},"spec":{"selector":{"matchLabels":{"app":"web"}})" + spec + "}}");
+    client.put(kPodDisruptionBudget, R"({"metadata":{"name":"b","namespace":"default","generation":3},"spec":{"selector":{"matchLabels":{"app":"web"}})" + spec + "}}");
     settle();
   }
-  int64_t count(const char* field) { return get_int(status(kBudgets, "b"), field, -1); }
+  int64_t count(const char* field) { return get_int(status(kPodDisruptionBudget, "b"), field, -1); }
   std::string owned_by(const Kind& kind, const std::string& name) {
     ObjectPtr owner = client.find(kind, {"default", name});
     return R"(,"ownerReferences":[{"apiVersion":")" + owner->kind().api_version() + R"(","kind":")" + std::string(owner->kind().kind) + R"(","name":")" + name + R"(","uid":")" +
@@ -47,8 +44,8 @@ TEST_F(BudgetsTest, a_quota_is_counted_and_given_back) {
   EXPECT_EQ(used("pods"), "2");
   EXPECT_EQ(used("requests.cpu"), "500m");
   EXPECT_EQ(used("count/configmaps"), "1");
-  EXPECT_EQ(get_object(status(kQuotas, "q"), "hard").size(), 4u);
-  EXPECT_FALSE(get_object(status(kQuotas, "q"), "used").contains("example")) << "nobody counts it";
+  EXPECT_EQ(get_object(status(kResourceQuota, "q"), "hard").size(), 4u);
+  EXPECT_FALSE(get_object(status(kResourceQuota, "q"), "used").contains("example")) << "nobody counts it";
   client.erase(kPod, {"default", "a"});
   settle();
   EXPECT_EQ(used("pods"), "1");
@@ -89,14 +86,14 @@ TEST_F(BudgetsTest, a_number_that_must_stay) {
   EXPECT_EQ(count("expectedPods"), 3);
   EXPECT_EQ(count("disruptionsAllowed"), 1);
   EXPECT_EQ(count("observedGeneration"), 3);
-  const json::value condition = get_array(status(kBudgets, "b"), "conditions")[0];
+  const json::value condition = get_array(status(kPodDisruptionBudget, "b"), "conditions")[0];
   EXPECT_EQ(get_string(condition, "type"), "DisruptionAllowed");
   EXPECT_EQ(get_string(condition, "status"), "True");
   EXPECT_EQ(get_string(condition, "reason"), "SufficientPods");
   client.set_status(kPod, {"default", "a"}, R"({"phase":"Running","conditions":[{"type":"Ready","status":"False"}]})");
   settle();
   EXPECT_EQ(count("disruptionsAllowed"), 0);
-  EXPECT_EQ(get_string(get_array(status(kBudgets, "b"), "conditions")[0], "reason"), "InsufficientPods");
+  EXPECT_EQ(get_string(get_array(status(kPodDisruptionBudget, "b"), "conditions")[0], "reason"), "InsufficientPods");
 }
 
 TEST_F(BudgetsTest, a_share_of_what_the_deployment_wants) {
@@ -122,7 +119,7 @@ TEST_F(BudgetsTest, who_cannot_be_counted_allows_nothing) {
   put_budget(R"(,"maxUnavailable":1)");
   EXPECT_EQ(count("disruptionsAllowed"), 0);
   EXPECT_EQ(count("observedGeneration"), 3);
-  const json::value condition = get_array(status(kBudgets, "b"), "conditions")[0];
+  const json::value condition = get_array(status(kPodDisruptionBudget, "b"), "conditions")[0];
   EXPECT_EQ(get_string(condition, "reason"), "SyncFailed");
   EXPECT_EQ(get_string(condition, "message"), "robots.example.com does not implement the scale subresource");
   EXPECT_TRUE(events.has("CalculateExpectedPodCountFailed", "robots.example.com"));
@@ -141,51 +138,48 @@ TEST_F(BudgetsTest, an_evicted_pod_counts_as_gone_for_two_minutes) {
   start();
   put_ready("a"), put_ready("b");
   put_budget(R"(,"minAvailable":1)");
-  json::value charged = status(kBudgets, "b");
+  json::value charged = status(kPodDisruptionBudget, "b");
   charged.as_object()["disruptedPods"] = json::object{{"a", format_time(clock.now())}, {"gone", format_time(clock.now())}};
-  client.set_status(kBudgets, {"default", "b"}, to_text(charged));
+  client.set_status(kPodDisruptionBudget, {"default", "b"}, to_text(charged));
   settle();
   EXPECT_EQ(count("currentHealthy"), 1);
   EXPECT_EQ(count("disruptionsAllowed"), 0);
-  EXPECT_EQ(get_object(status(kBudgets, "b"), "disruptedPods").size(), 1u) << "only who is there";
+  EXPECT_EQ(get_object(status(kPodDisruptionBudget, "b"), "disruptedPods").size(), 1u) << "only who is there";
   pass(std::chrono::seconds(125));
   EXPECT_EQ(count("currentHealthy"), 2);
   EXPECT_EQ(count("disruptionsAllowed"), 1);
-  EXPECT_TRUE(get_object(status(kBudgets, "b"), "disruptedPods").empty());
+  EXPECT_TRUE(get_object(status(kPodDisruptionBudget, "b"), "disruptedPods").empty());
   EXPECT_TRUE(events.has("NotDeleted", "Pod was expected by PDB default/b to be deleted but it wasn't"));
 }
 
 // ---- storage ----
 
-constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
-constexpr Kind kVolumes{"", "v1", "PersistentVolume", "persistentvolumes", false};
-
 TEST_F(BudgetsTest, a_claim_goes_when_no_pod_uses_it_any_more) {
   start();
-  client.put(kClaims, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
   client.put(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Running"}})");
   settle();
-  MUST(client.remove(kClaims, {"default", "data"}));
+  MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   settle();
-  ASSERT_TRUE(client.find(kClaims, {"default", "data"})) << "a pod uses it";
+  ASSERT_TRUE(client.find(kPersistentVolumeClaim, {"default", "data"})) << "a pod uses it";
   client.set_status(kPod, {"default", "p"}, R"({"phase":"Succeeded"})");
   settle();
-  EXPECT_FALSE(client.find(kClaims, {"default", "data"}));
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
 }
 
 TEST_F(BudgetsTest, a_claim_that_nobody_used_goes_at_once_and_a_volume_when_it_is_free) {
   start();
-  client.put(kClaims, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
-  client.put(kVolumes, R"({"metadata":{"name":"disk","finalizers":["kubernetes.io/pv-protection"]},"status":{"phase":"Bound"}})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(kPersistentVolume, R"({"metadata":{"name":"disk","finalizers":["kubernetes.io/pv-protection"]},"status":{"phase":"Bound"}})");
   settle();
-  MUST(client.remove(kClaims, {"default", "data"}));
-  MUST(client.remove(kVolumes, {"", "disk"}));
+  MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
+  MUST(client.remove(kPersistentVolume, {"", "disk"}));
   settle();
-  EXPECT_FALSE(client.find(kClaims, {"default", "data"}));
-  ASSERT_TRUE(client.find(kVolumes, {"", "disk"}));
-  client.set_status(kVolumes, {"", "disk"}, R"({"phase":"Released"})");
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
+  ASSERT_TRUE(client.find(kPersistentVolume, {"", "disk"}));
+  client.set_status(kPersistentVolume, {"", "disk"}, R"({"phase":"Released"})");
   settle();
-  EXPECT_FALSE(client.find(kVolumes, {"", "disk"}));
+  EXPECT_FALSE(client.find(kPersistentVolume, {"", "disk"}));
 }
 
 }  // namespace

@@ -95,9 +95,8 @@ TEST_F(ReplicaSetTest, makes_pods_and_counts_them) {
 
 // The older kind: its selector is a map of labels, and its status counts no pods that are going.
 TEST_F(ReplicaSetTest, a_replication_controller_does_the_same) {
-  constexpr Kind kController{"", "v1", "ReplicationController", "replicationcontrollers"};
   auto put = [&](int replicas) {
-    client.put(kController, R"({"metadata":{"name":"web","namespace":"default","uid":"rc-uid","generation":1},"spec":{"replicas":)" +
+    client.put(kReplicationController, R"({"metadata":{"name":"web","namespace":"default","uid":"rc-uid","generation":1},"spec":{"replicas":)" +
                                 std::to_string(replicas) + R"(,"selector":{"app":"web"},"template":{"metadata":{"labels":{"app":"web"}},
                                 "spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   };
@@ -111,13 +110,13 @@ TEST_F(ReplicaSetTest, a_replication_controller_does_the_same) {
   EXPECT_FALSE(client.find(kPod, {"default", "other"})->controller());
   play_kubelet();
   settle();
-  auto status = [&](const std::string& name) { return get_int(client.find(kController, {"default", "web"})->json(), "status." + name); };
+  auto status = [&](const std::string& name) { return get_int(client.find(kReplicationController, {"default", "web"})->json(), "status." + name); };
   EXPECT_EQ(status("replicas"), 2);
   EXPECT_EQ(status("availableReplicas"), 2);
   put(1);
   settle();
   EXPECT_EQ(status("replicas"), 1);
-  EXPECT_FALSE(find(client.find(kController, {"default", "web"})->json(), "status.terminatingReplicas"));
+  EXPECT_FALSE(find(client.find(kReplicationController, {"default", "web"})->json(), "status.terminatingReplicas"));
 }
 
 TEST_F(ReplicaSetTest, replaces_a_vanished_pod_and_removes_one_too_many) {

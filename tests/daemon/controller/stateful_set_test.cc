@@ -9,7 +9,6 @@
 namespace coracle::controller {
 namespace {
 
-constexpr Kind kClaims{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
 constexpr const char* kNow = "2024-01-01T00:01:00Z";
 constexpr std::string_view kRolling = R"(,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}})";
 constexpr std::string_view kParallel = R"(,"podManagementPolicy":"Parallel")";
@@ -302,7 +301,7 @@ TEST(StatefulSetClaims, go_with_whom_the_policy_says) {
     json::array owners;
     for (char letter : row.before) owners.push_back(reference(letter));
     ObjectPtr claim = MUST(
-        Object::make(kClaims, {{"apiVersion", "v1"},
+        Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"},
                                {"kind", "PersistentVolumeClaim"},
                                {"metadata", {{"name", "data-web-1"}, {"namespace", "default"}, {"ownerReferences", owners}}}}));
     world.claim = [&](const std::string& name) { return name == "data-web-1" ? claim : nullptr; };
@@ -328,7 +327,7 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
   auto plan = [&](const std::string& more) {
     StatefulSetWorld world = world_of({"", 1, more, "", "", ""});
     ObjectPtr claim =
-        MUST(Object::make(kClaims, {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", metadata}}));
+        MUST(Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", metadata}}));
     world.claim = [claim](const std::string&) { return claim; };
     return plan_stateful_set(world, {});
   };
@@ -493,7 +492,7 @@ TEST_F(StatefulSetTest, makes_claims_and_mounts_them) {
   put_set(1, kRoll + std::string(kClaimed) +
                  R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Delete"})");
   settle();
-  ObjectPtr claim = client.find(kClaims, {"default", "data-web-0"});
+  ObjectPtr claim = client.find(kPersistentVolumeClaim, {"default", "data-web-0"});
   ASSERT_TRUE(claim);
   EXPECT_EQ(claim->label("app"), "web");
   EXPECT_EQ(claim->label("tier"), "x");
@@ -502,16 +501,16 @@ TEST_F(StatefulSetTest, makes_claims_and_mounts_them) {
   EXPECT_EQ(to_text(get_array(pod(0)->json(), "spec.volumes").at(0)),
             R"({"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}})");
   EXPECT_TRUE(events.has("SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"));
-  client.erase(kClaims, claim->key());
+  client.erase(kPersistentVolumeClaim, claim->key());
   settle();
-  EXPECT_TRUE(client.find(kClaims, claim->key())) << "a pending pod needs it";
+  EXPECT_TRUE(client.find(kPersistentVolumeClaim, claim->key())) << "a pending pod needs it";
   roll_out();
   put_set(0, kRoll + std::string(kClaimed) +
                  R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Delete"})");
   settle();
-  EXPECT_EQ(client.find(kClaims, claim->key())->controller()->kind, "Pod") << "it goes with the pod";
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, claim->key())->controller()->kind, "Pod") << "it goes with the pod";
   roll_out();
-  EXPECT_FALSE(client.find(kClaims, claim->key()));
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, claim->key()));
   EXPECT_EQ(count(kPod), 0u);
 }
 
@@ -587,7 +586,7 @@ TEST_F(StatefulSetTest, any_single_failing_call_heals) {
       clock.advance(std::chrono::seconds(1));
     }
     EXPECT_EQ(client.all(kPod).size(), 3u) << nth;
-    EXPECT_EQ(client.all(kClaims).size(), 3u) << nth;
+    EXPECT_EQ(client.all(kPersistentVolumeClaim).size(), 3u) << nth;
     EXPECT_EQ(client.all(kControllerRevision).size(), 1u) << nth;
     EXPECT_EQ(get_int(client.find(kStatefulSet, {"default", "web"})->json(), "status.replicas"), 3) << nth;
   }

@@ -22,7 +22,7 @@ class EvictionTest : public testing::Test {
   Result<json::value> evict(const std::string& name, const std::string& options = "{}", const Writer& writer = {}) {
     return world.registry().act(kPod, {"default", name}, "eviction", World::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"), writer);
   }
-  json::value budget() { return MUST(world.registry().get(quota::kDisruptionBudgets, {"default", "b"}))->json(); }
+  json::value budget() { return MUST(world.registry().get(kPodDisruptionBudget, {"default", "b"}))->json(); }
   bool going(const std::string& name) {
     auto pod = world.registry().get(kPod, {"default", name});
     return !pod || (*pod)->deleting();

@@ -93,7 +93,7 @@ TEST_F(Preemption, chooses_the_node_whose_victims_matter_least) {
 
 TEST_F(Preemption, spares_what_a_budget_protects) {
   put_nodes({"n1", "n2"});
-  world.lister.put(quota::kDisruptionBudgets, {{"apiVersion", "policy/v1"},
+  world.lister.put(kPodDisruptionBudget, {{"apiVersion", "policy/v1"},
                                                {"kind", "PodDisruptionBudget"},
                                                {"metadata", {{"name", "keep"}, {"namespace", "default"}}},
                                                {"spec", {{"selector", {{"matchLabels", {{"app", "db"}}}}}}},

@@ -360,23 +360,23 @@ TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
   put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
   EXPECT_EQ(condition("db").substr(0, 79), "Unschedulable: 0/1 nodes are available: persistentvolumeclaim \"data\" not found.");
   client.put(
-      kClaim,
+      kPersistentVolumeClaim,
       R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
   later();
   EXPECT_NE(condition("db").find("1 node(s) didn't find available persistent volumes to bind"), std::string::npos)
       << condition("db");
   client.put(
-      kVolume,
+      kPersistentVolume,
       R"({"metadata":{"name":"big"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"capacity":{"storage":"9Gi"}},"status":{"phase":"Available"}})");
   client.put(
-      kVolume,
+      kPersistentVolume,
       R"({"metadata":{"name":"fits"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"capacity":{"storage":"2Gi"}},"status":{"phase":"Available"}})");
   later();
-  EXPECT_EQ(get_string(client.find(kVolume, {"", "fits"})->json(), "spec.claimRef.name"), "data");
-  EXPECT_EQ(find(client.find(kVolume, {"", "big"})->json(), "spec.claimRef"), nullptr);
+  EXPECT_EQ(get_string(client.find(kPersistentVolume, {"", "fits"})->json(), "spec.claimRef.name"), "data");
+  EXPECT_EQ(find(client.find(kPersistentVolume, {"", "big"})->json(), "spec.claimRef"), nullptr);
   EXPECT_EQ(node_of("db"), "");  // until the claim is bound
   client.put(
-      kClaim,
+      kPersistentVolumeClaim,
       R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"local","volumeName":"fits","accessModes":["ReadWriteOnce"],
     "resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})");
   settle();

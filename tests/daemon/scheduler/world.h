@@ -27,13 +27,13 @@ struct TestLister : Lister {
       if (name.first == kind.resource && (ns.empty() || name.second.ns == ns)) out.push_back(object);
     return out;
   }
-  ObjectPtr claim(const Key& key) const override { return get(kClaim, key); }
-  ObjectPtr volume(const std::string& name) const override { return get(kVolume, {"", name}); }
+  ObjectPtr claim(const Key& key) const override { return get(kPersistentVolumeClaim, key); }
+  ObjectPtr volume(const std::string& name) const override { return get(kPersistentVolume, {"", name}); }
   ObjectPtr storage_class(const std::string& name) const override { return get(kStorageClass, {"", name}); }
   ObjectPtr csi_node(const std::string& name) const override { return get(kCSINode, {"", name}); }
-  std::vector<ObjectPtr> volumes() const override { return all(kVolume, ""); }
+  std::vector<ObjectPtr> volumes() const override { return all(kPersistentVolume, ""); }
   std::vector<ObjectPtr> services(const std::string& ns) const override { return all(kService, ns); }
-  std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all(quota::kDisruptionBudgets, ns); }
+  std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all(kPodDisruptionBudget, ns); }
   ObjectPtr controller(const Kind& kind, const Key& key) const override { return get(kind, key); }
 };
 

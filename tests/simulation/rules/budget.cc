@@ -26,7 +26,7 @@ class BudgetRule : public Rule {
  public:
   void after(const World& world, Actor, const Change& change) override {
     if (!(*change.kind == kPod) || change.before) return;
-    for (const ObjectPtr& quota : world.all(kQuota, change.after->ns())) {
+    for (const ObjectPtr& quota : world.all(kResourceQuota, change.after->ns())) {
       int64_t hard = pods_of(quota->json(), "spec.hard.pods"), there = count(world, quota->ns());
       int64_t enforced = pods_of(quota->json(), "status.hard.pods");  // what admission goes by; absent until somebody has counted
       if (enforced >= 0 && enforced <= hard && there > hard)
@@ -35,11 +35,11 @@ class BudgetRule : public Rule {
   }
 
   void at_rest(const World& world) override {
-    for (const ObjectPtr& quota : world.all(kQuota)) {
+    for (const ObjectPtr& quota : world.all(kResourceQuota)) {
       int64_t told = pods_of(quota->json(), "status.used.pods"), there = count(world, quota->ns());
       if (told != there) world.violated("quota: " + describe(*quota) + " says " + std::to_string(told) + " pods of " + std::to_string(there));
     }
-    for (const ObjectPtr& budget : world.all(kBudget)) {
+    for (const ObjectPtr& budget : world.all(kPodDisruptionBudget)) {
       int64_t healthy = 0;
       for (const ObjectPtr& pod : world.all(kPod, budget->ns())) healthy += covers(*budget, *pod) && active(*pod) && ready(*pod);
       auto status = [&](const char* name) { return get_int(budget->json(), std::string("status.") + name); };

@@ -15,7 +15,7 @@ class OwnershipRule : public Rule {
   void after(const World& world, Actor actor, const Change& change) override {
     bool removed = actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting());
     bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
-                  *change.kind == kService || *change.kind == kBudget || *change.kind == kQuota;
+                  *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota;
     if (!removed || !people || !change.before->owners().empty()) return;
     ObjectPtr ns = world.find(kNamespace, {"", change.before->ns()});
     if (!ns || ns->deleting()) return;

@@ -52,7 +52,7 @@ class ReplicasRule : public Rule {
       const json::array& conditions = get_array(set.json(), "status.conditions");
       return std::any_of(conditions.begin(), conditions.end(), [](const json::value& c) { return get_string(c, "type") == "ReplicaFailure"; });
     };
-    bool hindered = !world.all(kQuota, set.ns()).empty() && there < wanted;
+    bool hindered = !world.all(kResourceQuota, set.ns()).empty() && there < wanted;
     if (there != wanted && !hindered) return world.violated(name + std::to_string(there) + " pods, wanted " + std::to_string(wanted));
     if (hindered != failure()) return world.violated(name + (hindered ? "does not say that it is hindered" : "says that something hinders it"));
     struct Count { const char* name; int64_t value; };

@@ -137,8 +137,6 @@ class Delivery {
   std::jthread thread_;
 };
 
-constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
-constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
 bool has_generation(const Kind& kind) {
   return kind == kPod || kind == kDeployment || kind == kReplicaSet || kind == kStatefulSet || kind == kDaemonSet;
 }

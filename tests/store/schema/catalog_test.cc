@@ -12,9 +12,12 @@ namespace coracle::schema {
 namespace {
 
 TEST(Catalog, holds_the_kinds_that_code_names) {
-  for (const Kind& kind : {kNamespace, kNode, kPod, kService, kEndpoints, kConfigMap, kSecret, kServiceAccount, kEvent,
-                           kEndpointSlice, kLease, kReplicaSet, kDeployment, kRole, kRoleBinding, kClusterRole,
-                           kClusterRoleBinding, kCertificateSigningRequest, kHorizontalPodAutoscaler, kNodeMetrics, kPodMetrics}) {
+  for (const Kind& kind :
+       {kNamespace, kNode, kPod, kService, kEndpoints, kConfigMap, kSecret, kServiceAccount, kEvent, kLimitRange, kPersistentVolume,
+        kPersistentVolumeClaim, kReplicationController, kResourceQuota, kReplicaSet, kDeployment, kControllerRevision, kDaemonSet,
+        kStatefulSet, kHorizontalPodAutoscaler, kCronJob, kJob, kCertificateSigningRequest, kLease, kEndpointSlice, kNodeMetrics,
+        kPodMetrics, kIngress, kIngressClass, kRuntimeClass, kPodDisruptionBudget, kRole, kRoleBinding, kClusterRole,
+        kClusterRoleBinding, kPriorityClass, kCSINode, kStorageClass, kVolumeAttributesClass}) {
     const KindInfo& info = catalog().of(kind);
     EXPECT_EQ(info.kind.group, kind.group);
     EXPECT_EQ(info.kind.version, kind.version);
