@@ -95,6 +95,8 @@ class Planner {
 
   bool pausing() const {
     if (deployment_.spec().paused()) return true;
+    bool several = std::count_if(all_.begin(), all_.end(), [](const ObjectPtr& set) { return spec_replicas(*set) > 0; }) > 1;
+    if (!rolling_ && several) return false;  // nothing to share out among them: the old ones go
     return std::any_of(all_.begin(), all_.end(), [&](const ObjectPtr& set) {  // someone scaled the Deployment
       auto desired = number_annotation(*set, kDesiredAnnotation);
       return spec_replicas(*set) > 0 && desired && *desired != replicas_;

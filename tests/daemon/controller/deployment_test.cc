@@ -185,6 +185,37 @@ TEST_F(DeploymentTest, recreate_ends_all_old_pods_first) {
   EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable");
 }
 
+// Two sets with pods, and both are of another size of the Deployment: there is nothing to share out when one of them is to go.
+TEST_F(DeploymentTest, recreate_goes_on_when_somebody_scales_an_old_set_and_the_deployment) {
+  start();
+  put(2, "v1", R"(,"strategy":{"type":"Recreate"})");
+  settle();
+  finish();
+  set_image("v2");
+  finish();
+  MUST(client.patch(kReplicaSet, set_of("v1")->key(), PatchType::merge, {{"spec", {{"replicas", 4}}}}));
+  change({{"spec", {{"replicas", 5}}}});
+  finish();
+  EXPECT_EQ(size_of("v1"), 0);
+  EXPECT_EQ(size_of("v2"), 5);
+  EXPECT_EQ(live_pods(), 5u);
+  EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable");
+}
+
+TEST_F(DeploymentTest, recreate_does_not_go_on_while_it_is_paused) {
+  start();
+  put(2, "v1", R"(,"strategy":{"type":"Recreate"})");
+  settle();
+  finish();
+  set_image("v2");
+  finish();
+  MUST(client.patch(kReplicaSet, set_of("v1")->key(), PatchType::merge, {{"spec", {{"replicas", 4}}}}));
+  change({{"spec", {{"replicas", 5}, {"paused", true}}}});
+  finish();
+  EXPECT_EQ(size_of("v1"), 4);
+  EXPECT_EQ(size_of("v2"), 2);
+}
+
 TEST_F(DeploymentTest, paused_it_scales_but_does_not_roll) {
   start();
   put(2, "v1");
