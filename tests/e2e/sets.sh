@@ -47,8 +47,7 @@ field() { sed -n "s/.*$1: *\"\{0,1\}\([^\" ]*\).*/\1/p" "$T/etc/admin.kubeconfig
 field certificate-authority-data "$T/ca.crt"; field client-certificate-data "$T/admin.crt"; field client-key-data "$T/admin.key"
 put() { in_ns curl -sf --cacert "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admin.key" --max-time 10 -X PUT -H 'Content-Type: application/json' -d @- "https://127.0.0.1:6443$1"; }
 
-group="[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic]"
-echo "# $group Burst scaling should run to completion even with unhealthy pods [Slow] [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] Burst scaling should run to completion even with unhealthy pods [Slow] [Conformance]"
 stateful burst 1 "podManagementPolicy: Parallel"
 check "a pod is ready" until_true 30 has_ready burst 1
 break_pods burst
@@ -64,7 +63,7 @@ check "they all go, unhealthy as they are" until_true 30 count pods burst 0
 check "and the status says so" until_true 10 is statefulset burst .status.replicas 0
 remove statefulset burst
 
-echo "# $group Scaling should happen in predictable order and halt if any stateful pod is unhealthy [Slow] [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] Scaling should happen in predictable order and halt if any stateful pod is unhealthy [Slow] [Conformance]"
 stateful order 1
 check "a pod is ready" until_true 30 has_ready order 1
 expect "its name, number and host's name" "order-0 0 order-0 order" eval 'echo $(k get pod order-0 -o "jsonpath={.metadata.labels.statefulset\.kubernetes\.io/pod-name} {.metadata.labels.apps\.kubernetes\.io/pod-index} {.spec.hostname} {.spec.subdomain}")'
@@ -86,7 +85,7 @@ check "and events tell" until_true 10 eval '[ "$(removals | sort -u | wc -l)" = 
 expect "the last first" "order-2 order-1 order-0" eval 'echo $(k get events --sort-by=.metadata.resourceVersion -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.message}{\"\n\"}{end}" | grep -o "order-[0-9]")'
 remove statefulset order
 
-echo "# $group Should recreate evicted statefulset [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] Should recreate evicted statefulset [Conformance]"
 port='ports: [{containerPort: 21017, hostPort: 21017}]'
 c apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: taker}, spec: {nodeName: edge, terminationGracePeriodSeconds: 0, containers: [{name: c, image: "$one", command: [sleep, "100000"], $port}]}}
@@ -103,7 +102,7 @@ k delete pod taker >/dev/null
 check "and one runs when there is room" until_true 90 has_ready evicted 1
 remove statefulset evicted
 
-echo "# $group should have a working scale subresource [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should have a working scale subresource [Conformance]"
 stateful scaled 1
 scaled=/apis/apps/v1/namespaces/default/statefulsets/scaled/scale
 check "it says how many there are" until_true 30 eval 'k get --raw "$scaled" | grep -Eq "\"status\": *\{[^}]*\"replicas\": *1"'
@@ -114,7 +113,7 @@ check "a patch of it too" k patch statefulset scaled --subresource=scale --type=
 expect "is the set's" 4 get statefulset scaled .spec.replicas
 remove statefulset scaled
 
-echo "# $group should list, patch and delete a collection of StatefulSets [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should list, patch and delete a collection of StatefulSets [Conformance]"
 stateful listed 1
 until_true 30 has_ready listed 1
 expect "it is listed by its label" "listed" eval 'k get statefulsets -A -l app=listed -o "jsonpath={.items[*].metadata.name}"'
@@ -124,7 +123,7 @@ k delete statefulsets -l patched=yes --wait=false >/dev/null
 check "the collection goes" until_true 20 count statefulsets listed 0
 check "and its pods" until_true 30 count pods listed 0
 
-echo "# $group should perform canary updates and phased rolling updates of template modifications [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform canary updates and phased rolling updates of template modifications [Conformance]"
 stateful canary 3 "updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 3}}"
 until_true 40 has_ready canary 3
 current=$(get statefulset canary .status.currentRevision)
@@ -143,7 +142,7 @@ done
 check "then the new revision is the current one" until_true 10 eval 'is statefulset canary .status.currentRevision "$(get statefulset canary .status.updateRevision)"'
 remove statefulset canary
 
-echo "# $group should perform rolling updates and roll backs of template modifications [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform rolling updates and roll backs of template modifications [Conformance]"
 stateful rolled 3
 until_true 40 has_ready rolled 3
 first=$(get statefulset rolled .status.currentRevision)
@@ -158,7 +157,7 @@ expect "there are no more than two" 2 eval 'names controllerrevisions rolled | w
 remove statefulset rolled
 check "which go with the set" until_true 20 count controllerrevisions rolled 0
 
-echo "# $group should validate Statefulset Status endpoints [Conformance]"
+echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should validate Statefulset Status endpoints [Conformance]"
 stateful told 1
 until_true 30 has_ready told 1
 check "the status is read" eval 'status statefulsets/told | grep -q "\"readyReplicas\": *1"'
@@ -195,10 +194,9 @@ expect "the same" "$before" eval 'k get pods -l app=orphans -o "jsonpath={.items
 k delete statefulset orphans --cascade=foreground --wait=false >/dev/null
 check "in the foreground the pods go first" until_true 30 eval 'gone statefulset orphans && count pods orphans 0'
 
-group="[sig-apps] Daemon set [Serial]"
 runs() { is daemonset "$1" .status.numberAvailable "$2" && is daemonset "$1" .status.desiredNumberScheduled "$2"; }
 
-echo "# $group should run and stop simple daemon [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should run and stop simple daemon [Conformance]"
 daemon simple
 check "it runs on every node" until_true 30 runs simple 1
 pod=$(names pods simple)
@@ -207,7 +205,7 @@ k delete pod "$pod" >/dev/null
 check "stopped, it is revived" until_true 30 eval 'runs simple 1 && [ "$(names pods simple)" != "$pod" ]'
 remove daemonset simple
 
-echo "# $group should run and stop complex daemon [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should run and stop complex daemon [Conformance]"
 k label node edge color- >/dev/null 2>&1
 daemon complex "updateStrategy: {type: RollingUpdate}" $one "nodeSelector: {color: blue}"
 check "it runs nowhere" until_true 10 is daemonset complex .status.desiredNumberScheduled 0
@@ -220,7 +218,7 @@ check "until the set says the same" until_true 30 runs complex 1
 k label node edge color- >/dev/null
 remove daemonset complex
 
-echo "# $group should retry creating failed daemon pods [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should retry creating failed daemon pods [Conformance]"
 daemon failed
 until_true 30 runs failed 1
 pod=$(names pods failed)
@@ -230,7 +228,7 @@ check "and another comes" until_true 30 runs failed 1
 expect_match "an event tells" "FailedDaemonPod Found failed daemon pod default/$pod on node edge, will try to kill it" events
 remove daemonset failed
 
-echo "# $group should update pod when spec was updated and update strategy is RollingUpdate [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should update pod when spec was updated and update strategy is RollingUpdate [Conformance]"
 daemon updated "updateStrategy: {type: RollingUpdate}"
 until_true 30 runs updated 1
 revisions() { k get controllerrevisions -l "app=$1" --sort-by=.revision -o 'jsonpath={range .items[*]}{.revision}{":"}{.metadata.labels.controller-revision-hash}{" "}{end}'; }
@@ -244,7 +242,7 @@ expect "and generation" 2 get pod "$(names pods updated)" .metadata.labels.pod-t
 check "kubectl sees it" k rollout status daemonset/updated --timeout=30s
 remove daemonset updated
 
-echo "# $group should rollback without unnecessary restarts [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should rollback without unnecessary restarts [Conformance]"
 hollow second
 daemon back "updateStrategy: {type: RollingUpdate}"
 check "it runs on two nodes" until_true 30 runs back 2
@@ -264,7 +262,7 @@ check "it leaves a node that no pod may be on" until_true 30 runs back 1
 remove daemonset back
 hollow_leave second
 
-echo "# $group should list and delete a collection of DaemonSets [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should list and delete a collection of DaemonSets [Conformance]"
 daemon several
 until_true 30 runs several 1
 expect "it is listed by its label" several eval 'k get daemonsets -A -l app=several -o "jsonpath={.items[*].metadata.name}"'
@@ -272,7 +270,7 @@ k delete daemonsets -l app=several --wait=false >/dev/null
 check "the collection goes" until_true 20 count daemonsets several 0
 check "and its pods" until_true 30 count pods several 0
 
-echo "# $group should verify changes to a daemon set status [Conformance]"
+echo "# [sig-apps] Daemon set [Serial] should verify changes to a daemon set status [Conformance]"
 daemon verified
 until_true 30 runs verified 1
 check "the status is read" eval 'status daemonsets/verified | grep -q "\"numberReady\": *1"'
