@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaSet, and ReplicationController before it: keeps as many pods of one template as its spec says.
 //   set or pod changes ──▶ key of the set ──▶ claim pods ──▶ plan ──▶ create or remove pods ──▶ status
-// Own creations that the cache does not show yet are waited for (OwnWrites), so that no pod is made twice.
+// Own creations that the cache does not show yet are waited for (OwnWrites), so that no pod is made twice. Pods that stand in for
+// ones that ended are made more and more slowly (FailedPods); whoever ends stays in the store, and its successor may end as fast.
 // The two differ in their kind, in how the selector is written, and in what the status counts.
 // Source: Kubernetes ReplicaSet, ReplicationController; reasons of events and conditions are Kubernetes'.
 #include "daemon/controller/replica_set.h"
@@ -10,6 +11,7 @@
 #include <tuple>
 
 #include "daemon/controller/controller.h"
+#include "daemon/controller/failed_pods.h"
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 
@@ -126,6 +128,8 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
 
 namespace {
 
+constexpr std::chrono::seconds kLongestPause{300};  // before others are tried in place of pods that end
+
 struct Flavour {
   const Kind& kind;
   std::string_view name, reporter;
@@ -145,7 +149,8 @@ class ReplicaSetController : public Controller {
         sets_(context.informers.of(flavour.kind)),
         pods_(context.informers.of(kPod)),
         own_(context.clock),
-        control_(context.client, EventRecorder(context.events, std::string(flavour.reporter)), own_) {}
+        control_(context.client, EventRecorder(context.events, std::string(flavour.reporter)), own_),
+        failed_(context.clock, kLongestPause) {}
 
   std::string_view name() const override { return flavour_.name; }
 
@@ -153,7 +158,7 @@ class ReplicaSetController : public Controller {
     index_by_controller(sets_);
     index_by_controller(pods_);
     sets_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key());
+      if (!change.after) forget(*change.before);
       look_at.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
@@ -172,13 +177,14 @@ class ReplicaSetController : public Controller {
     std::vector<ObjectPtr> active = own_.without_removed(key, std::move(claimed));
     Failure failure;
     Result<void> managed;
-    if (!object->deleting()) managed = manage(*object, active, failure);
+    std::optional<std::chrono::nanoseconds> again = next_available(active, std::chrono::seconds(set.spec().min_ready_seconds()), clock_.now());
+    if (!object->deleting()) managed = manage(*object, active, failure, again);
     Result<void> written = write_status(
         client_, *object,
         replica_set_status(*object, active, flavour_.counts_terminating ? terminating(*object) : 0, failure, clock_.now()));
     if (!managed) return managed.take_error();
     if (!written) return written.take_error();
-    return Outcome{next_available(active, std::chrono::seconds(set.spec().min_ready_seconds()), clock_.now())};
+    return Outcome{again};
   }
 
  private:
@@ -189,14 +195,53 @@ class ReplicaSetController : public Controller {
     return written;
   }
 
-  Result<void> manage(const Object& set, const std::vector<ObjectPtr>& active, Failure& failure) {
+  void forget(const Object& set) {
+    own_.forget(set.key());
+    failed_.forget(set);
+    succeeded_.with([&](auto& succeeded) { succeeded.erase(set.uid()); });
+  }
+
+  // `again`: is made earlier when pods wait for their turn.
+  Result<void> manage(const Object& set, const std::vector<ObjectPtr>& active, Failure& failure,
+                      std::optional<std::chrono::nanoseconds>& again) {
     ReplicaSetPlan plan = plan_replica_set(get_int(set.json(), "spec.replicas", 1), active, siblings(set, active));
+    std::set<std::string> ended = ended_pods(set);
+    int64_t successors = std::min(plan.create, count_without_successor(set, ended));
+    std::optional<std::chrono::nanoseconds> wait;
+    if (successors) wait = failed_.wait(set, {});
+    if (wait) {
+      plan.create -= successors;
+      again = again ? std::min(*again, *wait) : *wait;
+    }
     for (int64_t i = 0; i < plan.create; ++i)  // the first failure ends it: what hinders one pod hinders all
       TRY(control_.create(set, pod_from_template(set, view::ReplicaSet(set).spec().template_().raw()), failure));
     for (const ObjectPtr& pod : plan.remove) {
       TRY(control_.remove(set, *pod, failure));
     }
+    if (wait) return {};
+    if (successors) failed_.tried(set, {});
+    succeeded_.with([&](auto& succeeded) {
+      if (ended.empty()) succeeded.erase(set.uid());
+      else succeeded[set.uid()] = std::move(ended);
+    });
     return {};
+  }
+
+  // Those that nobody asked to go.
+  std::set<std::string> ended_pods(const Object& set) const {
+    std::set<std::string> uids;
+    for (const ObjectPtr& pod : controlled_by(pods_, set))
+      if (!pod->deleting() && pod_finished(view::Pod(*pod))) uids.insert(pod->uid());
+    return uids;
+  }
+
+  int64_t count_without_successor(const Object& set, const std::set<std::string>& ended) const {
+    return succeeded_.with([&](const auto& succeeded) {
+      auto known = succeeded.find(set.uid());
+      return std::count_if(ended.begin(), ended.end(), [&](const std::string& uid) {
+        return known == succeeded.end() || !known->second.contains(uid);
+      });
+    });
   }
 
   std::vector<ObjectPtr> siblings(const Object& set, const std::vector<ObjectPtr>& active) const {
@@ -223,6 +268,8 @@ class ReplicaSetController : public Controller {
   Informer& pods_;
   OwnWrites own_;
   PodControl control_;
+  FailedPods failed_;
+  Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods in whose place others were made
 };
 
 }  // namespace

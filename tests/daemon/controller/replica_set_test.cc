@@ -204,6 +204,54 @@ TEST_F(ReplicaSetTest, a_lost_event_delays_but_does_not_double) {
   EXPECT_EQ(status("replicas"), 2);
 }
 
+// What a node says to a pod that it does not take.
+void refuse(Bench& bench) {
+  for (const ObjectPtr& pod : bench.client.all(kPod))
+    if (pod_active(*pod)) bench.client.set_status(kPod, pod->key(), R"({"phase":"Failed","reason":"NodeAffinity"})");
+  bench.settle();
+}
+
+TEST_F(ReplicaSetTest, pods_that_fail_at_once_are_replaced_more_and_more_slowly) {
+  start();
+  put_set(1);
+  settle();
+  refuse(*this);
+  EXPECT_EQ(count(kPod), 2u) << "the first is replaced at once";
+  std::vector<int> made_at;
+  for (int second = 1; second <= 3600; ++second) {
+    refuse(*this);
+    size_t before = count(kPod);
+    pass(std::chrono::seconds(1));
+    if (count(kPod) != before) made_at.push_back(second);
+  }
+  ASSERT_GE(made_at.size(), 12u);
+  EXPECT_EQ(std::vector(made_at.begin(), made_at.begin() + 6), (std::vector{1, 3, 7, 15, 31, 63}));
+  EXPECT_LE(made_at.size(), 20u) << "every five minutes in the end";
+  EXPECT_EQ(status("replicas"), 0);
+}
+
+TEST_F(ReplicaSetTest, only_successors_of_failed_pods_wait) {
+  start();
+  put_set(1);
+  settle();
+  refuse(*this);
+  refuse(*this);
+  EXPECT_EQ(status("replicas"), 0) << "the second has failed too, and its successor waits";
+  put_set(3);
+  settle();
+  EXPECT_EQ(status("replicas"), 2) << "two are new";
+  play_kubelet();
+  pass(std::chrono::seconds(1));
+  play_kubelet();
+  EXPECT_EQ(status("readyReplicas"), 3);
+
+  std::vector<ObjectPtr> pods = client.all(kPod);
+  auto running = std::find_if(pods.begin(), pods.end(), [](const ObjectPtr& each) { return pod_active(*each); });
+  client.erase(kPod, (*running)->key());
+  settle();
+  EXPECT_EQ(status("replicas"), 3) << "who was removed is replaced at once, whatever failed long ago";
+}
+
 TEST_F(ReplicaSetTest, availability_comes_later_with_min_ready_seconds) {
   start();
   put_set(1, R"(,"minReadySeconds":10)");
