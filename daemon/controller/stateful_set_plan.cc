@@ -323,15 +323,32 @@ class Planner {
 
   void roll() {
     if (get_string(set_.json(), "spec.updateStrategy.type") == "OnDelete") return;
-    int64_t partition = get_int(set_.json(), "spec.updateStrategy.rollingUpdate.partition");
-    int64_t budget =
-        std::max<int64_t>(1, scaled(find(set_.json(), "spec.updateStrategy.rollingUpdate.maxUnavailable"), replicas_, false, 1));
+    const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
+    int64_t first = start_ + (rolling ? get_int(*rolling, "partition") : 0);
+    const json::value* most = rolling ? find(*rolling, "maxUnavailable") : nullptr;
+    if (most)
+      roll_within(first, std::max<int64_t>(1, scaled(most, replicas_, false, 1)));
+    else
+      roll_one(first);
+  }
+
+  // One goes when all after it are new and well, whether it works or not: a template that does not work stops at the first.
+  void roll_one(int64_t first) {
+    for (int64_t ordinal = start_ + replicas_ - 1; ordinal >= first; --ordinal) {
+      auto found = wanted_.find(ordinal);
+      if (found == wanted_.end() || leaving(*found->second)) return;
+      if (!updated(*found->second)) return full() ? void() : remove(found->second);
+      if (unavailable(*found->second)) return;
+    }
+  }
+
+  void roll_within(int64_t first, int64_t budget) {
     std::vector<ObjectPtr> old;
     for (int64_t ordinal = start_ + replicas_ - 1; ordinal >= start_; --ordinal) {
       auto found = wanted_.find(ordinal);
       if (found == wanted_.end() || unavailable(*found->second)) --budget;
       if (found == wanted_.end() || leaving(*found->second) || updated(*found->second)) continue;
-      if (ordinal >= start_ + partition) old.push_back(found->second);
+      if (ordinal >= first) old.push_back(found->second);
     }
     // What does not work costs no availability. In order there is no such pod here.
     for (const ObjectPtr& pod : old)

@@ -186,6 +186,18 @@ TEST(StatefulSetPlan, a_broken_revision_halts_the_update) {
       {"the old template is back, but the broken pod is waited for, as documented", 3, kRoll, "RRn", "uuo", ""},
       {"until somebody removes it", 3, kRoll, "RR.", "uu.", "+2u"},
       {"in parallel it is replaced", 3, kAtOnce, "RRn", "uuo", "-2"},
+      {"in parallel a new template that does not work stops at the first", 3, kAtOnce, "nnn", "oou", ""},
+  });
+}
+
+// Whoever does not say how many may be missing gets one after the other, as Kubernetes 1.36 does with MaxUnavailableStatefulSet off.
+TEST(StatefulSetPlan, updates_go_one_by_one_in_parallel_too) {
+  expect_steps({
+      {"the last, though others do not work", 4, kAtOnce, "nRnR", "oooo", "-3"},
+      {"waits until it is gone", 4, kAtOnce, "nRnt", "oooo", ""},
+      {"waits until it is well", 4, kAtOnce, "nRnn", "ooou", ""},
+      {"the next, broken", 4, kAtOnce, "nRnR", "ooou", "-2"},
+      {"what is broken below the partition is nobody's", 4, rolling(R"("partition":2)") + std::string(kParallel), "nRRR", "oooo", "-3"},
   });
 }
 
@@ -199,7 +211,7 @@ TEST(StatefulSetPlan, more_than_one_may_be_missing) {
       {"none to spare", 4, two + parallel, "RRnn", "oouu", ""},
       {"half, rounded down", 5, half, "RRRRR", "ooooo", "-4 -3"},
       {"at least one", 5, little, "RRRRR", "ooooo", "-4"},
-      {"what does not work costs nothing", 4, kAtOnce, "nRnR", "oooo", "-2 -0"},
+      {"what does not work costs nothing", 4, rolling(R"("maxUnavailable":1)") + parallel, "nRnR", "oooo", "-2 -0"},
       {"nor what goes anyway", 4, two + parallel, "RRRt", "oooo", "-2"},
       {"within the partition", 4, rolling(R"("partition":3,"maxUnavailable":3)") + parallel, "nRRR", "oooo", "-3"},
   });
