@@ -45,6 +45,7 @@ class DisruptionController : public Controller {
       if (quota::covers(*budget, *pod)) pods.push_back(std::move(pod));
     if (pods.empty()) recorder_.normal(*budget, "NoPods", "No matching pods found");
     auto expected = expectation(*budget, pods);
+    if (!expected && expected.error().code() != Code::invalid) return expected.take_error();  // it may be known the next time
     if (!expected) {
       recorder_.warning(*budget, "CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: " + expected.error().text());
       TRY(write(*budget, [&](json::value& body) {
@@ -106,7 +107,7 @@ class DisruptionController : public Controller {
     return sum;
   }
 
-  // Who decides about the number of the pod's kind: its controller, or that one's (a Deployment).
+  // Who decides about the number of the pod's kind: its controller, or that one's (a Deployment). Invalid: nobody does.
   Result<ObjectPtr> scaling_owner(const Object& pod, OwnerReference reference) {
     ObjectPtr last;
     for (int depth = 0; depth < 4; depth++) {
@@ -119,6 +120,7 @@ class DisruptionController : public Controller {
         return Error(Code::invalid, resource + (group.empty() ? "" : "." + std::string(group)) + " does not implement the scale subresource");
       }
       auto found = client_.get(info->kind, {pod.ns(), reference.name});
+      if (!found && found.error().code() != Code::not_found) return found.take_error();
       bool ours = found && (*found)->uid() == reference.uid;
       if (!ours && last) return last;
       if (!ours) return Error(Code::invalid, "found no controllers for pod \"" + pod.name() + "\"");

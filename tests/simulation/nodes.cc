@@ -40,7 +40,24 @@ void Nodes::beat() {
   }
 }
 
+// As somebody does who provisions volumes: one for each claim, of its size, for it alone.
+bool Nodes::provision() {
+  bool any = false;
+  for (const ObjectPtr& claim : world_.all(kPersistentVolumeClaim)) {
+    if (claim->deleting() || get_string(claim->json(), "status.phase") == "Bound") continue;
+    std::string volume = "volume-" + claim->uid();
+    json::value spec = {{"accessModes", {"ReadWriteOnce"}}, {"capacity", {{"storage", "1Gi"}}}, {"hostPath", {{"path", "/data/" + claim->name()}}},
+                        {"claimRef", {{"namespace", claim->ns()}, {"name", claim->name()}, {"uid", claim->uid()}}}};
+    if (!world_.find(kPersistentVolume, {"", volume})) (void)client_.create(kPersistentVolume, {{"metadata", {{"name", volume}}}, {"spec", spec}});
+    (void)client_.patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"spec", {{"volumeName", volume}}}});
+    any |= client_.patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"status", {{"phase", "Bound"}}}}, {.subresource = "status"}).ok();
+    trace_.say("node: volume " + volume + " for " + claim->key().text());
+  }
+  return any;
+}
+
 bool Nodes::step(const PodLife& life) {
+  if (dice_.chance(0.2)) provision();
   std::vector<ObjectPtr> mine;
   for (ObjectPtr& pod : world_.all(kPod))
     if (beats_.contains(std::string(get_string(pod->json(), "spec.nodeName")))) mine.push_back(std::move(pod));
@@ -50,7 +67,7 @@ bool Nodes::step(const PodLife& life) {
 
 bool Nodes::settle() {
   const PodLife steady{.slow = 0};
-  bool any = false;
+  bool any = provision();
   for (const ObjectPtr& pod : world_.all(kPod))
     if (beats_.contains(std::string(get_string(pod->json(), "spec.nodeName")))) any |= look(*pod, steady);
   return any;

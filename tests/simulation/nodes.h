@@ -30,6 +30,7 @@ class Nodes {
       : world_(world), client_(cluster, Actor::node), clock_(clock), dice_(dice), trace_(trace) {}
 
   void join(const std::string& name);  // with its Node and Lease
+  bool provision();                    // a volume for each claim that has none; false when all have
   void beat();                         // all renew their leases when it is time
   bool step(const PodLife& life);      // one pod gets a look; false when there was nothing to do for it
   bool settle();                       // every pod gets where it is going at once; false when all were there

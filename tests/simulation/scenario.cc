@@ -91,6 +91,8 @@ class Scenario {
     choose();
     world_.add(replicas_rule());
     world_.add(rollout_rule());
+    world_.add(stateful_sets_rule());
+    world_.add(daemon_sets_rule());
     world_.add(placement_rule());
     world_.add(budget_rule());
     world_.add(service_rule());

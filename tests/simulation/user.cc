@@ -40,6 +40,7 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
                        }});
   if (namespaces_.size() > 1)
     may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
+  keep_sets(rough);
   if (deeds_.empty()) may(1, "deployments", {[this] { create_deployment(); }, [this] { new_template(kDeployment); }});
 }
 
@@ -189,12 +190,12 @@ void User::roll_back() {
 // ---- around them ----
 
 void User::create_service() {
-  std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "web"}));
+  std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "db", "ds"}));
   create(kService, {{"metadata", {{"name", app}}}, {"spec", {{"selector", {{"app", app}}}, {"ports", json::array{{{"port", 80}}}}}}});
 }
 
 void User::create_budget() {
-  std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "web"}));
+  std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "db", "ds"}));
   json::object spec{{"selector", {{"matchLabels", {{"app", app}}}}}};
   json::value amount = dice_.between(0, 3);
   if (dice_.chance(0.3)) amount = json::value(std::to_string(dice_.pick<int>({10, 50, 100})) + "%");

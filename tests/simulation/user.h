@@ -44,6 +44,11 @@ class User {
   void create_budget();
   void create_quota();
   void evict();
+  void keep_sets(double rough);  // StatefulSets, DaemonSets
+  void create_stateful_set();
+  void create_daemon_set();
+  json::value update_strategy(const Kind& kind);
+  void put_back(const Kind& kind);
   void scale(const Kind& kind);
   void new_template(const Kind& kind);
   void roll_back();

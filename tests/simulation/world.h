@@ -80,6 +80,8 @@ std::string describe(const Object& object);  // "pods default/web-1"
 // What is to hold, by what it is about. Each says in its file what Kubernetes promises, and where it promises less.
 std::unique_ptr<Rule> replicas_rule();   // ReplicaSet, ReplicationController
 std::unique_ptr<Rule> rollout_rule();    // Deployment
+std::unique_ptr<Rule> stateful_sets_rule();
+std::unique_ptr<Rule> daemon_sets_rule();
 std::unique_ptr<Rule> placement_rule();  // the scheduler
 std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
 std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints

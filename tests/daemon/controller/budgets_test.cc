@@ -125,6 +125,21 @@ TEST_F(BudgetsTest, who_cannot_be_counted_allows_nothing) {
   EXPECT_TRUE(events.has("CalculateExpectedPodCountFailed", "robots.example.com"));
 }
 
+TEST_F(BudgetsTest, a_question_that_is_not_answered_is_asked_again) {
+  start();
+  client.put(kDeployment, R"({"metadata":{"name":"d","namespace":"default","uid":"du"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
+    "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  settle();
+  play_kubelet();
+  for (const char* question : {"get replicasets", "get deployments"}) {
+    for (int times = 0; times < 2; ++times) client.fail(1, Error(Code::timeout, "no time"), question);
+    put_budget(R"(,"maxUnavailable":1)");
+    pass(std::chrono::seconds(5));
+    EXPECT_EQ(count("expectedPods"), 3) << question;
+    EXPECT_EQ(count("disruptionsAllowed"), 1) << question;
+  }
+}
+
 TEST_F(BudgetsTest, pods_that_nobody_manages_count_for_nothing_and_that_is_told) {
   start();
   put_ready("a");

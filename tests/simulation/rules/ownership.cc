@@ -10,12 +10,25 @@
 namespace coracle::simulation {
 namespace {
 
+// A claim stays as long as a pod has it.
+bool in_use(const World& world, const Object& claim) {
+  if (!(claim.kind() == kPersistentVolumeClaim)) return false;
+  std::vector<ObjectPtr> pods = world.all(kPod, claim.ns());
+  return std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) {
+    const json::array& volumes = get_array(pod->json(), "spec.volumes");
+    return !finished(*pod) && std::any_of(volumes.begin(), volumes.end(), [&](const json::value& volume) {
+      return get_string(volume, "persistentVolumeClaim.claimName") == claim.name();
+    });
+  });
+}
+
 class OwnershipRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
     bool removed = actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting());
     bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
-                  *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota;
+                  *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
+                  *change.kind == kDaemonSet || *change.kind == kPersistentVolumeClaim || *change.kind == kPersistentVolume;
     if (!removed || !people || !change.before->owners().empty()) return;
     ObjectPtr ns = world.find(kNamespace, {"", change.before->ns()});
     if (!ns || ns->deleting()) return;
@@ -28,7 +41,7 @@ class OwnershipRule : public Rule {
     std::set<std::string> uids;
     for (const ObjectPtr& object : all) uids.insert(object->uid());
     for (const ObjectPtr& object : all) {
-      if (object->deleting()) return world.violated("ownership: " + describe(*object) + " still waits to go");
+      if (object->deleting() && !in_use(world, *object)) return world.violated("ownership: " + describe(*object) + " still waits to go");
       std::vector<OwnerReference> owners = object->owners();
       bool owned = owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) { return uids.contains(owner.uid); });
       if (!owned) return world.violated("ownership: " + describe(*object) + " has outlived its owners");

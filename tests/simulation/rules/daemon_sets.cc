@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonSets: a pod is made for a node that takes it, and has none of the set; a second one beside the old one only within
+// maxSurge. An update removes no pod that works when as many as maxUnavailable nodes are without one, nor, with a surge, before the
+// new one works. All of it for some state that the daemon may still believe in. Source: Kubernetes DaemonSet; KEP-1591.
+#include <algorithm>
+#include <set>
+
+#include "tests/simulation/rules/revisions.h"
+
+namespace coracle::simulation {
+namespace {
+
+// The node that it stands on, or is made for.
+std::string node_of(const Object& pod) {
+  std::string bound(get_string(pod.json(), "spec.nodeName"));
+  if (!bound.empty()) return bound;
+  for (const json::value& term : get_array(pod.json(), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"))
+    for (const json::value& field : get_array(term, "matchFields"))
+      if (get_string(field, "key") == "metadata.name") return std::string(get_array(field, "values").at(0).as_string());
+  return "";
+}
+
+bool tolerates(const json::array& tolerations, const json::value& taint) {
+  std::string_view key = get_string(taint, "key"), effect = get_string(taint, "effect");
+  static const std::set<std::pair<std::string_view, std::string_view>> always{
+      {"node.kubernetes.io/not-ready", "NoExecute"},        {"node.kubernetes.io/unreachable", "NoExecute"},
+      {"node.kubernetes.io/disk-pressure", "NoSchedule"},   {"node.kubernetes.io/memory-pressure", "NoSchedule"},
+      {"node.kubernetes.io/pid-pressure", "NoSchedule"},    {"node.kubernetes.io/unschedulable", "NoSchedule"}};
+  if (always.contains({key, effect})) return true;
+  return std::any_of(tolerations.begin(), tolerations.end(), [&](const json::value& each) {
+    bool named = get_string(each, "key").empty() || get_string(each, "key") == key;
+    return named && (get_string(each, "effect").empty() || get_string(each, "effect") == effect) &&
+           (get_string(each, "operator") == "Exists" || get_string(each, "value") == get_string(taint, "value"));
+  });
+}
+
+struct Fit {
+  bool runs = false, stays = false;
+};
+Fit fit(const json::value& spec, const Object& node) {  // spec: of a pod, or of a template
+  for (const auto& [key, value] : get_object(spec, "nodeSelector"))
+    if (node.label(key) != value.as_string()) return {};
+  Fit fit{true, true};
+  for (const json::value& taint : get_array(node.json(), "spec.taints")) {
+    std::string_view effect = get_string(taint, "effect");
+    if (effect == "PreferNoSchedule" || tolerates(get_array(spec, "tolerations"), taint)) continue;
+    fit.runs = false;
+    fit.stays &= effect != "NoExecute";
+  }
+  return fit;
+}
+const json::value& pod_spec(const Object& set) { return *find(set.json(), "spec.template.spec"); }
+
+bool rolls(const Object& set) { return get_string(set.json(), "spec.updateStrategy.type") != "OnDelete"; }
+int64_t amount(const Object& set, const char* name, int64_t nodes, int64_t otherwise) {
+  const json::value* value = find(set.json(), std::string("spec.updateStrategy.rollingUpdate.") + name);
+  if (!value) return otherwise;
+  if (const json::string* share = value->if_string()) return (std::strtol(share->c_str(), nullptr, 10) * nodes + 99) / 100;
+  return value->to_number<int64_t>();
+}
+int64_t surge(const Object& set, int64_t nodes) { return amount(set, "maxSurge", nodes, 0); }
+
+class DaemonSetsRule : public Rule {
+ public:
+  void after(const World& world, Actor actor, const Change& change) override {
+    if (actor != Actor::daemon || !(*change.kind == kPod)) return;
+    auto owner = change.any().controller();
+    if (!owner || owner->kind != kDaemonSet.kind) return;
+    std::vector<ObjectPtr> sets = believable_owner(world, kDaemonSet, change.any().ns(), *owner);
+    if (!change.before) check_creation(world, sets, *change.after);
+    bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
+    if (removed) check_removal(world, sets, *change.before);
+  }
+
+  void at_rest(const World& world) override {
+    surging_.clear();
+    for (const ObjectPtr& set : world.all(kDaemonSet)) check_rest(world, *set);
+  }
+
+ private:
+  // The nodes that are to have a pod; the most and the least that the daemon may believe, by all states of each node.
+  static int64_t most_nodes(const World& world, const Object& set) {
+    int64_t count = 0;
+    for (const ObjectPtr& node : world.all(kNode)) {
+      std::vector<ObjectPtr> versions = world.believable(kNode, node->key());
+      count += std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).runs; });
+    }
+    return count;
+  }
+
+  void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+    std::string node = node_of(pod), name = "daemonsets: made " + pod.key().text() + " for " + node;
+    if (sets.empty()) return world.violated(name + ", of a set that the daemon knows is gone");
+    std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
+    bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return fit(*find(pod.json(), "spec"), *each).runs; });
+    if (!taken) return world.violated(name + ", which does not take it");
+    std::vector<ObjectPtr> others = world.controlled(kPod, *sets.front());
+    std::erase_if(others, [&](const ObjectPtr& other) {
+      bool ended = perhaps(world, *other, [](const Object& each) { return finished(each); });
+      return other->uid() == pod.uid() || node_of(*other) != node || ended || world.daemon_unaware_of(*other);
+    });
+    bool may_surge = std::any_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return surge(*set, 1) > 0; });
+    if (!others.empty() && !may_surge) return world.violated(name + ", where " + others.front()->name() + " is");
+    std::erase_if(others, [](const ObjectPtr& other) { return !active(*other); });
+    if (others.size() > 1) return world.violated(name + ", where there are two");
+    if (others.empty()) return;
+    bool same = std::all_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return of_template(world, *set, *others.front()); });
+    if (same) return world.violated(name + ", where " + others.front()->name() + " is, of the same template");
+    check_surge(world, sets, pod, *others.front());
+  }
+
+  // Beside a pod that works: counted until the new one works, or one of them is gone.
+  void check_surge(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod, const Object& old) {
+    const Object& set = *sets.front();
+    if (!surely(world, old, [&](const Object& each) { return available(world, each, set); })) return;
+    surging_[pod.key()] = {set.uid(), pod.uid(), old.key(), old.uid()};
+    std::erase_if(surging_, [&](const auto& entry) {
+      ObjectPtr updated = world.find(kPod, entry.first), replaced = world.find(kPod, entry.second.old);
+      return !updated || !replaced || updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
+    });
+    int64_t there = 0, most = 0;
+    for (const auto& [key, pair] : surging_) {
+      if (pair.set != set.uid()) continue;
+      ObjectPtr updated = world.find(kPod, key);
+      bool works = perhaps(world, *updated, [&](const Object& each) { return available(world, each, set); });
+      bool replaced_fails = perhaps(world, *world.find(kPod, pair.old), [&](const Object& each) { return !ready(each); });
+      there += !works && !replaced_fails && !world.daemon_unaware_of(*updated);
+    }
+    for (const ObjectPtr& each : sets) most = std::max(most, surge(*each, most_nodes(world, *each)));
+    if (there > most) world.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " + std::to_string(most));
+  }
+
+  static void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+    bool no_choice = sets.empty() || std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) || disrupted(world, pod);
+    ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
+    if (no_choice || !ns || ns->deleting()) return;
+    std::string why;
+    for (const ObjectPtr& set : sets) {
+      why = against(world, *set, pod);
+      if (why.empty()) return;
+    }
+    world.violated("daemonsets: removed " + pod.key().text() + ", " + why);
+  }
+
+  // Why this set would not have done it.
+  static std::string against(const World& world, const Object& set, const Object& pod) {
+    std::string node = node_of(pod);
+    if (!surely(world, pod, [&](const Object& each) { return available(world, each, set); })) {
+      bool old = perhaps(world, pod, [](const Object& each) { return finished(each); }) || !of_template(world, set, pod);
+      if (old) return "";
+    }
+    std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
+    bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).runs; });
+    if (!fits) return "";  // it is misplaced
+    int64_t beside = 0;
+    bool replaced = false;
+    for (const ObjectPtr& other : world.controlled(kPod, set)) {
+      if (other->uid() == pod.uid() || node_of(*other) != node) continue;
+      beside += perhaps(world, *other, [](const Object& each) { return active(each); });
+      replaced |= perhaps(world, *other, [&](const Object& each) { return available(world, each, set); });
+    }
+    bool surges = surge(set, 1) > 0;
+    if (beside > (surges ? 1 : 0)) return "";  // there are too many
+    if (!rolls(set)) return "which is updated when somebody else removes it";
+    if (surges) return replaced || !surely(world, pod, [](const Object& each) { return ready(each); }) ? "" : "before there is another that works";
+    if (of_template(world, set, pod)) return "which is of the set's template";
+    int64_t without = 1, most = std::max<int64_t>(1, amount(set, "maxUnavailable", most_nodes(world, set), 1));
+    for (const ObjectPtr& each : world.all(kNode)) {
+      std::vector<ObjectPtr> versions = world.believable(kNode, each->key());
+      bool counts = std::all_of(versions.begin(), versions.end(), [&](const ObjectPtr& version) { return fit(pod_spec(set), *version).runs; });
+      without += counts && each->name() != node && !perhaps_served(world, set, each->name());
+    }
+    if (without > most) return "and " + std::to_string(without) + " nodes are without one that works, of " + std::to_string(most);
+    return "";
+  }
+
+  static bool perhaps_served(const World& world, const Object& set, const std::string& node) {
+    for (const ObjectPtr& pod : world.controlled(kPod, set))
+      if (node_of(*pod) == node && perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); })) return true;
+    return false;
+  }
+
+  static void check_rest(const World& world, const Object& set) {
+    std::string name = "daemonsets: " + describe(set) + ": ";
+    bool hindered = !world.all(kResourceQuota, set.ns()).empty(), all_well = true, due = true;
+    int64_t wanted = 0, there = 0, good = 0, updated = 0, misplaced = 0;
+    std::vector<ObjectPtr> pods = world.controlled(kPod, set);
+    for (const ObjectPtr& node : world.all(kNode)) {
+      Fit fit = simulation::fit(pod_spec(set), *node);
+      std::vector<ObjectPtr> here;
+      std::copy_if(pods.begin(), pods.end(), std::back_inserter(here), [&](const ObjectPtr& pod) { return node_of(*pod) == node->name(); });
+      wanted += fit.runs;
+      if (here.size() > 1 && !(here.size() == 2 && surge(set, 1) > 0)) return world.violated(name + std::to_string(here.size()) + " pods on " + node->name());
+      if (here.empty()) {
+        if (fit.runs && !hindered) return world.violated(name + "no pod on " + node->name());
+        all_well &= !fit.runs;
+        continue;
+      }
+      if (!fit.stays) return world.violated(name + here.front()->name() + " is still on " + node->name());
+      if (!fit.runs) {
+        misplaced++;
+        continue;
+      }
+      there++;
+      bool works = std::all_of(here.begin(), here.end(), [](const ObjectPtr& pod) { return ready(*pod); });
+      all_well &= works && here.size() == 1;
+      if (here.size() > 1) continue;
+      good += ready(*here.front()), updated += of_template(world, set, *here.front());
+      due &= of_template(world, set, *here.front());
+    }
+    if (rolls(set) && all_well && !due) return world.violated(name + "a pod is of an old template");
+    struct Count { const char* name; int64_t value; };
+    std::vector<Count> counts{{"desiredNumberScheduled", wanted}, {"currentNumberScheduled", there}, {"numberMisscheduled", misplaced},
+                              {"observedGeneration", get_int(set.json(), "metadata.generation")}};
+    if (all_well) counts.insert(counts.end(), {{"numberReady", good}, {"numberAvailable", good}, {"numberUnavailable", 0}, {"updatedNumberScheduled", updated}});
+    for (const Count& count : counts) {
+      int64_t told = get_int(set.json(), std::string("status.") + count.name);
+      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+    }
+    if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
+      world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
+  }
+
+  struct Pair {
+    std::string set, uid;
+    Key old;
+    std::string old_uid;
+  };
+  std::map<Key, Pair> surging_;  // by the new pod
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> daemon_sets_rule() { return std::make_unique<DaemonSetsRule>(); }
+
+}  // namespace coracle::simulation

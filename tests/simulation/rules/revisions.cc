@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// See revisions.h.
+#include "tests/simulation/rules/revisions.h"
+
+#include <algorithm>
+
+namespace coracle::simulation {
+namespace {
+
+constexpr std::string_view kRevisionLabel = "controller-revision-hash";
+
+json::value template_of(const Object& revision) {
+  json::value kept = *find(revision.json(), "data.spec.template");
+  kept.get_object().erase("$patch");
+  return kept;
+}
+
+// A StatefulSet's pods have the whole name of the revision, a DaemonSet's the end of it.
+bool names(const Object& set, const Object& pod, const Object& revision) {
+  std::string label(pod.label(kRevisionLabel));
+  return revision.name() == label || revision.name() == set.name() + "-" + label;
+}
+
+}  // namespace
+
+std::vector<ObjectPtr> believable_owner(const World& world, const Kind& kind, const std::string& ns, const OwnerReference& owner) {
+  std::vector<ObjectPtr> all = world.believable(kind, {ns, owner.name});
+  std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner.uid; });
+  return all;
+}
+
+bool of_template(const World& world, const Object& set, const Object& pod) {
+  std::vector<ObjectPtr> revisions = world.controlled(kControllerRevision, set);
+  return std::any_of(revisions.begin(), revisions.end(), [&](const ObjectPtr& revision) {
+    return names(set, pod, *revision) && template_of(*revision) == *find(set.json(), "spec.template");
+  });
+}
+
+bool available(const World& world, const Object& pod, const Object& set) {
+  if (!active(pod)) return false;
+  for (const json::value& condition : get_array(pod.json(), "status.conditions")) {
+    if (get_string(condition, "type") != "Ready" || get_string(condition, "status") != "True") continue;
+    auto since = parse_time(get_string(condition, "lastTransitionTime"));
+    return since && *since + std::chrono::seconds(get_int(set.json(), "spec.minReadySeconds")) <= world.clock.now();
+  }
+  return false;
+}
+
+bool perhaps(const World& world, const Object& pod, const std::function<bool(const Object&)>& so) {
+  std::vector<ObjectPtr> versions = world.believable(kPod, pod.key());
+  return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& each) { return each->uid() == pod.uid() && so(*each); });
+}
+
+bool surely(const World& world, const Object& pod, const std::function<bool(const Object&)>& so) {
+  return !perhaps(world, pod, [&](const Object& each) { return !so(each); });
+}
+
+bool disrupted(const World& world, const Object& pod) {
+  const json::array& conditions = get_array(pod.json(), "status.conditions");
+  bool told = std::any_of(conditions.begin(), conditions.end(), [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
+  std::string node(get_string(pod.json(), "spec.nodeName"));
+  return told || (!node.empty() && !world.find(kNode, {"", node}));
+}
+
+int64_t revisions_kept(const World& world, const Object& set) {
+  int64_t kept = 0;
+  std::vector<ObjectPtr> pods = world.controlled(kPod, set);
+  for (const ObjectPtr& revision : world.controlled(kControllerRevision, set)) {
+    bool used = std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return names(set, *pod, *revision); });
+    kept += !used && template_of(*revision) != *find(set.json(), "spec.template");
+  }
+  return kept;
+}
+
+}  // namespace coracle::simulation

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules of StatefulSets and DaemonSets have in common: a set as the daemon may still believe it, which template a pod is
+// of, and whether the daemon may take a pod for available.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+
+// The owner's versions, newest first; none: the daemon knows that it is gone.
+std::vector<ObjectPtr> believable_owner(const World& world, const Kind& kind, const std::string& ns, const OwnerReference& owner);
+
+// The pod's revision holds the template that the set has.
+bool of_template(const World& world, const Object& set, const Object& pod);
+
+bool available(const World& world, const Object& pod, const Object& set);  // ready, for spec.minReadySeconds
+// Some version of it, or all of them, that the daemon may believe in, are so.
+bool perhaps(const World& world, const Object& pod, const std::function<bool(const Object&)>& so);
+bool surely(const World& world, const Object& pod, const std::function<bool(const Object&)>& so);
+
+// Its end was somebody else's: preempted, evicted for a taint, of a node that is gone.
+bool disrupted(const World& world, const Object& pod);
+
+// How many ControllerRevisions the set has that no pod of it is of, and that are not its own template.
+int64_t revisions_kept(const World& world, const Object& set);
+
+}  // namespace coracle::simulation

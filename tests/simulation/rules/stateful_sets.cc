@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// StatefulSets. In order: a pod is made when all before it are available, and taken away when all behind it are gone. An update
+// takes the last pods first, none below the partition, and none that works when as many as maxUnavailable do not. A claim
+// gets an owner, with whom it goes, only as its set's retention policy says. All of it for some state that the daemon may still believe in.
+// Source: Kubernetes StatefulSet, "Deployment and Scaling Guarantees", "Update strategies"; KEP-961; KEP-1847.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "tests/simulation/rules/revisions.h"
+
+namespace coracle::simulation {
+namespace {
+
+std::optional<int64_t> ordinal(const Object& set, std::string_view name) {
+  std::string prefix = set.name() + "-";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+struct Range {
+  int64_t first, end;
+  bool holds(int64_t ordinal) const { return ordinal >= first && ordinal < end; }
+};
+Range range(const Object& set) {
+  int64_t first = get_int(set.json(), "spec.ordinals.start");
+  return {first, first + get_int(set.json(), "spec.replicas", 1)};
+}
+bool ordered(const Object& set) { return get_string(set.json(), "spec.podManagementPolicy") != "Parallel"; }
+bool rolls(const Object& set) { return get_string(set.json(), "spec.updateStrategy.type") != "OnDelete"; }
+int64_t partition(const Object& set) { return get_int(set.json(), "spec.updateStrategy.rollingUpdate.partition"); }
+int64_t most_unavailable(const Object& set) {
+  const json::value* told = find(set.json(), "spec.updateStrategy.rollingUpdate.maxUnavailable");
+  if (!told) return 1;
+  if (const json::string* share = told->if_string())
+    return std::max<int64_t>(1, std::strtol(share->c_str(), nullptr, 10) * get_int(set.json(), "spec.replicas", 1) / 100);
+  return std::max<int64_t>(1, told->to_number<int64_t>());
+}
+bool keeps(const Object& set, const char* when) {
+  return get_string(set.json(), std::string("spec.persistentVolumeClaimRetentionPolicy.") + when) != "Delete";
+}
+
+class StatefulSetsRule : public Rule {
+ public:
+  void after(const World& world, Actor actor, const Change& change) override {
+    if (actor != Actor::daemon) return;
+    if (*change.kind == kPersistentVolumeClaim && change.after) check_claim(world, change.before.get(), *change.after);
+    if (!(*change.kind == kPod)) return;
+    auto owner = change.any().controller();
+    if (!owner || owner->kind != kStatefulSet.kind) return;
+    std::vector<ObjectPtr> sets = believable_owner(world, kStatefulSet, change.any().ns(), *owner);
+    if (!change.before) check_creation(world, sets, *change.after);
+    bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
+    if (removed) check_removal(world, sets, *change.before);
+  }
+
+  void at_rest(const World& world) override {
+    for (const ObjectPtr& set : world.all(kStatefulSet)) check_rest(world, *set);
+  }
+
+ private:
+  static void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+    std::string name = "statefulsets: made " + pod.key().text();
+    if (sets.empty()) return world.violated(name + " for a set that the daemon knows is gone");
+    bool wanted = false, in_order = false;
+    for (const ObjectPtr& set : sets) {
+      auto number = ordinal(*set, pod.name());
+      if (!number) return world.violated(name + ", which is not a name of its set");
+      bool here = range(*set).holds(*number);
+      wanted |= here;
+      in_order |= here && (!ordered(*set) || all_available(world, *set, *number));
+    }
+    if (!wanted) return world.violated(name + ", which is out of the range of its set");
+    if (!in_order) world.violated(name + " before those in front of it are available");
+  }
+
+  // Those in front of `end`, as far as the daemon may believe.
+  static bool all_available(const World& world, const Object& set, int64_t end) {
+    for (int64_t number = range(set).first; number < std::min(end, range(set).end); ++number)
+      if (!perhaps_available(world, set, number)) return false;
+    return true;
+  }
+  static bool perhaps_available(const World& world, const Object& set, int64_t number) {
+    std::vector<ObjectPtr> versions = world.believable(kPod, {set.ns(), set.name() + "-" + std::to_string(number)});
+    return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& pod) { return available(world, *pod, set); });
+  }
+
+  static void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+    bool no_choice = sets.empty() || std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) || disrupted(world, pod);
+    ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
+    if (no_choice || !ns || ns->deleting()) return;                // its set's, its node's, its namespace's end
+    if (perhaps(world, pod, [](const Object& each) { return finished(each); })) return;  // it is replaced
+    std::string why;
+    for (const ObjectPtr& set : sets) {
+      why = range(*set).holds(ordinal(*set, pod.name()).value_or(-1)) ? against_update(world, *set, pod) : against_scaling(world, *set, pod);
+      if (why.empty()) return;
+    }
+    world.violated("statefulsets: removed " + pod.key().text() + ", " + why);
+  }
+
+  static std::string against_scaling(const World& world, const Object& set, const Object& pod) {
+    if (!ordered(set)) return "";
+    if (!all_available(world, set, range(set).end)) return "and not all that stay are available";
+    int64_t own = ordinal(set, pod.name()).value_or(-1);
+    for (const ObjectPtr& other : world.controlled(kPod, set)) {
+      int64_t number = ordinal(set, other->name()).value_or(-1);
+      if (number > own && !range(set).holds(number) && !world.daemon_unaware_of(*other)) return "and " + other->name() + " is still there";
+    }
+    return "";
+  }
+
+  static std::string against_update(const World& world, const Object& set, const Object& pod) {
+    int64_t own = ordinal(set, pod.name()).value_or(-1);
+    if (!rolls(set)) return "which is updated when somebody else removes it";
+    if (own < range(set).first + partition(set)) return "which is below the partition";
+    if (of_template(world, set, pod)) return "which is of the set's template";
+    bool works = surely(world, pod, [&](const Object& each) { return available(world, each, set); });
+    if (!works) return ordered(set) ? "which does not work, and is not to be skipped" : "";
+    int64_t unavailable = 1;
+    for (int64_t number = range(set).first; number < range(set).end; ++number) {
+      if (number != own) unavailable += !perhaps_available(world, set, number);
+      ObjectPtr behind = number > own ? world.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
+      if (behind && active(*behind) && !world.daemon_unaware_of(*behind) && !of_template(world, set, *behind) &&
+          surely(world, *behind, [&](const Object& each) { return active(each) && !of_template(world, set, each); }))
+        return "before " + behind->name() + ", which is old too";
+    }
+    if (unavailable > most_unavailable(set)) return "and " + std::to_string(unavailable) + " do not work then";
+    return "";
+  }
+
+  // ---- claims: who owns one goes with its owner (rules/ownership.cc), so an owner is given only as the policy says ----
+
+  static void check_claim(const World& world, const Object* before, const Object& claim) {
+    for (const OwnerReference& owner : claim.owners()) {
+      if (before) {
+        std::vector<OwnerReference> had = before->owners();
+        if (std::any_of(had.begin(), had.end(), [&](const OwnerReference& each) { return each.uid == owner.uid; })) continue;
+      }
+      bool of_set = owner.kind == kStatefulSet.kind;
+      if (!may_own(world, claim, owner, of_set))
+        world.violated("statefulsets: " + describe(claim) + " is to go with " + owner.kind + " " + owner.name + ", which its policy does not say");
+    }
+  }
+
+  static bool may_own(const World& world, const Object& claim, const OwnerReference& owner, bool of_set) {
+    std::vector<ObjectPtr> sets = world.believable(kStatefulSet, {claim.ns(), of_set ? owner.name : owner.name.substr(0, owner.name.rfind('-'))});
+    return std::any_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) {
+      if (of_set) return set->uid() == owner.uid && !keeps(*set, "whenDeleted");
+      auto number = ordinal(*set, owner.name);
+      return number && !range(*set).holds(*number) && !keeps(*set, "whenScaled");
+    });
+  }
+
+  // ---- at rest ----
+
+  static void check_rest(const World& world, const Object& set) {
+    std::string name = "statefulsets: " + describe(set) + ": ";
+    std::string_view current = get_string(set.json(), "status.currentRevision"), update = get_string(set.json(), "status.updateRevision");
+    Range range = simulation::range(set);
+    int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0;
+    bool due = true;
+    for (const ObjectPtr& pod : world.controlled(kPod, set)) {
+      int64_t number = ordinal(set, pod->name()).value_or(-1);
+      std::string_view label = pod->label("controller-revision-hash");
+      ++all, good += ready(*pod), of_current += label == current, updated += label == update;
+      here += range.holds(number), beyond += !range.holds(number);
+      well += range.holds(number) && active(*pod) && ready(*pod);
+      due &= number < range.first + partition(set) || of_template(world, set, *pod);
+      for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
+        std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
+        if (!world.find(kPersistentVolumeClaim, {set.ns(), wanted})) return world.violated(name + "claim " + wanted + " is missing");
+      }
+    }
+    struct Count { const char* name; int64_t value; };
+    bool complete = rolls(set) && updated == range.end - range.first && all == updated && good == updated;
+    if (complete) of_current = updated;
+    for (const Count& count : {Count{"replicas", all}, Count{"readyReplicas", good}, Count{"availableReplicas", good}, Count{"currentReplicas", of_current},
+                               Count{"updatedReplicas", updated}, Count{"observedGeneration", get_int(set.json(), "metadata.generation")}}) {
+      int64_t told = get_int(set.json(), std::string("status.") + count.name);
+      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+    }
+    ObjectPtr revision = world.find(kControllerRevision, {set.ns(), std::string(update)});
+    if (!revision) return world.violated(name + "updateRevision " + std::string(update) + " does not exist");
+    if (complete && current != update) return world.violated(name + "is updated, and says " + std::string(current));
+    bool hindered = !world.all(kResourceQuota, set.ns()).empty();
+    bool all_well = well == range.end - range.first;
+    if (here < range.end - range.first && !hindered && !(ordered(set) && well < here)) return world.violated(name + std::to_string(here) + " pods are there");
+    if (beyond > 0 && (all_well || !ordered(set)) && !hindered) return world.violated(name + std::to_string(beyond) + " pods are too many");
+    if (all_well && rolls(set) && !due) return world.violated(name + "a pod is of an old template");
+    if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
+      world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> stateful_sets_rule() { return std::make_unique<StatefulSetsRule>(); }
+
+}  // namespace coracle::simulation
