@@ -20,7 +20,10 @@ int64_t quantity(const json::value& root, const std::string& path, std::string_v
 
 struct Room {
   int64_t cpu = 0, memory = 0, pods = 0;
-  bool holds(const Room& other) const { return other.cpu <= cpu && other.memory <= memory && other.pods <= pods; }
+  // With all that is used, of which `more` is what comes: who asks for nothing finds it everywhere.
+  bool holds(const Room& used, const Room& more) const {
+    return (more.cpu == 0 || used.cpu <= cpu) && (more.memory == 0 || used.memory <= memory) && used.pods <= pods;
+  }
 };
 
 Room asked(const Object& pod) {
@@ -68,7 +71,7 @@ class PlacementRule : public Rule {
     if (nodes.empty()) return world.violated(name + ", which the daemon knows is gone");
     Room used = used_on(world, node, change.after->uid());
     bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return takes(*each, *change.after); });
-    bool fits = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return offered(*each).holds(used); });
+    bool fits = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
     if (!taken) return world.violated(name + ", which does not take it");
     if (!fits) world.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
   }
@@ -81,7 +84,7 @@ class PlacementRule : public Rule {
       for (const ObjectPtr& node : world.all(kNode)) {
         Room used = used_on(world, node->name(), ""), more = asked(*pod);
         used = {used.cpu + more.cpu, used.memory + more.memory, used.pods + more.pods};
-        if (takes(*node, *pod) && offered(*node).holds(used)) return world.violated("placement: " + pod->key().text() + " waits, and " + node->name() + " would take it");
+        if (takes(*node, *pod) && offered(*node).holds(used, more)) return world.violated("placement: " + pod->key().text() + " waits, and " + node->name() + " would take it");
       }
     }
   }
