@@ -41,7 +41,7 @@ class Nodes {
     std::string phase;  // of one that has ended
     int exit_code = 0;
     int64_t restarts = 0;
-    std::string ip, started_at, ready_since;
+    std::string ip, started_at, ready_since, ended_at;
   };
   bool look(const Object& pod, const PodLife& life);
   bool report(const Object& pod, const Local& local);

@@ -120,6 +120,7 @@ class Scenario {
                      .meanwhile = some(0.6, 0.5)};
     if (!user_.calm()) storm_life_ = {.slow = 0.5, .flaps = some(0.4, 0.3), .crashes = some(0.4, 0.2), .fails = some(0.5, 1)};
     drops_ = some(0.4, 0.02);
+    patience_ = dice_.chance(0.5) ? seconds(3) : seconds(9);
     jumps_ = some(0.3, 0.02);
     power_ = dice_.chance(0.5);
     eager_ = dice_.between(1, 20);
@@ -178,7 +179,10 @@ class Scenario {
 
   void step() {
     if (dice_.chance(drops_)) daemon_->client.drop_watch();
-    if (dice_.chance(jumps_)) clock_.jump(seconds(dice_.between(10, 900)));
+    if (dice_.chance(jumps_)) {
+      clock_.jump(seconds(dice_.between(10, 900)));
+      daemon_->manager.clock_was_set();
+    }
     switch (dice_.between(0, 9)) {
       case 0: case 1: case 2:
         for (int64_t i = dice_.between(1, eager_); i > 0 && daemon_->client.deliver();) --i;
@@ -191,7 +195,7 @@ class Scenario {
         while (!daemon_->client.dead() && daemon_->turn_scheduler() && dice_.chance(0.8)) {}
         break;
       case 7:
-        pass(std::chrono::milliseconds(dice_.between(1, 3000)));
+        pass(std::chrono::milliseconds(dice_.between(1, std::chrono::milliseconds(patience_).count())));
         break;
       default:
         happen_outside();
@@ -291,6 +295,7 @@ class Scenario {
   Faults storm_faults_, faults_;
   PodLife storm_life_;
   double drops_ = 0, jumps_ = 0;
+  seconds patience_{3};  // how long nothing happens, at most; with kLateMost, less than who waits for its own writes
   bool power_ = false;
   int64_t eager_ = 1;
   SteadyTime level_{};

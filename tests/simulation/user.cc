@@ -38,21 +38,28 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
                            make(body, "spec.taints") = taints;
                          });
                        }});
+  may_run_jobs(rough);
   if (namespaces_.size() > 1)
     may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
   keep_sets(rough);
+  drop_some();
   if (deeds_.empty()) may(1, "deployments", {[this] { create_deployment(); }, [this] { new_template(kDeployment); }});
 }
 
 void User::may(double probability, const std::string& name, const std::vector<Deed>& deeds) {
   if (!dice_.chance(probability)) return;
-  names_.push_back(name);
-  deeds_.insert(deeds_.end(), deeds.begin(), deeds.end());
+  deeds_.emplace_back(name, deeds);
+}
+
+// Of many deeds each is rare: a part of the users do few of them, and these often.
+void User::drop_some() {
+  if (!dice_.chance(0.5)) return;
+  while (deeds_.size() > 3) deeds_.erase(deeds_.begin() + dice_.between(0, int64_t(deeds_.size()) - 1));
 }
 
 std::string User::text() const {
   std::string text = calm_ ? "calm:" : breaks_ ? "breaking:" : "";
-  for (const std::string& name : names_) text += " " + name;
+  for (const auto& [name, deeds] : deeds_) text += " " + name;
   return text;
 }
 
@@ -60,7 +67,12 @@ void User::begin() {
   if (namespaces_.size() > 1) create(kNamespace, {{"metadata", {{"name", "other"}}}});
 }
 
-void User::act() { dice_.pick(deeds_)(); }
+void User::act() {
+  std::vector<const Deed*> all;
+  for (const auto& [name, deeds] : deeds_)
+    for (const Deed& deed : deeds) all.push_back(&deed);
+  (*dice_.pick(all))();
+}
 
 void User::relent() {
   for (const ObjectPtr& node : world_.all(kNode)) {
@@ -74,6 +86,7 @@ void User::relent() {
   }
   for (const ObjectPtr& deployment : world_.all(kDeployment))
     if (dice_.chance(0.8)) (void)client_.patch(kDeployment, deployment->key(), PatchType::merge, {{"spec", {{"paused", false}}}});
+  relent_jobs();
 }
 
 void User::say(const std::string& what, const Kind& kind, const Key& key, bool done) {

@@ -27,6 +27,7 @@ class User {
  private:
   using Deed = std::function<void()>;
   void may(double probability, const std::string& name, const std::vector<Deed>& deeds);
+  void drop_some();
   void say(const std::string& what, const Kind& kind, const Key& key, bool done);
 
   void create(const Kind& kind, json::value body);
@@ -53,14 +54,21 @@ class User {
   void new_template(const Kind& kind);
   void roll_back();
 
+  void may_run_jobs(double rough);  // user_jobs.cc
+  void relent_jobs();
+  json::object job_spec(const std::string& app);
+  void create_job();
+  void change_job();
+  void create_cron_job();
+  void change_cron_job();
+
   const World& world_;
   Cluster& cluster_;
   ToldClient client_;
   Dice& dice_;
   const Trace& trace_;
   std::vector<std::string> namespaces_{"default"};
-  std::vector<Deed> deeds_;
-  std::vector<std::string> names_;
+  std::vector<std::pair<std::string, std::vector<Deed>>> deeds_;  // by what they are about
   bool calm_ = false, breaks_ = false, big_ = false;
 };
 
