@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deployments: never more pods asked of all sets together than replicas and maxSurge, as Kubernetes counts them (the sets'
 // spec.replicas), for any state of the Deployment that the daemon may still believe in. Nor are available ones given up, as the
-// sets' statuses tell of them, below replicas less maxUnavailable. With Recreate, two templates never run side by side.
+// sets' statuses tell of them, below replicas less maxUnavailable, but where the Deployment itself is scaled: then its sets shrink
+// in proportion. With Recreate, two templates never run side by side.
 // Source: Kubernetes Deployment, "Rolling Update Deployment", "Recreate Deployment".
 #include <algorithm>
 
@@ -9,6 +10,8 @@
 
 namespace coracle::simulation {
 namespace {
+
+constexpr std::string_view kDesired = "deployment.kubernetes.io/desired-replicas";
 
 int64_t amount(const json::value* value, int64_t total, bool round_up) {
   if (!value) return (25 * total + (round_up ? 99 : 0)) / 100;
@@ -114,6 +117,8 @@ class RolloutRule : public Rule {
     const Object& set = *change.after;
     int64_t size = get_int(set.json(), "spec.replicas", 1);
     if (size >= get_int(change.before->json(), "spec.replicas", 1) || size >= told_available(world, set).first) return;
+    // Whose Deployment is made smaller shrinks by its share, whatever runs.
+    if (set.annotation(kDesired) != change.before->annotation(kDesired)) return;
     std::vector<ObjectPtr> deployments = believable_owner(world, set);
     if (deployments.empty()) return;
     int64_t least = INT64_MAX, there = 0;
