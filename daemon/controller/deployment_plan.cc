@@ -15,6 +15,10 @@ namespace {
 int64_t spec_replicas(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
 int64_t status_count(const Object& set, const std::string& name) { return get_int(set.json(), "status." + name); }
 std::string_view created(const Object& object) { return view::ReplicaSet(object).metadata().creation_timestamp(); }
+// What its status tells is of its spec as it is now.
+bool has_observed(const Object& set) {
+  return view::ReplicaSet(set).metadata().generation() <= view::ReplicaSet(set).status().observed_generation();
+}
 // A set that has just been made smaller still tells of pods that are about to go.
 int64_t available(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
 int64_t revision_of(const Object& set) {
@@ -237,7 +241,9 @@ class Planner {
     bool moved = false;
     for (const ObjectPtr& set : old_)
       if (spec_replicas(*set) > 0) moved |= resize(set, 0);
-    if (moved || world_.old_pods_run) return false;
+    // Who has not heard yet that its set is to have none may still make some.
+    bool heard = std::all_of(old_.begin(), old_.end(), [](const ObjectPtr& set) { return has_observed(*set); });
+    if (moved || !heard || world_.old_pods_run) return false;
     if (!new_) return create_new(), false;
     return !update_new(replicas_);
   }
@@ -312,9 +318,7 @@ class Planner {
                      [](const ObjectPtr& a, const ObjectPtr& b) { return revision_of(*a) < revision_of(*b); });
     for (int64_t i = 0; i < int64_t(history.size()) - limit; ++i) {
       const ObjectPtr& set = history[size_t(i)];
-      bool settled =
-          view::ReplicaSet(*set).metadata().generation() <= view::ReplicaSet(*set).status().observed_generation();
-      if (spec_replicas(*set) == 0 && status_count(*set, "replicas") == 0 && settled)
+      if (spec_replicas(*set) == 0 && status_count(*set, "replicas") == 0 && has_observed(*set))
         plan_.steps.push_back({DeploymentStep::What::remove, set, {}, 0, 0});
     }
   }

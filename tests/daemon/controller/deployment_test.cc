@@ -185,6 +185,25 @@ TEST_F(DeploymentTest, recreate_ends_all_old_pods_first) {
   EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable");
 }
 
+TEST_F(DeploymentTest, recreate_waits_until_the_old_set_knows_that_it_is_to_have_no_pods) {
+  start();
+  put(2, "v1", R"(,"strategy":{"type":"Recreate"})");
+  settle();
+  finish();
+  json::value old_set = set_of("v1")->json();
+  make(old_set, "spec.replicas") = 0;
+  make(old_set, "metadata.generation") = 2;
+  json::value changed = deployment()->json();
+  make(changed, "spec.template.spec.containers") = json::array{{{"name", "c"}, {"image", "v2"}}};
+  for (int observed : {1, 2}) {
+    make(old_set, "status.observedGeneration") = observed;
+    DeploymentWorld world{MUST(Object::make(kDeployment, changed)), {MUST(Object::make(kReplicaSet, old_set))}, false};
+    DeploymentPlan plan = plan_deployment(world, clock.now());
+    bool creates = std::any_of(plan.steps.begin(), plan.steps.end(), [](const DeploymentStep& step) { return step.what == DeploymentStep::What::create; });
+    EXPECT_EQ(creates, observed == 2) << observed;
+  }
+}
+
 // Two sets with pods, and both are of another size of the Deployment: there is nothing to share out when one of them is to go.
 TEST_F(DeploymentTest, recreate_goes_on_when_somebody_scales_an_old_set_and_the_deployment) {
   start();
