@@ -83,13 +83,15 @@ class DaemonSetController : public Controller {
     DaemonSetPlan plan = plan_daemon_set(world, clock_.now());
     Result<void> done = apply(*set, world.hash, plan);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
-    if (!done) return done.take_error();
-    if (!written) return written.take_error();
     auto has_pods = [&](const Object& revision) {
       auto of_it = [&](const ObjectPtr& pod) { return pod->label(kRevisionLabel) == hash_of(revision); };
       return std::any_of(world.pods.begin(), world.pods.end(), of_it);
     };
-    TRY(remove_revisions(client_, beyond_limit(*set, history.others, has_pods)));
+    // What is remembered is bounded, whatever else does not succeed.
+    Result<void> forgotten = remove_revisions(client_, beyond_limit(*set, history.others, has_pods));
+    if (!done) return done.take_error();
+    if (!written) return written.take_error();
+    TRY(std::move(forgotten));
     return Outcome{plan.again};
   }
 

@@ -75,9 +75,12 @@ class StatefulSetController : public Controller {
     StatefulSetPlan plan = plan_stateful_set(world, clock_.now());
     Result<void> done = apply(*set, plan.steps);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
+    // What is remembered is bounded, whatever else does not succeed.
+    Result<void> forgotten =
+        remove_revisions(client_, beyond_limit(*set, unused(world, history), [](const Object&) { return false; }));
     if (!done) return done.take_error();
     if (!written) return written.take_error();
-    TRY(remove_revisions(client_, beyond_limit(*set, unused(world, history), [](const Object&) { return false; })));
+    TRY(std::move(forgotten));
     return Outcome{plan.again};
   }
 

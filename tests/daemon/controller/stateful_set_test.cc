@@ -438,6 +438,17 @@ TEST_F(StatefulSetTest, goes_to_a_new_template_and_back_and_forgets_what_is_beyo
   EXPECT_EQ(client.all(kControllerRevision).size(), 2u) << "the one in use and one before";
 }
 
+TEST_F(StatefulSetTest, forgets_what_is_beyond_its_limit_also_while_a_pod_cannot_be_made) {
+  start();
+  client.put(kPod, R"({"metadata":{"name":"web-0","namespace":"default"},"spec":{"containers":[]}})");  // somebody else's
+  std::string limited = kRoll + R"(,"revisionHistoryLimit":0)";
+  for (const char* next : {"a", "b", "c", "d"}) {
+    put_set(1, limited, next);
+    settle();
+  }
+  EXPECT_LE(client.all(kControllerRevision).size(), 2u);
+}
+
 TEST_F(StatefulSetTest, a_revision_that_somebody_removed_comes_again) {
   start();
   put_set(1);

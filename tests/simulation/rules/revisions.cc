@@ -67,6 +67,7 @@ int64_t revisions_kept(const World& world, const Object& set) {
   std::vector<ObjectPtr> pods = world.controlled(kPod, set);
   for (const ObjectPtr& revision : world.controlled(kControllerRevision, set)) {
     bool used = std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return names(set, *pod, *revision); });
+    used |= revision->name() == get_string(set.json(), "status.currentRevision");
     kept += !used && template_of(*revision) != *find(set.json(), "spec.template");
   }
   return kept;

@@ -25,7 +25,7 @@ bool surely(const World& world, const Object& pod, const std::function<bool(cons
 // Its end was somebody else's: preempted, evicted for a taint, of a node that is gone.
 bool disrupted(const World& world, const Object& pod);
 
-// How many ControllerRevisions the set has that no pod of it is of, and that are not its own template.
+// How many ControllerRevisions the set has that no pod is of, nor the set itself.
 int64_t revisions_kept(const World& world, const Object& set);
 
 }  // namespace coracle::simulation

@@ -118,8 +118,9 @@ class StatefulSetsRule : public Rule {
     if (!rolls(set)) return "which is updated when somebody else removes it";
     if (own < range(set).first + partition(set)) return "which is below the partition";
     if (of_template(world, set, pod)) return "which is of the set's template";
-    bool works = surely(world, pod, [&](const Object& each) { return available(world, each, set); });
-    if (!works) return ordered(set) ? "which does not work, and is not to be skipped" : "";
+    auto works = [&](const Object& each) { return available(world, each, set); };
+    if (ordered(set) && !perhaps(world, pod, works)) return "which does not work, and is not to be skipped";
+    if (!ordered(set) && !surely(world, pod, works)) return "";  // it costs nothing
     int64_t unavailable = 1;
     for (int64_t number = range(set).first; number < range(set).end; ++number) {
       if (number != own) unavailable += !perhaps_available(world, set, number);
@@ -157,6 +158,16 @@ class StatefulSetsRule : public Rule {
 
   // ---- at rest ----
 
+  // One of its pods' names is somebody else's: a pod that it had, and lost by its labels.
+  static bool name_taken(const World& world, const Object& set) {
+    std::vector<ObjectPtr> pods = world.all(kPod, set.ns());
+    return std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) {
+      auto number = ordinal(set, pod->name());
+      auto owner = pod->controller();
+      return number && range(set).holds(*number) && (!owner || owner->uid != set.uid());
+    });
+  }
+
   static void check_rest(const World& world, const Object& set) {
     std::string name = "statefulsets: " + describe(set) + ": ";
     std::string_view current = get_string(set.json(), "status.currentRevision"), update = get_string(set.json(), "status.updateRevision");
@@ -186,7 +197,7 @@ class StatefulSetsRule : public Rule {
     ObjectPtr revision = world.find(kControllerRevision, {set.ns(), std::string(update)});
     if (!revision) return world.violated(name + "updateRevision " + std::string(update) + " does not exist");
     if (complete && current != update) return world.violated(name + "is updated, and says " + std::string(current));
-    bool hindered = !world.all(kResourceQuota, set.ns()).empty();
+    bool hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
     bool all_well = well == range.end - range.first;
     if (here < range.end - range.first && !hindered && !(ordered(set) && well < here)) return world.violated(name + std::to_string(here) + " pods are there");
     if (beyond > 0 && (all_well || !ordered(set)) && !hindered) return world.violated(name + std::to_string(beyond) + " pods are too many");
