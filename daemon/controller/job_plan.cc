@@ -308,6 +308,7 @@ bool reached(const JobFacts& facts, int64_t active) {
 // A job that is resumed starts anew: its deadline does not run while it is suspended.
 void note_suspension(const JobFacts& facts, JobTracking& out, WallTime now) {
   bool suspend = facts.job.spec().suspend();
+  if (suspend) out.status.erase("startTime");
   Condition condition = suspend ? Condition{"Suspended", "True", "JobSuspended", "Job suspended"}
                                 : Condition{"Suspended", "False", "JobResumed", "Job resumed"};
   if (!set_job_condition(out.status, condition, now)) return;
@@ -415,7 +416,8 @@ JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const 
   if (end && pods.active > 0) end.reset();  // not before all of them were asked to go
   if (!end && !decision.end && reached(facts, pods.active))
     end = Condition{"SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods"};
-  if (!facts.job.status().has_start_time() && !facts.job.spec().suspend()) out.status["startTime"] = format_time(now);
+  bool begins = !facts.job.spec().suspend() || (end && facts.completions != 0);  // whose end came while it was suspended has begun before
+  if (!facts.job.status().has_start_time() && begins) out.status["startTime"] = format_time(now);
   if (!end && decision.managed) note_suspension(facts, out, now);
   set_count(out.status, "active", pods.active);
   out.status["ready"] = pods.ready;
@@ -449,7 +451,10 @@ bool settle_counts(json::object& status, const std::set<std::string>& held) {
 bool conclude_job(json::object& status, const Condition& last_word, WallTime now) {
   if (!get_object(status, "uncountedTerminatedPods").empty() || get_int(json::value(status), "terminating") > 0) return false;
   bool set = set_job_condition(status, last_word, now);
-  if (last_word.type == "Complete") status["completionTime"] = format_time(now);
+  if (last_word.type == "Complete") {
+    auto began = parse_time(get_string(json::value(status), "startTime"));  // by a clock that was ahead, perhaps
+    status["completionTime"] = format_time(began ? std::max(*began, now) : now);
+  }
   return set;
 }
 

@@ -95,7 +95,8 @@ void check_times(const Status& now, const Status& before, Findings& out) {
   if ((now.finished() != before.finished() || start_changed) && !nothing_to_do && !start && now.finished()) {
     out.required("status.startTime", "startTime is required for finished job");
   }
-  if (start_changed && old_start && !suspended) out.required("status.startTime", "startTime cannot be removed for unsuspended job");
+  bool resumed = before.holds("Suspended") && !now.holds("Suspended");
+  if (start_changed && old_start && !suspended && !resumed) out.required("status.startTime", "startTime cannot be removed for unsuspended job");
 }
 
 void check_end(const Status& now, const Status& before, Findings& out) {

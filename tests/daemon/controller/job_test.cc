@@ -267,12 +267,35 @@ TEST_F(JobTest, suspended_it_has_no_pods_and_resumed_it_starts_anew) {
   EXPECT_TRUE(pods().empty());
   EXPECT_EQ(count("failed"), 0) << "they did not fail";
   EXPECT_EQ(count("active"), 0);
+  EXPECT_FALSE(find(status(), "startTime")) << "it does not run";
   pass(seconds(5));
   std::string later = format_time(clock.now());
   change_spec({{"suspend", false}});
   EXPECT_EQ(get_string(status(), "startTime"), later);
   end_all(0);
   EXPECT_EQ(condition("Complete").substr(0, 4), "True");
+}
+
+TEST_F(JobTest, what_ends_while_it_is_suspended_has_begun) {
+  put_job(R"("completions":1,"parallelism":1,"podReplacementPolicy":"Failed")");
+  ObjectPtr pod = active()[0];
+  run(*pod);
+  settle();
+  MUST(client.remove(kPod, pod->key()));
+  change_spec({{"suspend", true}});
+  EXPECT_FALSE(find(status(), "startTime"));
+  end(*client.find(kPod, pod->key()), 0);
+  settle();
+  EXPECT_EQ(condition("Complete").substr(0, 4), "True");
+  EXPECT_TRUE(find(status(), "startTime")) << "without it the API refuses the end";
+}
+
+TEST_F(JobTest, it_does_not_end_before_it_began_when_the_clock_is_set_back) {
+  put_job(R"("completions":1,"parallelism":1)");
+  clock.set(clock.now() - std::chrono::hours(24));
+  end_all(0);
+  EXPECT_EQ(condition("Complete").substr(0, 4), "True");
+  EXPECT_GE(get_string(status(), "completionTime"), get_string(status(), "startTime"));
 }
 
 TEST_F(JobTest, a_pod_that_is_deleted_has_failed_and_is_replaced) {
