@@ -230,7 +230,7 @@ Revision UnreliableClient::known(const Kind& kind) const {
 
 bool UnreliableClient::unaware_of(const Object& pod) const {
   auto found = lost_.find(pod.uid());
-  return found != lost_.end() && found->second > known(kPod);
+  return found != lost_.end() && found->second > known(pod.kind());
 }
 
 }  // namespace coracle::simulation

@@ -93,6 +93,7 @@ class Scenario {
     world_.add(rollout_rule());
     world_.add(stateful_sets_rule());
     world_.add(daemon_sets_rule());
+    world_.add(jobs_rule());
     world_.add(placement_rule());
     world_.add(budget_rule());
     world_.add(service_rule());

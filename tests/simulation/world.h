@@ -21,6 +21,7 @@ class Rule {
  public:
   virtual ~Rule() = default;
   virtual void after(const World&, Actor, const Change&) {}
+  virtual void after_power_loss(const World&) {}  // what was written softly may be forgotten
   virtual void at_rest(const World&) {}
 };
 
@@ -82,6 +83,7 @@ std::unique_ptr<Rule> replicas_rule();   // ReplicaSet, ReplicationController
 std::unique_ptr<Rule> rollout_rule();    // Deployment
 std::unique_ptr<Rule> stateful_sets_rule();
 std::unique_ptr<Rule> daemon_sets_rule();
+std::unique_ptr<Rule> jobs_rule();       // Job, TTL-after-finished
 std::unique_ptr<Rule> placement_rule();  // the scheduler
 std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
 std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints
