@@ -15,6 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
+#include "store/object/share.h"
 #include "store/schema/views.h"
 
 namespace coracle::controller {
@@ -65,9 +66,6 @@ json::object& object_at(json::value& root, std::string_view dotted);
 // The end of a name that stands for a text: short, in the alphabet of Kubernetes' generated names. `collisions`: how many names
 // for this text were taken by others.
 std::string name_hash(std::string_view text, int64_t collisions);
-
-// An integer or a percentage of `total`. Absent: `otherwise`.
-int64_t scaled(const json::value* int_or_percent, int64_t total, bool round_up, int64_t otherwise = 0);
 
 // A controller's own writes that its cache does not show yet. Counting again before it does would create or delete
 // twice.

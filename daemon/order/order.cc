@@ -7,6 +7,7 @@
 
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
+#include "store/object/share.h"
 #include "store/schema/views.h"
 
 namespace coracle::order {
@@ -77,23 +78,13 @@ int64_t count_ready(const Object& owner, const World& world) {
   return ready;
 }
 
-int64_t scaled_down(const json::value* value, int64_t total, int64_t otherwise) {
-  if (!value) return otherwise;
-  if (value->is_int64()) return value->get_int64();
-  if (!value->is_string()) return otherwise;
-  std::string_view text(value->get_string());
-  if (!text.ends_with('%')) return otherwise;
-  auto percent = parse_number<int64_t>(text.substr(0, text.size() - 1));
-  return percent ? *percent * total / 100 : otherwise;
-}
-
 // How many ready pods make it available.
 int64_t wanted_pods(const Object& owner) {
   const json::value& json = owner.json();
   if (owner.kind() == kDaemonSet) return get_int(json, "status.desiredNumberScheduled");
   int64_t replicas = get_int(json, "spec.replicas", 1);
   if (!(owner.kind() == kDeployment)) return replicas;
-  int64_t spare = scaled_down(find(json, "spec.strategy.rollingUpdate.maxUnavailable"), replicas, replicas / 4);
+  int64_t spare = scaled(find(json, "spec.strategy.rollingUpdate.maxUnavailable"), replicas, false, replicas / 4);
   return replicas == 0 ? 0 : std::max<int64_t>(1, replicas - spare);
 }
 
