@@ -17,6 +17,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/json_walk.h"
 #include "runtime/base/text.h"
+#include "store/object/markup.h"
 
 namespace coracle {
 namespace {
@@ -176,6 +177,9 @@ struct Canonical {
 
 class CanonicalWriter {
  public:
+  // `for_comparison`: clients compare its bytes with those that Go writes.
+  explicit CanonicalWriter(bool for_comparison) : for_comparison_(for_comparison) {}
+
   Canonical write(const json::object& body) {
     out_.text.reserve(kTextUsual);
     members(body, [&](const json::key_value_pair& member) {
@@ -208,8 +212,10 @@ class CanonicalWriter {
     value(member.value());
   }
   void value(const json::value& what) {
+    size_t from = out_.text.size();
     serializer_.reset(&what);
     drain();
+    if (for_comparison_) escape_markup(out_.text, from);
   }
   void drain() {
     char piece[2048];
@@ -219,6 +225,7 @@ class CanonicalWriter {
     }
   }
 
+  const bool for_comparison_;
   Canonical out_;
   json::serializer serializer_;
 };
@@ -268,7 +275,7 @@ Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
   TRY(check_array_of(metadata, "finalizers", json::kind::string));
   TRY(check_array_of(metadata, "ownerReferences", json::kind::object));
 
-  Canonical canonical = CanonicalWriter().write(body.get_object());
+  Canonical canonical = CanonicalWriter(kind == kControllerRevision).write(body.get_object());
   if (!is_json_object(canonical.text)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
   facts->revision_at = canonical.revision_at;
   facts->revision_size = canonical.revision_size;

@@ -9,6 +9,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/object/markup.h"
 #include "store/schema/decode.h"
 #include "store/schema/wire.h"
 
@@ -398,7 +399,10 @@ class Writer {
       }
       case Form::any:
       case Form::fields: {
-        if (value) wire_.bytes(1, to_text(*value));
+        if (!value) return {};
+        std::string text = to_text(*value);
+        escape_markup(text);
+        wire_.bytes(1, text);
         return {};
       }
       case Form::strings: {
