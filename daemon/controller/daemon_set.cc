@@ -45,7 +45,6 @@ class DaemonSetController : public Controller {
 
   void subscribe(const LookAt& look_at) override {
     index_by_controller(pods_);
-    index_by_controller(revisions_);
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         own_.forget(change.before->key());
@@ -61,11 +60,7 @@ class DaemonSetController : public Controller {
       if (change.before && change.after && same_to_pods(*change.before, *change.after)) return;
       for (const ObjectPtr& set : sets_.list()) look_at.now(set->key());
     });
-    revisions_.on_change([=, this](const Informer::Change& change) {
-      if (!change.before && change.after->controller()) return;  // its owner has just made it
-      for (const ObjectPtr& revision : {change.before, change.after})
-        if (revision) name_owner(*revision, kDaemonSet, sets_, look_at, label_selector_of);
-    });
+    watch_history(revisions_, kDaemonSet, sets_, look_at);
   }
 
   Result<Outcome> reconcile(const Key& key) override {

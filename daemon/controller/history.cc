@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "daemon/controller/common.h"
+#include "daemon/controller/pod_control.h"
 
 namespace coracle::controller {
 namespace {
@@ -106,6 +106,15 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
     if (!in_use(*revision)) out.push_back(revision);
   }
   return out;
+}
+
+void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at) {
+  index_by_controller(revisions);
+  revisions.on_change([=, &kind, &sets](const Informer::Change& change) {
+    if (!change.before && change.after->controller()) return;
+    for (const ObjectPtr& revision : {change.before, change.after})
+      if (revision) name_owner(*revision, kind, sets, look_at, label_selector_of);
+  });
 }
 
 Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, std::string_view hash_label) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/informer/informer.h"
+#include "daemon/controller/controller.h"
 #include "store/client/client.h"
 
 namespace coracle::controller {
@@ -37,13 +37,16 @@ json::value new_revision(const Object& set, std::string_view hash_label, int64_t
 std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectPtr>& old,
                                     const std::function<bool(const Object&)>& in_use);
 
+// Names the sets of a kind whose history changes, but for what they have just made themselves; indexes `revisions` by controller.
+void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at);
+
 struct History {
   ObjectPtr revision;                   // of the set's template
   std::vector<ObjectPtr> same, others;  // as in HistoryPlan
   int64_t collisions = 0;               // for status.collisionCount
 };
-// Adopts orphaned revisions that match, and makes or numbers anew the one of the set's template. `revisions` is indexed by
-// controller. A name that another template has is counted as a collision. Errors: the API's.
+// Adopts orphaned revisions that match, and makes or numbers anew the one of the set's template. `revisions` is watched.
+// A name that another template has is counted as a collision. Errors: the API's.
 Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, std::string_view hash_label);
 
 Result<void> remove_revisions(Client& client, const std::vector<ObjectPtr>& revisions);  // gone already is as good

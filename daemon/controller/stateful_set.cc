@@ -36,7 +36,6 @@ class StatefulSetController : public Controller {
 
   void subscribe(const LookAt& look_at) override {
     index_by_controller(pods_);
-    index_by_controller(revisions_);
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         own_.forget(change.before->key());
@@ -54,10 +53,7 @@ class StatefulSetController : public Controller {
     claims_.on_change([=, this](const Informer::Change& change) {  // it may be missed, or was waited for
       if (!change.after) name_whose(*change.before, look_at, may_be_claim_of);
     });
-    revisions_.on_change([=, this](const Informer::Change& change) {
-      if (change.after && change.after->controller()) return;  // its owner has just written it, or it is in nobody's way
-      name_owner(change.any(), kStatefulSet, sets_, look_at, label_selector_of);
-    });
+    watch_history(revisions_, kStatefulSet, sets_, look_at);
   }
 
   Result<Outcome> reconcile(const Key& key) override {
