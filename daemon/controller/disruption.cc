@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disruption: how many of the pods behind a PodDisruptionBudget are healthy, how many should be, and so how many may be
 // evicted now. Evictions charge the budget themselves and name the pod in disruptedPods; it counts as gone until it is, or
-// until two minutes have shown that it does not go. Source: Kubernetes pkg/controller/disruption.
+// until two minutes have shown that it does not go. By then a pod that was told to go, and did not, is told no more.
+//   keys: {namespace, name} a budget · {"pod/<namespace>", name} a pod. Source: Kubernetes pkg/controller/disruption.
 #include <set>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
+#include "daemon/controller/elapsed.h"
 #include "daemon/quota/disruption.h"
 #include "store/object/selector.h"
 #include "store/schema/catalog.h"
@@ -14,6 +16,14 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::chrono::minutes kGoesWithin{2};
+constexpr std::string_view kTarget = "DisruptionTarget", kPodKey = "pod/";
+
+// The condition that it is to go, of a pod that does not. What the node ends by itself takes its time.
+const json::value* unfulfilled(const Object& pod) {
+  const json::value* told = find_condition(get_array(pod.json(), "status.conditions"), kTarget);
+  bool holds = told && get_string(*told, "status") == "True" && get_string(*told, "reason") != "TerminationByKubelet";
+  return holds && pod_active(pod) ? told : nullptr;
+}
 
 class DisruptionController : public Controller {
  public:
@@ -22,7 +32,8 @@ class DisruptionController : public Controller {
         clock_(context.clock),
         budgets_(context.informers.of(kPodDisruptionBudget)),
         pods_(context.informers.of(kPod)),
-        recorder_(context.events, "controllermanager") {}
+        recorder_(context.events, "controllermanager"),
+        elapsed_(context.clock) {}
 
   std::string_view name() const override { return "disruption"; }
 
@@ -34,10 +45,14 @@ class DisruptionController : public Controller {
       for (const ObjectPtr& budget : budgets_.list(change.any().ns()))
         if ((change.before && quota::covers(*budget, *change.before)) || (change.after && quota::covers(*budget, *change.after)))
           look_at.now(budget->key());
+      bool was = change.before && unfulfilled(*change.before), is = change.after && unfulfilled(*change.after);
+      if (was && !is) elapsed_.forget(change.before->uid());
+      if (is) look_at.now({std::string(kPodKey) + change.after->ns(), change.after->name()});
     });
   }
 
   Result<Outcome> reconcile(const Key& key) override {
+    if (key.ns.starts_with(kPodKey)) return take_back(pods_.get({key.ns.substr(kPodKey.size()), key.name}));
     ObjectPtr budget = budgets_.get(key);
     if (!budget || budget->deleting()) return Outcome{};
     std::vector<ObjectPtr> pods;
@@ -63,6 +78,23 @@ class DisruptionController : public Controller {
   }
 
  private:
+  // Errors: the API's; a conflict is none, for the change names the pod again.
+  Result<Outcome> take_back(const ObjectPtr& pod) {
+    const json::value* told = pod ? unfulfilled(*pod) : nullptr;
+    auto since = parse_time(told ? get_string(*told, "lastTransitionTime") : std::string_view());
+    if (!since) return Outcome{};
+    std::chrono::nanoseconds left = kGoesWithin - elapsed_.since(pod->uid(), std::string(kTarget), *since);
+    if (left.count() > 0) return Outcome{left};
+    json::value status = *find(pod->json(), "status");
+    for (json::value& condition : make(status, "conditions").get_array())
+      if (get_string(condition, "type") == kTarget)
+        condition = {{"type", kTarget}, {"status", "False"}, {"lastTransitionTime", format_time(clock_.now())}};
+    auto written = write_status(client_, *pod, std::move(status));
+    bool told_again = !written && (written.error().code() == Code::conflict || written.error().code() == Code::not_found);
+    if (!written && !told_again) return written.take_error();
+    return Outcome{};
+  }
+
   struct Expectation {
     int64_t pods = 0, healthy = 0;
   };
@@ -189,6 +221,7 @@ class DisruptionController : public Controller {
   Informer& budgets_;
   Informer& pods_;
   EventRecorder recorder_;
+  Elapsed elapsed_;
 };
 
 }  // namespace

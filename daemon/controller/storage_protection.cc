@@ -81,7 +81,8 @@ class StorageProtection : public Controller {
     auto pods = client_.list(kPod, {.ns = claim.ns()});
     if (!pods) return true;
     return std::any_of(pods->items.begin(), pods->items.end(), [&](const ObjectPtr& pod) {
-      return uses_claim(pod->json(), claim.name()) && !pod_finished(view::Pod(*pod));
+      bool on_node = !view::Pod(*pod).spec().node_name().empty();  // a node starts no pod whose claim is being deleted
+      return on_node && uses_claim(pod->json(), claim.name()) && !pod_finished(view::Pod(*pod));
     });
   }
 

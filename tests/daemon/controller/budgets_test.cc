@@ -55,6 +55,30 @@ TEST_F(BudgetsTest, a_quota_is_counted_and_given_back) {
   EXPECT_EQ(used("requests.cpu"), "0");
 }
 
+TEST_F(BudgetsTest, a_pod_that_asks_for_less_gives_back) {
+  start();
+  put_pod("a");
+  put_quota(R"("requests.cpu":"2")");
+  EXPECT_EQ(used("requests.cpu"), "250m");
+  MUST(client.patch(kPod, {"default", "a"}, PatchType::merge,
+                    {{"spec", {{"containers", json::array{{{"name", "c"}, {"resources", {{"requests", {{"cpu", "100m"}}}}}}}}}}}));
+  settle();
+  EXPECT_EQ(used("requests.cpu"), "100m");
+}
+
+TEST_F(BudgetsTest, a_pod_that_should_be_gone_counts_no_more) {
+  start();
+  put_pod("a");
+  client.put(kPod, R"({"metadata":{"name":"stuck","namespace":"default","deletionGracePeriodSeconds":30,"deletionTimestamp":")" +
+                       format_time(clock.now() + std::chrono::seconds(5)) + R"("},"spec":{"nodeName":"pi"},"status":{"phase":"Running"}})");
+  put_quota(R"("pods":"5")");
+  EXPECT_EQ(used("pods"), "2");
+  pass(std::chrono::seconds(30));
+  EXPECT_EQ(used("pods"), "2");
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(used("pods"), "1");
+}
+
 TEST_F(BudgetsTest, a_quota_that_says_so_already_is_not_written) {
   start();
   put_pod("a");
@@ -167,17 +191,47 @@ TEST_F(BudgetsTest, an_evicted_pod_counts_as_gone_for_two_minutes) {
   EXPECT_TRUE(events.has("NotDeleted", "Pod was expected by PDB default/b to be deleted but it wasn't"));
 }
 
+TEST_F(BudgetsTest, a_pod_that_was_told_to_go_and_stays_is_told_no_more) {
+  start();
+  auto told = [&](const char* reason) {
+    return R"(,"conditions":[{"type":"Ready","status":"True"},{"type":"DisruptionTarget","status":"True","reason":")" + std::string(reason) +
+           R"(","message":"go","lastTransitionTime":")" + format_time(clock.now()) + R"("}])";
+  };
+  auto condition = [&](const char* name) -> json::value { return *find_condition(get_array(status(kPod, name), "conditions"), "DisruptionTarget"); };
+  put_pod("stays", told("PreemptionByScheduler"));
+  put_pod("nodes", told("TerminationByKubelet"));
+  put_pod("goes", told("PreemptionByScheduler"), R"("app":"web")", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z","finalizers":["a/b"])");
+  pass(std::chrono::seconds(118));
+  EXPECT_EQ(get_string(condition("stays"), "status"), "True");
+  pass(std::chrono::seconds(3));
+  EXPECT_EQ(to_text(condition("stays")), R"({"type":"DisruptionTarget","status":"False","lastTransitionTime":")" + format_time(clock.now() - std::chrono::seconds(1)) + "\"}");
+  EXPECT_EQ(get_array(status(kPod, "stays"), "conditions").size(), 2u);
+  EXPECT_EQ(get_string(condition("nodes"), "status"), "True") << "a node takes its time";
+  EXPECT_EQ(get_string(condition("goes"), "status"), "True");
+}
+
 // ---- storage ----
 
 TEST_F(BudgetsTest, a_claim_goes_when_no_pod_uses_it_any_more) {
   start();
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
-  client.put(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Running"}})");
+  client.put(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"pi","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Running"}})");
   settle();
   MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   settle();
   ASSERT_TRUE(client.find(kPersistentVolumeClaim, {"default", "data"})) << "a pod uses it";
   client.set_status(kPod, {"default", "p"}, R"({"phase":"Succeeded"})");
+  settle();
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
+}
+
+// It will not be started with a claim that is on its way out, so it need not be waited for.
+TEST_F(BudgetsTest, a_claim_does_not_wait_for_pods_without_a_node) {
+  start();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Pending"}})");
+  settle();
+  MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   settle();
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
 }
