@@ -36,7 +36,7 @@ class EndpointSliceMirror : public Controller {
     SlicePlan plan;
     ObjectPtr endpoints = mirrored(key);
     if (endpoints)
-      plan = plan_slices({*endpoints, key.name, kSliceMirror}, wanted(*endpoints), present(key));
+      plan = plan_slices({*endpoints, key.name, kSliceMirror}, backends_of_endpoints(*endpoints), present(key));
     else
       plan.remove = present(key);
     TRY(apply(client_, plan, key, own_));
@@ -50,11 +50,6 @@ class EndpointSliceMirror : public Controller {
     bool by_hand = service && endpoints && view::Service(*service).spec().selector().empty() &&
                    endpoints->label(kSkipMirrorLabel) != "true" && !endpoints->deleting();
     return by_hand ? endpoints : nullptr;
-  }
-  static std::map<std::string, std::vector<Backend>> wanted(const Object& endpoints) {
-    auto out = backends_of_endpoints(endpoints);
-    if (out.empty()) out["IPv4"];  // a placeholder
-    return out;
   }
   std::vector<ObjectPtr> present(const Key& key) const {
     std::vector<ObjectPtr> slices = slices_.by_index("service", key.text());

@@ -2,6 +2,7 @@
 // Which addresses stand behind a Service, and in which objects they are written. See endpoints.h.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "daemon/controller/endpoints.h"
 #include "store/object/selector.h"
@@ -62,6 +63,8 @@ std::vector<std::string> families(const Object& service) {
 std::vector<Backend> backends(const Object& object, const std::vector<ObjectPtr>& pods, std::string_view family,
                               const std::function<std::string(std::string_view node)>& zone_of) {
   view::Service service(object);
+  std::string_view spread = service.spec().traffic_distribution();
+  bool same_node = spread == "PreferSameNode", close = same_node || spread == "PreferSameZone" || spread == "PreferClose";
   std::vector<Backend> out;
   for (const ObjectPtr& pod_object : pods) {
     view::Pod pod(*pod_object);
@@ -75,11 +78,16 @@ std::vector<Backend> backends(const Object& object, const std::vector<ObjectPtr>
     backend.ready = service.spec().publish_not_ready_addresses() || (backend.serving && !backend.terminating);
     backend.node = pod.spec().node_name();
     if (zone_of) backend.zone = zone_of(backend.node);
+    backend.prefers_zone = close && backend.ready && !backend.zone.empty();
+    backend.prefers_node = same_node && backend.ready && !backend.node.empty();
     if (pod.spec().subdomain() == object.name()) backend.hostname = pod.spec().hostname();
     backend.target = reference_to(*pod_object);
     out.push_back(std::move(backend));
   }
-  std::sort(out.begin(), out.end(), [](const Backend& a, const Backend& b) { return a.address < b.address; });
+  std::sort(out.begin(), out.end(), [](const Backend& a, const Backend& b) {
+    auto key = [](const Backend& backend) { return std::tuple(std::string_view(backend.address), !backend.ready, !backend.serving); };
+    return key(a) < key(b);
+  });
   return out;
 }
 
@@ -110,19 +118,20 @@ json::array ports_json(const std::vector<ServicePort>& ports) {
   return out;
 }
 
+// Where there is no room for all, the ready ones come first.
 json::array subsets_of(const std::vector<Backend>& backends, bool& truncated) {
   std::map<std::vector<ServicePort>, std::pair<json::array, json::array>> by_ports;  // ready, not ready
   size_t count = 0;
-  for (const Backend& backend : backends) {
-    bool keep = backend.ready || !backend.terminating;
-    if (!keep) continue;
-    if (++count > kEndpointsMax) {
-      truncated = true;
-      break;
-    }
+  auto add = [&](const Backend& backend) {
+    truncated = ++count > kEndpointsMax;
+    if (truncated) return;
     auto& [ready, not_ready] = by_ports[backend.ports];
     (backend.ready ? ready : not_ready).push_back(endpoint_address(backend));
-  }
+  };
+  for (const Backend& backend : backends)
+    if (backend.ready) add(backend);
+  for (const Backend& backend : backends)
+    if (!backend.ready && !backend.terminating) add(backend);
   json::array subsets;
   for (auto& [ports, addresses] : by_ports) {
     json::object subset;
@@ -172,6 +181,10 @@ json::value slice_endpoint(const Backend& backend) {
   if (!backend.target.is_null()) out["targetRef"] = backend.target;
   if (!backend.node.empty()) out["nodeName"] = backend.node;
   if (!backend.zone.empty()) out["zone"] = backend.zone;
+  json::object hints;
+  if (backend.prefers_zone) hints["forZones"] = json::array{{{"name", backend.zone}}};
+  if (backend.prefers_node) hints["forNodes"] = json::array{{{"name", backend.node}}};
+  if (!hints.empty()) out["hints"] = std::move(hints);
   return out;
 }
 
@@ -190,6 +203,17 @@ json::object slice_labels(const SliceOwner& owner) {
   labels[kServiceNameLabel] = owner.service;
   labels[kManagedByLabel] = owner.manager;
   return labels;
+}
+
+// A mirror has those of what it mirrors, but for what was said of that object alone.
+void copy_annotations(const SliceOwner& owner, json::value& slice) {
+  if (owner.manager != kSliceMirror) return;
+  json::object annotations = get_object(owner.owner.json(), "metadata.annotations");
+  for (const char* own : {"kubectl.kubernetes.io/last-applied-configuration", "endpoints.kubernetes.io/last-change-trigger-time"}) annotations.erase(own);
+  if (!annotations.empty())
+    make(slice, "metadata.annotations") = std::move(annotations);
+  else if (find(slice, "metadata.annotations"))
+    object_at(slice, "metadata").erase("annotations");
 }
 
 json::value new_slice(const SliceOwner& owner, const std::string& family) {
@@ -261,6 +285,7 @@ class Spreader {
   void put(const ObjectPtr& present, const json::array& ports, json::array endpoints) {
     json::value body = present ? present->json() : new_slice(owner_, family_);
     make(body, "metadata.labels") = slice_labels(owner_);
+    copy_annotations(owner_, body);
     body.as_object()["endpoints"] = std::move(endpoints);
     body.as_object()["ports"] = ports;
     if (!present)

@@ -74,6 +74,39 @@ TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
       "");
 }
 
+// Pods in their node's network have its address: one that answers must not be hidden by one that does not.
+TEST(Backends, of_several_at_one_address_the_ready_one_comes_first) {
+  auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  auto going = pod("a", "10.0.0.1", false, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), up = pod("b", "10.0.0.1", true),
+       broken = pod("c", "10.0.0.1", false);
+  for (auto all : {std::vector{going, up, broken}, std::vector{broken, going, up}, std::vector{up, broken, going}}) {
+    auto found = backends(*web, all, "IPv4", {});
+    EXPECT_TRUE(found[0].ready);
+    SlicePlan plan = plan_slices({*web, "web", kSliceController}, {{"IPv4", found}}, {});
+    ASSERT_EQ(get_array(plan.create[0], "endpoints").size(), 1u);
+    EXPECT_TRUE(get_bool(get_array(plan.create[0], "endpoints")[0], "conditions.ready"));
+  }
+}
+
+TEST(Backends, hints_say_who_shall_use_them) {
+  struct Row {
+    const char *spread, *zone;
+    bool ready;
+    const char* want;
+  };
+  for (const Row& row : {Row{"", "z", true, ""}, Row{"PreferClose", "z", true, R"({"forZones":[{"name":"z"}]})"},
+                         Row{"PreferSameZone", "z", true, R"({"forZones":[{"name":"z"}]})"}, Row{"PreferSameZone", "", true, ""},
+                         Row{"PreferSameNode", "z", true, R"({"forZones":[{"name":"z"}],"forNodes":[{"name":"pi"}]})"},
+                         Row{"PreferSameNode", "", true, R"({"forNodes":[{"name":"pi"}]})"}, Row{"PreferSameNode", "z", false, ""},
+                         Row{"example.com/other", "z", true, ""}}) {
+    auto web = service(R"({"trafficDistribution":")" + std::string(row.spread) + R"(","ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+    auto found = backends(*web, {pod("p", "10.0.0.1", row.ready)}, "IPv4", [&](std::string_view) { return std::string(row.zone); });
+    SlicePlan plan = plan_slices({*web, "web", kSliceController}, {{"IPv4", found}}, {});
+    const json::value* hints = find(get_array(plan.create[0], "endpoints")[0], "hints");
+    EXPECT_EQ(hints ? to_text(*hints) : "", row.want) << row.spread << " " << row.zone;
+  }
+}
+
 TEST(Endpoints, keep_ready_and_unready_addresses_apart) {
   auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":8080,"protocol":"TCP"}]})");
   auto behind = backends(*web,
@@ -96,6 +129,16 @@ TEST(Endpoints, no_more_than_a_thousand_addresses) {
   EXPECT_EQ(get_array(get_array(body, "subsets")[0], "addresses").size(), kEndpointsMax);
   EXPECT_EQ(get_object(body, "metadata.annotations").at("endpoints.kubernetes.io/over-capacity").as_string(),
             "truncated");
+}
+
+TEST(Endpoints, of_too_many_the_ready_ones_stay) {
+  auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  std::vector<ObjectPtr> all = pods(1000);
+  for (int i = 0; i < 5; ++i) all.push_back(pod("n" + std::to_string(i), "10.0.0.0" + std::to_string(i), false));
+  all.pop_back(), all.erase(all.begin());
+  json::value body = endpoints_object(*web, backends(*web, all, "IPv4", {}), nullptr);
+  EXPECT_EQ(get_array(get_array(body, "subsets")[0], "addresses").size(), 999u);
+  EXPECT_EQ(get_array(get_array(body, "subsets")[0], "notReadyAddresses").size(), 1u);
 }
 
 struct Slices : testing::Test {
@@ -188,13 +231,21 @@ TEST_F(EndpointsTest, hand_written_ones_are_mirrored) {
   start();
   put_service(R"({"ports":[{"port":80,"protocol":"TCP"}]})");
   EXPECT_EQ(count(kEndpoints), 0u);  // without a selector it is not ours to fill
-  client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default"},"subsets":[{"addresses":[{"ip":"1.2.3.4"}],
+  client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default","annotations":{"a":"b",
+    "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"subsets":[{"addresses":[{"ip":"1.2.3.4"}],
     "notReadyAddresses":[{"ip":"1.2.3.5"}],"ports":[{"port":8080,"protocol":"TCP"}]}]})");
   settle();
   ASSERT_EQ(count(kEndpointSlice), 1u);
   ObjectPtr slice = client.all(kEndpointSlice)[0];
   EXPECT_EQ(slice->label(kManagedByLabel), kSliceMirror);
   EXPECT_EQ(get_array(slice->json(), "endpoints").size(), 2u);
+  EXPECT_EQ(to_text(get_object(slice->json(), "metadata.annotations")), R"({"a":"b"})");
+  client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default"}})");
+  settle();
+  EXPECT_EQ(count(kEndpointSlice), 0u) << "where nothing is written, nothing is mirrored";
+  client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default"},"subsets":[{"addresses":[{"ip":"1.2.3.4"}]}]})");
+  settle();
+  EXPECT_EQ(count(kEndpointSlice), 1u);
   client.erase(kEndpoints, {"default", "web"});
   settle();
   EXPECT_EQ(count(kEndpointSlice), 0u);
