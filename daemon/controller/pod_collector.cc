@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pod collector: pods that nobody else would ever take away. Those bound to a node that is no more, those being deleted
-// that no node holds, and the oldest finished ones beyond a limit.
+// that no node holds, or only one that somebody declared out of service, and the oldest finished ones beyond a limit.
 //   keys: {"node", name} a node's pods · {"finished", ""} the limit · {"pod/<namespace>", name} one pod
+// Source: Kubernetes pkg/controller/podgc; "Non-graceful node shutdown".
 #include <algorithm>
+#include <tuple>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
@@ -11,6 +13,21 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::chrono::seconds kVanishedGrace{40};  // a node that re-registers keeps its pods
+constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
+
+// It does not run, and somebody has made sure of it.
+bool out_of_service(const Object& node) {
+  const json::array& taints = get_array(node.json(), "spec.taints");
+  const json::value* ready = find_condition(get_array(node.json(), "status.conditions"), "Ready");
+  return !(ready && get_string(*ready, "status") == "True") &&
+         std::any_of(taints.begin(), taints.end(), [](const json::value& taint) { return get_string(taint, "key") == kOutOfService; });
+}
+
+// Evicted ones first: who made the others may still look at them.
+auto order_of_going(const Object& pod) {
+  bool evicted = view::Pod(pod).status().phase() == "Failed" && view::Pod(pod).status().reason() == "Evicted";
+  return std::tuple(!evicted, view::Pod(pod).metadata().creation_timestamp(), std::string_view(pod.name()));
+}
 
 class PodCollector : public Controller {
  public:
@@ -30,13 +47,16 @@ class PodCollector : public Controller {
     });
     nodes_.on_change([=](const Informer::Change& change) {
       if (!change.after) look_at.after({"node", change.before->name()}, kVanishedGrace);
+      else if (out_of_service(*change.after)) look_at.now({"node", change.after->name()});
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) return;
       const Object& pod = *change.after;
       std::string node(view::Pod(pod).spec().node_name());
       if (node.empty() && pod.deleting()) look_at.now({"pod/" + pod.ns(), pod.name()});
-      if (!node.empty() && !nodes_.get({"", node})) look_at.after({"node", node}, kVanishedGrace);
+      ObjectPtr there = node.empty() ? nullptr : nodes_.get({"", node});
+      if (!node.empty() && !there) look_at.after({"node", node}, kVanishedGrace);
+      if (there && pod.deleting() && out_of_service(*there)) look_at.now({"node", node});
       if (pod_finished(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_)
         look_at.now({"finished", ""});
     });
@@ -58,12 +78,21 @@ class PodCollector : public Controller {
 
  private:
   Result<void> collect_orphans(const std::string& node) {
-    if (nodes_.get({"", node})) return {};
+    if (ObjectPtr there = nodes_.get({"", node})) return out_of_service(*there) ? collect_ending(node) : Result<void>();
     auto live = client_.get(kNode, {"", node});
     if (live) return {};
     if (live.error().code() != Code::not_found) return live.take_error();
     for (const ObjectPtr& pod : pods_.by_index("node", node)) {
       TRY(mark_failed(*pod, "PodGC: node no longer exists"));
+      TRY(remove_now(*pod));
+    }
+    return {};
+  }
+
+  Result<void> collect_ending(const std::string& node) {
+    for (const ObjectPtr& pod : pods_.by_index("node", node)) {
+      if (!pod->deleting()) continue;
+      TRY(mark_failed(*pod));
       TRY(remove_now(*pod));
     }
     return {};
@@ -79,17 +108,17 @@ class PodCollector : public Controller {
                                           {"reason", "DeletionByPodGC"},
                                           {"message", disruption},
                                           {"lastTransitionTime", format_time(clock_.now())}}};
-    auto done = client_.patch(kPod, pod.key(), PatchType::strategic, {{"status", std::move(status)}}, {.subresource = "status"});
-    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("mark a pod that nobody runs");
+    json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", std::move(status)}};  // not another one of its name
+    auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
+    bool gone = !done && (done.error().code() == Code::not_found || done.error().code() == Code::conflict);
+    if (!done && !gone) return done.take_error().wrap("mark a pod that nobody runs");
     return {};
   }
 
   Result<void> collect_finished() {
     std::vector<ObjectPtr> finished = pods_.by_index("finished", "yes");
     if (finished.size() <= finished_max_) return {};
-    std::sort(finished.begin(), finished.end(), [](const ObjectPtr& a, const ObjectPtr& b) {
-      return view::Pod(*a).metadata().creation_timestamp() < view::Pod(*b).metadata().creation_timestamp();
-    });
+    std::sort(finished.begin(), finished.end(), [](const ObjectPtr& a, const ObjectPtr& b) { return order_of_going(*a) < order_of_going(*b); });
     for (size_t i = 0; i < finished.size() - finished_max_; ++i) {
       TRY(remove_now(*finished[i]));
     }

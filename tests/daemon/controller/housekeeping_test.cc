@@ -278,6 +278,44 @@ TEST_F(HousekeepingTest, pods_of_a_vanished_node_and_the_oldest_finished_ones_go
   EXPECT_EQ(count(kPod), 3u);
   EXPECT_FALSE(client.find(kPod, {"default", "done0"}));
   EXPECT_TRUE(client.find(kPod, {"default", "done4"}));
+  put(kPod, "default", "evicted", R"(,"creationTimestamp":"2024-01-02T00:00:00Z")",
+      R"(,"spec":{"nodeName":"pi"},"status":{"phase":"Failed","reason":"Evicted"})");
+  settle();
+  EXPECT_FALSE(client.find(kPod, {"default", "evicted"})) << "what was evicted goes before what its owner may look at";
+  EXPECT_TRUE(client.find(kPod, {"default", "done2"}));
+}
+
+TEST_F(HousekeepingTest, pods_that_end_go_from_a_node_that_is_out_of_service) {
+  const std::string tainted = R"(,"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"NoExecute"}]})";
+  const std::string tolerates = R"("tolerations":[{"operator":"Exists"}])", ending = R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")";
+  start();
+  put(kPod, "default", "ends", ending, R"(,"spec":{"nodeName":"far",)" + tolerates + R"(},"status":{"phase":"Running"})");
+  put(kPod, "default", "stays", "", R"(,"spec":{"nodeName":"far",)" + tolerates + R"(},"status":{"phase":"Running"})");
+  put(kNode, "", "far", "", tainted + R"(,"status":{"conditions":[{"type":"Ready","status":"True"}]})");
+  settle();
+  EXPECT_TRUE(client.find(kPod, {"default", "ends"})) << "the node runs, and ends it";
+  put(kNode, "", "far", "", tainted + R"(,"status":{"conditions":[{"type":"Ready","status":"Unknown"}]})");
+  settle();
+  EXPECT_FALSE(client.find(kPod, {"default", "ends"}));
+  EXPECT_TRUE(client.find(kPod, {"default", "stays"}));
+  put(kPod, "default", "later", ending, R"(,"spec":{"nodeName":"far",)" + tolerates + R"(},"status":{"phase":"Running"})");
+  settle();
+  EXPECT_FALSE(client.find(kPod, {"default", "later"}));
+}
+
+// A set makes a pod of the same name as soon as the old one is gone.
+TEST_F(HousekeepingTest, only_the_pod_of_the_vanished_node_is_marked) {
+  start();
+  put(kPod, "default", "db-0", R"(,"uid":"old")", R"(,"spec":{"nodeName":"gone"},"status":{"phase":"Running"})");
+  settle();
+  client.lose_event(1);
+  client.erase(kPod, {"default", "db-0"});
+  client.lose_event(1);
+  put(kPod, "default", "db-0", R"(,"uid":"new")", R"(,"spec":{"nodeName":"pi"},"status":{"phase":"Running"})");
+  pass(std::chrono::seconds(45));
+  ObjectPtr pod = client.find(kPod, {"default", "db-0"});
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(get_string(pod->json(), "status.phase"), "Running");
 }
 
 TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
