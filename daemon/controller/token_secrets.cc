@@ -16,6 +16,11 @@ bool is_type(const Object& secret, std::string_view type) { return get_string(se
 
 bool holds(const json::value& secret, std::string_view key) { return get_object(secret, "data").contains(key); }
 
+bool holds(const json::value& secret, std::string_view key, const std::string& plain) {
+  const json::value* found = get_object(secret, "data").if_contains(key);
+  return found && *found == json::value(base64_encode(plain));
+}
+
 class TokenSecrets : public Controller {
  public:
   explicit TokenSecrets(const Context& context)
@@ -45,7 +50,7 @@ class TokenSecrets : public Controller {
     std::string_view uid = secret->annotation(kAccountUid);
     if (!account || (!uid.empty() && uid != account->uid())) return remove(*secret);
     const json::value& body = secret->json();
-    bool complete = holds(body, "token") && holds(body, "ca.crt") && holds(body, "namespace") && !uid.empty();
+    bool complete = holds(body, "token") && holds(body, "ca.crt", config_.root_ca) && holds(body, "namespace") && !uid.empty();
     if (complete || !config_.lasting_token) return Outcome{};
     json::value wanted = body;
     json::object& data = object_at(wanted, "data");
@@ -81,10 +86,10 @@ class TokenSecrets : public Controller {
   Result<Outcome> clean(const Object& secret) {
     if (secret.ns() != "kube-system") return Outcome{};
     const json::value* text = get_object(secret.json(), "data").if_contains("expiration");
-    auto plain = text && text->is_string() ? base64_decode(std::string_view(text->get_string())) : Result<std::string>(std::string());
+    if (!text) return Outcome{};
+    auto plain = text->is_string() ? base64_decode(std::string_view(text->get_string())) : Result<std::string>(std::string());
     auto end = parse_time(plain ? *plain : std::string());
-    if (!end) return Outcome{};
-    if (*end <= clock_.now()) return remove(secret);
+    if (!end || *end <= clock_.now()) return remove(secret);  // what cannot be read is over
     return Outcome{std::chrono::nanoseconds(*end - clock_.now())};
   }
 

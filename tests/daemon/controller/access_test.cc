@@ -128,6 +128,11 @@ TEST_F(AccessTest, secrets_of_accounts_are_filled_and_go_with_them) {
   EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("namespace").as_string())), "default");
   EXPECT_EQ(secret->annotation("kubernetes.io/service-account.uid"), client.find(kServiceAccount, {"default", "robot"})->uid());
   EXPECT_FALSE(client.find(kSecret, {"default", "nobodys"}));
+  MUST(client.patch(kSecret, {"default", "t"}, PatchType::merge, {{"data", {{"ca.crt", base64_encode("OLD")}, {"token", base64_encode("kept")}}}}));
+  settle();
+  secret = client.find(kSecret, {"default", "t"});
+  EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("ca.crt").as_string())), "CERT") << "the authority is this machine's, always";
+  EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("token").as_string())), "kept");
   client.erase(kServiceAccount, {"default", "robot"});
   settle();
   EXPECT_FALSE(client.find(kSecret, {"default", "t"}));
@@ -141,12 +146,16 @@ TEST_F(AccessTest, bootstrap_tokens_go_when_they_end) {
   };
   put("a", "kube-system");
   put("b", "default");
+  client.put(kSecret, R"({"metadata":{"name":"endless","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{}})");
+  client.put(kSecret, R"({"metadata":{"name":"odd","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{"expiration":"c29vbg=="}})");
   settle();
+  EXPECT_FALSE(client.find(kSecret, {"kube-system", "odd"})) << "an end that cannot be read has come";
   pass(std::chrono::minutes(4));
   EXPECT_TRUE(client.find(kSecret, {"kube-system", "a"}));
   pass(std::chrono::minutes(2));
   EXPECT_FALSE(client.find(kSecret, {"kube-system", "a"}));
   EXPECT_TRUE(client.find(kSecret, {"default", "b"})) << "elsewhere it is no token";
+  EXPECT_TRUE(client.find(kSecret, {"kube-system", "endless"}));
 }
 
 }  // namespace
