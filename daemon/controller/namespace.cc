@@ -7,12 +7,15 @@
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
+#include "daemon/controller/elapsed.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::controller {
 namespace {
 
-constexpr std::chrono::seconds kLookAgain{2};  // while content goes away by itself
+// Content goes away by itself, or is held by somebody for days: the longer it takes, the less often it is looked at.
+constexpr std::chrono::seconds kLookAgain{2}, kLookAgainMost{60};
+constexpr int kShareOfWait = 4;
 
 struct Remaining {
   std::map<std::string, size_t> by_resource;  // "pods." → 2, "deployments.apps"
@@ -61,12 +64,13 @@ void content_conditions(json::array& conditions, const Remaining& remaining, Wal
 class NamespaceController : public Controller {
  public:
   explicit NamespaceController(const Context& context)
-      : client_(context.client), clock_(context.clock), namespaces_(context.informers.of(kNamespace)) {}
+      : client_(context.client), clock_(context.clock), namespaces_(context.informers.of(kNamespace)), elapsed_(context.clock) {}
 
   std::string_view name() const override { return "namespace"; }
 
   void subscribe(const LookAt& look_at) override {
-    namespaces_.on_change([=](const Informer::Change& change) {
+    namespaces_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after) elapsed_.forget(change.before->uid());
       if (change.after && change.after->deleting()) look_at.now(change.after->key());
     });
   }
@@ -81,12 +85,18 @@ class NamespaceController : public Controller {
         if (is_content(info)) empty_if_possible(info.kind, key.name, remaining);
     }
     TRY(write_conditions(*object, remaining));
-    if (!remaining.by_resource.empty() || !remaining.failure.empty()) return Outcome{kLookAgain};
+    if (!remaining.by_resource.empty() || !remaining.failure.empty()) return Outcome{pause(*object)};
     TRY(finalize(key));
     return Outcome{};
   }
 
  private:
+  std::chrono::nanoseconds pause(const Object& object) const {
+    auto since = parse_time(get_string(object.json(), "metadata.deletionTimestamp"));
+    if (!since) return kLookAgain;
+    return std::clamp<std::chrono::nanoseconds>(elapsed_.since(object.uid(), "end", *since) / kShareOfWait, kLookAgain, kLookAgainMost);
+  }
+
   static bool is_content(const schema::KindInfo& info) {
     return &info.stored() == &info && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
   }
@@ -144,6 +154,7 @@ class NamespaceController : public Controller {
   Client& client_;
   const Clock& clock_;
   Informer& namespaces_;
+  Elapsed elapsed_;
 };
 
 }  // namespace

@@ -105,6 +105,29 @@ TEST_F(HousekeepingTest, a_finalizer_keeps_its_namespace_and_is_named) {
   EXPECT_TRUE(released("team"));
 }
 
+TEST_F(HousekeepingTest, a_namespace_that_is_held_for_days_is_looked_at_now_and_then) {
+  start();
+  put_namespace("team");
+  put(kConfigMap, "team", "held", R"(,"finalizers":["example.com/wait"])");
+  settle();
+  delete_namespace("team");
+  auto looks = [&] {
+    std::vector<std::string> calls = client.calls();
+    client.clear_calls();
+    return std::count(calls.begin(), calls.end(), "list secrets");
+  };
+  looks();
+  pass(std::chrono::seconds(8));
+  EXPECT_EQ(looks(), 4) << "at first it may go at any moment";
+  pass(std::chrono::minutes(10));
+  looks();
+  pass(std::chrono::minutes(60));
+  EXPECT_NEAR(double(looks()), 60, 2);
+  client.erase(kConfigMap, {"team", "held"});
+  pass(std::chrono::seconds(61));
+  EXPECT_TRUE(released("team"));
+}
+
 std::string owned_by(const std::string& name, const std::string& uid, bool blocks = false) {
   return R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":")" + name + R"(","uid":")" + uid +
          R"(","blockOwnerDeletion":)" + (blocks ? "true" : "false") + "}]";
