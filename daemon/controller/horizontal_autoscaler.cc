@@ -246,7 +246,8 @@ class HorizontalAutoscaler : public Controller {
     const json::value& body = look.autoscaler.json();
     const json::value* old = find(body, "status");
     json::object status = old && old->is_object() ? old->get_object() : json::object();
-    status["currentReplicas"] = look.current;
+    if (look.current != 0) status["currentReplicas"] = look.current;
+    else status.erase("currentReplicas");  // the API keeps no 0 there
     status["desiredReplicas"] = look.desired;
     status["conditions"] = look.conditions;
     if (look.scaled_at) status["lastScaleTime"] = format_time(*look.scaled_at);

@@ -110,6 +110,22 @@ TEST_F(AutoscalerTest, scales_down_when_five_minutes_of_advice_agree) {
   EXPECT_TRUE(events.has("SuccessfulRescale", "New size: 1; reason: All metrics below target"));
 }
 
+TEST_F(AutoscalerTest, whose_target_has_no_pods_or_is_not_there_is_written_once) {
+  for (bool there : {true, false}) {
+    SCOPED_TRACE(there);
+    if (there) start(), deploy(0);
+    else client.erase(kDeployment, key);
+    autoscale();
+    tick();
+    json::value body = hpa();  // as the API stores it
+    make(body, "status").get_object().erase("currentReplicas");
+    client.put(kHorizontalPodAutoscaler, to_text(body));
+    client.clear_calls();
+    tick();
+    EXPECT_EQ(calls("update horizontalpodautoscalers"), 0u);
+  }
+}
+
 TEST_F(AutoscalerTest, a_short_window_scales_down_soon) {
   start();
   deploy(4);
