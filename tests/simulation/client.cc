@@ -121,7 +121,16 @@ Result<ObjectPtr> UnreliableClient::update(const Kind& kind, const json::value& 
     const json::value* part = find(body, options.subresource.empty() ? "spec" : "status");
     return "update " + resource(kind, options.subresource) + " " + key_of(body).text() + " " + (part ? to_text(*part) : "");
   };
-  return call({.writes = true, .checks_revision = true}, describe, [&] { return told_.update(kind, body, options); });
+  Revision made = 0;
+  auto carry_out = [&]() -> Result<ObjectPtr> {
+    auto updated = told_.update(kind, body, options);
+    if (updated) made = cluster_.revision();
+    return updated;
+  };
+  auto result = call({.writes = true, .checks_revision = true}, describe, carry_out);
+  if (made && !result) unanswered_.insert(made);
+  judgements_ += result.ok() && kind == kHorizontalPodAutoscaler;
+  return result;
 }
 
 Result<ObjectPtr> UnreliableClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,11 @@ class UnreliableClient : public Client {
 
   // The daemon made or bound this pod, but was not told so, and has not seen it yet.
   bool unaware_of(const Object& pod) const;
+  // Whether the daemon got the answer to its update that made this revision.
+  bool heard_of(Revision update) const { return !unanswered_.contains(update); }
   uint64_t writes() const { return writes_; }  // calls that may write, and succeeded
   uint64_t explanations() const { return explanations_; }  // of them, why a pod waits
+  uint64_t judgements() const { return judgements_; }      // what an autoscaler says of itself
 
  private:
   struct Line;
@@ -85,9 +89,10 @@ class UnreliableClient : public Client {
   std::map<const Kind*, Revision> known_;
   std::vector<std::pair<const Kind*, Revision>> at_turn_;  // empty: none is under way
   std::map<std::string, Revision, std::less<>> lost_;  // by uid: when its answer was lost
+  std::set<Revision> unanswered_;
   Revision heard_ = 0;
   bool dead_ = false, aside_ = false;
-  uint64_t writes_ = 0, explanations_ = 0;
+  uint64_t writes_ = 0, explanations_ = 0, judgements_ = 0;
 };
 
 }  // namespace coracle::simulation

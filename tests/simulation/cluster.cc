@@ -48,10 +48,16 @@ Cluster::~Cluster() {
 void Cluster::open() {
   engine_ = MUST(engine::Engine::open(directory_ + "/store-" + std::to_string(cuts_), options()));
   registry_ = std::make_unique<registry::Registry>(*engine_, registry::Ranges{}, clock_);
+  if (measure_) registry_->set_measure(kPodMetrics, measure_);
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   told_ = engine_->revision();
   pages_.clear();
   for (const Kind* kind : kinds()) pages_.push_back({kind, MUST(engine_->watch(*kind, "", told_))});
+}
+
+void Cluster::set_measure(registry::Measure measure) {
+  measure_ = std::move(measure);
+  registry_->set_measure(kPodMetrics, measure_);
 }
 
 void Cluster::tell(Actor actor) {

@@ -33,6 +33,8 @@ class Cluster {
   void listen(Listener listener) { listener_ = std::move(listener); }
   // What was written since the last time goes to the listeners, as the work of `actor`.
   void tell(Actor actor);
+  // Who knows what pods use, when somebody asks.
+  void set_measure(registry::Measure measure);
   // As after a power cut: what was written softly since the last durable write is forgotten. Everybody has to look anew.
   void lose_power();
 
@@ -56,6 +58,7 @@ class Cluster {
   std::vector<Page> pages_;
   Revision told_ = 0;
   Listener listener_;
+  registry::Measure measure_;
 };
 
 // A Client whose calls are told as the work of one actor.

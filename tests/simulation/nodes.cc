@@ -2,6 +2,8 @@
 // See nodes.h.
 #include "tests/simulation/nodes.h"
 
+#include <sstream>
+
 namespace coracle::simulation {
 namespace {
 
@@ -54,6 +56,46 @@ bool Nodes::provision() {
     trace_.say("node: volume " + volume + " for " + claim->key().text());
   }
   return any;
+}
+
+Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::string& name) const {
+  struct Load {
+    int64_t cpu = 100, memory = 20;
+    bool shared = false;
+  };
+  auto load_of = [this](const Object& pod) {
+    Load load;
+    ObjectPtr loads = world_.find(kConfigMap, kLoads);
+    const json::value* text = loads ? find_keys(loads->json(), {"data", pod.ns() + "." + std::string(pod.label("app"))}) : nullptr;
+    if (!text) return load;
+    std::istringstream in{std::string(text->as_string())};
+    std::string how;
+    in >> how >> load.cpu >> load.memory;
+    load.shared = how == "shared";
+    return load;
+  };
+  auto running = [this](const Object& pod) -> const Local* {
+    auto local = pods_.find(pod.uid());
+    return local != pods_.end() && local->second.started && local->second.phase.empty() ? &local->second : nullptr;
+  };
+  std::map<std::pair<std::string, std::string_view>, int64_t> sharing;
+  std::vector<ObjectPtr> pods = world_.all(kPod, ns), out;
+  for (const ObjectPtr& pod : pods)
+    if (const Local* local = running(*pod)) sharing[{pod->ns(), pod->label("app")}] += local->ready;
+  for (const ObjectPtr& pod : pods) {
+    const Local* local = running(*pod);
+    if (!local || (!name.empty() && pod->name() != name)) continue;
+    Load load = load_of(*pod);
+    int64_t among = load.shared ? std::max<int64_t>(1, sharing[{pod->ns(), pod->label("app")}]) : 1;
+    if (!local->ready) load = {5, 8}, among = 1;
+    json::array containers;
+    for (const json::value& container : get_array(pod->json(), "spec.containers"))
+      containers.push_back({{"name", *find(container, "name")},
+                            {"usage", {{"cpu", std::to_string(load.cpu * 1'000'000 / among) + "n"}, {"memory", std::to_string(load.memory * 1024 / among) + "Ki"}}}});
+    json::value body = {{"metadata", {{"name", pod->name()}, {"namespace", pod->ns()}}}, {"timestamp", format_time(clock_.now())}, {"window", "10s"}, {"containers", containers}};
+    out.push_back(MUST(Object::make(kPodMetrics, body)));
+  }
+  return out;
 }
 
 bool Nodes::step(const PodLife& life) {

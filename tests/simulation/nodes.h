@@ -24,6 +24,9 @@ struct PodLife {  // how probable each is, of a look at a pod
 
 inline constexpr std::string_view kOutcome = "simulation/outcome";  // annotation: "runs" (the default), "ends", "breaks" (is never ready)
 
+// A ConfigMap: "<namespace>.<app>" → "shared|each <milli cpu> <MiB>", the load of all its ready pods together, or of each.
+inline const Key kLoads{"default", "loads"};
+
 class Nodes {
  public:
   Nodes(const World& world, Cluster& cluster, const Clock& clock, Dice& dice, const Trace& trace)
@@ -32,6 +35,8 @@ class Nodes {
   void join(const std::string& name);  // with its Node and Lease
   bool provision();                    // a volume for each claim that has none; false when all have
   void beat();                         // all renew their leases when it is time
+  // What the pods use that run: in a namespace ("": in all), or one. It follows the loads that the user gives (kLoads).
+  Result<std::vector<ObjectPtr>> measure(const std::string& ns, const std::string& name) const;
   bool step(const PodLife& life);      // one pod gets a look; false when there was nothing to do for it
   bool settle();                       // every pod gets where it is going at once; false when all were there
 

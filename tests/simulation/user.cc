@@ -38,6 +38,7 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
                            make(body, "spec.taints") = taints;
                          });
                        }});
+  may_autoscale();
   may_run_jobs(rough);
   if (namespaces_.size() > 1)
     may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
@@ -131,7 +132,7 @@ void User::remove(const Kind& kind, bool any_propagation) {
 
 json::object User::pod_template(const std::string& app) {
   json::object container{{"name", "main"}, {"image", "app:" + std::to_string(dice_.between(1, 4))}};
-  if (dice_.chance(0.4)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
+  if (dice_.chance(autoscales_ ? 0.8 : 0.4)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
   json::object spec{{"containers", json::array{container}}};
   if (dice_.chance(0.2)) spec["tolerations"] = json::array{{{"key", "dedicated"}, {"operator", "Exists"}}};
   json::object metadata{{"labels", {{"app", app}}}};

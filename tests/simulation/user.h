@@ -54,6 +54,12 @@ class User {
   void new_template(const Kind& kind);
   void roll_back();
 
+  void may_autoscale();  // user_autoscalers.cc
+  json::object autoscaler_spec(json::value target);
+  json::object scaling_rules(bool up);
+  void create_autoscaler();
+  void change_load();
+
   void may_run_jobs(double rough);  // user_jobs.cc
   void relent_jobs();
   json::object job_spec(const std::string& app);
@@ -69,7 +75,7 @@ class User {
   const Trace& trace_;
   std::vector<std::string> namespaces_{"default"};
   std::vector<std::pair<std::string, std::vector<Deed>>> deeds_;  // by what they are about
-  bool calm_ = false, breaks_ = false, big_ = false;
+  bool calm_ = false, breaks_ = false, big_ = false, autoscales_ = false;
 };
 
 }  // namespace coracle::simulation

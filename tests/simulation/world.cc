@@ -90,6 +90,18 @@ std::vector<ObjectPtr> World::versions(const Kind& kind, const Key& key, bool to
   return out;
 }
 
+std::vector<ObjectPtr> World::believable_in(const Kind& kind, std::string_view ns) const {
+  std::vector<ObjectPtr> out;
+  if (const Table* all = table(kind))
+    for (const auto& [key, story] : *all) {
+      if (key.ns != ns) continue;
+      for (ObjectPtr& version : versions(kind, key, false)) out.push_back(std::move(version));
+    }
+  return out;
+}
+
+std::vector<ObjectPtr> World::pod_metrics() const { return MUST(cluster_.client().list(kPodMetrics, {})).items; }
+
 void World::violated(const std::string& rule) const { violations_.push_back(rule); }
 
 bool finished(const Object& pod) {

@@ -29,7 +29,7 @@ class World {
  public:
   World(Cluster& cluster, const Clock& clock);
   void add(std::unique_ptr<Rule> rule) { rules_.push_back(std::move(rule)); }
-  void set_daemon(const UnreliableClient* daemon) { daemon_ = daemon; }
+  void set_daemon(const UnreliableClient* daemon) { daemon_ = daemon, daemons_ += daemon != nullptr; }
   void look_anew();  // after the cluster has lost power
   void hear(Actor actor, const Change& change);  // after the daemon's watches have
   void check_at_rest();
@@ -45,6 +45,11 @@ class World {
   std::vector<ObjectPtr> believable(const Kind& kind, const Key& key) const;
   // The same for whoever alone of the daemon writes its spec: that one knows its own writes, whatever its cache shows.
   std::vector<ObjectPtr> believable_to_writer(const Kind& kind, const Key& key) const;
+  // The same of all that is of a kind, in any order, and what is gone but may be believed to be there.
+  std::vector<ObjectPtr> believable_in(const Kind& kind, std::string_view ns) const;
+  bool daemon_heard_of(Revision update) const { return daemon_ && daemon_->heard_of(update); }
+  int daemons() const { return daemons_; }     // that there have been; each forgets what the one before it remembered
+  std::vector<ObjectPtr> pod_metrics() const;  // as they are measured now
   bool daemon_unaware_of(const Object& pod) const { return daemon_ && daemon_->unaware_of(pod); }
 
   void violated(const std::string& rule) const;
@@ -67,6 +72,7 @@ class World {
 
   Cluster& cluster_;
   const UnreliableClient* daemon_ = nullptr;
+  int daemons_ = 0;
   std::map<Name, Table> tables_;
   std::vector<std::unique_ptr<Rule>> rules_;
   mutable std::vector<std::string> violations_;
@@ -84,6 +90,7 @@ std::unique_ptr<Rule> rollout_rule();    // Deployment
 std::unique_ptr<Rule> stateful_sets_rule();
 std::unique_ptr<Rule> daemon_sets_rule();
 std::unique_ptr<Rule> jobs_rule();       // Job, TTL-after-finished
+std::unique_ptr<Rule> autoscalers_rule();
 std::unique_ptr<Rule> placement_rule();  // the scheduler
 std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
 std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints

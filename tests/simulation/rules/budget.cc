@@ -62,8 +62,14 @@ class BudgetRule : public Rule {
  private:
   static int64_t count(const World& world, const std::string& ns) {
     int64_t there = 0;
-    for (const ObjectPtr& pod : world.all(kPod, ns)) there += !finished(*pod);
+    for (const ObjectPtr& pod : world.all(kPod, ns)) there += !finished(*pod) && !overdue(world, *pod);
     return there;
+  }
+
+  // Its grace is over: it is charged no more, for its node may be lost.
+  static bool overdue(const World& world, const Object& pod) {
+    auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
+    return deleted && *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) < world.clock.now();
   }
 };
 
