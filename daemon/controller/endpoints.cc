@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints: for each Service with a selector, the object of the same name that lists its pods' addresses. Superseded
-// by EndpointSlice, still read by people and by old clients.
+// by EndpointSlice, still read by people and by old clients. Whoever wrote it, it goes with its Service: a later one of that name
+// must not begin with old addresses. Who wrote one before there was a Service keeps it.
+//   keys: {namespace, name} a Service · {"gone/<namespace>", name} one that was deleted
 #include "daemon/controller/endpoints.h"
 
 #include "daemon/controller/controller.h"
 
 namespace coracle::controller {
 namespace {
+
+constexpr std::string_view kGone = "gone/";
 
 class EndpointsController : public Controller {
  public:
@@ -19,17 +23,23 @@ class EndpointsController : public Controller {
   std::string_view name() const override { return "endpoints"; }
 
   void subscribe(const LookAt& look_at) override {
-    services_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    services_.on_change([=](const Informer::Change& change) {
+      const Object& service = change.any();
+      look_at.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
+    });
     endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
     pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, change, look_at.now); });
   }
 
-  Result<Outcome> reconcile(const Key& key) override {
+  Result<Outcome> reconcile(const Key& named) override {
+    bool gone = named.ns.starts_with(kGone);
+    Key key{gone ? named.ns.substr(kGone.size()) : named.ns, named.name};
     ObjectPtr service = services_.get(key);
     ObjectPtr present = endpoints_.get(key);
     if (!service) {
-      if (!present) return Outcome{};
-      TRY(remove_ours(*present));
+      bool ours = present && present->label("endpoints.kubernetes.io/managed-by") == "endpoint-controller";
+      if (!ours && !(gone && present)) return Outcome{};
+      TRY(remove(*present));
       return Outcome{};
     }
     view::Service view(*service);
@@ -45,9 +55,7 @@ class EndpointsController : public Controller {
   }
 
  private:
-  // Endpoints outlive their Service only when a person wrote them.
-  Result<void> remove_ours(const Object& present) {
-    if (present.label("endpoints.kubernetes.io/managed-by") != "endpoint-controller") return {};
+  Result<void> remove(const Object& present) {
     auto removed = client_.remove(kEndpoints, present.key(), {.uid = present.uid()});
     if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove endpoints");
     return {};

@@ -251,6 +251,19 @@ TEST_F(EndpointsTest, hand_written_ones_are_mirrored) {
   EXPECT_EQ(count(kEndpointSlice), 0u);
 }
 
+TEST_F(EndpointsTest, hand_written_ones_go_with_their_service_too) {
+  start();
+  client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default"},"subsets":[{"addresses":[{"ip":"1.2.3.4"}]}]})");
+  settle();
+  EXPECT_EQ(count(kEndpoints), 1u) << "there is no Service yet";
+  put_service(R"({"ports":[{"port":80,"protocol":"TCP"}]})");
+  settle();
+  EXPECT_EQ(count(kEndpoints), 1u);
+  client.erase(kService, {"default", "web"});
+  settle();
+  EXPECT_EQ(count(kEndpoints), 0u);
+}
+
 TEST_F(EndpointsTest, a_load_balancer_is_the_nodes_own_address) {
   start();
   put_service(R"({"type":"LoadBalancer","selector":{"app":"web"}})");
