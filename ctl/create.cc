@@ -291,7 +291,7 @@ Result<int> run_create_token(Commands& commands, const std::string& name, const 
   Session* session = TRY(commands.session());
   json::value wanted = json::object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}};
   if (!duration.empty()) {
-    auto span = TRY(parse_duration(duration).wrap("--duration"));
+    auto span = TRY(parse_timeout(duration).wrap("--duration"));
     make(wanted, "spec.expirationSeconds") = std::chrono::duration_cast<std::chrono::seconds>(span).count();
   }
   json::value answer = TRY(session->json({.method = "POST", .path = session->path(schema::catalog().of(kServiceAccount), session->ns(), name, "token"), .body = to_text(wanted)}));

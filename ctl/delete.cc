@@ -71,7 +71,7 @@ Result<int> run(Commands& commands, const DeleteFlags& flags) {
   if (flags.grace_period == 0 && !flags.force && !flags.now)
     std::fputs("warning: --grace-period=0 kills at once; add --force to say that this is meant\n", stderr);
   Session* session = TRY(commands.session());
-  auto timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   std::vector<Doomed> doomed = TRY(doomed_of(*session, flags));
   if (doomed.empty()) {
     out("No resources found\n");

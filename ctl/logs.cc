@@ -69,7 +69,7 @@ std::vector<std::string> containers_of(const json::value& pod) {
 Result<int> run(Commands& commands, LogFlags flags) {
   Session* session = TRY(commands.session());
   if (!flags.since.empty()) {
-    auto span = TRY(parse_duration(flags.since).wrap("--since"));
+    auto span = TRY(parse_timeout(flags.since).wrap("--since"));
     flags.since_time = format_time(system_clock().now() - span);
   }
   std::vector<json::value> pods;

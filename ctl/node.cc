@@ -298,7 +298,7 @@ class Drain {
 };
 
 Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
-  milliseconds timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  milliseconds timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   std::vector<json::value> found = TRY(find_nodes(*session, flags, flags.args));
   for (const auto& node : found) TRY(set_cordon(*session, flags, node, true));

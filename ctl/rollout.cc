@@ -171,7 +171,7 @@ Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rol
 }
 
 Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
-  auto timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, flags.args, true));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {

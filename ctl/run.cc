@@ -44,7 +44,7 @@ class Attached {
 
  private:
   Result<int> speak() {
-    auto timeout = TRY(parse_duration(flags_.running_timeout).wrap("--pod-running-timeout"));
+    auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
     if (!flags_.quiet && flags_.pod.tty) std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
     bool runs = TRY(wait_started(timeout));
     std::optional<int> code;

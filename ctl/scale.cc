@@ -83,7 +83,7 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
 Result<int> run_scale(Commands& commands, const ScaleFlags& flags, bool given) {
   if (!given) return Error(Code::bad_request, "required flag(s) \"replicas\" not set");
   if (flags.replicas < 0) return Error(Code::bad_request, "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0");
-  auto timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, flags.args));
   if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "no objects passed to scale");

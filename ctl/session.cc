@@ -67,7 +67,7 @@ Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
     access.ca_pem.assign(std::istreambuf_iterator<char>(file), {});
   }
   auto state = std::make_unique<State>();
-  state->timeout = TRY(parse_duration(flags.request_timeout).wrap("--request-timeout"));
+  state->timeout = TRY(parse_timeout(flags.request_timeout).wrap("--request-timeout"));
   state->verbosity = flags.verbosity;
   state->ns_given = !flags.ns.empty();
   state->http = TRY(Http::make(std::move(access)));

@@ -5,6 +5,7 @@
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
 #include "ctl/target.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -62,23 +63,11 @@ Result<void> follow(Session& session, const std::string& path, const Query& quer
 
 }  // namespace
 
-Result<milliseconds> parse_duration(std::string_view text) {
-  auto wrong = [&] { return Error(Code::invalid, "not a duration: " + coracle::quoted(text) + " (for example 30s, 5m, 1h)"); };
-  if (auto seconds = parse_number<int64_t>(text)) return milliseconds(*seconds * 1000);
-  milliseconds total{0};
-  if (text.empty()) return wrong();
-  while (!text.empty()) {
-    size_t digits = text.find_first_not_of("0123456789");
-    auto number = parse_number<int64_t>(text.substr(0, digits));
-    if (!number || digits == text.npos) return wrong();
-    text.remove_prefix(digits);
-    if (text.starts_with("ms")) total += milliseconds(*number), text.remove_prefix(2);
-    else if (text.starts_with("h")) total += std::chrono::hours(*number), text.remove_prefix(1);
-    else if (text.starts_with("m")) total += std::chrono::minutes(*number), text.remove_prefix(1);
-    else if (text.starts_with("s")) total += std::chrono::seconds(*number), text.remove_prefix(1);
-    else return wrong();
-  }
-  return total;
+Result<milliseconds> parse_timeout(std::string_view text) {
+  if (auto seconds = parse_number<uint32_t>(text)) return std::chrono::seconds(*seconds);
+  auto span = parse_duration(text);
+  if (!span || span->count() < 0) return Error(Code::invalid, "not a duration: " + coracle::quoted(text) + " (for example 30s, 5m, 1h)");
+  return std::chrono::duration_cast<milliseconds>(*span);
 }
 
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
@@ -247,7 +236,7 @@ Result<int> run(Commands& commands, const WaitFlags& flags) {
   Condition condition = TRY(Condition::parse(flags.condition));
   bool negative = flags.timeout.starts_with('-');  // as long as it takes, within reason
   milliseconds timeout = kWeek;
-  if (!negative) timeout = TRY(parse_duration(flags.timeout).wrap("--timeout"));
+  if (!negative) timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   Waiting waiting(*session, flags, condition, timeout);
   std::vector<Error> failures;

@@ -10,8 +10,8 @@
 
 namespace coracle::ctl {
 
-// "30s", "1m30s", "2h", "0" as Go writes durations; a bare number is seconds. Errors: invalid.
-Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+// A span as Go writes it ("30s", "1m30s", "1.5h"), or a bare number of seconds; never negative. Errors: invalid.
+Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
 
 // Calls `look` with the object now (null when it is absent) and after each change, until it returns true. `timeout` 0: no
 // limit. Errors: timeout, "timed out waiting for the condition on pods/web"; the server's.

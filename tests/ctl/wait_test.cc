@@ -52,5 +52,19 @@ TEST(Wait, for_what_stands_at_a_path) {
   EXPECT_EQ(holds("jsonpath={.a=b=c}", pod), "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
 }
 
+TEST(Timeout, is_a_span_or_a_number_of_seconds) {
+  using namespace std::chrono_literals;
+  struct Row {
+    const char* text;
+    std::optional<std::chrono::milliseconds> want;
+  };
+  for (const Row& row : {Row{"0", 0s}, Row{"30", 30s}, Row{"1m30s", 90s}, Row{"250ms", 250ms}, Row{"1.5h", 90min}, Row{"-1s", {}}, Row{"-1", {}},
+                         Row{"", {}}, Row{"soon", {}}, Row{"5d", {}}, Row{"99999999999999999999", {}}}) {
+    auto span = parse_timeout(row.text);
+    ASSERT_EQ(bool(span), row.want.has_value()) << row.text;
+    EXPECT_EQ(std::move(span).value_or(std::chrono::milliseconds(0)), row.want.value_or(std::chrono::milliseconds(0))) << row.text;
+  }
+}
+
 }  // namespace
 }  // namespace coracle::ctl
