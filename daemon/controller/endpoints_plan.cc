@@ -26,14 +26,16 @@ int64_t target_port(view::Pod pod, view::ServicePort port) {
   if (target->is_int64()) return target->get_int64() ? target->get_int64() : port.port();
   if (!target->is_string()) return 0;
   std::string_view name(target->get_string().data(), target->get_string().size());
-  auto search = [&](auto containers) -> int64_t {
-    for (view::Container container : containers)
+  auto search = [&](auto containers, bool sidecars) -> int64_t {
+    for (view::Container container : containers) {
+      if (sidecars && container.restart_policy() != "Always") continue;
       for (view::ContainerPort candidate : container.ports())
         if (candidate.name() == name && candidate.protocol() == port.protocol()) return candidate.container_port();
+    }
     return 0;
   };
-  if (int64_t found = search(pod.spec().containers())) return found;
-  return search(pod.spec().init_containers());  // sidecars offer ports too
+  if (int64_t found = search(pod.spec().containers(), false)) return found;
+  return search(pod.spec().init_containers(), true);  // what ends before the others begin serves nobody
 }
 
 std::vector<ServicePort> ports_of(view::Service service, view::Pod pod) {

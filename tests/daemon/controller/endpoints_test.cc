@@ -64,6 +64,17 @@ TEST(Backends, a_pod_without_the_named_port_is_not_behind_it) {
   EXPECT_TRUE(backends(*web, {pod("p", "10.0.0.1", true)}, "IPv4", {}).empty());
 }
 
+TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
+  auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":"proxy","protocol":"TCP"}]})");
+  auto with = [&](const std::string& policy) {
+    return pod("p", "10.0.0.1", true, R"(,"initContainers":[{"name":"i")" + policy + R"(,"ports":[{"name":"proxy","containerPort":9000,"protocol":"TCP"}]}])");
+  };
+  EXPECT_TRUE(backends(*web, {with("")}, "IPv4", {}).empty());
+  auto found = backends(*web, {with(R"(,"restartPolicy":"Always")")}, "IPv4", {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ports[0].port, 9000);
+}
+
 TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
   auto web = service(R"({"clusterIP":"None"})");
   EXPECT_EQ(
