@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FailedPods: how long a pod that ended stays before another one is tried in its place. A pod that the node refuses fails as fast
-// as it is made, and every try is written to the card: the first is replaced at once, then after a second, doubled each time up
-// to a limit, and from the start when it has gone well for twice that. Source: client-go util/flowcontrol backoff (semantics).
+// FailedPods: how long a pod that ended stays, or stays without a successor, before another one is tried in its place. A pod that the
+// node refuses fails as fast as it is made, and every try is written to the card: the first is replaced at once, then after a second,
+// doubled each time up to a limit, and from the start when it has gone well for twice that. Source: client-go util/flowcontrol
+// backoff (semantics).
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,8 @@ class FailedPods {  // thread-safe
  public:
   FailedPods(const Clock& clock, std::chrono::seconds longest) : clock_(clock), longest_(longest) {}
 
-  // How long it must stay yet; nothing: it may go. `place`: a node, or a pod's name. Each change of the set begins anew.
+  // How long it must stay yet; nothing: it may go. `place`: a node, a pod's name, or "" where one pod is as good as another. Each
+  // change of the set begins anew.
   std::optional<std::chrono::nanoseconds> wait(const Object& set, const std::string& place) const {
     SteadyTime now = clock_.steady();
     return tries_.with([&](const auto& tries) -> std::optional<std::chrono::nanoseconds> {
