@@ -78,6 +78,8 @@ class NamespaceController : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr object = namespaces_.get(key);
     if (!object || !object->deleting() || get_array(object->json(), "spec.finalizers").empty()) return Outcome{};
+    ObjectPtr live = TRY(still_there(*object));  // what has its name since then is not to be emptied
+    if (!live) return Outcome{};
     Remaining remaining;
     TRY(empty_kind(kPod, key.name, remaining));
     if (remaining.by_resource.empty()) {
@@ -86,7 +88,7 @@ class NamespaceController : public Controller {
     }
     TRY(write_conditions(*object, remaining));
     if (!remaining.by_resource.empty() || !remaining.failure.empty()) return Outcome{pause(*object)};
-    TRY(finalize(key));
+    TRY(finalize(*object));
     return Outcome{};
   }
 
@@ -138,13 +140,19 @@ class NamespaceController : public Controller {
     return {};
   }
 
-  Result<void> finalize(const Key& key) {
-    auto live = client_.get(kNamespace, key);
-    if (!live && live.error().code() == Code::not_found) return {};
-    if (!live) return live.take_error();
-    json::value body = (*live)->json();
+  // As it is now; null when it is gone, also when another one has its name.
+  Result<ObjectPtr> still_there(const Object& ns) {
+    auto live = client_.get(kNamespace, ns.key());
+    bool gone = live ? (*live)->uid() != ns.uid() : live.error().code() == Code::not_found;
+    return gone ? Result<ObjectPtr>(ObjectPtr()) : live;
+  }
+
+  Result<void> finalize(const Object& ns) {
+    ObjectPtr live = TRY(still_there(ns));
+    if (!live) return {};
+    json::value body = live->json();
     json::array& finalizers = make(body, "spec.finalizers").emplace_array();
-    for (const json::value& finalizer : get_array((*live)->json(), "spec.finalizers"))
+    for (const json::value& finalizer : get_array(live->json(), "spec.finalizers"))
       if (!finalizer.is_string() || finalizer.get_string() != "kubernetes") finalizers.push_back(finalizer);
     auto done = client_.update(kNamespace, body, {.subresource = "finalize"});
     if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("finalize namespace");

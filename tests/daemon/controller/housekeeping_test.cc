@@ -67,6 +67,24 @@ TEST_F(HousekeepingTest, the_services_of_the_api_and_of_dns_come_back_as_they_we
   EXPECT_FALSE(client.find(kService, {"default", "mine"}));
 }
 
+TEST_F(HousekeepingTest, a_namespace_that_was_made_anew_keeps_what_is_in_it) {
+  start();
+  put_namespace("team");
+  json::value body = client.find(kNamespace, {"", "team"})->json();
+  make(body, "metadata.deletionTimestamp") = format_time(clock.now());
+  client.put(kNamespace, to_text(body));
+  client.settle();
+  client.lose_event();  // the cache shows that one still
+  client.erase(kNamespace, {"", "team"});
+  client.lose_event();
+  put(kNamespace, "", "team", "", R"(,"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"})");
+  put(kPod, "team", "web"), put(kSecret, "team", "key");
+  while (manager.turn()) {}
+  EXPECT_FALSE(released("team"));
+  EXPECT_FALSE(client.find(kPod, {"team", "web"})->deleting());
+  EXPECT_TRUE(client.find(kSecret, {"team", "key"}));
+}
+
 TEST_F(HousekeepingTest, a_namespace_is_emptied_pods_first_and_then_let_go) {
   start();
   put_namespace("team");
