@@ -236,12 +236,13 @@ class JobsRule : public Rule {
   }
 
   bool too_many(const World& world, const Object& job, const Object& pod) const {
-    int64_t there = 0;
+    int64_t there = 1;
     for (const ObjectPtr& other : world.controlled(kPod, job)) {
+      if (other->uid() == pod.uid()) continue;
       std::vector<ObjectPtr> seen = world.believable(kPod, other->key());
       bool runs = std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == other->uid() && active(*each); });
-      if (runs && other->uid() != pod.uid() && indexed(job) && index_of(*other) == index_of(pod)) return true;
-      there += runs || other->uid() == pod.uid();
+      if (runs && indexed(job) && index_of(*other) == index_of(pod)) return true;
+      there += runs;
     }
     int64_t most = spec(job, "parallelism", 1);
     if (completions(job)) most = std::min(most, *completions(job) - succeeded_at_most(job));
