@@ -121,7 +121,8 @@ class CronJobController : public Controller {
     TRY(look_at_jobs(*cron_job, jobs, status));
     Outcome outcome;
     Result<void> started;
-    if (!cron_job->deleting()) started = run(*cron_job, status, outcome);
+    bool caught_up = last_run(status) != last_run(get_object(cron_job->json(), "status"));  // what is due now is judged by what is written now
+    if (!cron_job->deleting() && !caught_up) started = run(*cron_job, status, outcome);
     ObjectPtr written = TRY(update_status(client_, *cron_job, std::move(status)));
     if (written) own_status_.wrote(key, written->revision());
     if (!started) return started.take_error();
@@ -137,7 +138,9 @@ class CronJobController : public Controller {
     json::array active = get_array(status, "active"), still;
     for (const ObjectPtr& job : jobs) {
       bool listed = lists(active, "uid", job->uid()), ended = job_finished(*job);
-      if (!listed && !ended && !started_by_us(cron_job, *job))
+      bool ours = !listed && started_by_us(cron_job, *job);
+      if (ours) note_start(*job, active, status);
+      else if (!listed && !ended)
         recorder_.warning(cron_job, "UnexpectedJob", "Saw a job that the controller did not create or forgot: " + job->name());
       if (listed && ended) {
         std::string how = job_condition(*job, "Complete") ? "Complete" : "Failed";
@@ -165,6 +168,23 @@ class CronJobController : public Controller {
   static bool started_by_us(const Object& cron_job, const Object& job) {
     auto at = parse_time(job.annotation(kScheduledAt)), last = parse_time(view::CronJob(cron_job).status().last_schedule_time());
     return at && (!last || *at > *last) && job.name() == run_name(cron_job.name(), *at);
+  }
+
+  static void note_start(const Object& job, json::array& active, json::object& status) {
+    auto at = parse_time(job.annotation(kScheduledAt));
+    auto last = last_run(status);
+    if (at && (!last || *last < *at)) status["lastScheduleTime"] = format_time(*at);
+    if (!job_finished(job)) active.push_back(reference_to(job));
+  }
+
+  static std::optional<WallTime> last_run(const json::object& status) {
+    auto at = parse_time(get_string(json::value(status), "lastScheduleTime"));
+    return at ? std::optional(*at) : std::nullopt;
+  }
+
+  static json::value reference_to(const Object& job) {
+    return {{"apiVersion", kJob.api_version()}, {"kind", kJob.kind}, {"namespace", job.ns()}, {"name", job.name()},
+            {"uid", job.uid()}, {"resourceVersion", std::to_string(job.revision())}};
   }
 
   static void note_success(const Object& job, json::object& status) {
@@ -265,10 +285,7 @@ class CronJobController : public Controller {
       return created.take_error().wrap("create job");
     }
     const Object& job = **created;
-    if (!job_finished(job) && !lists(active, "uid", job.uid())) {
-      active.push_back({{"apiVersion", kJob.api_version()}, {"kind", kJob.kind}, {"namespace", job.ns()}, {"name", job.name()},
-                        {"uid", job.uid()}, {"resourceVersion", std::to_string(job.revision())}});
-    }
+    if (!job_finished(job) && !lists(active, "uid", job.uid())) active.push_back(reference_to(job));
     set_active(status, std::move(active));
     status["lastScheduleTime"] = format_time(at);
     return {};

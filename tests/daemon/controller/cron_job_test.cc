@@ -200,6 +200,31 @@ TEST_F(CronJobTest, tells_of_jobs_that_it_does_not_know_or_misses) {
   EXPECT_EQ(active(), "");
 }
 
+TEST_F(CronJobTest, a_run_that_the_status_does_not_know_of_is_known_before_another_is_due) {
+  put(R"("schedule":"* * * * *","concurrencyPolicy":"Forbid")");
+  stop();  // right after it made the first one
+  client.put(kJob, R"({"metadata":{"name":")" + run(1) + R"(","namespace":"default","uid":"o","annotations":{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2024-03-01T10:01:00Z"},
+    "ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"tick","uid":"cron-uid","controller":true}]}})");
+  clock.advance(seconds(180));
+  boot();
+  settle();
+  EXPECT_EQ(jobs(), run(1));
+  EXPECT_EQ(active(), run(1));
+  EXPECT_EQ(text("lastScheduleTime"), "2024-03-01T10:01:00Z");
+  end(run(1));
+  EXPECT_EQ(active(), run(3));
+  EXPECT_FALSE(events.has("UnexpectedJob", ""));
+}
+
+TEST_F(CronJobTest, a_run_that_ended_before_the_status_knew_of_it_is_not_made_again) {
+  put(R"("schedule":"0 * * * *","suspend":true)");
+  client.put(kJob, R"({"metadata":{"name":")" + run(0) + R"(","namespace":"default","uid":"o","annotations":{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2024-03-01T10:00:00Z"},
+    "ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"tick","uid":"cron-uid","controller":true}]},"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
+  settle();
+  EXPECT_EQ(active(), "");
+  EXPECT_EQ(text("lastScheduleTime"), "2024-03-01T10:00:00Z");
+}
+
 TEST_F(CronJobTest, a_zone_that_is_not_there_is_told) {
   put(R"("schedule":"* * * * *","timeZone":"Mars/Olympus")");
   pass(seconds(120));
