@@ -96,6 +96,7 @@ class Scenario {
     world_.add(daemon_sets_rule());
     world_.add(jobs_rule());
     world_.add(autoscalers_rule());
+    world_.add(cron_jobs_rule());
     world_.add(placement_rule());
     world_.add(budget_rule());
     world_.add(service_rule());

@@ -27,12 +27,13 @@ class OwnershipRule : public Rule {
   void after(const World& world, Actor actor, const Change& change) override {
     bool removed = actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting());
     bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
-                  *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
+                  *change.kind == kJob || *change.kind == kCronJob || *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
                   *change.kind == kDaemonSet || *change.kind == kPersistentVolumeClaim || *change.kind == kPersistentVolume;
     if (!removed || !people || !change.before->owners().empty()) return;
     ObjectPtr ns = world.find(kNamespace, {"", change.before->ns()});
     if (!ns || ns->deleting()) return;
     if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished ones
+    if (*change.kind == kJob && find(change.before->json(), "spec.ttlSecondsAfterFinished")) return;  // see jobs.cc
     world.violated("ownership: removed " + describe(*change.before) + ", which nobody owns");
   }
 
