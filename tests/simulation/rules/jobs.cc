@@ -134,9 +134,9 @@ class JobsRule : public Rule {
   void at_rest(const World& world) override {
     for (const ObjectPtr& pod : world.all(kPod)) {
       if (!holds(*pod)) continue;
-      if (finished(*pod)) return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
       ObjectPtr job = job_of(world, *pod);
       if (!job || over(*job)) return world.violated("jobs: " + pod->key().text() + " is held, and no job wants it");
+      if (finished(*pod) && !waits_for_another(world, *job, *pod)) return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
     }
     for (const ObjectPtr& job : world.all(kJob)) check_rest(world, *job);
   }
@@ -154,6 +154,16 @@ class JobsRule : public Rule {
     std::vector<ObjectPtr> jobs = world.believable(kJob, {pod.ns(), owner->name});
     std::erase_if(jobs, [&](const ObjectPtr& job) { return job->uid() != owner->uid; });
     return jobs;
+  }
+
+  // With a limit for each index, the next pod of it takes over how often it has failed: until then the last one is held.
+  static bool waits_for_another(const World& world, const Object& job, const Object& pod) {
+    auto index = index_of(pod);
+    if (!has(job, "backoffLimitPerIndex") || !phase(pod, "Failed") || !has_place(job, pod)) return false;
+    if (done(job).contains(*index) || given_up(job).contains(*index)) return false;
+    for (const ObjectPtr& other : world.controlled(kPod, job))
+      if (other->uid() != pod.uid() && index_of(*other) == index && (active(*other) || holds(*other))) return false;
+    return true;
   }
 
   // ---- a pod is made ----
@@ -274,7 +284,8 @@ class JobsRule : public Rule {
     if (condition(after, "Complete") && condition(after, "Failed")) return world.violated(name + "is Complete and Failed");
     std::string wrong = count(world, before, after, change.revision, ledger);
     if (wrong.empty() && indexed(after)) wrong = wrong_indexes(before, after, ledger);
-    if (wrong.empty() && over(after) && !over(before)) wrong = wrong_end(world, after);
+    if (wrong.empty() && ending(after) && !ending(before)) wrong = wrong_cause(world, after);
+    if (wrong.empty() && over(after) && !over(before)) wrong = wrong_end(after);
     if (!wrong.empty()) world.violated(name + wrong);
   }
 
@@ -334,25 +345,30 @@ class JobsRule : public Rule {
     return "";
   }
 
-  // Whether it came to its end rightly, for some state of it that the daemon may have believed in.
-  static std::string wrong_end(const World& world, const Object& job) {
+  static std::string wrong_end(const Object& job) {
     for (const char* list : {"succeeded", "failed"})
       if (!uncounted(job, list).empty()) return "is over, and not all is counted";
     for (const char* count : {"active", "terminating"})
       if (status(job, count) > 0) return std::string("is over, and has pods that are ") + count;
-    std::string wrong;
+    if (condition(job, "Complete") != condition(job, "SuccessCriteriaMet")) return "ends otherwise than it was to";
+    return "";
+  }
+
+  // Whether its end is due, for some state of it that the daemon may believe in.
+  static std::string wrong_cause(const World& world, const Object& job) {
+    std::string wrong = "ends, and is gone";
     for (const ObjectPtr& each : world.believable(kJob, job.key()))
-      if (each->uid() == job.uid() && (wrong = wrong_end(job, *each)).empty()) break;
+      if (each->uid() == job.uid() && (wrong = wrong_cause(job, *each)).empty()) break;
     return wrong;
   }
-  static std::string wrong_end(const Object& job, const Object& asked) {
-    int64_t well = status(job, "succeeded"), badly = status(job, "failed");
-    if (condition(job, "Complete")) {
-      std::string how = reason(job, "Complete");
+  static std::string wrong_cause(const Object& job, const Object& asked) {
+    int64_t well = status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size()), badly = status(job, "failed") + int64_t(uncounted(job, "failed").size());
+    if (condition(job, "SuccessCriteriaMet")) {
+      std::string how = reason(job, "SuccessCriteriaMet");
       bool met = how == "SuccessPolicy" ? has(asked, "successPolicy") && well > 0 : completions(asked) ? well >= *completions(asked) : well > 0;
-      return met ? "" : "is Complete (" + how + ") with " + std::to_string(well) + " succeeded";
+      return met ? "" : "has met its goal (" + how + ") with " + std::to_string(well) + " succeeded";
     }
-    std::string why = reason(job, "Failed");
+    std::string why = reason(job, "FailureTarget");
     bool once = get_string(asked.json(), "spec.template.spec.restartPolicy") == "Never";
     int64_t given = int64_t(given_up(job).size());
     bool fits = why == "BackoffLimitExceeded"         ? !once || badly > spec(asked, "backoffLimit", 6)
@@ -361,7 +377,7 @@ class JobsRule : public Rule {
                 : why == "FailedIndexes"            ? given > 0 && given + well >= spec(asked, "completions")
                 : why == "MaxFailedIndexesExceeded" ? has(asked, "maxFailedIndexes") && given > spec(asked, "maxFailedIndexes")
                                                     : false;
-    return fits ? "" : "has Failed (" + why + ") with " + std::to_string(well) + " succeeded, " + std::to_string(badly) + " failed";
+    return fits ? "" : "fails (" + why + ") with " + std::to_string(well) + " succeeded, " + std::to_string(badly) + " failed";
   }
 
   // ---- the job goes ----
@@ -399,7 +415,7 @@ class JobsRule : public Rule {
     struct Count { const char* name; int64_t value; };
     for (const Count& count : {Count{"active", there}, Count{"ready", good}, Count{"terminating", 0}})
       if (status(job, count.name) != count.value) return std::string("status.") + count.name + " is " + std::to_string(status(job, count.name)) + ", not " + std::to_string(count.value);
-    if (std::string wrong = wrong_counts(job); !wrong.empty()) return wrong;
+    if (std::string wrong = wrong_counts(world, job); !wrong.empty()) return wrong;
     if (over(job)) {
       if (there > 0) return "is over, and has pods that run";
       if (has(job, "ttlSecondsAfterFinished")) return "is over for long, and still there";
@@ -419,14 +435,14 @@ class JobsRule : public Rule {
     return to_do || there > 0 ? "" : "has nothing to do, and is not over";
   }
 
-  std::string wrong_counts(const Object& job) {
+  std::string wrong_counts(const World& world, const Object& job) {
     const Ledger& ledger = ledgers_[job.uid()];
     int64_t well = 0, badly = 0;
     for (const auto& [uid, counted] : ledger.counted) (counted.well ? well : badly)++;
     if (!indexed(job) && status(job, "succeeded") != well) return "status.succeeded is " + std::to_string(status(job, "succeeded")) + ", not " + std::to_string(well);
     if (status(job, "failed") != badly) return "status.failed is " + std::to_string(status(job, "failed")) + ", not " + std::to_string(badly);
     for (const auto& [uid, ended] : ledger.ended) {
-      if (ledger.counted.contains(uid) || ledger.excused.contains(uid)) continue;
+      if (ledger.counted.contains(uid) || ledger.excused.contains(uid) || held(world, job, uid)) continue;
       bool by_index = indexed(job) && ended.well && ended.index && (ledger.resized || done(job).contains(*ended.index));
       if (!by_index && !over(job)) return "a pod that " + std::string(ended.well ? "succeeded" : "failed") + " is not counted";
     }
