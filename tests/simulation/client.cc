@@ -144,7 +144,14 @@ Result<ObjectPtr> UnreliableClient::patch(const Kind& kind, const Key& key, Patc
 Result<void> UnreliableClient::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {
   auto describe = [&] { return "remove " + resource(kind, {}) + " " + key.text() + " " + options.propagation; };
   bool checks = options.revision != 0;  // by uid alone, a conflict says that it is another object
-  return call({.writes = true, .checks_revision = checks}, describe, [&] { return told_.remove(kind, key, options); });
+  bool done = false;
+  auto result = call({.writes = true, .checks_revision = checks}, describe, [&] {
+    auto removed = told_.remove(kind, key, options);
+    done = removed.ok();
+    return removed;
+  });
+  if (done && !result && !options.uid.empty()) lost_removals_[options.uid] = cluster_.revision();
+  return result;
 }
 
 Result<json::value> UnreliableClient::act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
@@ -240,6 +247,11 @@ Revision UnreliableClient::known(const Kind& kind) const {
 bool UnreliableClient::unaware_of(const Object& pod) const {
   auto found = lost_.find(pod.uid());
   return found != lost_.end() && found->second > known(pod.kind());
+}
+
+bool UnreliableClient::unaware_of_removal(const Object& pod) const {
+  auto found = lost_removals_.find(pod.uid());
+  return found != lost_removals_.end() && found->second > known(kPod);
 }
 
 }  // namespace coracle::simulation

@@ -63,6 +63,7 @@ class UnreliableClient : public Client {
   bool unaware_of(const Object& pod) const;
   // Whether the daemon got the answer to its update that made this revision.
   bool heard_of(Revision update) const { return !unanswered_.contains(update); }
+  bool unaware_of_removal(const Object& pod) const;  // the same, of one that it removed
   uint64_t writes() const { return writes_; }  // calls that may write, and succeeded
   uint64_t explanations() const { return explanations_; }  // of them, why a pod waits
   uint64_t judgements() const { return judgements_; }      // what an autoscaler says of itself
@@ -88,7 +89,7 @@ class UnreliableClient : public Client {
   std::vector<Line*> lines_;  // in the order in which they were opened
   std::map<const Kind*, Revision> known_;
   std::vector<std::pair<const Kind*, Revision>> at_turn_;  // empty: none is under way
-  std::map<std::string, Revision, std::less<>> lost_;  // by uid: when its answer was lost
+  std::map<std::string, Revision, std::less<>> lost_, lost_removals_;  // by uid: when its answer was lost
   std::set<Revision> unanswered_;
   Revision heard_ = 0;
   bool dead_ = false, aside_ = false;

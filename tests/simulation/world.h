@@ -51,6 +51,7 @@ class World {
   int daemons() const { return daemons_; }     // that there have been; each forgets what the one before it remembered
   std::vector<ObjectPtr> pod_metrics() const;  // as they are measured now
   bool daemon_unaware_of(const Object& pod) const { return daemon_ && daemon_->unaware_of(pod); }
+  bool daemon_unaware_of_removal(const Object& pod) const { return daemon_ && daemon_->unaware_of_removal(pod); }
 
   void violated(const std::string& rule) const;
   const std::vector<std::string>& violations() const { return violations_; }

@@ -70,6 +70,7 @@ class DaemonSetsRule : public Rule {
     if (!change.before) check_creation(world, sets, *change.after);
     bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
     if (removed) check_removal(world, sets, *change.before);
+    removals_.note(actor, change, world);
   }
 
   void at_rest(const World& world) override {
@@ -130,7 +131,7 @@ class DaemonSetsRule : public Rule {
     if (there > most) world.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " + std::to_string(most));
   }
 
-  static void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+  void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
     bool no_choice = sets.empty() || std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) || disrupted(world, pod);
     ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
     if (no_choice || !ns || ns->deleting()) return;
@@ -143,7 +144,7 @@ class DaemonSetsRule : public Rule {
   }
 
   // Why this set would not have done it.
-  static std::string against(const World& world, const Object& set, const Object& pod) {
+  std::string against(const World& world, const Object& set, const Object& pod) const {
     std::string node = node_of(pod);
     if (!surely(world, pod, [&](const Object& each) { return available(world, each, set); })) {
       bool old = perhaps(world, pod, [](const Object& each) { return finished(each); }) || !of_template(world, set, pod);
@@ -156,7 +157,7 @@ class DaemonSetsRule : public Rule {
     bool replaced = false;
     for (const ObjectPtr& other : world.controlled(kPod, set)) {
       if (other->uid() == pod.uid() || node_of(*other) != node) continue;
-      beside += perhaps(world, *other, [](const Object& each) { return active(each); });
+      beside += !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
       replaced |= perhaps(world, *other, [&](const Object& each) { return available(world, each, set); });
     }
     bool surges = surge(set, 1) > 0;
@@ -174,9 +175,9 @@ class DaemonSetsRule : public Rule {
     return "";
   }
 
-  static bool perhaps_served(const World& world, const Object& set, const std::string& node) {
+  bool perhaps_served(const World& world, const Object& set, const std::string& node) const {
     for (const ObjectPtr& pod : world.controlled(kPod, set))
-      if (node_of(*pod) == node && perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); })) return true;
+      if (node_of(*pod) == node && !removals_.known(world, *pod) && perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); })) return true;
     return false;
   }
 
@@ -208,7 +209,7 @@ class DaemonSetsRule : public Rule {
       good += ready(*here.front()), updated += of_template(world, set, *here.front());
       due &= of_template(world, set, *here.front());
     }
-    if (rolls(set) && all_well && !due) return world.violated(name + "a pod is of an old template");
+    if (rolls(set) && all_well && !due && !hindered) return world.violated(name + "a pod is of an old template");
     struct Count { const char* name; int64_t value; };
     std::vector<Count> counts{{"desiredNumberScheduled", wanted}, {"currentNumberScheduled", there}, {"numberMisscheduled", misplaced},
                               {"observedGeneration", get_int(set.json(), "metadata.generation")}};
@@ -227,6 +228,7 @@ class DaemonSetsRule : public Rule {
     std::string old_uid;
   };
   std::map<Key, Pair> surging_;  // by the new pod
+  Removals removals_;
 };
 
 }  // namespace

@@ -62,6 +62,11 @@ bool disrupted(const World& world, const Object& pod) {
   return told || (!node.empty() && !world.find(kNode, {"", node}));
 }
 
+void Removals::note(Actor actor, const Change& change, const World& world) {
+  bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
+  if (actor == Actor::daemon && removed && !disrupted(world, *change.before)) uids_.insert(change.before->uid());
+}
+
 int64_t revisions_kept(const World& world, const Object& set) {
   int64_t kept = 0;
   std::vector<ObjectPtr> pods = world.controlled(kPod, set);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ bool surely(const World& world, const Object& pod, const std::function<bool(cons
 
 // Its end was somebody else's: preempted, evicted for a taint, of a node that is gone.
 bool disrupted(const World& world, const Object& pod);
+
+// Which pods their controllers removed: they know it, whatever their caches show, unless the answer was lost.
+class Removals {
+ public:
+  void note(Actor actor, const Change& change, const World& world);  // of a pod
+  bool known(const World& world, const Object& pod) const { return uids_.contains(pod.uid()) && !world.daemon_unaware_of_removal(pod); }
+
+ private:
+  std::set<std::string, std::less<>> uids_;
+};
 
 // How many ControllerRevisions the set has that no pod is of, nor the set itself.
 int64_t revisions_kept(const World& world, const Object& set);

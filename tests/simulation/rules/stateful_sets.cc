@@ -56,6 +56,7 @@ class StatefulSetsRule : public Rule {
     if (!change.before) check_creation(world, sets, *change.after);
     bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
     if (removed) check_removal(world, sets, *change.before);
+    removals_.note(actor, change, world);
   }
 
   void at_rest(const World& world) override {
@@ -63,7 +64,7 @@ class StatefulSetsRule : public Rule {
   }
 
  private:
-  static void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+  void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
     std::string name = "statefulsets: made " + pod.key().text();
     if (sets.empty()) return world.violated(name + " for a set that the daemon knows is gone");
     bool wanted = false, in_order = false;
@@ -79,17 +80,17 @@ class StatefulSetsRule : public Rule {
   }
 
   // Those in front of `end`, as far as the daemon may believe.
-  static bool all_available(const World& world, const Object& set, int64_t end) {
+  bool all_available(const World& world, const Object& set, int64_t end) const {
     for (int64_t number = range(set).first; number < std::min(end, range(set).end); ++number)
       if (!perhaps_available(world, set, number)) return false;
     return true;
   }
-  static bool perhaps_available(const World& world, const Object& set, int64_t number) {
+  bool perhaps_available(const World& world, const Object& set, int64_t number) const {
     std::vector<ObjectPtr> versions = world.believable(kPod, {set.ns(), set.name() + "-" + std::to_string(number)});
-    return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& pod) { return available(world, *pod, set); });
+    return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& pod) { return available(world, *pod, set) && !removals_.known(world, *pod); });
   }
 
-  static void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+  void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
     bool no_choice = sets.empty() || std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) || disrupted(world, pod);
     ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
     if (no_choice || !ns || ns->deleting()) return;                // its set's, its node's, its namespace's end
@@ -102,7 +103,7 @@ class StatefulSetsRule : public Rule {
     world.violated("statefulsets: removed " + pod.key().text() + ", " + why);
   }
 
-  static std::string against_scaling(const World& world, const Object& set, const Object& pod) {
+  std::string against_scaling(const World& world, const Object& set, const Object& pod) const {
     if (!ordered(set)) return "";
     if (!all_available(world, set, range(set).end)) return "and not all that stay are available";
     int64_t own = ordinal(set, pod.name()).value_or(-1);
@@ -113,7 +114,7 @@ class StatefulSetsRule : public Rule {
     return "";
   }
 
-  static std::string against_update(const World& world, const Object& set, const Object& pod) {
+  std::string against_update(const World& world, const Object& set, const Object& pod) const {
     int64_t own = ordinal(set, pod.name()).value_or(-1);
     if (!rolls(set)) return "which is updated when somebody else removes it";
     if (own < range(set).first + partition(set)) return "which is below the partition";
@@ -205,6 +206,8 @@ class StatefulSetsRule : public Rule {
     if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
       world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }
+
+  Removals removals_;
 };
 
 }  // namespace
