@@ -151,7 +151,7 @@ class DaemonSetsRule : public Rule {
       if (old) return "";
     }
     std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
-    bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).runs; });
+    bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).stays; });
     if (!fits) return "";  // it is misplaced
     int64_t beside = 0;
     bool replaced = false;

@@ -52,7 +52,7 @@ bool perhaps(const World& world, const Object& pod, const std::function<bool(con
 }
 
 bool surely(const World& world, const Object& pod, const std::function<bool(const Object&)>& so) {
-  return !perhaps(world, pod, [&](const Object& each) { return !so(each); });
+  return !perhaps(world, pod, [&](const Object& each) { return !each.deleting() && !so(each); });
 }
 
 bool disrupted(const World& world, const Object& pod) {

@@ -19,7 +19,7 @@ std::vector<ObjectPtr> believable_owner(const World& world, const Kind& kind, co
 bool of_template(const World& world, const Object& set, const Object& pod);
 
 bool available(const World& world, const Object& pod, const Object& set);  // ready, for spec.minReadySeconds
-// Some version of it, or all of them, that the daemon may believe in, are so.
+// Some version of it that the daemon may believe in is so; all of them are, but for those in which it is about to go.
 bool perhaps(const World& world, const Object& pod, const std::function<bool(const Object&)>& so);
 bool surely(const World& world, const Object& pod, const std::function<bool(const Object&)>& so);
 

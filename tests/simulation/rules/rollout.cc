@@ -71,7 +71,7 @@ class RolloutRule : public Rule {
     int64_t most = 0, there = 0;
     for (const ObjectPtr& deployment : deployments) most = std::max(most, fences(*deployment).most);
     for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
-      there += each->uid() == set.uid() ? get_int(set.json(), "spec.replicas", 1) : sizes(world, *each).first;
+      there += each->uid() == set.uid() ? get_int(set.json(), "spec.replicas", 1) : world.daemon_unaware_of(*each) ? 0 : sizes(world, *each).first;
     if (there > most)
       world.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " + std::to_string(there) +
                      " of at most " + std::to_string(most));

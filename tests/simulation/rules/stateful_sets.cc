@@ -33,8 +33,10 @@ Range range(const Object& set) {
 bool ordered(const Object& set) { return get_string(set.json(), "spec.podManagementPolicy") != "Parallel"; }
 bool rolls(const Object& set) { return get_string(set.json(), "spec.updateStrategy.type") != "OnDelete"; }
 int64_t partition(const Object& set) { return get_int(set.json(), "spec.updateStrategy.rollingUpdate.partition"); }
+const json::value* limit_of(const Object& set) { return find(set.json(), "spec.updateStrategy.rollingUpdate.maxUnavailable"); }
+bool limited(const Object& set) { return limit_of(set) != nullptr; }
 int64_t most_unavailable(const Object& set) {
-  const json::value* told = find(set.json(), "spec.updateStrategy.rollingUpdate.maxUnavailable");
+  const json::value* told = limit_of(set);
   if (!told) return 1;
   if (const json::string* share = told->if_string())
     return std::max<int64_t>(1, std::strtol(share->c_str(), nullptr, 10) * get_int(set.json(), "spec.replicas", 1) / 100);
@@ -121,10 +123,11 @@ class StatefulSetsRule : public Rule {
     if (of_template(world, set, pod)) return "which is of the set's template";
     auto works = [&](const Object& each) { return available(world, each, set); };
     if (ordered(set) && !perhaps(world, pod, works)) return "which does not work, and is not to be skipped";
-    if (!ordered(set) && !surely(world, pod, works)) return "";  // it costs nothing
+    if (!ordered(set) && limited(set) && !surely(world, pod, works)) return "";  // it costs nothing
     int64_t unavailable = 1;
     for (int64_t number = range(set).first; number < range(set).end; ++number) {
-      if (number != own) unavailable += !perhaps_available(world, set, number);
+      bool counts = number != own && (number > own || ordered(set) || limited(set));  // without a limit each waits for those behind it
+      unavailable += counts && !perhaps_available(world, set, number);
       ObjectPtr behind = number > own ? world.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
       if (behind && active(*behind) && !world.daemon_unaware_of(*behind) && !of_template(world, set, *behind) &&
           surely(world, *behind, [&](const Object& each) { return active(each) && !of_template(world, set, each); }))
