@@ -26,7 +26,11 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
   may(rough, "pods", {[this] { create_pod(); }, [this] { remove(kPod, false); }});
   may(rough * 0.6, "labels", {[this] { change(kPod, [this](json::value& body) { make(body, "metadata.labels.app") = name("x"); }); }});
   may(rough, "evictions", {[this] { evict(); }, [this] { evict(); }, [this] { create_budget(); }});
-  may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kPodDisruptionBudget, false); }});
+  may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kPodDisruptionBudget, false); },
+                       [this] { change(kPodDisruptionBudget, [this](json::value& body) {
+                           for (const char* amount : {"minAvailable", "maxUnavailable"})
+                             if (find(body, std::string("spec.") + amount)) make(body, std::string("spec.") + amount) = dice_.between(0, 3);
+                         }); }});
   may(0.5, "services", {[this] { create_service(); }, [this] { remove(kService, false); }});
   may(rough * 0.5, "quotas", {[this] { create_quota(); }, [this] { remove(kResourceQuota, false); },
                               [this] { change(kResourceQuota, [this](json::value& body) { make(body, "spec.hard.pods") = std::to_string(dice_.between(2, 12)); }); }});
@@ -214,6 +218,7 @@ void User::create_budget() {
   json::value amount = dice_.between(0, 3);
   if (dice_.chance(0.3)) amount = json::value(std::to_string(dice_.pick<int>({10, 50, 100})) + "%");
   spec[dice_.chance(0.5) ? "minAvailable" : "maxUnavailable"] = amount;
+  if (dice_.chance(0.2)) spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow";
   create(kPodDisruptionBudget, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
 }
 

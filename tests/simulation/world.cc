@@ -16,6 +16,7 @@ void World::look_anew() {
     ObjectPtr awake = object->awake();
     tables_[{awake->kind().group, awake->kind().resource}][awake->key()].now = awake;
   }
+  for (const auto& rule : rules_) rule->after_power_cut(*this);
   for (const auto& rule : rules_) rule->after_power_loss(*this);
 }
 

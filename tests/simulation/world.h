@@ -23,6 +23,7 @@ class Rule {
   virtual void after(const World&, Actor, const Change&) {}
   virtual void after_power_loss(const World&) {}  // what was written softly may be forgotten
   virtual void at_rest(const World&) {}
+  virtual void after_power_cut(const World&) {}  // some of what there was never was
 };
 
 class World {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotas: no pod is made beyond one. Budgets: at rest, a budget says how many pods are healthy, how many should be, and how many
-// may go.
+// Quotas: no pod is made beyond one. Budgets: an eviction is charged to the pod's budget, which allows it and has counted what is
+// wanted of it now; and all evictions since the budget was last counted leave as many healthy pods as it demands, of those that
+// who counted could take for healthy. An evicted pod is not taken for healthy again until two minutes have shown that it stays.
+// What goes by another hand, rollouts and scaling among them, no budget holds. At rest, a budget says how many pods are healthy,
+// how many should be, and how many may go.
 // Source: Kubernetes "Resource Quotas"; "Disruptions"; policy/v1 PodDisruptionBudgetStatus.
 #include <algorithm>
+#include <set>
 
 #include "store/object/quantity.h"
 #include "store/object/selector.h"
@@ -22,15 +26,43 @@ int64_t pods_of(const json::value& quota, std::string_view path) {
   return amount ? amount->value() : -1;
 }
 
+const json::value* condition(const Object& object, std::string_view type) {
+  for (const json::value& one : get_array(object.json(), "status.conditions"))
+    if (get_string(one, "type") == type) return &one;
+  return nullptr;
+}
+
+bool is_evicted(const Object& pod) {
+  const json::value* target = condition(pod, "DisruptionTarget");
+  return target && get_string(*target, "status") == "True" && get_string(*target, "reason") == "EvictionByEvictionAPI";
+}
+
+int64_t number(const Object& budget, const char* name) { return get_int(budget.json(), std::string("status.") + name); }
+
 class BudgetRule : public Rule {
  public:
-  void after(const World& world, Actor, const Change& change) override {
+  void after(const World& world, Actor actor, const Change& change) override {
+    if (*change.kind == kPodDisruptionBudget && change.before && change.after) {
+      if (actor == Actor::daemon) note_count(world, *change.after);
+      else check_charge(world, *change.before, *change.after);
+    }
+    if (*change.kind == kPodDisruptionBudget && !change.after) counted_.erase(change.before->uid());
+    if (*change.kind == kPod && change.before && change.after && is_evicted(*change.after) && !is_evicted(*change.before)) check_eviction(world, *change.before);
     if (!(*change.kind == kPod) || change.before) return;
     for (const ObjectPtr& quota : world.all(kResourceQuota, change.after->ns())) {
       int64_t hard = pods_of(quota->json(), "spec.hard.pods"), there = count(world, quota->ns());
       int64_t enforced = pods_of(quota->json(), "status.hard.pods");  // what admission goes by; absent until somebody has counted
       if (enforced >= 0 && enforced <= hard && there > hard)
         world.violated("quota: " + change.after->key().text() + " is the " + std::to_string(there) + ". of " + std::to_string(hard));
+    }
+  }
+
+  void after_power_cut(const World& world) override {
+    counted_.clear();
+    for (auto& [uid, since] : std::map(evicted_)) {
+      std::vector<ObjectPtr> pods = world.all(kPod);
+      bool stays = std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return pod->uid() == uid && !is_evicted(*pod); });
+      if (stays) evicted_.erase(uid);
     }
   }
 
@@ -60,6 +92,56 @@ class BudgetRule : public Rule {
   }
 
  private:
+  // The daemon has counted the budget's pods: more than it could take for healthy there are not.
+  void note_count(const World& world, const Object& budget) {
+    const json::value* told = condition(budget, "DisruptionAllowed");
+    if (told && get_string(*told, "reason") == "SyncFailed") return;
+    std::set<std::string>& healthy = counted_[budget.uid()];
+    healthy.clear();
+    for (const ObjectPtr& pod : world.believable_in(kPod, budget.ns())) {
+      auto evicted = evicted_.find(pod->uid());
+      bool goes = evicted != evicted_.end() && world.clock.now() <= evicted->second + std::chrono::minutes(2);
+      if (covers(budget, *pod) && !pod->deleting() && ready(*pod) && !goes) healthy.insert(pod->uid());
+    }
+    std::string name = "budget: " + describe(budget) + ": ";
+    if (number(budget, "currentHealthy") > int64_t(healthy.size()))
+      return world.violated(name + "counts " + std::to_string(number(budget, "currentHealthy")) + " healthy, and there cannot be more than " + std::to_string(healthy.size()));
+    const json::value* least = find(budget.json(), "spec.minAvailable");
+    bool current = number(budget, "observedGeneration") == get_int(budget.json(), "metadata.generation");
+    if (current && least && least->is_int64() && number(budget, "desiredHealthy") != least->get_int64()) return world.violated(name + "demands another number than is wanted of it");
+    if (number(budget, "disruptionsAllowed") > std::max<int64_t>(0, number(budget, "currentHealthy") - number(budget, "desiredHealthy")))
+      world.violated(name + "allows more than there are to spare");
+  }
+
+  void check_charge(const World& world, const Object& before, const Object& after) {
+    for (const auto& [pod, since] : get_object(after.json(), "status.disruptedPods")) {
+      if (get_object(before.json(), "status.disruptedPods").contains(pod)) continue;
+      std::string name = "budget: " + describe(after) + ": ";
+      ObjectPtr there = world.find(kPod, {after.ns(), std::string(pod)});
+      if (!there) return world.violated(name + "charged for a pod that is not there");
+      evicted_[there->uid()] = world.clock.now();
+      if (number(before, "observedGeneration") < get_int(before.json(), "metadata.generation")) return world.violated(name + "charged before it was counted");
+      if (number(before, "disruptionsAllowed") < 1 || number(after, "disruptionsAllowed") != number(before, "disruptionsAllowed") - 1)
+        return world.violated(name + "lets " + there->name() + " go, and allows nothing");
+      auto counted = counted_.find(after.uid());
+      if (counted == counted_.end()) continue;
+      counted->second.erase(there->uid());
+      if (int64_t(counted->second.size()) < number(before, "desiredHealthy"))
+        return world.violated(name + "without " + there->name() + " there are at most " + std::to_string(counted->second.size()) + " healthy of " + std::to_string(number(before, "desiredHealthy")));
+    }
+  }
+
+  // Who is evicted is charged, or needs no budget: it has not begun, has ended, is about to go, or its budget lets the unhealthy go.
+  void check_eviction(const World& world, const Object& pod) const {
+    if (finished(pod) || pod.deleting() || get_string(pod.json(), "status.phase") == "Pending") return;
+    for (const ObjectPtr& budget : world.all(kPodDisruptionBudget, pod.ns())) {
+      if (!covers(*budget, pod) || evicted_.contains(pod.uid())) continue;
+      bool enough = number(*budget, "desiredHealthy") > 0 && number(*budget, "currentHealthy") >= number(*budget, "desiredHealthy");
+      bool any = get_string(budget->json(), "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow";
+      if (ready(pod) || !(enough || any)) return world.violated("budget: " + describe(*budget) + ": " + pod.name() + " was evicted without asking it");
+    }
+  }
+
   static int64_t count(const World& world, const std::string& ns) {
     int64_t there = 0;
     for (const ObjectPtr& pod : world.all(kPod, ns)) there += !finished(*pod) && !overdue(world, *pod);
@@ -71,6 +153,9 @@ class BudgetRule : public Rule {
     auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
     return deleted && *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) < world.clock.now();
   }
+
+  std::map<std::string, std::set<std::string>> counted_;  // by the budget's uid: the pods that could be taken for healthy, less those evicted since
+  std::map<std::string, WallTime> evicted_;               // by uid: who was charged to a budget, and when
 };
 
 }  // namespace
