@@ -14,13 +14,22 @@ json::object condition(std::string_view type, bool status, const std::string& si
   return {{"type", type}, {"status", status ? "True" : "False"}, {"lastTransitionTime", since}};
 }
 
+std::string_view condition_of(const Object& object, std::string_view type) {
+  for (const json::value& one : get_array(object.json(), "status.conditions"))
+    if (get_string(one, "type") == type) return get_string(one, "status");
+  return "";
+}
+
+constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
+
 }  // namespace
 
 void Nodes::join(const std::string& name) {
   std::string now = format_time(clock_.now());
   json::value node = {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/hostname", name}}}}}};
   (void)client_.create(kNode, node);
-  json::value resources = {{"cpu", std::to_string(dice_.between(2, 4))}, {"memory", "2Gi"}, {"pods", std::to_string(dice_.between(8, 30))}};
+  json::value& resources = machines_[name];
+  if (resources.is_null()) resources = {{"cpu", std::to_string(dice_.between(2, 4))}, {"memory", "2Gi"}, {"pods", std::to_string(dice_.between(8, 30))}};
   json::value status = {{"status",
                          {{"capacity", resources},
                           {"allocatable", resources},
@@ -33,12 +42,82 @@ void Nodes::join(const std::string& name) {
 
 void Nodes::beat() {
   for (auto& [name, last] : beats_) {
-    if (clock_.now() - last < kBeat || !world_.find(kNode, {"", name})) continue;
+    ObjectPtr node = world_.find(kNode, {"", name});
+    if (clock_.now() - last < kBeat || !node || silent_.contains(name)) continue;
     last = clock_.now();
+    if (std::string(condition_of(*node, "Ready")) != "True") {
+      json::array conditions;
+      for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
+        conditions.push_back(condition(type, std::string_view(type) == "Ready", format_time(last)));
+      (void)client_.patch(kNode, node->key(), PatchType::merge, {{"status", {{"conditions", std::move(conditions)}}}}, {.subresource = "status"});
+    }
     json::value spec = {{"holderIdentity", name}, {"leaseDurationSeconds", 40}, {"renewTime", format_micro_time(last)}};
     Key key{std::string(kLeases), name};
     if (world_.find(kLease, key)) (void)client_.patch(kLease, key, PatchType::merge, {{"spec", spec}});
     else (void)client_.create(kLease, {{"metadata", {{"name", name}, {"namespace", kLeases}}}, {"spec", spec}});
+  }
+}
+
+bool Nodes::speaks_for(const Object& pod) const {
+  std::string node(get_string(pod.json(), "spec.nodeName"));
+  return beats_.contains(node) && !silent_.contains(node);
+}
+
+void Nodes::trouble() {
+  std::vector<std::string> others;
+  for (const auto& [name, machine] : machines_)
+    if (name != "node-0") others.push_back(name);
+  if (others.empty()) return;
+  std::string name = dice_.pick(others);
+  if (!beats_.contains(name)) {
+    trace_.say("node: " + name + " joins again");
+    join(name);
+  } else if (dice_.chance(0.3)) {
+    trace_.say("node: " + name + " is removed");
+    silent_.erase(name), beats_.erase(name);
+    (void)client_.remove(kNode, {"", name});
+  } else if (silent_.contains(name)) {
+    speak(name);
+  } else {
+    trace_.say("node: " + name + " falls silent");
+    silent_.insert(name);
+  }
+}
+
+void Nodes::speak(const std::string& name) {
+  trace_.say("node: " + name + " speaks again");
+  silent_.erase(name);
+  put_taint(name, false);
+  beat();
+}
+
+void Nodes::put_taint(const std::string& name, bool out_of_service) {
+  ObjectPtr node = world_.find(kNode, {"", name});
+  if (!node) return;
+  json::array taints;
+  for (const json::value& taint : get_array(node->json(), "spec.taints"))
+    if (get_string(taint, "key") != kOutOfService) taints.push_back(taint);
+  if (out_of_service) taints.push_back({{"key", kOutOfService}, {"value", "off"}, {"effect", "NoExecute"}});
+  if (taints != get_array(node->json(), "spec.taints")) (void)client_.patch(kNode, node->key(), PatchType::merge, {{"spec", {{"taints", std::move(taints)}}}});
+}
+
+void Nodes::relent() {
+  for (const std::string& name : std::set<std::string>(silent_)) {
+    if (dice_.chance(0.6)) {
+      speak(name);
+    } else if (dice_.chance(0.5)) {
+      trace_.say("node: " + name + " is removed");
+      silent_.erase(name), beats_.erase(name);
+      (void)client_.remove(kNode, {"", name});
+    } else {
+      trace_.say("node: " + name + " is out of service");
+      put_taint(name, true);
+    }
+  }
+  for (const auto& [name, machine] : std::map(machines_)) {
+    if (beats_.contains(name) || dice_.chance(0.3)) continue;
+    trace_.say("node: " + name + " joins again");
+    join(name);
   }
 }
 
@@ -76,7 +155,7 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
   };
   auto running = [this](const Object& pod) -> const Local* {
     auto local = pods_.find(pod.uid());
-    return local != pods_.end() && local->second.started && local->second.phase.empty() ? &local->second : nullptr;
+    return speaks_for(pod) && local != pods_.end() && local->second.started && local->second.phase.empty() ? &local->second : nullptr;
   };
   std::map<std::pair<std::string, std::string_view>, int64_t> sharing;
   std::vector<ObjectPtr> pods = world_.all(kPod, ns), out;
@@ -102,7 +181,7 @@ bool Nodes::step(const PodLife& life) {
   if (dice_.chance(0.2)) provision();
   std::vector<ObjectPtr> mine;
   for (ObjectPtr& pod : world_.all(kPod))
-    if (beats_.contains(std::string(get_string(pod->json(), "spec.nodeName")))) mine.push_back(std::move(pod));
+    if (speaks_for(*pod)) mine.push_back(std::move(pod));
   if (mine.empty() || dice_.chance(life.slow)) return false;
   return look(*dice_.pick(mine), life);
 }
@@ -111,7 +190,7 @@ bool Nodes::settle() {
   const PodLife steady{.slow = 0};
   bool any = provision();
   for (const ObjectPtr& pod : world_.all(kPod))
-    if (beats_.contains(std::string(get_string(pod->json(), "spec.nodeName")))) any |= look(*pod, steady);
+    if (speaks_for(*pod)) any |= look(*pod, steady);
   return any;
 }
 

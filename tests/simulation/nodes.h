@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,12 @@ class Nodes {
 
   void join(const std::string& name);  // with its Node and Lease
   bool provision();                    // a volume for each claim that has none; false when all have
-  void beat();                         // all renew their leases when it is time
+  void beat();                         // all that are not silent renew their leases when it is time
+  // A node falls silent or speaks again, its Node is removed or joins again. Never this machine's own: it is as well as the daemon.
+  void trouble();
+  // Most that are silent speak again. The others are removed, or declared out of service, as people do who have made sure that
+  // nothing runs there any more. Most that were removed join again.
+  void relent();
   // What the pods use that run: in a namespace ("": in all), or one. It follows the loads that the user gives (kLoads).
   Result<std::vector<ObjectPtr>> measure(const std::string& ns, const std::string& name) const;
   bool step(const PodLife& life);      // one pod gets a look; false when there was nothing to do for it
@@ -52,13 +58,19 @@ class Nodes {
   bool report(const Object& pod, const Local& local);
   void end(const Object& pod, Local& local, const PodLife& life);
 
+  bool speaks_for(const Object& pod) const;  // its node runs, and is heard
+  void speak(const std::string& name);
+  void put_taint(const std::string& name, bool out_of_service);
+
   const World& world_;
   ToldClient client_;
   const Clock& clock_;
   Dice& dice_;
   const Trace& trace_;
   std::map<std::string, Local> pods_;  // by uid
-  std::map<std::string, WallTime> beats_;
+  std::map<std::string, WallTime> beats_;        // of those that run
+  std::map<std::string, json::value> machines_;  // by name: what each has
+  std::set<std::string> silent_;
   int addresses_ = 0;
 };
 

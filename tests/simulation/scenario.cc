@@ -97,6 +97,7 @@ class Scenario {
     world_.add(jobs_rule());
     world_.add(autoscalers_rule());
     world_.add(cron_jobs_rule());
+    world_.add(nodes_rule());
     world_.add(placement_rule());
     world_.add(budget_rule());
     world_.add(service_rule());
@@ -126,12 +127,13 @@ class Scenario {
     drops_ = some(0.4, 0.02);
     patience_ = dice_.chance(0.5) ? seconds(3) : seconds(9);
     jumps_ = some(0.3, 0.02);
+    if (!user_.calm()) trouble_ = some(0.3, 0.05);
     power_ = dice_.chance(0.5);
     eager_ = dice_.between(1, 20);
     auto text = [](const char* what, double value) { return value > 0 ? std::string(" ") + what + " " + std::to_string(value).substr(0, 5) : ""; };
     outcome_.about = user_.text() + ";" + text("refused", storm_faults_.refused) + text("conflicts", storm_faults_.conflicts) +
                      text("lost", storm_faults_.lost_answer) + text("dies", storm_faults_.dies) + text("meanwhile", storm_faults_.meanwhile) +
-                     text("flaps", storm_life_.flaps) + text("crashes", storm_life_.crashes) + text("drops", drops_) + text("jumps", jumps_);
+                     text("flaps", storm_life_.flaps) + text("crashes", storm_life_.crashes) + text("drops", drops_) + text("jumps", jumps_) + text("trouble", trouble_);
     trace_.say("scenario: " + outcome_.about);
   }
 
@@ -216,6 +218,7 @@ class Scenario {
         daemon_->client.deliver();
         break;
       default:
+        if (dice_.chance(trouble_)) nodes_.trouble();
         for (int i = 0; i < 5; ++i) nodes_.step(storm_life_);
     }
   }
@@ -234,6 +237,7 @@ class Scenario {
     trace_.say("---- calm");
     faults_ = {};
     user_.relent();
+    nodes_.relent();
     if (!come_to_rest(true)) return;
     world_.check_at_rest();
     if (!well()) return;
@@ -301,7 +305,7 @@ class Scenario {
   User user_;
   Faults storm_faults_, faults_;
   PodLife storm_life_;
-  double drops_ = 0, jumps_ = 0;
+  double drops_ = 0, jumps_ = 0, trouble_ = 0;
   seconds patience_{3};  // how long nothing happens, at most; with kLateMost, less than who waits for its own writes
   bool power_ = false;
   int64_t eager_ = 1;

@@ -38,7 +38,10 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
                        [this] {
                          change(kNode, [this](json::value& body) {
                            json::array taints;
-                           if (dice_.chance(0.5)) taints.push_back({{"key", "dedicated"}, {"value", "x"}, {"effect", "NoSchedule"}});
+                           for (const json::value& taint : get_array(body, "spec.taints"))
+                             if (get_string(taint, "key") != "dedicated") taints.push_back(taint);
+                           if (dice_.chance(0.5))
+                             taints.push_back({{"key", "dedicated"}, {"value", "x"}, {"effect", dice_.pick<std::string>({"NoSchedule", "NoSchedule", "NoExecute"})}});
                            make(body, "spec.taints") = taints;
                          });
                        }});
@@ -138,7 +141,11 @@ json::object User::pod_template(const std::string& app) {
   json::object container{{"name", "main"}, {"image", "app:" + std::to_string(dice_.between(1, 4))}};
   if (dice_.chance(autoscales_ ? 0.8 : 0.4)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
   json::object spec{{"containers", json::array{container}}};
-  if (dice_.chance(0.2)) spec["tolerations"] = json::array{{{"key", "dedicated"}, {"operator", "Exists"}}};
+  if (dice_.chance(0.2)) {
+    json::object toleration{{"key", "dedicated"}, {"operator", "Exists"}};
+    if (dice_.chance(0.5)) toleration["effect"] = "NoExecute", toleration["tolerationSeconds"] = dice_.between(0, 10) * 30;
+    spec["tolerations"] = json::array{toleration};
+  }
   json::object metadata{{"labels", {{"app", app}}}};
   if (breaks_ && dice_.chance(0.3)) metadata["annotations"] = {{kOutcome, "breaks"}};
   return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};

@@ -94,6 +94,7 @@ std::unique_ptr<Rule> daemon_sets_rule();
 std::unique_ptr<Rule> jobs_rule();       // Job, TTL-after-finished
 std::unique_ptr<Rule> autoscalers_rule();
 std::unique_ptr<Rule> cron_jobs_rule();  // CronJob
+std::unique_ptr<Rule> nodes_rule();      // node lifecycle, taint eviction, pods of nodes that are gone
 std::unique_ptr<Rule> placement_rule();  // the scheduler
 std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
 std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints

@@ -22,6 +22,13 @@ bool in_use(const World& world, const Object& claim) {
   });
 }
 
+// A taint that it does not tolerate; see nodes.cc.
+bool node_has_given_it_up(const Object& pod) {
+  for (const json::value& condition : get_array(pod.json(), "status.conditions"))
+    if (get_string(condition, "type") == "DisruptionTarget" && get_string(condition, "reason") == "DeletionByTaintManager") return true;
+  return false;
+}
+
 class OwnershipRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
@@ -34,6 +41,7 @@ class OwnershipRule : public Rule {
     if (!ns || ns->deleting()) return;
     if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished ones
     if (*change.kind == kJob && find(change.before->json(), "spec.ttlSecondsAfterFinished")) return;  // see jobs.cc
+    if (*change.kind == kPod && node_has_given_it_up(*change.before)) return;
     world.violated("ownership: removed " + describe(*change.before) + ", which nobody owns");
   }
 
