@@ -25,7 +25,7 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
   may(rough, "replicationcontrollers", {[this] { create_set(kReplicationController); }});
   may(rough, "pods", {[this] { create_pod(); }, [this] { remove(kPod, false); }});
   may(rough * 0.6, "labels", {[this] { change(kPod, [this](json::value& body) { make(body, "metadata.labels.app") = name("x"); }); }});
-  may(rough, "evictions", {[this] { evict(); }, [this] { evict(); }, [this] { create_budget(); }});
+  may(rough, "evictions", {[this] { evict(); }, [this] { evict(); }, [this] { drain(); }, [this] { create_budget(); }});
   may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kPodDisruptionBudget, false); },
                        [this] { change(kPodDisruptionBudget, [this](json::value& body) {
                            for (const char* amount : {"minAvailable", "maxUnavailable"})
@@ -221,12 +221,14 @@ void User::create_service() {
 
 void User::create_budget() {
   std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "db", "ds"}));
+  ObjectPtr pod = dice_.chance(0.8) ? some(kPod) : nullptr;
+  if (pod && !pod->label("app").empty()) app = pod->label("app");
   json::object spec{{"selector", {{"matchLabels", {{"app", app}}}}}};
   json::value amount = dice_.between(0, 3);
   if (dice_.chance(0.3)) amount = json::value(std::to_string(dice_.pick<int>({10, 50, 100})) + "%");
   spec[dice_.chance(0.5) ? "minAvailable" : "maxUnavailable"] = amount;
   if (dice_.chance(0.2)) spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow";
-  create(kPodDisruptionBudget, {{"metadata", {{"name", app}}}, {"spec", std::move(spec)}});
+  create(kPodDisruptionBudget, {{"metadata", {{"name", app}, {"namespace", pod ? pod->ns() : ns()}}}, {"spec", std::move(spec)}});
 }
 
 void User::create_quota() {
@@ -234,10 +236,23 @@ void User::create_quota() {
 }
 
 void User::evict() {
-  ObjectPtr pod = some(kPod);
-  if (!pod) return;
-  json::value body = {{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod->name()}, {"namespace", pod->ns()}}}};
-  say("evicts", kPod, pod->key(), client_.act(kPod, pod->key(), "eviction", body).ok());
+  if (ObjectPtr pod = some(kPod)) evict(*pod);
+}
+
+void User::evict(const Object& pod) {
+  json::value body = {{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod.name()}, {"namespace", pod.ns()}}}};
+  say("evicts", kPod, pod.key(), client_.act(kPod, pod.key(), "eviction", body).ok());
+}
+
+// As `kubectl drain` does.
+void User::drain() {
+  ObjectPtr node = some(kNode);
+  if (!node) return;
+  json::value body = node->json();
+  make(body, "spec.unschedulable") = true;
+  say("drains", kNode, node->key(), client_.update(kNode, body).ok());
+  for (const ObjectPtr& pod : world_.all(kPod))
+    if (get_string(pod->json(), "spec.nodeName") == node->name()) evict(*pod);
 }
 
 }  // namespace coracle::simulation

@@ -45,6 +45,8 @@ class User {
   void create_budget();
   void create_quota();
   void evict();
+  void evict(const Object& pod);
+  void drain();
   void keep_sets(double rough);  // StatefulSets, DaemonSets
   void create_stateful_set();
   void create_daemon_set();

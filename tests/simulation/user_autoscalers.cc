@@ -22,13 +22,16 @@ void User::may_autoscale() {
 void User::create_autoscaler() {
   struct Target {
     const Kind& kind;
-    const char* of;
+    std::string ns, name;
   };
-  static const Target targets[] = {{kDeployment, "web"}, {kDeployment, "web"}, {kReplicaSet, "rs"}, {kReplicationController, "rc"}, {kStatefulSet, "db"}};
-  const Target& target = targets[dice_.between(0, 4)];
-  std::string app = name(target.of);
-  json::value reference = {{"apiVersion", target.kind.api_version()}, {"kind", target.kind.kind}, {"name", app}};
-  create(kHorizontalPodAutoscaler, {{"metadata", {{"name", app}}}, {"spec", autoscaler_spec(std::move(reference))}});
+  // Some are there before what they scale.
+  std::vector<Target> targets = {{kDeployment, ns(), name("web")}, {kReplicationController, ns(), name("rc")}};
+  for (const Kind* kind : {&kDeployment, &kReplicaSet, &kReplicationController, &kStatefulSet})
+    for (const ObjectPtr& there : world_.all(*kind))
+      if (!there->controller()) targets.push_back({*kind, there->ns(), there->name()});
+  Target target = dice_.pick(targets);
+  json::value reference = {{"apiVersion", target.kind.api_version()}, {"kind", target.kind.kind}, {"name", target.name}};
+  create(kHorizontalPodAutoscaler, {{"metadata", {{"name", target.name}, {"namespace", target.ns}}}, {"spec", autoscaler_spec(std::move(reference))}});
 }
 
 json::object User::autoscaler_spec(json::value target) {
@@ -69,7 +72,8 @@ json::object User::scaling_rules(bool up) {
 }
 
 void User::change_load() {
-  std::string app = ns() + "." + name(dice_.pick<std::string>({"web", "web", "rs", "rc", "db"}));
+  ObjectPtr autoscaler = some(kHorizontalPodAutoscaler);  // its name is that of what it scales, and the pods' app
+  std::string app = autoscaler ? autoscaler->ns() + "." + autoscaler->name() : ns() + "." + name("web");
   bool shared = dice_.chance(0.7);
   int64_t parts = shared ? dice_.between(0, 12) : 1;
   std::string load = (shared ? "shared " : "each ") + std::to_string(dice_.between(0, 40) * 10 * parts) + " " + std::to_string(dice_.between(1, 9) * 10 * parts);
