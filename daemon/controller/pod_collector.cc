@@ -110,7 +110,11 @@ class PodCollector : public Controller {
                                           {"lastTransitionTime", format_time(clock_.now())}}};
     json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", std::move(status)}};  // not another one of its name
     auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
-    bool gone = !done && (done.error().code() == Code::not_found || done.error().code() == Code::conflict);
+    bool gone = !done && done.error().code() == Code::not_found;
+    if (!done && done.error().code() == Code::conflict) {  // another one has its name, or somebody was faster
+      auto live = client_.get(kPod, pod.key());
+      gone = live ? (*live)->uid() != pod.uid() : live.error().code() == Code::not_found;
+    }
     if (!done && !gone) return done.take_error().wrap("mark a pod that nobody runs");
     return {};
   }

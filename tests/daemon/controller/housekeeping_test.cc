@@ -359,6 +359,14 @@ TEST_F(HousekeepingTest, only_the_pod_of_the_vanished_node_is_marked) {
   EXPECT_EQ(get_string(pod->json(), "status.phase"), "Running");
 }
 
+TEST_F(HousekeepingTest, a_pod_that_somebody_changed_meanwhile_is_marked_all_the_same) {
+  start();
+  client.fail(1, Error(Code::conflict, "somebody was faster"), "patch pods");
+  put(kPod, "default", "held", R"(,"uid":"h","finalizers":["test/held"],"deletionTimestamp":")" + format_time(clock.now()) + R"(")", R"(,"spec":{},"status":{"phase":"Pending"})");
+  pass(std::chrono::seconds(5));
+  EXPECT_EQ(get_string(client.find(kPod, {"default", "held"})->json(), "status.phase"), "Failed") << "who holds it waits for its end";
+}
+
 TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
   auto put_event = [&](const char* name) {
     put(kEvent, "default", name, R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"",
