@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership: what nobody owns is nobody's to remove, but its namespace's and its node's. At rest nothing is left of what was
+// Ownership: what nobody owns, for all that the daemon may know, is nobody's to remove, but its namespace's and its node's. At rest nothing is left of what was
 // deleted: no object that waits to go, none whose owners are all gone, none in a namespace that is not.
 // Source: Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
 #include <algorithm>
@@ -36,7 +36,9 @@ class OwnershipRule : public Rule {
     bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
                   *change.kind == kJob || *change.kind == kCronJob || *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
                   *change.kind == kDaemonSet || *change.kind == kPersistentVolumeClaim || *change.kind == kPersistentVolume;
-    if (!removed || !people || !change.before->owners().empty()) return;
+    if (!removed || !people) return;
+    for (const ObjectPtr& version : world.believable(*change.kind, change.before->key()))
+      if (version->uid() == change.before->uid() && !version->owners().empty()) return;
     ObjectPtr ns = world.find(kNamespace, {"", change.before->ns()});
     if (!ns || ns->deleting()) return;
     if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished ones
