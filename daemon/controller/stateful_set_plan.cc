@@ -360,7 +360,8 @@ class Planner {
   json::value status() const {
     const std::string &current = world_.current->name(), &update = world_.update->name();
     Counts counts = count(
-        set_, world_.pods, [this](const Object& pod) { return !leaving(pod); }, current, update, now_);
+        set_, world_.pods, [this](const Object& pod) { return !pod.deleting() && !world_.removed.contains(pod.uid()); }, current,
+        update, now_);  // what this plan is to remove is still there: it may not come to that
     bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
     bool complete = rolls && counts.updated == replicas_ && counts.ready == replicas_ && counts.all == replicas_;
     if (complete) counts.current = counts.updated;

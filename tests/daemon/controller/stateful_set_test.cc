@@ -227,7 +227,8 @@ TEST(StatefulSetPlan, the_status_counts_what_is_there) {
   EXPECT_EQ(
       to_text(status_of({"", 3, kRoll, "", "", ""})),
       R"({"observedGeneration":1,"replicas":0,"availableReplicas":0,"currentRevision":"old","updateRevision":"new","collisionCount":0})");
-  EXPECT_EQ(get_int(status_of({"what is removed now is of no revision", 3, kRoll, "RRR", "ooo", ""}), "currentReplicas"), 2);
+  EXPECT_EQ(get_int(status_of({"what is to be removed now is still there", 3, kRoll, "RRR", "ooo", ""}), "currentReplicas"), 3);
+  EXPECT_EQ(get_int(status_of({"what goes is of no revision", 3, kRoll, "RRt", "ooo", ""}), "currentReplicas"), 2);
 }
 
 TEST(StatefulSetPlan, the_update_is_complete_when_all_pods_are_ready_and_new) {

@@ -151,17 +151,21 @@ class DaemonSetsRule : public Rule {
       if (old) return "";
     }
     std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
-    bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).stays; });
+    bool surges = surge(set, 1) > 0;  // one that is left where it would not be made is replaced too; but a surge may do without it
+    bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) {
+      Fit fit = simulation::fit(pod_spec(set), *each);
+      return surges ? fit.runs : fit.stays;
+    });
     if (!fits) return "";  // it is misplaced
     int64_t beside = 0;
     bool replaced = false;
     for (const ObjectPtr& other : world.controlled(kPod, set)) {
       if (other->uid() == pod.uid() || node_of(*other) != node) continue;
-      beside += !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
+      bool counts = !surges || of_template(world, set, *other) == of_template(world, set, pod);  // one of each may be there
+      beside += counts && !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
       replaced |= perhaps(world, *other, [&](const Object& each) { return available(world, each, set); });
     }
-    bool surges = surge(set, 1) > 0;
-    if (beside > (surges ? 1 : 0)) return "";  // there are too many
+    if (beside > 0) return "";  // there are too many
     if (!rolls(set)) return "which is updated when somebody else removes it";
     if (surges) return replaced || !surely(world, pod, [](const Object& each) { return ready(each); }) ? "" : "before there is another that works";
     if (of_template(world, set, pod)) return "which is of the set's template";

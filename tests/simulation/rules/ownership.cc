@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership: what nobody owns, for all that the daemon may know, is nobody's to remove, but its namespace's and its node's. At rest nothing is left of what was
-// deleted: no object that waits to go, none whose owners are all gone, none in a namespace that is not.
+// Ownership: what nobody owns, for all that the daemon may know, is nobody's to remove, but its namespace's and its node's. At rest
+// nothing is left of what was deleted: no object that waits to go, none whose owners are all gone, none in a namespace that is not.
 // Source: Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
 #include <algorithm>
 #include <set>
@@ -10,9 +10,12 @@
 namespace coracle::simulation {
 namespace {
 
-// A claim stays as long as a pod has it.
+// A claim stays as long as a pod has it, and who goes after it as long as it.
 bool in_use(const World& world, const Object& claim) {
-  if (!(claim.kind() == kPersistentVolumeClaim)) return false;
+  if (!(claim.kind() == kPersistentVolumeClaim)) {
+    std::vector<ObjectPtr> claims = world.controlled(kPersistentVolumeClaim, claim);
+    return std::any_of(claims.begin(), claims.end(), [&](const ObjectPtr& each) { return each->deleting() && in_use(world, *each); });
+  }
   std::vector<ObjectPtr> pods = world.all(kPod, claim.ns());
   return std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) {
     const json::array& volumes = get_array(pod->json(), "spec.volumes");

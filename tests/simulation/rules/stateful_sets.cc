@@ -62,7 +62,8 @@ class StatefulSetsRule : public Rule {
   }
 
   void at_rest(const World& world) override {
-    for (const ObjectPtr& set : world.all(kStatefulSet)) check_rest(world, *set);
+    for (const ObjectPtr& set : world.all(kStatefulSet))
+      if (!set->deleting()) check_rest(world, *set);
   }
 
  private:
