@@ -20,6 +20,7 @@ constexpr int kShareOfWait = 4;
 struct Remaining {
   std::map<std::string, size_t> by_resource;  // "pods." → 2, "deployments.apps"
   std::map<std::string, size_t> by_finalizer;
+  bool running = false;  // a pod that has not ended
   std::string failure;
 };
 
@@ -82,7 +83,7 @@ class NamespaceController : public Controller {
     if (!live) return Outcome{};
     Remaining remaining;
     TRY(empty_kind(kPod, key.name, remaining));
-    if (remaining.by_resource.empty()) {
+    if (!remaining.running) {  // pods end in the world that they knew (KEP-5080); those that have ended may wait for what follows
       for (const schema::KindInfo& info : schema::catalog().kinds())
         if (is_content(info)) empty_if_possible(info.kind, key.name, remaining);
     }
@@ -120,6 +121,7 @@ class NamespaceController : public Controller {
     }
     ObjectList left = TRY(client_.list(kind, {.ns = ns}).wrap("list " + kind.qualified_resource()));
     if (!left.items.empty()) remaining.by_resource[std::string(kind.resource) + "." + std::string(kind.group)] += left.items.size();
+    for (const ObjectPtr& object : left.items) remaining.running |= kind == kPod && !pod_finished(view::Pod(*object));
     for (const ObjectPtr& object : left.items)
       for (const json::value& finalizer : get_array(object->json(), "metadata.finalizers"))
         if (finalizer.is_string()) ++remaining.by_finalizer[std::string(finalizer.get_string())];

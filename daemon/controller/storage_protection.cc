@@ -77,10 +77,9 @@ class StorageProtection : public Controller {
 
  private:
   // The store is asked, not a cache: what was just created must not lose what it is about to use.
-  bool in_use(const Object& claim) {
-    auto pods = client_.list(kPod, {.ns = claim.ns()});
-    if (!pods) return true;
-    return std::any_of(pods->items.begin(), pods->items.end(), [&](const ObjectPtr& pod) {
+  Result<bool> in_use(const Object& claim) {
+    ObjectList pods = TRY(client_.list(kPod, {.ns = claim.ns()}));
+    return std::any_of(pods.items.begin(), pods.items.end(), [&](const ObjectPtr& pod) {
       bool on_node = !view::Pod(*pod).spec().node_name().empty();  // a node starts no pod whose claim is being deleted
       return on_node && uses_claim(pod->json(), claim.name()) && !pod_finished(view::Pod(*pod));
     });
@@ -88,7 +87,9 @@ class StorageProtection : public Controller {
 
   template <typename InUse>
   Result<Outcome> release(const ObjectPtr& object, std::string_view finalizer, InUse in_use) {
-    if (!object || !object->deleting() || !has_finalizer(*object, finalizer) || in_use(*object)) return Outcome{};
+    if (!object || !object->deleting() || !has_finalizer(*object, finalizer)) return Outcome{};
+    bool used = TRY(Result<bool>(in_use(*object)));
+    if (used) return Outcome{};
     auto done = client_.patch(object->kind(), object->key(), PatchType::merge, without_finalizer_patch(*object, finalizer));
     if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + object->key().text());
     return Outcome{};

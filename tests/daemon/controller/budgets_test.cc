@@ -225,6 +225,16 @@ TEST_F(BudgetsTest, a_claim_goes_when_no_pod_uses_it_any_more) {
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
 }
 
+TEST_F(BudgetsTest, a_claim_goes_also_when_the_pods_could_not_be_listed_at_first) {
+  start();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  settle();
+  client.fail(1, Error(Code::timeout, "no time"), "list pods");
+  MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
+  pass(std::chrono::seconds(5));
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
+}
+
 // It will not be started with a claim that is on its way out, so it need not be waited for.
 TEST_F(BudgetsTest, a_claim_does_not_wait_for_pods_without_a_node) {
   start();

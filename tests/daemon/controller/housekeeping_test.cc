@@ -106,6 +106,18 @@ TEST_F(HousekeepingTest, a_namespace_is_emptied_pods_first_and_then_let_go) {
   EXPECT_TRUE(released("team"));
 }
 
+// A Job's pod that has ended may stay for the Job, and the Job for nobody.
+TEST_F(HousekeepingTest, pods_that_have_ended_keep_the_rest_of_a_namespace_no_longer) {
+  start();
+  put_namespace("team");
+  put(kPod, "team", "done", R"(,"finalizers":["batch.kubernetes.io/job-tracking"])", R"(,"status":{"phase":"Failed"})");
+  put(kConfigMap, "team", "rest");
+  settle();
+  delete_namespace("team");
+  pass(std::chrono::seconds(3));
+  EXPECT_FALSE(client.find(kConfigMap, {"team", "rest"}));
+}
+
 TEST_F(HousekeepingTest, a_finalizer_keeps_its_namespace_and_is_named) {
   start();
   put_namespace("team");

@@ -117,7 +117,9 @@ class DaemonSetsRule : public Rule {
     surging_[pod.key()] = {set.uid(), pod.uid(), old.key(), old.uid()};
     std::erase_if(surging_, [&](const auto& entry) {
       ObjectPtr updated = world.find(kPod, entry.first), replaced = world.find(kPod, entry.second.old);
-      return !updated || !replaced || updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
+      auto owner = updated ? updated->controller() : std::nullopt;
+      if (!owner || owner->uid != entry.second.set) return true;  // it was let go of
+      return !replaced || updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
     });
     int64_t there = 0, most = 0;
     for (const auto& [key, pair] : surging_) {

@@ -123,6 +123,10 @@ class RolloutRule : public Rule {
     if (deployments.empty()) return;
     int64_t least = INT64_MAX, there = 0;
     for (const ObjectPtr& deployment : deployments) least = std::min(least, fences(*deployment).least);
+    for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front())) {
+      // Nor is it otherwise when somebody brings back a set that knows of another size: all take their shares.
+      if (get_int(each->json(), "spec.replicas", 1) > 0 && each->annotation(kDesired) != set.annotation(kDesired)) return;
+    }
     for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
       there += std::min(told_available(world, *each).second, sizes(world, *each).second);
     if (there < least)

@@ -163,6 +163,11 @@ class StatefulSetsRule : public Rule {
 
   // ---- at rest ----
 
+  static bool mounts(const Object& pod, const std::string& claim) {
+    const json::array& volumes = get_array(pod.json(), "spec.volumes");
+    return std::any_of(volumes.begin(), volumes.end(), [&](const json::value& volume) { return get_string(volume, "persistentVolumeClaim.claimName") == claim; });
+  }
+
   // One of its pods' names is somebody else's: a pod that it had, and lost by its labels.
   static bool name_taken(const World& world, const Object& set) {
     std::vector<ObjectPtr> pods = world.all(kPod, set.ns());
@@ -188,6 +193,7 @@ class StatefulSetsRule : public Rule {
       due &= number < range.first + partition(set) || of_template(world, set, *pod);
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
         std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
+        if (!mounts(*pod, wanted)) continue;  // adopted from a set without claims: nobody can change its volumes
         if (!world.find(kPersistentVolumeClaim, {set.ns(), wanted})) return world.violated(name + "claim " + wanted + " is missing");
       }
     }
