@@ -183,7 +183,7 @@ class StatefulSetsRule : public Rule {
     std::string_view current = get_string(set.json(), "status.currentRevision"), update = get_string(set.json(), "status.updateRevision");
     Range range = simulation::range(set);
     int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0;
-    bool due = true;
+    bool due = true, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
     for (const ObjectPtr& pod : world.controlled(kPod, set)) {
       int64_t number = ordinal(set, pod->name()).value_or(-1);
       std::string_view label = pod->label("controller-revision-hash");
@@ -193,8 +193,9 @@ class StatefulSetsRule : public Rule {
       due &= number < range.first + partition(set) || of_template(world, set, *pod);
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
         std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
-        if (!mounts(*pod, wanted)) continue;  // adopted from a set without claims: nobody can change its volumes
-        if (!world.find(kPersistentVolumeClaim, {set.ns(), wanted})) return world.violated(name + "claim " + wanted + " is missing");
+        bool mounted = mounts(*pod, wanted);  // no: it was adopted from a set without claims, and nobody can change its volumes
+        hindered |= !mounted;
+        if (mounted && !world.find(kPersistentVolumeClaim, {set.ns(), wanted})) return world.violated(name + "claim " + wanted + " is missing");
       }
     }
     struct Count { const char* name; int64_t value; };
@@ -208,7 +209,6 @@ class StatefulSetsRule : public Rule {
     ObjectPtr revision = world.find(kControllerRevision, {set.ns(), std::string(update)});
     if (!revision) return world.violated(name + "updateRevision " + std::string(update) + " does not exist");
     if (complete && current != update) return world.violated(name + "is updated, and says " + std::string(current));
-    bool hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
     bool all_well = well == range.end - range.first;
     if (here < range.end - range.first && !hindered && !(ordered(set) && well < here)) return world.violated(name + std::to_string(here) + " pods are there");
     if (beyond > 0 && (all_well || !ordered(set)) && !hindered) return world.violated(name + std::to_string(beyond) + " pods are too many");
