@@ -8,6 +8,7 @@
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 #include "daemon/controller/elapsed.h"
+#include "daemon/controller/job.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::controller {
@@ -20,9 +21,16 @@ constexpr int kShareOfWait = 4;
 struct Remaining {
   std::map<std::string, size_t> by_resource;  // "pods." → 2, "deployments.apps"
   std::map<std::string, size_t> by_finalizer;
-  bool running = false;  // a pod that has not ended
+  bool pods = false;  // that the rest has to wait for
   std::string failure;
 };
+
+// It has ended, and is kept for its Job's account only: which closes it when the Job goes.
+bool waits_for_job(const Object& pod) {
+  const json::array& finalizers = get_array(pod.json(), "metadata.finalizers");
+  return pod_finished(view::Pod(pod)) && finalizers.size() == 1 && finalizers[0].is_string() &&
+         std::string_view(finalizers[0].get_string()) == kJobTracking;
+}
 
 std::string list_of(const std::map<std::string, size_t>& counts, std::string_view separator) {
   std::string out;
@@ -83,7 +91,7 @@ class NamespaceController : public Controller {
     if (!live) return Outcome{};
     Remaining remaining;
     TRY(empty_kind(kPod, key.name, remaining));
-    if (!remaining.running) {  // pods end in the world that they knew (KEP-5080); those that have ended may wait for what follows
+    if (!remaining.pods) {  // they end in the world that they knew (KEP-5080)
       for (const schema::KindInfo& info : schema::catalog().kinds())
         if (is_content(info)) empty_if_possible(info.kind, key.name, remaining);
     }
@@ -121,7 +129,7 @@ class NamespaceController : public Controller {
     }
     ObjectList left = TRY(client_.list(kind, {.ns = ns}).wrap("list " + kind.qualified_resource()));
     if (!left.items.empty()) remaining.by_resource[std::string(kind.resource) + "." + std::string(kind.group)] += left.items.size();
-    for (const ObjectPtr& object : left.items) remaining.running |= kind == kPod && !pod_finished(view::Pod(*object));
+    for (const ObjectPtr& object : left.items) remaining.pods |= kind == kPod && !waits_for_job(*object);
     for (const ObjectPtr& object : left.items)
       for (const json::value& finalizer : get_array(object->json(), "metadata.finalizers"))
         if (finalizer.is_string()) ++remaining.by_finalizer[std::string(finalizer.get_string())];

@@ -107,7 +107,7 @@ TEST_F(HousekeepingTest, a_namespace_is_emptied_pods_first_and_then_let_go) {
 }
 
 // A Job's pod that has ended may stay for the Job, and the Job for nobody.
-TEST_F(HousekeepingTest, pods_that_have_ended_keep_the_rest_of_a_namespace_no_longer) {
+TEST_F(HousekeepingTest, pods_that_wait_for_their_job_do_not_keep_the_job) {
   start();
   put_namespace("team");
   put(kPod, "team", "done", R"(,"finalizers":["batch.kubernetes.io/job-tracking"])", R"(,"status":{"phase":"Failed"})");
@@ -116,6 +116,17 @@ TEST_F(HousekeepingTest, pods_that_have_ended_keep_the_rest_of_a_namespace_no_lo
   delete_namespace("team");
   pass(std::chrono::seconds(3));
   EXPECT_FALSE(client.find(kConfigMap, {"team", "rest"}));
+}
+
+TEST_F(HousekeepingTest, pods_that_somebody_else_holds_keep_the_rest_of_a_namespace) {
+  start();
+  put_namespace("team");
+  put(kPod, "team", "done", R"(,"finalizers":["example.com/hold"])", R"(,"status":{"phase":"Failed"})");
+  put(kConfigMap, "team", "rest");
+  settle();
+  delete_namespace("team");
+  pass(std::chrono::seconds(3));
+  EXPECT_TRUE(client.find(kConfigMap, {"team", "rest"}));
 }
 
 TEST_F(HousekeepingTest, a_finalizer_keeps_its_namespace_and_is_named) {
