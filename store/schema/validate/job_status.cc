@@ -113,8 +113,12 @@ void check_end(const Status& now, const Status& before, Findings& out) {
     out.invalid("status.ready", now.number("ready"), "cannot set more ready pods than active");
   }
   if (now.number("failed") < before.number("failed")) out.invalid("status.failed", now.number("failed"), "cannot decrease the failed counter");
-  bool elastic = get_string(now.job(), "spec.completionMode") == "Indexed" && get_int(now.job(), "spec.completions") == get_int(now.job(), "spec.parallelism");
-  if (!elastic && now.number("succeeded") < before.number("succeeded")) {
+  // A Job that was made smaller has lost indexes that it had completed, also when its parallelism was changed once more since.
+  int64_t completions = get_int(now.job(), "spec.completions");
+  bool indexed = get_string(now.job(), "spec.completionMode") == "Indexed";
+  bool elastic = indexed && completions == get_int(now.job(), "spec.parallelism");
+  bool smaller = indexed && !parse_indexes(before.text("completedIndexes"), completions).problem.empty();
+  if (!elastic && !smaller && now.number("succeeded") < before.number("succeeded")) {
     out.invalid("status.succeeded", now.number("succeeded"), "cannot decrease the succeeded counter");
   }
 }

@@ -115,7 +115,9 @@ class BudgetRule : public Rule {
 
   void check_charge(const World& world, const Object& before, const Object& after) {
     for (const auto& [pod, since] : get_object(after.json(), "status.disruptedPods")) {
-      if (get_object(before.json(), "status.disruptedPods").contains(pod)) continue;
+      const json::value* charged = get_object(before.json(), "status.disruptedPods").if_contains(pod);
+      bool anew = since == json::value(format_time(world.clock.now())) && number(after, "disruptionsAllowed") < number(before, "disruptionsAllowed");
+      if (charged && *charged == since && !anew) continue;  // a later pod of the name is charged anew
       std::string name = "budget: " + describe(after) + ": ";
       ObjectPtr there = world.find(kPod, {after.ns(), std::string(pod)});
       if (!there) return world.violated(name + "charged for a pod that is not there");

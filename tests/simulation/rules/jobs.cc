@@ -197,7 +197,9 @@ class JobsRule : public Rule {
     }
     int64_t most = spec(job, "parallelism", 1);
     if (there > most) return "the " + std::to_string(there) + ". of " + std::to_string(most) + " at a time";
-    int64_t counted = indexed(job) ? int64_t(done(job).size()) : status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size());
+    auto all_done = done(job);  // of a Job that was made smaller, also indexes that it no longer has
+    int64_t valid = std::count_if(all_done.begin(), all_done.end(), [&](int64_t each) { return completions(job) && each < *completions(job); });
+    int64_t counted = indexed(job) ? valid : status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size());
     if (completions(job) && there + counted > *completions(job)) return "the " + std::to_string(there + counted) + ". of " + std::to_string(*completions(job));
     if (!completions(job) && counted > 0) return "whose job has nothing more to do";
     return "";
