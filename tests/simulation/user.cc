@@ -49,7 +49,7 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
   may_run_jobs(rough);
   if (namespaces_.size() > 1)
     may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
-  keep_sets(rough);
+  may_keep_sets(rough);
   drop_some();
   if (deeds_.empty()) may(1, "deployments", {[this] { create_deployment(); }, [this] { new_template(kDeployment); }});
 }

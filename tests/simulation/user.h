@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled back
-// and deleted; pods deleted, evicted, given other labels; nodes cordoned and tainted; budgets, quotas, services, namespaces. A
-// scenario has only some of that, so that each is met alone as well as with all others.
+// and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, autoscalers and loads, budgets,
+// quotas, services, namespaces. A scenario has only some of that, so that each is met alone as well as with all others.
 #pragma once
 
 #include <functional>
@@ -47,14 +47,15 @@ class User {
   void evict();
   void evict(const Object& pod);
   void drain();
-  void keep_sets(double rough);  // StatefulSets, DaemonSets
+  void scale(const Kind& kind);
+  void new_template(const Kind& kind);
+  void roll_back();
+
+  void may_keep_sets(double rough);  // user_sets.cc
   void create_stateful_set();
   void create_daemon_set();
   json::value update_strategy(const Kind& kind);
   void put_back(const Kind& kind);
-  void scale(const Kind& kind);
-  void new_template(const Kind& kind);
-  void roll_back();
 
   void may_autoscale();  // user_autoscalers.cc
   json::object autoscaler_spec(json::value target);

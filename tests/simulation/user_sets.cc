@@ -4,7 +4,7 @@
 
 namespace coracle::simulation {
 
-void User::keep_sets(double rough) {
+void User::may_keep_sets(double rough) {
   may(0.35, "statefulsets", {[this] { create_stateful_set(); }, [this] { create_stateful_set(); }, [this] { new_template(kStatefulSet); },
                             [this] { new_template(kStatefulSet); }});
   may(rough * 0.6, "statefulsets' changes",
