@@ -22,6 +22,7 @@ struct Change {
   ObjectPtr before, after;  // null: was not, is no more
   Revision revision = 0;
   const Object& any() const { return after ? *after : *before; }
+  bool removes() const { return before && !before->deleting() && (!after || after->deleting()); }  // or lets it go
 };
 
 class Cluster {

@@ -16,7 +16,6 @@ void World::look_anew() {
     ObjectPtr awake = object->awake();
     tables_[{awake->kind().group, awake->kind().resource}][awake->key()].now = awake;
   }
-  for (const auto& rule : rules_) rule->after_power_cut(*this);
   for (const auto& rule : rules_) rule->after_power_loss(*this);
 }
 
@@ -74,6 +73,13 @@ std::vector<ObjectPtr> World::controlled(const Kind& kind, const Object& owner) 
 }
 
 std::vector<ObjectPtr> World::believable(const Kind& kind, const Key& key) const { return versions(kind, key, false); }
+std::vector<ObjectPtr> World::believable_owner(const Kind& kind, const Object& owned) const {
+  auto owner = owned.controller();
+  if (!owner || owner->kind != kind.kind) return {};
+  std::vector<ObjectPtr> all = believable(kind, {owned.ns(), owner->name});
+  std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner->uid; });
+  return all;
+}
 std::vector<ObjectPtr> World::believable_to_writer(const Kind& kind, const Key& key) const { return versions(kind, key, true); }
 
 std::vector<ObjectPtr> World::versions(const Kind& kind, const Key& key, bool to_writer) const {

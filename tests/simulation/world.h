@@ -23,7 +23,6 @@ class Rule {
   virtual void after(const World&, Actor, const Change&) {}
   virtual void after_power_loss(const World&) {}  // what was written softly may be forgotten
   virtual void at_rest(const World&) {}
-  virtual void after_power_cut(const World&) {}  // some of what there was never was
 };
 
 class World {
@@ -44,6 +43,8 @@ class World {
   std::vector<ObjectPtr> controlled(const Kind& kind, const Object& owner) const;  // by uid, in the same namespace
   // What the daemon may take for the latest state of it: newest first, the last one is what its cache has.
   std::vector<ObjectPtr> believable(const Kind& kind, const Key& key) const;
+  // Those of its controller, if that is of this kind; none: it has none such, or the daemon knows that it is gone.
+  std::vector<ObjectPtr> believable_owner(const Kind& kind, const Object& owned) const;
   // The same for whoever alone of the daemon writes its spec: that one knows its own writes, whatever its cache shows.
   std::vector<ObjectPtr> believable_to_writer(const Kind& kind, const Key& key) const;
   // The same of all that is of a kind, in any order, and what is gone but may be believed to be there.

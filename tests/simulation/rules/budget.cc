@@ -57,7 +57,7 @@ class BudgetRule : public Rule {
     }
   }
 
-  void after_power_cut(const World& world) override {
+  void after_power_loss(const World& world) override {
     counted_.clear();
     for (auto& [uid, since] : std::map(evicted_)) {
       std::vector<ObjectPtr> pods = world.all(kPod);

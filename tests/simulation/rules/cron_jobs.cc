@@ -67,13 +67,6 @@ class CronJobsRule : public Rule {
   }
 
  private:
-  static std::vector<ObjectPtr> believable_owner(const World& world, const Object& job) {
-    auto owner = job.controller();
-    if (!owner) return {};
-    std::vector<ObjectPtr> all = world.believable(kCronJob, {job.ns(), owner->name});
-    std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner->uid; });
-    return all;
-  }
   static bool is_run(const Object& job) {
     auto owner = job.controller();
     return owner && owner->kind == kCronJob.kind;
@@ -87,7 +80,7 @@ class CronJobsRule : public Rule {
   void check_creation(const World& world, const Object& job) {
     if (!is_run(job)) return;
     std::string why = "for a cron job that the daemon knows is gone";
-    for (const ObjectPtr& cron_job : believable_owner(world, job)) {
+    for (const ObjectPtr& cron_job : world.believable_owner(kCronJob, job)) {
       why = against_creation(world, *cron_job, job);
       if (why.empty()) return;
     }
@@ -138,7 +131,7 @@ class CronJobsRule : public Rule {
     ObjectPtr owner = world.find(kCronJob, {job.ns(), job.controller()->name});
     if (!owner || owner->uid() != job.controller()->uid || owner->deleting()) return;  // with its cron job
     if (over(job) && find(job.json(), "spec.ttlSecondsAfterFinished")) return;          // see jobs.cc
-    for (const ObjectPtr& cron_job : believable_owner(world, job)) {
+    for (const ObjectPtr& cron_job : world.believable_owner(kCronJob, job)) {
       if (maybe_runs(world, job) && policy(*cron_job) == "Replace") return;
       for (std::string_view how : {"Complete", "Failed"})
         if (ended(job, how) && maybe_ended(world, *cron_job, how) > limit(*cron_job, how)) return;

@@ -66,10 +66,9 @@ class DaemonSetsRule : public Rule {
     if (actor != Actor::daemon || !(*change.kind == kPod)) return;
     auto owner = change.any().controller();
     if (!owner || owner->kind != kDaemonSet.kind) return;
-    std::vector<ObjectPtr> sets = believable_owner(world, kDaemonSet, change.any().ns(), *owner);
+    std::vector<ObjectPtr> sets = world.believable_owner(kDaemonSet, change.any());
     if (!change.before) check_creation(world, sets, *change.after);
-    bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
-    if (removed) check_removal(world, sets, *change.before);
+    if (change.removes()) check_removal(world, sets, *change.before);
     removals_.note(actor, change, world);
   }
 

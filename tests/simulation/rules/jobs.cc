@@ -148,13 +148,6 @@ class JobsRule : public Rule {
     ObjectPtr job = world.find(kJob, {pod.ns(), owner->name});
     return job && job->uid() == owner->uid ? job : nullptr;
   }
-  static std::vector<ObjectPtr> believable_jobs(const World& world, const Object& pod) {
-    auto owner = pod.controller();
-    if (!owner || owner->kind != kJob.kind) return {};
-    std::vector<ObjectPtr> jobs = world.believable(kJob, {pod.ns(), owner->name});
-    std::erase_if(jobs, [&](const ObjectPtr& job) { return job->uid() != owner->uid; });
-    return jobs;
-  }
 
   // With a limit for each index, the next pod of it takes over how often it has failed: until then the last one is held.
   static bool waits_for_another(const World& world, const Object& job, const Object& pod) {
@@ -172,7 +165,7 @@ class JobsRule : public Rule {
     auto owner = pod.controller();
     if (!owner || owner->kind != kJob.kind) return;
     std::string why = "for a job that the daemon knows is gone";
-    for (const ObjectPtr& job : believable_jobs(world, pod)) {
+    for (const ObjectPtr& job : world.believable_owner(kJob, pod)) {
       why = against_creation(world, *job, pod);
       if (why.empty()) break;
     }
@@ -221,7 +214,7 @@ class JobsRule : public Rule {
     std::vector<ObjectPtr> pods = world.believable(kPod, pod.key());
     std::erase_if(pods, [&](const ObjectPtr& each) { return each->uid() != pod.uid(); });
     pods.push_back(change.before);
-    for (const ObjectPtr& each : believable_jobs(world, pod))
+    for (const ObjectPtr& each : world.believable_owner(kJob, pod))
       for (const ObjectPtr& seen : pods)
         if (need_not_count(world, *each, *seen, change.after.get())) return void(ledgers_[job->uid()].excused.insert(pod.uid()));
     world.violated("jobs: let go of " + pod.key().text() + " (" + std::string(get_string(pod.json(), "status.phase")) + "), which is not counted");

@@ -43,7 +43,7 @@ bool remembered(const World& world, const Object& pod) {
 class OwnershipRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
-    bool removed = actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting());
+    bool removed = actor == Actor::daemon && change.removes();
     bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
                   *change.kind == kJob || *change.kind == kCronJob || *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
                   *change.kind == kDaemonSet || *change.kind == kPersistentVolumeClaim || *change.kind == kPersistentVolume;

@@ -23,12 +23,6 @@ bool names(const Object& set, const Object& pod, const Object& revision) {
 
 }  // namespace
 
-std::vector<ObjectPtr> believable_owner(const World& world, const Kind& kind, const std::string& ns, const OwnerReference& owner) {
-  std::vector<ObjectPtr> all = world.believable(kind, {ns, owner.name});
-  std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner.uid; });
-  return all;
-}
-
 bool of_template(const World& world, const Object& set, const Object& pod) {
   std::vector<ObjectPtr> revisions = world.controlled(kControllerRevision, set);
   return std::any_of(revisions.begin(), revisions.end(), [&](const ObjectPtr& revision) {
@@ -63,8 +57,7 @@ bool disrupted(const World& world, const Object& pod) {
 }
 
 void Removals::note(Actor actor, const Change& change, const World& world) {
-  bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
-  if (actor == Actor::daemon && removed && !disrupted(world, *change.before)) uids_.insert(change.before->uid());
+  if (actor == Actor::daemon && change.removes() && !disrupted(world, *change.before)) uids_.insert(change.before->uid());
 }
 
 int64_t revisions_kept(const World& world, const Object& set) {

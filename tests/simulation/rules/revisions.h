@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of StatefulSets and DaemonSets have in common: a set as the daemon may still believe it, which template a pod is
-// of, and whether the daemon may take a pod for available.
+// What the rules of StatefulSets and DaemonSets have in common: which template a pod is of, and whether the daemon may take a pod for available.
 #pragma once
 
 #include <functional>
@@ -11,9 +10,6 @@
 #include "tests/simulation/world.h"
 
 namespace coracle::simulation {
-
-// The owner's versions, newest first; none: the daemon knows that it is gone.
-std::vector<ObjectPtr> believable_owner(const World& world, const Kind& kind, const std::string& ns, const OwnerReference& owner);
 
 // The pod's revision holds the template that the set has.
 bool of_template(const World& world, const Object& set, const Object& pod);

@@ -54,19 +54,11 @@ class RolloutRule : public Rule {
   }
 
  private:
-  static std::vector<ObjectPtr> believable_owner(const World& world, const Object& set) {
-    auto owner = set.controller();
-    if (!owner || owner->kind != kDeployment.kind) return {};
-    std::vector<ObjectPtr> all = world.believable(kDeployment, {set.ns(), owner->name});
-    std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner->uid; });
-    return all;
-  }
-
   static void check_surge(const World& world, const Change& change) {
     const Object& set = *change.after;
     int64_t before = change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0;
     if (get_int(set.json(), "spec.replicas", 1) <= before) return;
-    std::vector<ObjectPtr> deployments = believable_owner(world, set);
+    std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, set);
     if (deployments.empty()) return;
     int64_t most = 0, there = 0;
     for (const ObjectPtr& deployment : deployments) most = std::max(most, fences(*deployment).most);
@@ -82,7 +74,7 @@ class RolloutRule : public Rule {
     if (!owner || owner->kind != kReplicaSet.kind) return;
     ObjectPtr set = world.find(kReplicaSet, {pod.ns(), owner->name});
     if (!set || set->uid() != owner->uid) return;
-    std::vector<ObjectPtr> deployments = believable_owner(world, *set);
+    std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, *set);
     if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // of several it may have meant another one
     if (template_of(*set) != template_of(*deployments.front())) return;
     for (const ObjectPtr& other : world.controlled(kReplicaSet, *deployments.front())) {
@@ -119,7 +111,7 @@ class RolloutRule : public Rule {
     if (size >= get_int(change.before->json(), "spec.replicas", 1) || size >= told_available(world, set).first) return;
     // Whose Deployment is made smaller shrinks by its share, whatever runs.
     if (set.annotation(kDesired) != change.before->annotation(kDesired)) return;
-    std::vector<ObjectPtr> deployments = believable_owner(world, set);
+    std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, set);
     if (deployments.empty()) return;
     int64_t least = INT64_MAX, there = 0;
     for (const ObjectPtr& deployment : deployments) least = std::min(least, fences(*deployment).least);

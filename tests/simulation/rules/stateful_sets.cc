@@ -54,10 +54,9 @@ class StatefulSetsRule : public Rule {
     if (!(*change.kind == kPod)) return;
     auto owner = change.any().controller();
     if (!owner || owner->kind != kStatefulSet.kind) return;
-    std::vector<ObjectPtr> sets = believable_owner(world, kStatefulSet, change.any().ns(), *owner);
+    std::vector<ObjectPtr> sets = world.believable_owner(kStatefulSet, change.any());
     if (!change.before) check_creation(world, sets, *change.after);
-    bool removed = change.before && !change.before->deleting() && (!change.after || change.after->deleting());
-    if (removed) check_removal(world, sets, *change.before);
+    if (change.removes()) check_removal(world, sets, *change.before);
     removals_.note(actor, change, world);
   }
 
