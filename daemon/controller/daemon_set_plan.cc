@@ -68,9 +68,12 @@ NodeFit fit_of(view::Pod pod, const Object& node) {
   return out;
 }
 
+// Kubernetes takes a pod of the set's generation for a new one whatever its hash; but a set made anew over the pods of one that was
+// orphaned counts from 1 too, and would leave them as they are.
 bool of_revision(const Object& set, const std::string& hash, const Object& pod) {
+  if (std::string_view own = pod.label(kRevisionLabel); !own.empty()) return own == hash;
   std::string_view generation = set.annotation(kGenerationAnnotation);
-  return pod.label(kRevisionLabel) == hash || (!generation.empty() && pod.label(kGenerationLabel) == generation);
+  return !generation.empty() && pod.label(kGenerationLabel) == generation;
 }
 
 // The one that counts for its node first: bound, then the oldest.

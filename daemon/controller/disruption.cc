@@ -3,6 +3,7 @@
 // evicted now. Evictions charge the budget themselves and name the pod in disruptedPods; it counts as gone until it is, or
 // until two minutes have shown that it does not go. By then a pod that was told to go, and did not, is told no more.
 //   keys: {namespace, name} a budget · {"pod/<namespace>", name} a pod. Source: Kubernetes pkg/controller/disruption.
+#include <array>
 #include <set>
 
 #include "daemon/controller/common.h"
@@ -32,6 +33,8 @@ class DisruptionController : public Controller {
         clock_(context.clock),
         budgets_(context.informers.of(kPodDisruptionBudget)),
         pods_(context.informers.of(kPod)),
+        scaled_{&context.informers.of(kDeployment), &context.informers.of(kReplicaSet), &context.informers.of(kReplicationController),
+                &context.informers.of(kStatefulSet)},
         recorder_(context.events, "controllermanager"),
         elapsed_(context.clock) {}
 
@@ -41,6 +44,12 @@ class DisruptionController : public Controller {
     budgets_.on_change([=](const Informer::Change& change) {
       if (change.after) look_at.now(change.after->key());
     });
+    for (Informer* owners : scaled_)
+      owners->on_change([=, this](const Informer::Change& change) {
+        if (!change.before || !change.after || wanted(*change.before) == wanted(*change.after)) return;
+        for (const ObjectPtr& budget : budgets_.list(change.after->ns()))
+          if (quota::covers_made_by(*budget, *change.after)) look_at.now(budget->key());
+      });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& budget : budgets_.list(change.any().ns()))
         if ((change.before && quota::covers(*budget, *change.before)) || (change.after && quota::covers(*budget, *change.after)))
@@ -78,6 +87,8 @@ class DisruptionController : public Controller {
   }
 
  private:
+  static int64_t wanted(const Object& owner) { return get_int(owner.json(), "spec.replicas", 1); }
+
   // Errors: the API's; a conflict is none, for the change names the pod again.
   Result<Outcome> take_back(const ObjectPtr& pod) {
     const json::value* told = pod ? unfulfilled(*pod) : nullptr;
@@ -220,6 +231,7 @@ class DisruptionController : public Controller {
   const Clock& clock_;
   Informer& budgets_;
   Informer& pods_;
+  std::array<Informer*, 4> scaled_;  // how many pods there should be is told by these
   EventRecorder recorder_;
   Elapsed elapsed_;
 };

@@ -32,6 +32,12 @@ bool covers(const Object& budget, const Object& pod) {
   return selector && selector->matches(pod);
 }
 
+bool covers_made_by(const Object& budget, const Object& owner) {
+  if (budget.ns() != owner.ns()) return false;
+  auto selector = LabelSelector::from_json(find(budget.json(), "spec.selector"));
+  return selector && selector->matches(get_object(owner.json(), "spec.template.metadata.labels"));
+}
+
 bool is_ready(const Object& pod) {
   for (const json::value& condition : get_array(pod.json(), "status.conditions"))
     if (get_string(condition, "type") == "Ready") return get_string(condition, "status") == "True";

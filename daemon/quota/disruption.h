@@ -8,7 +8,9 @@
 
 namespace coracle::quota {
 
-bool covers(const Object& budget, const Object& pod);  // of one namespace: its selector matches; none matches nothing
+// Of one namespace: its selector matches; none matches nothing.
+bool covers(const Object& budget, const Object& pod);
+bool covers_made_by(const Object& budget, const Object& owner);  // the pods of its template
 bool is_ready(const Object& pod);
 const json::value* allowed_condition(const json::value& budget);  // DisruptionAllowed, null when there is none
 // Brings the condition level with status.disruptionsAllowed.

@@ -137,6 +137,21 @@ TEST_F(BudgetsTest, a_share_of_what_the_deployment_wants) {
   EXPECT_EQ(count("disruptionsAllowed"), 0);
 }
 
+TEST_F(BudgetsTest, is_counted_anew_when_more_are_wanted_and_none_can_come) {
+  start();
+  client.put(kReplicationController, R"({"metadata":{"name":"rc","namespace":"default","uid":"ru"},"spec":{"replicas":2,"selector":{"app":"web"},
+    "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  settle();
+  play_kubelet();
+  put_budget(R"(,"minAvailable":"50%")");
+  EXPECT_EQ(count("expectedPods"), 2);
+  client.fail(1, Error(Code::forbidden, "exceeded quota"), "create pods");
+  MUST(client.patch(kReplicationController, {"default", "rc"}, PatchType::merge, {{"spec", {{"replicas", 6}}}}));
+  settle();
+  EXPECT_EQ(count("expectedPods"), 6);
+  EXPECT_EQ(count("desiredHealthy"), 3);
+}
+
 TEST_F(BudgetsTest, who_cannot_be_counted_allows_nothing) {
   start();
   put_ready("a", R"(,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Robot","name":"j","uid":"u","controller":true}])");

@@ -233,11 +233,15 @@ TEST(DaemonSetPlan, or_within_max_surge) {
   });
 }
 
-TEST(DaemonSetPlan, pods_of_the_template_generation_are_new_whatever_their_hash) {
+TEST(DaemonSetPlan, pods_without_a_hash_are_new_by_the_template_generation) {
   Case row{"", kOne, "Ro", ""};
   DaemonSetWorld world = world_of(row);
   json::value body = world.pods[0]->json();
-  make(body, "metadata.labels").get_object()["pod-template-generation"] = "7";
+  json::object& labels = make(body, "metadata.labels").get_object();
+  labels["pod-template-generation"] = "7";
+  world.pods[0] = MUST(Object::make(kPod, body));
+  EXPECT_EQ(plan_daemon_set(world, *parse_time(kNow)).remove.size(), 1u) << "the hash says it is old: another set counted to 7 as well";
+  labels.erase("controller-revision-hash");
   world.pods[0] = MUST(Object::make(kPod, body));
   EXPECT_TRUE(plan_daemon_set(world, *parse_time(kNow)).remove.empty());
 }

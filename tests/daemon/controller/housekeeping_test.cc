@@ -367,6 +367,19 @@ TEST_F(HousekeepingTest, pods_that_end_go_from_a_node_that_is_out_of_service) {
   EXPECT_FALSE(client.find(kPod, {"default", "later"}));
 }
 
+TEST_F(HousekeepingTest, a_pod_that_only_a_finalizer_holds_is_not_told_to_go_again) {
+  start();
+  put(kNode, "", "far", "", R"(,"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]})");
+  put(kPod, "default", "held", R"(,"finalizers":["example.com/x"],"deletionTimestamp":"2024-01-01T00:00:00Z","deletionGracePeriodSeconds":30)",
+      R"(,"spec":{"nodeName":"far"},"status":{"phase":"Running"})");
+  settle();
+  ASSERT_TRUE(client.find(kPod, {"default", "held"}));
+  client.clear_calls();
+  MUST(client.patch(kPod, {"default", "held"}, PatchType::merge, {{"metadata", {{"labels", {{"a", "b"}}}}}}));
+  settle();
+  for (const std::string& call : client.calls()) EXPECT_FALSE(call.starts_with("delete") || call.starts_with("remove")) << call;
+}
+
 // A set makes a pod of the same name as soon as the old one is gone.
 TEST_F(HousekeepingTest, only_the_pod_of_the_vanished_node_is_marked) {
   start();

@@ -11,7 +11,7 @@
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "tests/simulation/nodes.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/rules/jobs.h"
 
 namespace coracle::simulation {
 namespace {
@@ -105,6 +105,13 @@ struct Ledger {
   bool resized = false;                    // indexes that were done may be so no more
 };
 
+ObjectPtr job_of(const World& world, const Object& pod) {
+  auto owner = pod.controller();
+  if (!owner || owner->kind != kJob.kind) return nullptr;
+  ObjectPtr job = world.find(kJob, {pod.ns(), owner->name});
+  return job && job->uid() == owner->uid ? job : nullptr;
+}
+
 class JobsRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
@@ -136,29 +143,12 @@ class JobsRule : public Rule {
       if (!holds(*pod)) continue;
       ObjectPtr job = job_of(world, *pod);
       if (!job || over(*job)) return world.violated("jobs: " + pod->key().text() + " is held, and no job wants it");
-      if (finished(*pod) && !waits_for_another(world, *job, *pod)) return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
+      if (finished(*pod) && !waits_for_another(world, *pod)) return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
     }
     for (const ObjectPtr& job : world.all(kJob)) check_rest(world, *job);
   }
 
  private:
-  static ObjectPtr job_of(const World& world, const Object& pod) {
-    auto owner = pod.controller();
-    if (!owner || owner->kind != kJob.kind) return nullptr;
-    ObjectPtr job = world.find(kJob, {pod.ns(), owner->name});
-    return job && job->uid() == owner->uid ? job : nullptr;
-  }
-
-  // With a limit for each index, the next pod of it takes over how often it has failed: until then the last one is held.
-  static bool waits_for_another(const World& world, const Object& job, const Object& pod) {
-    auto index = index_of(pod);
-    if (!has(job, "backoffLimitPerIndex") || !phase(pod, "Failed") || !has_place(job, pod)) return false;
-    if (done(job).contains(*index) || given_up(job).contains(*index)) return false;
-    for (const ObjectPtr& other : world.controlled(kPod, job))
-      if (other->uid() != pod.uid() && index_of(*other) == index && (active(*other) || holds(*other))) return false;
-    return true;
-  }
-
   // ---- a pod is made ----
 
   static void check_creation(const World& world, const Object& pod) {
@@ -448,6 +438,16 @@ class JobsRule : public Rule {
 };
 
 }  // namespace
+
+bool waits_for_another(const World& world, const Object& pod) {
+  ObjectPtr job = job_of(world, pod);
+  if (!job || !holds(pod) || !has(*job, "backoffLimitPerIndex") || !phase(pod, "Failed") || !has_place(*job, pod)) return false;
+  auto index = index_of(pod);
+  if (over(*job) || done(*job).contains(*index) || given_up(*job).contains(*index)) return false;
+  for (const ObjectPtr& other : world.controlled(kPod, *job))
+    if (other->uid() != pod.uid() && index_of(*other) == index && (active(*other) || holds(*other))) return false;
+  return true;
+}
 
 std::unique_ptr<Rule> jobs_rule() { return std::make_unique<JobsRule>(); }
 

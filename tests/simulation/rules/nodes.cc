@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/simulation/world.h"
+#include "tests/simulation/rules/jobs.h"
 
 namespace coracle::simulation {
 namespace {
@@ -69,7 +69,7 @@ class NodesRule : public Rule {
       if (name.empty()) continue;
       ObjectPtr node = world.find(kNode, {"", name});
       if (!node) return world.violated("nodes: " + describe(*pod) + " is on " + name + ", which is gone");
-      if (may_stay(*node, *pod)) return world.violated("nodes: " + describe(*pod) + " is still on " + name + " and does not tolerate it");
+      if (may_stay(*node, *pod) && !(pod->deleting() && waits_for_another(world, *pod))) return world.violated("nodes: " + describe(*pod) + " is still on " + name + " and does not tolerate it");
       if (is_silent(world, *node) && ready(*pod)) return world.violated("nodes: " + describe(*pod) + " is ready, and " + name + " is not heard");
     }
     for (const ObjectPtr& node : world.all(kNode)) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/simulation/world.h"
+#include "tests/simulation/rules/jobs.h"
 
 namespace coracle::simulation {
 namespace {
@@ -32,14 +32,6 @@ bool node_has_given_it_up(const Object& pod) {
   return false;
 }
 
-// What an index of a suspended Job has failed is known by its last pod, which stays until another one follows.
-bool remembered(const World& world, const Object& pod) {
-  auto owner = pod.controller();
-  if (!(pod.kind() == kPod) || !finished(pod) || !owner || owner->kind != kJob.kind) return false;
-  ObjectPtr job = world.find(kJob, {pod.ns(), owner->name});
-  return job && job->uid() == owner->uid && get_bool(job->json(), "spec.suspend") && find(job->json(), "spec.backoffLimitPerIndex");
-}
-
 class OwnershipRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
@@ -63,7 +55,7 @@ class OwnershipRule : public Rule {
     std::set<std::string> uids;
     for (const ObjectPtr& object : all) uids.insert(object->uid());
     for (const ObjectPtr& object : all) {
-      if (object->deleting() && !in_use(world, *object) && !remembered(world, *object)) return world.violated("ownership: " + describe(*object) + " still waits to go");
+      if (object->deleting() && !in_use(world, *object) && !(object->kind() == kPod && waits_for_another(world, *object))) return world.violated("ownership: " + describe(*object) + " still waits to go");
       std::vector<OwnerReference> owners = object->owners();
       bool owned = owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) { return uids.contains(owner.uid); });
       if (!owned) return world.violated("ownership: " + describe(*object) + " has outlived its owners");

@@ -5,6 +5,7 @@
 // in proportion. With Recreate, two templates never run side by side.
 // Source: Kubernetes Deployment, "Rolling Update Deployment", "Recreate Deployment".
 #include <algorithm>
+#include <set>
 
 #include "tests/simulation/world.h"
 
@@ -43,6 +44,7 @@ json::value template_of(const Object& object) {
 class RolloutRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
+    if (actor == Actor::user && *change.kind == kReplicaSet && change.after) note_raised(change);
     if (actor != Actor::daemon) return;
     if (*change.kind == kReplicaSet && change.after) check_surge(world, change);
     if (*change.kind == kPod && !change.before) check_recreate(world, *change.after);
@@ -54,6 +56,12 @@ class RolloutRule : public Rule {
   }
 
  private:
+  void note_raised(const Change& change) {
+    auto owner = change.after->controller();
+    bool raised = get_int(change.after->json(), "spec.replicas", 1) > (change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0);
+    if (owner && raised) raised_.insert(owner->uid);
+  }
+
   static void check_surge(const World& world, const Change& change) {
     const Object& set = *change.after;
     int64_t before = change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0;
@@ -126,7 +134,7 @@ class RolloutRule : public Rule {
                      std::to_string(least) + " remain available");
   }
 
-  static void check_rest(const World& world, const Object& deployment) {
+  void check_rest(const World& world, const Object& deployment) {
     Fences fence = fences(deployment);
     std::string name = "rollout: " + describe(deployment) + ": ";
     int64_t there = 0, good = 0, updated = 0, asked = 0, old_asked = 0;
@@ -149,7 +157,7 @@ class RolloutRule : public Rule {
       int64_t told = get_int(deployment.json(), std::string("status.") + count.name);
       if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
     }
-    if (asked > fence.most) return world.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
+    if (asked > fence.most && !raised_.contains(deployment.uid())) return world.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
     bool paused = get_bool(deployment.json(), "spec.paused");
     if (paused) return;
     if (!current) return world.violated(name + "has no set of its template");
@@ -168,6 +176,8 @@ class RolloutRule : public Rule {
       if (progressing == "True" && reason != "NewReplicaSetAvailable") world.violated(name + "does not move, and says " + std::string(reason));
     }
   }
+
+  std::set<std::string> raised_;  // uids of Deployments of which the user has raised a set: pods that never become ready keep it so
 };
 
 }  // namespace

@@ -182,7 +182,7 @@ class StatefulSetsRule : public Rule {
     std::string_view current = get_string(set.json(), "status.currentRevision"), update = get_string(set.json(), "status.updateRevision");
     Range range = simulation::range(set);
     int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0;
-    bool due = true, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
+    bool due = true, fixed = false, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
     for (const ObjectPtr& pod : world.controlled(kPod, set)) {
       int64_t number = ordinal(set, pod->name()).value_or(-1);
       std::string_view label = pod->label("controller-revision-hash");
@@ -192,8 +192,8 @@ class StatefulSetsRule : public Rule {
       due &= number < range.first + partition(set) || of_template(world, set, *pod);
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
         std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
-        bool mounted = mounts(*pod, wanted);  // no: it was adopted from a set without claims, and nobody can change its volumes
-        hindered |= !mounted;
+        bool mounted = mounts(*pod, wanted);
+        fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still over it
         if (mounted && !world.find(kPersistentVolumeClaim, {set.ns(), wanted})) return world.violated(name + "claim " + wanted + " is missing");
       }
     }
@@ -205,13 +205,14 @@ class StatefulSetsRule : public Rule {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
       if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
     }
+    hindered |= fixed;
     ObjectPtr revision = world.find(kControllerRevision, {set.ns(), std::string(update)});
     if (!revision) return world.violated(name + "updateRevision " + std::string(update) + " does not exist");
     if (complete && current != update) return world.violated(name + "is updated, and says " + std::string(current));
     bool all_well = well == range.end - range.first;
     if (here < range.end - range.first && !hindered && !(ordered(set) && well < here)) return world.violated(name + std::to_string(here) + " pods are there");
     if (beyond > 0 && (all_well || !ordered(set)) && !hindered) return world.violated(name + std::to_string(beyond) + " pods are too many");
-    if (all_well && rolls(set) && !due) return world.violated(name + "a pod is of an old template");
+    if (all_well && rolls(set) && !due && !fixed) return world.violated(name + "a pod is of an old template");
     if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
       world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules about Jobs know that others ask for.
+#pragma once
+
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+
+// A failed pod that its Job holds until another one of its index follows, which takes over how often the index has failed: for as
+// long as none can be made. Source: KEP-3850.
+bool waits_for_another(const World& world, const Object& pod);
+
+}  // namespace coracle::simulation
