@@ -138,7 +138,7 @@ json::object explain(const Framework& framework, const PodInfoPtr& pod, Cluster&
     for (const Plugin* plugin : framework.filters()) {
       if (refused.code != Answer::success) break;
       Reasons reasons;
-      bool ok = cycle.skips_filter[plugin->index] || plugin->filter(cycle, *node, &reasons) == Answer::success;
+      bool ok = !std::ranges::count(cycle.filters, plugin) || plugin->filter(cycle, *node, &reasons) == Answer::success;
       json::object row{{"plugin", plugin->name()}, {"ok", ok}};
       if (!ok) row["reasons"] = reasons_of(reasons);
       note("node " + node->name + ": ", reasons);

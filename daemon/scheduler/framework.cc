@@ -66,20 +66,24 @@ Verdict Framework::pre_enqueue(const PodInfo& pod) const {
 bool Framework::sorts_before(const PodInfo& a, const PodInfo& b) const { return queue_sort_ && queue_sort_->sorts_before(a, b); }
 
 Verdict Framework::pre_filter(Cycle& cycle) const {
+  PluginSet skips;
   for (const Plugin* plugin : pre_filters_) {
     bool narrowed = cycle.only.has_value();
     Verdict verdict{.plugin = plugin};
     verdict.code = plugin->pre_filter(cycle, verdict.reasons);
-    if (verdict.code == Answer::skip) cycle.skips_filter.set(plugin->index);
+    if (verdict.code == Answer::skip) skips.set(plugin->index);
     else if (verdict.code != Answer::success) return verdict;
     if (!narrowed && cycle.only) cycle.only_because = plugin->name();
   }
+  cycle.filters.clear();
+  cycle.filters.reserve(filters_.size());
+  for (const Plugin* plugin : filters_)
+    if (!skips[plugin->index]) cycle.filters.push_back(plugin);
   return {};
 }
 
 Answer Framework::filter(const Cycle& cycle, const NodeInfo& node) const {
-  for (const Plugin* plugin : filters_) {
-    if (cycle.skips_filter[plugin->index]) continue;
+  for (const Plugin* plugin : cycle.filters) {
     Answer code = plugin->filter(cycle, node, nullptr);
     if (code != Answer::success) return code;
   }
@@ -87,8 +91,7 @@ Answer Framework::filter(const Cycle& cycle, const NodeInfo& node) const {
 }
 
 Verdict Framework::why_not(const Cycle& cycle, const NodeInfo& node) const {
-  for (const Plugin* plugin : filters_) {
-    if (cycle.skips_filter[plugin->index]) continue;
+  for (const Plugin* plugin : cycle.filters) {
     Verdict verdict{.plugin = plugin};
     verdict.code = plugin->filter(cycle, node, &verdict.reasons);
     if (verdict.code != Answer::success) return verdict;
@@ -156,23 +159,26 @@ Framework::Placement Framework::place(Cycle& cycle, const Nominations& nominatio
     for (const std::string& name : *cycle.only)
       if (const NodeInfo* node = cycle.cluster.node(name); node && fits(cycle, *node, nominations)) feasible.push_back(node);
   } else {
-    size_t want = enough(nodes.size()), looked_at = 0;
+    size_t want = enough(nodes.size());
     feasible.reserve(want);
-    for (; looked_at < nodes.size() && feasible.size() < want; looked_at++) {
-      const NodeInfo* node = nodes[(start + looked_at) % nodes.size()];
+    if (start >= nodes.size()) start = 0;
+    for (size_t looked_at = 0; looked_at < nodes.size() && feasible.size() < want; looked_at++) {
+      const NodeInfo* node = nodes[start];
       if (fits(cycle, *node, nominations)) feasible.push_back(node);
+      if (++start == nodes.size()) start = 0;
     }
-    if (!nodes.empty()) start = (start + looked_at) % nodes.size();
   }
   if (feasible.size() < 2) {
     if (!feasible.empty()) placement.node = feasible.front();
     return placement;
   }
   std::vector<int64_t> totals(feasible.size(), 0);
-  std::vector<NodeScore> scores(feasible.size());
+  std::vector<NodeScore> scores;
+  scores.reserve(feasible.size());
+  for (const NodeInfo* node : feasible) scores.push_back({node, 0});
   for (const Scorer& scorer : scorers_) {
     if (scorer.prepares && scorer.plugin->pre_score(cycle, feasible) == Answer::skip) continue;
-    for (size_t i = 0; i < feasible.size(); i++) scores[i] = {feasible[i], scorer.plugin->score(cycle, *feasible[i])};
+    scorer.plugin->score(cycle, scores);
     scorer.plugin->normalize(cycle, scores);
     for (size_t i = 0; i < feasible.size(); i++) totals[i] += scorer.weight * scores[i].score;
   }
@@ -182,11 +188,13 @@ Framework::Placement Framework::place(Cycle& cycle, const Nominations& nominatio
 
 std::vector<Framework::PluginScore> Framework::score(Cycle& cycle, const std::vector<const NodeInfo*>& nodes) const {
   std::vector<PluginScore> out;
-  std::vector<NodeScore> scores(nodes.size());
+  std::vector<NodeScore> scores;
+  for (const NodeInfo* node : nodes) scores.push_back({node, 0});
   for (const Scorer& scorer : scorers_) {
     PluginScore one{scorer.plugin, scorer.weight, std::vector<int64_t>(nodes.size(), 0), std::vector<int64_t>(nodes.size(), 0)};
     if (!scorer.prepares || scorer.plugin->pre_score(cycle, nodes) != Answer::skip) {
-      for (size_t i = 0; i < nodes.size(); i++) scores[i] = {nodes[i], one.raw[i] = scorer.plugin->score(cycle, *nodes[i])};
+      scorer.plugin->score(cycle, scores);
+      for (size_t i = 0; i < nodes.size(); i++) one.raw[i] = scores[i].score;
       scorer.plugin->normalize(cycle, scores);
       for (size_t i = 0; i < nodes.size(); i++) one.normalized[i] = scores[i].score;
     }

@@ -78,7 +78,7 @@ struct Cycle {
   Cluster& cluster;
   const Lister& lister;
   std::unique_ptr<State> filter_state[kPluginsMax], score_state[kPluginsMax];
-  PluginSet skips_filter, skips_score;
+  std::vector<const Plugin*> filters;  // who has something to say about this pod, in order; since PreFilter
   std::optional<std::vector<std::string>> only;  // PreFilter knows that no other nodes will do
   std::string only_because;                      // the plugins that said so, as Kubernetes lists them
 };
@@ -142,7 +142,7 @@ class Plugin {
   }
   // Once for the pod, with the nodes that it fits. `skip`: it scores all of them 0.
   virtual Answer pre_score(Cycle&, const std::vector<const NodeInfo*>&) const { return Answer::success; }
-  virtual int64_t score(const Cycle&, const NodeInfo&) const { return 0; }
+  virtual void score(const Cycle&, std::vector<NodeScore>&) const {}  // of all those nodes
   virtual void normalize(const Cycle&, std::vector<NodeScore>&) const {}
   // Reserve and PreBind: what has to be written for the pod to stand on that node.
   virtual std::vector<Write> before_bind(const Cycle&, const NodeInfo&) const { return {}; }
@@ -154,6 +154,10 @@ class Plugin {
   size_t index = 0;  // in its profile
 };
 
+template <typename Score>
+void score_each(std::vector<NodeScore>& scores, Score&& score) {  // score(const NodeInfo&)
+  for (NodeScore& one : scores) one.score = score(*one.node);
+}
 // NormalizeScore as most plugins do it: the largest becomes 100, the others in proportion; `reverse`: the smallest is best.
 void normalize_to_max(std::vector<NodeScore>& scores, bool reverse);
 

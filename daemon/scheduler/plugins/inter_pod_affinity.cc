@@ -134,11 +134,13 @@ class InterPodAffinity : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
-    int64_t sum = 0;
-    for (const auto& [key, domains] : static_cast<const ScoreState&>(*cycle.score_state[index]).by_key)
-      sum += domains.at(node.slot).value_or(0);
-    return sum;
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+    const auto& state = static_cast<const ScoreState&>(*cycle.score_state[index]);
+    score_each(scores, [&](const NodeInfo& node) {
+      int64_t sum = 0;
+      for (const auto& [key, domains] : state.by_key) sum += domains.at(node.slot).value_or(0);
+      return sum;
+    });
   }
   void normalize(const Cycle&, std::vector<NodeScore>& scores) const override {
     auto [least, most] = std::ranges::minmax_element(scores, {}, &NodeScore::score);

@@ -29,9 +29,9 @@ class SelectorSpread : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     const PodCounter* counter = static_cast<const State&>(*cycle.score_state[index]).counter;
-    return counter ? counter->by_slot[node.slot] : 0;
+    score_each(scores, [&](const NodeInfo& node) { return counter ? counter->by_slot[node.slot] : 0; });
   }
   void normalize(const Cycle&, std::vector<NodeScore>& scores) const override {
     constexpr double kZones = 2.0 / 3.0;
@@ -66,17 +66,22 @@ class NodePreferAvoidPods : public Plugin {
   std::string_view name() const override { return "NodePreferAvoidPods"; }
   uint32_t points() const override { return score_point; }
 
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     auto owner = cycle.object->controller();
-    if (!owner || (owner->kind != "ReplicationController" && owner->kind != "ReplicaSet")) return kNodeScoreMax;
+    bool may_be_named = owner && (owner->kind == "ReplicationController" || owner->kind == "ReplicaSet");
+    score_each(scores, [&](const NodeInfo& node) { return may_be_named && avoids(node, *owner) ? 0 : kNodeScoreMax; });
+  }
+
+ private:
+  static bool avoids(const NodeInfo& node, const OwnerReference& owner) {
     ObjectPtr object = node.node->awake();
     auto avoid = parse_json(object->annotation("scheduler.alpha.kubernetes.io/preferAvoidPods"));
-    if (!avoid) return kNodeScoreMax;
+    if (!avoid) return false;
     for (const json::value& one : get_array(*avoid, "preferAvoidPods")) {
       const json::value* controller = find(one, "podSignature.podController");
-      if (controller && get_string(*controller, "kind") == owner->kind && get_string(*controller, "uid") == owner->uid) return 0;
+      if (controller && get_string(*controller, "kind") == owner.kind && get_string(*controller, "uid") == owner.uid) return true;
     }
-    return kNodeScoreMax;
+    return false;
   }
 };
 

@@ -115,15 +115,17 @@ class ImageLocality : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const State&>(*cycle.score_state[index]);
-    int64_t sum = 0;
-    for (const auto& [image, share] : state.images) {
-      auto found = std::ranges::lower_bound(node.images, image, {}, &std::pair<std::string, int64_t>::first);
-      if (found != node.images.end() && found->first == image) sum += int64_t(double(found->second) * share);
-    }
     int64_t most = kImagesMaxOfContainer * state.containers;
-    return kNodeScoreMax * (std::clamp(sum, kImagesMin, most) - kImagesMin) / (most - kImagesMin);
+    score_each(scores, [&](const NodeInfo& node) {
+      int64_t sum = 0;
+      for (const auto& [image, share] : state.images) {
+        auto found = std::ranges::lower_bound(node.images, image, {}, &std::pair<std::string, int64_t>::first);
+        if (found != node.images.end() && found->first == image) sum += int64_t(double(found->second) * share);
+      }
+      return kNodeScoreMax * (std::clamp(sum, kImagesMin, most) - kImagesMin) / (most - kImagesMin);
+    });
   }
 };
 

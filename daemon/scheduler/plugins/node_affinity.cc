@@ -85,10 +85,12 @@ class NodeAffinity : public Plugin {
         std::make_unique<State>(cycle.cluster.memo("prefers " + to_text(cycle.pod.spec().affinity().node_affinity().raw())));
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     NodeMemo& memo = static_cast<const State&>(*cycle.score_state[index]).memo;
-    return preference_for(preferred(added()), node) +
-           memo.ask(node, [&] { return preference_for(preferred(cycle.pod.spec().affinity().node_affinity()), node); });
+    score_each(scores, [&](const NodeInfo& node) {
+      return preference_for(preferred(added()), node) +
+             memo.ask(node, [&] { return preference_for(preferred(cycle.pod.spec().affinity().node_affinity()), node); });
+    });
   }
   void normalize(const Cycle&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, false); }
 

@@ -38,7 +38,7 @@ std::unique_ptr<ScoreState> score_state(const PodInfo& pod, const std::vector<Re
   return state;
 }
 
-Use use_of(const Scored& resource, const NodeInfo& node, bool with_defaults) {
+inline Use use_of(const Scored& resource, const NodeInfo& node, bool with_defaults) {
   switch (resource.which) {
     case Scored::Which::cpu:
       return {(with_defaults ? node.scored_cpu_milli : node.requested.cpu_milli) + resource.asked, node.allocatable.cpu_milli};
@@ -80,26 +80,33 @@ class NodeResourcesFit : public Plugin {
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
   Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
-    return check(cycle.info->requests.exact, node.allocatable, node.requested, node.pods.size(), node.pods_max, why);
+    const Amounts &asked = cycle.info->requests.exact, &all = node.allocatable, &used = node.requested;
+    bool room = int64_t(node.pods.size()) < node.pods_max && asked.cpu_milli <= all.cpu_milli - used.cpu_milli &&
+                asked.memory <= all.memory - used.memory && asked.ephemeral <= all.ephemeral - used.ephemeral;
+    if (room && asked.others().empty()) return Answer::success;
+    return check(asked, all, used, node.pods.size(), node.pods_max, why);
   }
 
   Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
     cycle.score_state[index] = score_state(*cycle.info, args_.resources, true);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+    const auto& resources = static_cast<const ScoreState&>(*cycle.score_state[index]).resources;
     bool by_shape = args_.strategy == FitArgs::Strategy::requested_to_capacity_ratio;
-    int64_t sum = 0, weights = 0;
-    for (const Scored& resource : static_cast<const ScoreState&>(*cycle.score_state[index]).resources) {
-      Use use = use_of(resource, node, true);
-      if (use.allocatable == 0) continue;
-      int64_t one = score_of(use);
-      if (by_shape && one == 0) continue;
-      sum += one * resource.weight;
-      weights += resource.weight;
-    }
-    if (weights == 0) return 0;
-    return by_shape ? int64_t(std::round(double(sum) / double(weights))) : sum / weights;
+    score_each(scores, [&](const NodeInfo& node) -> int64_t {
+      int64_t sum = 0, weights = 0;
+      for (const Scored& resource : resources) {
+        Use use = use_of(resource, node, true);
+        if (use.allocatable == 0) continue;
+        int64_t one = score_of(use);
+        if (by_shape && one == 0) continue;
+        sum += one * resource.weight;
+        weights += resource.weight;
+      }
+      if (weights == 0) return 0;
+      return by_shape ? int64_t(std::round(double(sum) / double(weights))) : sum / weights;
+    });
   }
 
   bool could_help(const ClusterEvent& event, const PodInfo& pod, Cluster&) const override {
@@ -171,11 +178,17 @@ class BalancedAllocation : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+    const auto& resources = static_cast<const ScoreState&>(*cycle.score_state[index]).resources;
+    score_each(scores, [&](const NodeInfo& node) { return balance(resources, node); });
+  }
+
+ private:
+  static int64_t balance(const std::vector<Scored>& resources, const NodeInfo& node) {
     constexpr size_t kResourcesMax = 100;  // as validation allows
     double shares[kResourcesMax], sum = 0;
     size_t count = 0;
-    for (const Scored& resource : static_cast<const ScoreState&>(*cycle.score_state[index]).resources) {
+    for (const Scored& resource : resources) {
       Use use = use_of(resource, node, false);
       if (use.allocatable == 0 || count == kResourcesMax) continue;
       sum += shares[count++] = std::min(double(use.requested) / double(use.allocatable), 1.0);
@@ -190,7 +203,6 @@ class BalancedAllocation : public Plugin {
     return int64_t((1 - deviation) * double(kNodeScoreMax));
   }
 
- private:
   BalancedAllocationArgs args_;
 };
 

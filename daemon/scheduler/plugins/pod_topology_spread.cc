@@ -164,19 +164,21 @@ class PodTopologySpread : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     const State& state = static_cast<const State&>(*cycle.score_state[index]);
-    if (state.lacks_a_key(node.slot)) return 0;
-    double sum = 0;
-    for (size_t i = 0; i < state.constraints.size(); i++) {
-      const SpreadConstraint& constraint = *state.constraints[i];
-      int32_t domain = state.topologies[i]->domain[node.slot];
-      if (domain < 0) continue;
-      int64_t pods = constraint.pods.topology_key == kHostname ? state.counters[i]->by_slot[node.slot]
-                                                               : std::max<int64_t>(state.counts[i][size_t(domain)], 0);
-      sum += double(pods) * state.weights[i] + double(constraint.max_skew - 1);
-    }
-    return int64_t(std::round(sum));
+    score_each(scores, [&](const NodeInfo& node) -> int64_t {
+      if (state.lacks_a_key(node.slot)) return 0;
+      double sum = 0;
+      for (size_t i = 0; i < state.constraints.size(); i++) {
+        const SpreadConstraint& constraint = *state.constraints[i];
+        int32_t domain = state.topologies[i]->domain[node.slot];
+        if (domain < 0) continue;
+        int64_t pods = constraint.pods.topology_key == kHostname ? state.counters[i]->by_slot[node.slot]
+                                                                 : std::max<int64_t>(state.counts[i][size_t(domain)], 0);
+        sum += double(pods) * state.weights[i] + double(constraint.max_skew - 1);
+      }
+      return int64_t(std::round(sum));
+    });
   }
   void normalize(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     const State& state = static_cast<const State&>(*cycle.score_state[index]);

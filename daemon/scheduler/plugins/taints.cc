@@ -53,8 +53,9 @@ class TaintToleration : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  int64_t score(const Cycle& cycle, const NodeInfo& node) const override {
-    return static_cast<const State&>(*cycle.score_state[index]).by_set[node.taints];
+  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+    const auto& by_set = static_cast<const State&>(*cycle.score_state[index]).by_set;
+    score_each(scores, [&](const NodeInfo& node) { return by_set[node.taints]; });
   }
   void normalize(const Cycle&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, true); }
 
