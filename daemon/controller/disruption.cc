@@ -202,7 +202,7 @@ class DisruptionController : public Controller {
 
   static int64_t healthy(const std::vector<ObjectPtr>& pods, const json::object& disrupted) {
     int64_t count = 0;
-    for (const ObjectPtr& pod : pods) count += !pod->deleting() && !disrupted.contains(pod->name()) && quota::is_ready(*pod);
+    for (const ObjectPtr& pod : pods) count += pod_active(*pod) && !disrupted.contains(pod->name()) && quota::is_ready(*pod);
     return count;
   }
 

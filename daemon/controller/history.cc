@@ -111,7 +111,6 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
 void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at) {
   index_by_controller(revisions);
   revisions.on_change([=, &kind, &sets](const Informer::Change& change) {
-    if (!change.before && change.after->controller()) return;
     for (const ObjectPtr& revision : {change.before, change.after})
       if (revision) name_owner(*revision, kind, sets, look_at, label_selector_of);
   });

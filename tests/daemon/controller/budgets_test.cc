@@ -152,6 +152,18 @@ TEST_F(BudgetsTest, is_counted_anew_when_more_are_wanted_and_none_can_come) {
   EXPECT_EQ(count("desiredHealthy"), 3);
 }
 
+TEST_F(BudgetsTest, who_has_ended_is_not_healthy_whatever_its_node_said_before_it_vanished) {
+  start();
+  put_ready("a");
+  put_pod("b", R"(,"conditions":[{"type":"Ready","status":"True"}])");
+  put_budget(R"(,"minAvailable":1)");
+  EXPECT_EQ(count("currentHealthy"), 2);
+  client.set_status(kPod, {"default", "b"}, R"({"phase":"Failed","conditions":[{"type":"Ready","status":"True"}]})");
+  settle();
+  EXPECT_EQ(count("currentHealthy"), 1);
+  EXPECT_EQ(count("disruptionsAllowed"), 0);
+}
+
 TEST_F(BudgetsTest, who_cannot_be_counted_allows_nothing) {
   start();
   put_ready("a", R"(,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Robot","name":"j","uid":"u","controller":true}])");

@@ -117,7 +117,9 @@ class DaemonSetsRule : public Rule {
     std::erase_if(surging_, [&](const auto& entry) {
       ObjectPtr updated = world.find(kPod, entry.first), replaced = world.find(kPod, entry.second.old);
       auto owner = updated ? updated->controller() : std::nullopt;
-      if (!owner || owner->uid != entry.second.set) return true;  // it was let go of
+      auto old_owner = replaced ? replaced->controller() : std::nullopt;
+      bool both = owner && owner->uid == entry.second.set && old_owner && old_owner->uid == entry.second.set;
+      if (!both) return true;  // one was let go of: the other is its node's
       return !replaced || updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
     });
     int64_t there = 0, most = 0;

@@ -220,7 +220,7 @@ class JobsRule : public Rule {
   // Who has not ended may go uncounted where it is not wanted any more; who has failed, where that is no failure.
   bool need_not_count(const World& world, const Object& job, const Object& pod, const Object* afterwards) const {
     auto selector = LabelSelector::from_json(find(job.json(), "spec.selector"));
-    bool let_go_of = afterwards && !afterwards->controller();
+    bool let_go_of = !afterwards || !afterwards->controller();  // of one that is to go, nothing is left
     if (let_go_of && selector && !selector->matches(pod)) return true;
     if (!has_place(job, pod)) return true;
     if (finished(pod)) return phase(pod, "Failed") && ignored(job, pod);
