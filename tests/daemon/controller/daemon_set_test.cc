@@ -442,6 +442,7 @@ TEST_F(DaemonSetTest, of_two_revisions_of_one_template_the_later_stays_and_has_a
   make(twin, "revision") = 2;
   MUST(client.create(kControllerRevision, twin));
   settle();
+  EXPECT_EQ(client.all(kControllerRevision).size(), 2u) << "the set is not looked at for that";
   put_node("c");
   roll_out();
   ASSERT_EQ(client.all(kControllerRevision).size(), 1u);
