@@ -24,18 +24,18 @@ void set_condition(json::value& budget, std::string_view status, std::string_vie
   (*condition)["observedGeneration"] = get_int(budget, "status.observedGeneration");
 }
 
-}  // namespace
-
-bool covers(const Object& budget, const Object& pod) {
-  if (budget.ns() != pod.ns()) return false;
+bool selects(const Object& budget, const std::string& ns, const json::object& labels) {
+  if (budget.ns() != ns) return false;
   auto selector = LabelSelector::from_json(find(budget.json(), "spec.selector"));
-  return selector && selector->matches(pod);
+  return selector && selector->matches(labels);
 }
 
+}  // namespace
+
+bool covers(const Object& budget, const Object& pod) { return selects(budget, pod.ns(), pod.labels()); }
+
 bool covers_made_by(const Object& budget, const Object& owner) {
-  if (budget.ns() != owner.ns()) return false;
-  auto selector = LabelSelector::from_json(find(budget.json(), "spec.selector"));
-  return selector && selector->matches(get_object(owner.json(), "spec.template.metadata.labels"));
+  return selects(budget, owner.ns(), get_object(owner.json(), "spec.template.metadata.labels"));
 }
 
 bool is_ready(const Object& pod) {

@@ -263,6 +263,16 @@ TEST(DaemonSetPlan, steps_have_a_limit) {
 
 // ---- at work ----
 
+// To be made beside it, of the same set.
+json::value copy_of(const Object& revision, std::string_view name) {
+  json::value copy = revision.json();
+  json::object& metadata = make(copy, "metadata").get_object();
+  metadata["name"] = name;
+  metadata.erase("uid");
+  metadata.erase("resourceVersion");
+  return copy;
+}
+
 struct DaemonSetTest : Bench {
   DaemonSetTest() { put_node("b"); }
   void put_node(const std::string& name, const std::string& more = "") {
@@ -432,13 +442,8 @@ TEST_F(DaemonSetTest, of_two_revisions_of_one_template_the_later_stays_and_has_a
   start();
   put_set();
   roll_out();
-  ObjectPtr first = client.all(kControllerRevision)[0];
-  json::value twin = first->json();
-  json::object& metadata = make(twin, "metadata").get_object();
-  metadata["name"] = "twin";
-  metadata.erase("uid");
-  metadata.erase("resourceVersion");
-  metadata["labels"].get_object()[kRevisionLabel] = "other";
+  json::value twin = copy_of(*client.all(kControllerRevision)[0], "twin");
+  make(twin, "metadata.labels").get_object()[kRevisionLabel] = "other";
   make(twin, "revision") = 2;
   MUST(client.create(kControllerRevision, twin));
   settle();
@@ -457,11 +462,7 @@ TEST_F(DaemonSetTest, the_revision_of_the_template_has_the_highest_number_whatev
   put_set();
   roll_out();
   ObjectPtr first = client.all(kControllerRevision)[0];
-  json::value late = first->json();
-  json::object& metadata = make(late, "metadata").get_object();
-  metadata["name"] = "late";
-  metadata.erase("uid");
-  metadata.erase("resourceVersion");
+  json::value late = copy_of(*first, "late");
   make(late, "data.spec.template.spec.containers").get_array()[0].get_object()["image"] = "of:before";
   MUST(client.create(kControllerRevision, late));
   settle();

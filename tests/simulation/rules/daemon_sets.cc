@@ -116,11 +116,12 @@ class DaemonSetsRule : public Rule {
     surging_[pod.key()] = {set.uid(), pod.uid(), old.key(), old.uid()};
     std::erase_if(surging_, [&](const auto& entry) {
       ObjectPtr updated = world.find(kPod, entry.first), replaced = world.find(kPod, entry.second.old);
-      auto owner = updated ? updated->controller() : std::nullopt;
-      auto old_owner = replaced ? replaced->controller() : std::nullopt;
-      bool both = owner && owner->uid == entry.second.set && old_owner && old_owner->uid == entry.second.set;
-      if (!both) return true;  // one was let go of: the other is its node's
-      return !replaced || updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
+      auto is_held = [&](const ObjectPtr& pod) {
+        auto owner = pod ? pod->controller() : std::nullopt;
+        return owner && owner->uid == entry.second.set;
+      };
+      if (!is_held(updated) || !is_held(replaced)) return true;  // one is gone, or was let go of: the other is its node's
+      return updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
     });
     int64_t there = 0, most = 0;
     for (const auto& [key, pair] : surging_) {
