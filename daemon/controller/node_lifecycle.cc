@@ -20,6 +20,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+constexpr std::chrono::seconds kHeartbeat{10};     // a kubelet that speaks says so once within it
 constexpr std::chrono::seconds kStartupGrace{60};  // --node-startup-grace-period: for a node that has never said anything
 constexpr std::string_view kJudged[] = {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"};
 
@@ -75,21 +76,26 @@ class NodeLifecycle : public Controller {
       silent_at.reset();
     }
     note_readiness(*node);
-    std::optional<std::chrono::nanoseconds> empty_in = TRY(taint(*node));
+    std::optional<std::chrono::nanoseconds> again = TRY(taint(*node));
     if (is_down(*node)) {
-      TRY(mark_pods(*node));
+      std::optional<std::chrono::nanoseconds> mark_in = TRY(mark_pods(*node));
+      sooner(again, mark_in);
     }
-    if (!silent_at) return Outcome{empty_in};
-    std::chrono::nanoseconds left = *silent_at - clock_.steady();
-    return Outcome{empty_in ? std::min(*empty_in, left) : left};
+    if (silent_at) sooner(again, *silent_at - clock_.steady());
+    return Outcome{again};
   }
 
  private:
   struct Known {            // of a node; reconcile's alone, which no two do at once for one node
     std::string uid, said;  // what was renewed, as it was written
     SteadyTime heard{};
-    std::string ready;
+    std::string ready, ready_since;
+    std::map<std::string, SteadyTime> marked;  // when its pods, by uid, were said not to be ready since ready_since
   };
+
+  static void sooner(std::optional<std::chrono::nanoseconds>& again, std::optional<std::chrono::nanoseconds> in) {
+    if (in && (!again || *in < *again)) again = in;
+  }
 
   static bool is_down(const Object& node) {
     std::string_view ready = node_condition(node, "Ready");
@@ -100,7 +106,7 @@ class NodeLifecycle : public Controller {
     known_.with([&](auto& known) {
       Known& it = known[node.name()];
       if (it.uid == node.uid()) return;
-      it = {node.uid(), {}, clock_.steady(), {}};
+      it = {.uid = node.uid(), .heard = clock_.steady()};
       tell(node, "RegisteredNode", "Registered Node " + node.name() + " in Controller");
     });
   }
@@ -150,9 +156,12 @@ class NodeLifecycle : public Controller {
   }
 
   void note_readiness(const Object& node) {
-    std::string ready(node_condition(node, "Ready"));
+    std::string ready(node_condition(node, "Ready")), since;
+    if (!ready.empty()) since = get_string(*find_condition(get_array(node.json(), "status.conditions"), "Ready"), "lastTransitionTime");
     bool lost = known_.with([&](auto& known) {
-      std::string before = std::exchange(known[node.name()].ready, ready);
+      Known& it = known[node.name()];
+      std::string before = std::exchange(it.ready, ready);
+      if (before != ready || it.ready_since != since) it.ready_since = since, it.marked.clear();
       return before == "True" && ready != "True";
     });
     if (lost) recorder_.normal(node, "NodeNotReady", "Node " + node.name() + " status is now: NodeNotReady");
@@ -190,19 +199,43 @@ class NodeLifecycle : public Controller {
     });
   }
 
-  // Nobody else says so of pods whose node is down.
-  Result<void> mark_pods(const Object& node) {
+  // Nobody else says so of pods whose node is down: once of each. A node that says itself that it is not ready may contradict, and
+  // knows better. So does one that was taken for silent and speaks: it is heard within a heartbeat, and if it is not, it is said again.
+  // Returns in what time that is.
+  Result<std::optional<std::chrono::nanoseconds>> mark_pods(const Object& node) {
+    std::optional<std::chrono::nanoseconds> again;
     for (const ObjectPtr& pod : pods_.by_index("node", node.name())) {
       if (!pod_ready(view::Pod(*pod))) continue;
-      json::value condition = *find_condition(get_array(pod->json(), "status.conditions"), "Ready");
-      condition.as_object()["status"] = "False";
-      condition.as_object()["lastTransitionTime"] = format_time(clock_.now());
-      json::value patch = {{"metadata", {{"uid", pod->uid()}}}, {"status", {{"conditions", json::array{std::move(condition)}}}}};
-      auto done = client_.patch(kPod, pod->key(), PatchType::strategic, patch, {.subresource = "status"});
-      bool gone = !done && (done.error().code() == Code::not_found || done.error().code() == Code::conflict);
-      if (!done && !gone) return done.take_error().wrap("mark pod of a node that is not ready");
-      if (done) recorder_.warning(*pod, "NodeNotReady", "Node is not ready");
+      std::optional<std::chrono::nanoseconds> due = mark_due_in(node, pod->uid());
+      if (!due || due->count() > 0) {
+        sooner(again, due);
+        continue;
+      }
+      TRY(mark_pod(*pod));
+      known_.with([&](auto& known) { known[node.name()].marked[pod->uid()] = clock_.steady(); });
     }
+    return again;
+  }
+
+  // Nothing: it was, and that is enough.
+  std::optional<std::chrono::nanoseconds> mark_due_in(const Object& node, const std::string& uid) {
+    return known_.with([&](const auto& known) -> std::optional<std::chrono::nanoseconds> {
+      const Known& it = known.at(node.name());
+      auto last = it.marked.find(uid);
+      if (last == it.marked.end()) return std::chrono::nanoseconds(0);
+      if (it.ready != "Unknown") return std::nullopt;
+      return last->second + kHeartbeat - clock_.steady();
+    });
+  }
+
+  Result<void> mark_pod(const Object& pod) {
+    json::value condition = *find_condition(get_array(pod.json(), "status.conditions"), "Ready");
+    condition.as_object()["status"] = "False";
+    condition.as_object()["lastTransitionTime"] = format_time(clock_.now());
+    json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", {{"conditions", json::array{std::move(condition)}}}}};
+    auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
+    if (done) return recorder_.warning(pod, "NodeNotReady", "Node is not ready"), Result<void>();
+    if (done.error().code() != Code::not_found) return done.take_error().wrap("mark pod of a node that is not ready");
     return {};
   }
 

@@ -86,6 +86,37 @@ TEST_F(NodesTest, a_silent_remote_node_is_marked_and_a_returning_one_welcome) {
   EXPECT_EQ(taints("far"), "");
 }
 
+// It is told apart from a silent one by its heartbeat, at most ten seconds later; until then neither shouts the other down.
+TEST_F(NodesTest, who_was_taken_for_silent_and_speaks_may_contradict) {
+  start();
+  node("far", is("Ready", "True"));
+  pod("web", "far", R"([{"operator":"Exists"}])");
+  auto is_ready = [&] { return pod_condition_of("web", "Ready", "status") == "True"; };
+  auto says_ready = [&] {
+    client.set_status(kPod, {"default", "web"}, R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})");
+    settle();
+  };
+  pass(seconds(51));
+  EXPECT_EQ(condition("far", "Ready"), "Unknown");
+  EXPECT_FALSE(is_ready());
+  says_ready();
+  EXPECT_TRUE(is_ready());
+  pass(seconds(8));
+  EXPECT_TRUE(is_ready());
+  pass(seconds(2));
+  EXPECT_FALSE(is_ready()) << "it was the last that was heard of it";
+  says_ready();
+  renew("far");
+  node("far", is("Ready", "True"));
+  pass(seconds(11));
+  EXPECT_TRUE(is_ready());
+  node("far", is("Ready", "False"));
+  EXPECT_FALSE(is_ready()) << "another time that it is down";
+  says_ready();
+  pass(seconds(11));
+  EXPECT_TRUE(is_ready()) << "a node that speaks knows its pods";
+}
+
 TEST_F(NodesTest, a_node_that_only_reports_its_status_is_heard_too) {
   start();
   node("far", is("Ready", "True"));

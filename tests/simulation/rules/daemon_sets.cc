@@ -163,8 +163,8 @@ class DaemonSetsRule : public Rule {
     if (!fits) return "";  // it is misplaced
     int64_t beside = 0;
     bool replaced = false;
-    for (const ObjectPtr& other : world.controlled(kPod, set)) {
-      if (other->uid() == pod.uid() || node_of(*other) != node) continue;
+    for (const auto& [uid, other] : perhaps_controlled(world, set)) {
+      if (uid == pod.uid() || node_of(*other) != node) continue;
       bool counts = !surges || of_template(world, set, *other) == of_template(world, set, pod);  // one of each may be there
       beside += counts && !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
       replaced |= perhaps(world, *other, [&](const Object& each) { return available(world, each, set); });
@@ -183,8 +183,16 @@ class DaemonSetsRule : public Rule {
     return "";
   }
 
+  // Its pods by uid, with those that are gone but that the daemon may take for there.
+  static std::map<std::string, ObjectPtr> perhaps_controlled(const World& world, const Object& set) {
+    std::map<std::string, ObjectPtr> out;
+    for (ObjectPtr& pod : world.believable_in(kPod, set.ns()))
+      if (auto owner = pod->controller(); owner && owner->uid == set.uid()) out.emplace(pod->uid(), std::move(pod));
+    return out;
+  }
+
   bool perhaps_served(const World& world, const Object& set, const std::string& node) const {
-    for (const ObjectPtr& pod : world.controlled(kPod, set))
+    for (const auto& [uid, pod] : perhaps_controlled(world, set))
       if (node_of(*pod) == node && !removals_.known(world, *pod) && perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); })) return true;
     return false;
   }
