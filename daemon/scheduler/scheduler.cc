@@ -265,7 +265,7 @@ struct Scheduler::State {
       return true;
     }
     const Framework& framework = *framework_of(*pod);
-    std::vector<Key> outranked;
+    std::vector<PodInfoPtr> outranked;
     // The decision is made and noted in one go: the next pod must already see it.
     auto [info, decision] = board.with([&](Board& b) {
       PodInfoPtr info = b.cluster.read(*pod);
@@ -281,7 +281,7 @@ struct Scheduler::State {
     } else {
       bool all_go = true;
       for (const PodInfoPtr& victim : decision.rescue.victims) all_go &= preempt(*pod, *victim, decision.rescue.node);
-      for (const Key& key : outranked) write_status(key, {{"nominatedNodeName", nullptr}});
+      for (const PodInfoPtr& other : outranked) write_status(other->key, other->uid, {{"nominatedNodeName", nullptr}});
       bool told = tell_why(*pod, decision);
       if (!all_go || !told)  // nothing else will wake it
         board.with([&](Board& b) {
@@ -292,13 +292,13 @@ struct Scheduler::State {
   }
 
   // The node's room is kept for the pod. Returns the less important pods for which it was kept until now.
-  static std::vector<Key> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
+  static std::vector<PodInfoPtr> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
     b.denominate(pod->uid);
-    std::vector<Key> outranked;
+    std::vector<PodInfoPtr> outranked;
     auto& pods = b.nominations[node];
     std::erase_if(pods, [&](const PodInfoPtr& other) {
       if (other->priority >= pod->priority) return false;
-      outranked.push_back(other->key);
+      outranked.push_back(other);
       return true;
     });
     pods.push_back(pod);
@@ -367,7 +367,7 @@ struct Scheduler::State {
         {"message", std::string(framework_of(preemptor)->scheduler_name()) + ": preempting to accommodate a higher priority pod"},
         {"observedGeneration", get_int(pod->json(), "metadata.generation")},
         {"lastTransitionTime", format_time(clock.now())}};
-    if (!write_status(victim.key, {{"conditions", json::array{std::move(condition)}}})) return false;
+    if (!write_status(victim.key, victim.uid, {{"conditions", json::array{std::move(condition)}}})) return false;
     DeleteOptions options;
     options.uid = victim.uid;
     auto removed = client.remove(kPod, victim.key, options);
@@ -377,9 +377,10 @@ struct Scheduler::State {
     return false;
   }
 
-  // False when it was not written; to a pod that is gone there is nothing to write.
-  bool write_status(const Key& key, json::value status) {
-    auto written = client.patch(kPod, key, PatchType::strategic, {{"status", std::move(status)}}, {.subresource = "status"});
+  // False when it was not written, also because another pod has the name by now; to a pod that is gone there is nothing to write.
+  bool write_status(const Key& key, const std::string& uid, json::value status) {
+    json::value patch{{"metadata", {{"uid", uid}}}, {"status", std::move(status)}};
+    auto written = client.patch(kPod, key, PatchType::strategic, patch, {.subresource = "status"});
     if (written || written.error().code() == Code::not_found) return true;
     log_warning("scheduler", "write status: " + written.error().text(), {{"pod", key.text()}});
     return false;
@@ -405,7 +406,7 @@ struct Scheduler::State {
                                                     {"lastTransitionTime", std::move(since)}}}}};
     if (renominated) status["nominatedNodeName"] = decision.rescue.node;
     if (denominated) status["nominatedNodeName"] = nullptr;
-    return write_status(pod.key(), std::move(status));
+    return write_status(pod.key(), pod.uid(), std::move(status));
   }
 
   // ---- what is asked ----

@@ -287,6 +287,22 @@ TEST_F(PreemptingTest, a_victim_that_could_not_be_asked_is_asked_again) {
   EXPECT_TRUE(find("low")->deleting());
 }
 
+// As a StatefulSet makes it anew, with the name of the victim, and nobody has told the scheduler yet.
+TEST_F(PreemptingTest, a_namesake_of_a_victim_that_went_is_not_told_to_go) {
+  put_node("2");
+  start();
+  put_ranked("db-0", "2", 1);
+  auto lose = [&](auto&& change) { client.lose_event(), change(); };
+  lose([&] { client.erase(kPod, {"default", "db-0"}); });
+  lose([&] { put_ranked("db-0", "2", 1); });
+  client.put(kPod, R"({"metadata":{"name":"high","namespace":"default"},"spec":{"priority":10,"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})");
+  client.settle();
+  ASSERT_TRUE(scheduler.turn());
+  EXPECT_NE(events.take().find("FailedScheduling"), std::string::npos);
+  EXPECT_FALSE(find("db-0")->deleting());
+  EXPECT_TRUE(get_array(find("db-0")->json(), "status.conditions").empty()) << to_text(find("db-0")->json());
+}
+
 // ---- what wakes whom ----
 
 struct HintTest : SchedulerTest {
