@@ -229,8 +229,8 @@ struct Oracle {
     return get_array(pod, "spec.affinity." + kind + "." + when + "DuringSchedulingIgnoredDuringExecution");
   }
 
-  bool company_is_right(const json::value& node) const {
-    const json::array &wanted = terms(pod, "podAffinity", "required"), &unwanted = terms(pod, "podAntiAffinity", "required");
+  bool has_company(const json::value& node) const {
+    const json::array& wanted = terms(pod, "podAffinity", "required");
     auto means_all = [&](const json::value& other) {
       return std::all_of(wanted.begin(), wanted.end(), [&](const json::value& term) { return means(term, pod, other); });
     };
@@ -247,9 +247,10 @@ struct Oracle {
       }
       all_met &= met;
     }
-    if (!has_keys) return false;
-    if (!all_met && (anywhere || !means_all(pod))) return false;  // the first of its own kind is let in
-    for (const json::value& term : unwanted)
+    return has_keys && (all_met || (!anywhere && means_all(pod)));  // the first of its own kind is let in
+  }
+  bool is_undisturbed(const json::value& node) const {
+    for (const json::value& term : terms(pod, "podAntiAffinity", "required"))
       for (const json::value& other : world.pods)
         if (means(term, pod, other) && together(other, node, at(term, "topologyKey"))) return false;
     for (const json::value& other : world.pods)
@@ -310,7 +311,7 @@ struct Oracle {
 
   bool fits(const json::value& node) const {
     return is_open(node) && tolerates_hard_taints(pod, node) && wants_node(pod, node) && has_ports(node) && has_room(node) &&
-           is_level(node) && company_is_right(node);
+           is_level(node) && has_company(node) && is_undisturbed(node);
   }
 
   // ---- scores ----
@@ -500,6 +501,97 @@ Answer consult(const World& world, const json::value& pod) {
   for (const auto& [plugin, scores] : answer.scores)
     for (const auto& [node, score] : scores) answer.totals[node] += score * (weights.contains(plugin) ? weights.at(plugin) : 1);
   return answer;
+}
+
+// ---- preemption ----
+
+namespace {
+
+int64_t priority_of(const json::value& pod) { return get_int(pod, "spec.priority"); }
+string start_of(const json::value& pod) { return at(pod, "status.startTime"); }
+
+// A budget counts down over the pods in the order of their importance; who is told to go already is not counted.
+std::set<string> beyond_budget(const World& world, const std::vector<json::value>& pods) {
+  std::set<string> names;
+  for (const json::value& budget : world.budgets) {
+    int64_t allowed = get_int(budget, "status.disruptionsAllowed");
+    for (const json::value& pod : pods) {
+      bool covered = ns_of(pod) == ns_of(budget) && selects(find(budget, "spec.selector"), labels_of(pod));
+      if (!covered || get_object(budget, "status.disruptedPods").contains(name_of(pod))) continue;
+      if (--allowed < 0) names.insert(name_of(pod));
+    }
+  }
+  return names;
+}
+
+struct Loss {
+  std::vector<json::value> victims;  // the most important first
+  size_t beyond_budget = 0;
+};
+
+bool more_important(const json::value& a, const json::value& b) {
+  return priority_of(a) != priority_of(b) ? priority_of(a) > priority_of(b) : start_of(a) < start_of(b);
+}
+
+// All that are less important go; then each may come back beside whom the pod still fits: those first that no budget lets go, and the
+// more important before the less. Nothing: it does not fit even so.
+std::optional<Loss> loss_on(const World& world, const json::value& pod, const json::value& node) {
+  std::vector<json::value> lesser;
+  World without = world;
+  std::erase_if(without.pods, [&](const json::value& other) {
+    bool goes = at(other, "spec.nodeName") == name_of(node) && priority_of(other) < priority_of(pod);
+    if (goes) lesser.push_back(other);
+    return goes;
+  });
+  auto fits = [&] { return Oracle{without, pod, {}}.fits(node); };
+  if (lesser.empty() || !fits()) return std::nullopt;
+  std::sort(lesser.begin(), lesser.end(), more_important);
+  std::set<string> beyond = beyond_budget(world, lesser);
+  Loss loss;
+  for (bool protects : {true, false})
+    for (const json::value& other : lesser) {
+      if (beyond.contains(name_of(other)) != protects) continue;
+      without.pods.push_back(other);
+      if (fits()) continue;
+      without.pods.pop_back();
+      loss.victims.push_back(other);
+      loss.beyond_budget += protects;
+    }
+  std::sort(loss.victims.begin(), loss.victims.end(), more_important);
+  return loss;
+}
+
+// Kubernetes goes through these one by one, for as long as several nodes are equal.
+bool matters_less(const Loss& a, const Loss& b) {
+  if (a.beyond_budget != b.beyond_budget) return a.beyond_budget < b.beyond_budget;
+  int64_t highest_a = priority_of(a.victims.front()), highest_b = priority_of(b.victims.front());
+  if (highest_a != highest_b) return highest_a < highest_b;
+  auto sum = [](const Loss& loss) {
+    int64_t all = 0;
+    for (const json::value& victim : loss.victims) all += priority_of(victim) + (int64_t(1) << 31);  // each counts, the negative too
+    return all;
+  };
+  if (sum(a) != sum(b)) return sum(a) < sum(b);
+  if (a.victims.size() != b.victims.size()) return a.victims.size() < b.victims.size();
+  return start_of(a.victims.front()) > start_of(b.victims.front());  // of the most important the one that began first: the later, the less is lost
+}
+
+}  // namespace
+
+Sacrifice consult_preemption(const World& world, const json::value& pod) {
+  Sacrifice out;
+  if (at(pod, "spec.preemptionPolicy") == "Never") return out;
+  std::optional<Loss> least;
+  for (const json::value& node : world.nodes) {
+    if (!Oracle{world, pod, {}}.has_company(node)) continue;  // with fewer pods it has no better one
+    auto loss = loss_on(world, pod, node);
+    if (!loss) continue;
+    for (const json::value& victim : loss->victims) out.victims[name_of(node)].push_back(name_of(victim));
+    if (least && !matters_less(*loss, *least)) continue;
+    least = std::move(loss);
+    out.best = name_of(node);
+  }
+  return out;
 }
 
 }  // namespace coracle::oracle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler against the oracle, on random clusters: the same nodes fit, they score the same, and the one chosen is one of the
-// best. Seeded; CORACLE_SEED repeats a run.
+// best; where none fits, the same pods have to go. Seeded; CORACLE_SEED repeats a run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -167,13 +167,17 @@ json::value pod_of(Dice& dice, const std::string& name, const std::string& node)
     if (!spec.contains("topologySpreadConstraints")) spec["topologySpreadConstraints"] = json::array{};
     spec["topologySpreadConstraints"].get_array().push_back(std::move(one));
   }
+  spec["priority"] = 5 * dice.below(4) - 5;
+  if (dice.once_in(10)) spec["preemptionPolicy"] = "Never";
   if (!node.empty()) spec["nodeName"] = node;
   json::object metadata{{"name", name},
                         {"namespace", dice.text({"default", "default", "other"})},
                         {"uid", "uid-" + name},
                         {"labels", std::move(labels)}};
   if (!node.empty() && dice.once_in(10)) metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z";
-  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  char started[] = "2024-01-01T00:00:00.000000Z";  // no two at the same time
+  std::snprintf(started, sizeof started, "2024-01-01T00:00:%02d.%06dZ", dice.below(60), std::atoi(name.c_str() + name.find_first_of("0123456789")));
+  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}, {"status", {{"startTime", started}}}};
 }
 
 oracle::World world_of(Dice& dice) {
@@ -191,6 +195,16 @@ oracle::World world_of(Dice& dice) {
                            {"spec", {{"selector", {{"app", dice.text({"web", "db"})}}}}}};
     world.services.push_back(std::move(service));
   }
+  while (dice.once_in(2)) {
+    std::string name = "b" + std::to_string(world.budgets.size());
+    json::value budget = {{"apiVersion", "policy/v1"},
+                          {"kind", "PodDisruptionBudget"},
+                          {"metadata", {{"name", name}, {"namespace", dice.text({"default", "other"})}}},
+                          {"spec", {{"selector", selector(dice)}}},
+                          {"status", {{"disruptionsAllowed", dice.below(3)}, {"disruptedPods", json::object{}}}}};
+    if (dice.once_in(4)) make(budget, "status.disruptedPods") = {{"p" + std::to_string(dice.below(24)), "2024-01-01T00:00:00Z"}};
+    world.budgets.push_back(std::move(budget));
+  }
   return world;
 }
 
@@ -199,6 +213,7 @@ void furnish(World& world, const oracle::World& from, Dice& dice) {
   for (const json::value& one : from.namespaces)
     world.cluster.put_namespace(std::string(get_string(one, "metadata.name")), get_object(one, "metadata.labels"));
   for (const json::value& one : from.services) world.lister.put(kService, one);
+  for (const json::value& one : from.budgets) world.lister.put(kPodDisruptionBudget, one);
   for (const json::value& one : from.nodes) world.cluster.put_node(MUST(Object::make(kNode, one)));
   for (const json::value& one : from.pods) {
     ObjectPtr pod = MUST(Object::make(kPod, one));
@@ -212,11 +227,20 @@ void furnish(World& world, const oracle::World& from, Dice& dice) {
   }
 }
 
+// Returns whether somebody has to go.
+bool compare_rescue(const Decision& decision, const oracle::Sacrifice& want) {
+  EXPECT_EQ(decision.rescue.node, want.best) << decision.message;
+  std::vector<std::string> victims;
+  for (const PodInfoPtr& victim : decision.rescue.victims) victims.push_back(victim->key.name);
+  EXPECT_EQ(victims, want.best.empty() ? std::vector<std::string>() : want.victims.at(want.best)) << "on " << want.best;
+  return !victims.empty();
+}
+
 TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
   const char* given = std::getenv("CORACLE_SEED");
   uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
   std::printf("seed %llu (CORACLE_SEED repeats it)\n", static_cast<unsigned long long>(seed));
-  size_t fitting = 0, refusing = 0, choices = 0;
+  size_t fitting = 0, refusing = 0, choices = 0, rescues = 0;
   for (int i = 0; i < kClusters && !testing::Test::HasFailure(); i++) {
     Dice dice(seed * uint64_t(kClusters) + uint64_t(i));
     oracle::World from = world_of(dice);
@@ -247,7 +271,10 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
               << one.plugin->name() << " of " << feasible[n]->name;
       Decision decision = world.decide(pod);
       ASSERT_EQ(decision.node.empty(), names.empty()) << decision.message;
-      if (names.empty()) continue;
+      if (names.empty()) {
+        rescues += compare_rescue(decision, oracle::consult_preemption(from, body));
+        continue;
+      }
       int64_t best = INT64_MIN;
       for (const auto& [name, total] : want.totals) best = std::max(best, total);
       EXPECT_EQ(want.totals.at(decision.node), best);
@@ -258,10 +285,11 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
       world.place(MUST(Object::make(kPod, body)), decision.node);
     }
   }
-  std::printf("%zu nodes fit, %zu do not, %zu decisions between several\n", fitting, refusing, choices);
+  std::printf("%zu nodes fit, %zu do not, %zu decisions between several, %zu at others' expense\n", fitting, refusing, choices, rescues);
   EXPECT_GT(fitting, size_t(kClusters));
   EXPECT_GT(refusing, size_t(kClusters));
   EXPECT_GT(choices, size_t(kClusters / 4));
+  EXPECT_GT(rescues, size_t(kClusters / 20));
 }
 
 }  // namespace
