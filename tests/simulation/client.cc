@@ -137,7 +137,11 @@ Result<ObjectPtr> UnreliableClient::patch(const Kind& kind, const Key& key, Patc
                                           const UpdateOptions& options) {
   auto describe = [&] { return "patch " + resource(kind, options.subresource) + " " + key.text() + " " + to_text(patch); };
   auto result = call({.writes = true, .checks_revision = true}, describe, [&] { return told_.patch(kind, key, type, patch, options); });
-  explanations_ += result.ok() && kind == kPod && options.subresource == "status";
+  if (kind == kPod && options.subresource == "status") {
+    explanations_ += result.ok();
+    if (result.ok()) untold_.erase(key);
+    else untold_.insert(key);
+  }
   return result;
 }
 

@@ -64,6 +64,7 @@ class UnreliableClient : public Client {
   // Whether the daemon got the answer to its update that made this revision.
   bool heard_of(Revision update) const { return !unanswered_.contains(update); }
   bool unaware_of_removal(const Object& pod) const;  // the same, of one that it removed
+  bool could_not_tell(const Key& pod) const { return untold_.contains(pod); }  // what it last had to say in the pod's status
   uint64_t writes() const { return writes_; }  // calls that may write, and succeeded
   uint64_t explanations() const { return explanations_; }  // of them, why a pod waits
   uint64_t judgements() const { return judgements_; }      // what an autoscaler says of itself
@@ -91,6 +92,7 @@ class UnreliableClient : public Client {
   std::vector<std::pair<const Kind*, Revision>> at_turn_;  // empty: none is under way
   std::map<std::string, Revision, std::less<>> lost_, lost_removals_;  // by uid: when its answer was lost
   std::set<Revision> unanswered_;
+  std::set<Key> untold_;
   Revision heard_ = 0;
   bool dead_ = false, aside_ = false;
   uint64_t writes_ = 0, explanations_ = 0, judgements_ = 0;

@@ -86,7 +86,7 @@ class Scenario {
  public:
   Scenario(uint64_t seed, std::FILE* trace)
       : entropy_(seed), dice_(seed), trace_(trace), cluster_(clock_), world_(cluster_, clock_), nodes_(world_, cluster_, clock_, dice_, trace_),
-        user_(world_, cluster_, dice_, trace_) {
+        user_(world_, cluster_, dice_, trace_, Dice(~seed).chance(0.25)) {
     cluster_.listen([this](Actor actor, const Change& change) { hear(actor, change); });
     cluster_.set_measure([this](const std::string& ns, const std::string& name) { return nodes_.measure(ns, name); });
     choose();
@@ -99,6 +99,7 @@ class Scenario {
     world_.add(cron_jobs_rule());
     world_.add(nodes_rule());
     world_.add(placement_rule());
+    world_.add(preemption_rule());
     world_.add(budget_rule());
     world_.add(service_rule());
     world_.add(ownership_rule());

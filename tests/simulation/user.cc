@@ -6,7 +6,7 @@
 
 namespace coracle::simulation {
 
-User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
+User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks)
     : world_(world), cluster_(cluster), client_(cluster, Actor::user), dice_(dice), trace_(trace) {
   calm_ = dice_.chance(0.3);
   breaks_ = !calm_ && dice_.chance(0.3);
@@ -51,6 +51,9 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace)
     may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
   may_keep_sets(rough);
   drop_some();
+  ranks_ = ranks && !calm_;
+  big_ |= ranks_;
+  if (ranks_) may(1, "priorities", {[this] { create_pod(); }, [this] { create_deployment(); }, [this] { create_set(kReplicaSet); }, [this] { scale(kReplicaSet); }, [this] { scale(kDeployment); }});
   if (deeds_.empty()) may(1, "deployments", {[this] { create_deployment(); }, [this] { new_template(kDeployment); }});
 }
 
@@ -71,7 +74,14 @@ std::string User::text() const {
   return text;
 }
 
+constexpr const char* kClasses[] = {"modest", "important", "urgent", "polite"};  // a polite pod waits before others, and pushes nobody
+
 void User::begin() {
+  for (int value = -5; const char* name : kClasses) {
+    if (!ranks_) break;
+    create(kPriorityClass, {{"metadata", {{"name", name}}}, {"value", value}, {"preemptionPolicy", std::string_view(name) == "polite" ? "Never" : "PreemptLowerPriority"}});
+    value += 100;
+  }
   if (namespaces_.size() > 1) create(kNamespace, {{"metadata", {{"name", "other"}}}});
 }
 
@@ -140,7 +150,9 @@ void User::remove(const Kind& kind, bool any_propagation) {
 json::object User::pod_template(const std::string& app) {
   json::object container{{"name", "main"}, {"image", "app:" + std::to_string(dice_.between(1, 4))}};
   if (dice_.chance(autoscales_ ? 0.8 : 0.4)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
-  json::object spec{{"containers", json::array{container}}};
+  json::object spec;
+  if (ranks_) rank(spec, container);
+  spec["containers"] = json::array{container};
   if (dice_.chance(0.2)) {
     json::object toleration{{"key", "dedicated"}, {"operator", "Exists"}};
     if (dice_.chance(0.5)) toleration["effect"] = "NoExecute", toleration["tolerationSeconds"] = dice_.between(0, 10) * 30;
@@ -149,6 +161,11 @@ json::object User::pod_template(const std::string& app) {
   json::object metadata{{"labels", {{"app", app}}}};
   if (breaks_ && dice_.chance(0.3)) metadata["annotations"] = {{kOutcome, "breaks"}};
   return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+void User::rank(json::object& spec, json::object& container) {
+  if (dice_.chance(0.7)) spec["priorityClassName"] = dice_.pick<std::string>({std::begin(kClasses), std::end(kClasses)});
+  if (dice_.chance(0.9)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"500m", "1", "1", "2"})}, {"memory", "64Mi"}}}};
 }
 
 void User::create_deployment() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled back
 // and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, autoscalers and loads, budgets,
-// quotas, services, namespaces. A scenario has only some of that, so that each is met alone as well as with all others.
+// quotas, services, namespaces, priorities. A scenario has only some of that, so that each is met alone as well as with all others.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,8 @@ namespace coracle::simulation {
 
 class User {
  public:
-  User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace);
+  // `ranks`: whether pods are of different importance, and short of room; but not where what is ready stays so.
+  User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks);
   void begin();
   void act();      // one thing; errors are the user's own affair
   void relent();   // takes back what keeps a cluster from coming to rest: cordons, taints, pauses
@@ -38,6 +39,7 @@ class User {
   std::string ns() { return dice_.pick(namespaces_); }
 
   json::object pod_template(const std::string& app);
+  void rank(json::object& spec, json::object& container);
   void create_deployment();
   void create_set(const Kind& kind);
   void create_pod();
@@ -78,7 +80,7 @@ class User {
   const Trace& trace_;
   std::vector<std::string> namespaces_{"default"};
   std::vector<std::pair<std::string, std::vector<Deed>>> deeds_;  // by what they are about
-  bool calm_ = false, breaks_ = false, big_ = false, autoscales_ = false;
+  bool calm_ = false, breaks_ = false, big_ = false, autoscales_ = false, ranks_ = false;
 };
 
 }  // namespace coracle::simulation

@@ -101,10 +101,17 @@ std::vector<ObjectPtr> World::believable_in(const Kind& kind, std::string_view n
   std::vector<ObjectPtr> out;
   if (const Table* all = table(kind))
     for (const auto& [key, story] : *all) {
-      if (key.ns != ns) continue;
+      if (!ns.empty() && key.ns != ns) continue;
       for (ObjectPtr& version : versions(kind, key, false)) out.push_back(std::move(version));
     }
   return out;
+}
+
+std::vector<ObjectPtr> World::certain(const Kind& kind, const Key& key) const {
+  std::vector<ObjectPtr> all = believable(kind, key);
+  ObjectPtr now = find(kind, key);
+  bool here = now && all.back()->uid() == now->uid() && (!daemon_ || all.back()->revision() <= daemon_->known(kind));
+  return here ? all : std::vector<ObjectPtr>();
 }
 
 std::vector<ObjectPtr> World::pod_metrics() const { return MUST(cluster_.client().list(kPodMetrics, {})).items; }

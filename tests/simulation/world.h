@@ -47,12 +47,15 @@ class World {
   std::vector<ObjectPtr> believable_owner(const Kind& kind, const Object& owned) const;
   // The same for whoever alone of the daemon writes its spec: that one knows its own writes, whatever its cache shows.
   std::vector<ObjectPtr> believable_to_writer(const Kind& kind, const Key& key) const;
-  // The same of all that is of a kind, in any order, and what is gone but may be believed to be there.
+  // The same, when it is there and the daemon can believe nothing else; none otherwise.
+  std::vector<ObjectPtr> certain(const Kind& kind, const Key& key) const;
+  // The same of all that is of a kind, in a namespace or in all, in any order, and what is gone but may be believed to be there.
   std::vector<ObjectPtr> believable_in(const Kind& kind, std::string_view ns) const;
   bool daemon_heard_of(Revision update) const { return daemon_ && daemon_->heard_of(update); }
   int daemons() const { return daemons_; }     // that there have been; each forgets what the one before it remembered
   std::vector<ObjectPtr> pod_metrics() const;  // as they are measured now
   bool daemon_unaware_of(const Object& pod) const { return daemon_ && daemon_->unaware_of(pod); }
+  bool daemon_could_not_tell(const Object& pod) const { return daemon_ && daemon_->could_not_tell(pod.key()); }
   bool daemon_unaware_of_removal(const Object& pod) const { return daemon_ && daemon_->unaware_of_removal(pod); }
 
   void violated(const std::string& rule) const;
@@ -97,6 +100,7 @@ std::unique_ptr<Rule> autoscalers_rule();
 std::unique_ptr<Rule> cron_jobs_rule();  // CronJob
 std::unique_ptr<Rule> nodes_rule();      // node lifecycle, taint eviction, pods of nodes that are gone
 std::unique_ptr<Rule> placement_rule();  // the scheduler
+std::unique_ptr<Rule> preemption_rule();  // the same, of pods with priorities
 std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
 std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints
 std::unique_ptr<Rule> ownership_rule();  // garbage collection, finalizers, namespaces

@@ -154,7 +154,7 @@ class DaemonSetsRule : public Rule {
       bool old = perhaps(world, pod, [](const Object& each) { return finished(each); }) || !of_template(world, set, pod);
       if (old) return "";
     }
-    std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
+    std::vector<ObjectPtr> nodes = world.certain(kNode, {"", node});
     bool surges = surge(set, 1) > 0;  // one that is left where it would not be made is replaced too; but a surge may do without it
     bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) {
       Fit fit = simulation::fit(pod_spec(set), *each);
@@ -175,8 +175,8 @@ class DaemonSetsRule : public Rule {
     if (of_template(world, set, pod)) return "which is of the set's template";
     int64_t without = 1, most = std::max<int64_t>(1, amount(set, "maxUnavailable", most_nodes(world, set), 1));
     for (const ObjectPtr& each : world.all(kNode)) {
-      std::vector<ObjectPtr> versions = world.believable(kNode, each->key());
-      bool counts = std::all_of(versions.begin(), versions.end(), [&](const ObjectPtr& version) { return fit(pod_spec(set), *version).runs; });
+      std::vector<ObjectPtr> versions = world.certain(kNode, each->key());
+      bool counts = !versions.empty() && std::all_of(versions.begin(), versions.end(), [&](const ObjectPtr& version) { return fit(pod_spec(set), *version).runs; });
       without += counts && each->name() != node && !perhaps_served(world, set, each->name());
     }
     if (without > most) return "and " + std::to_string(without) + " nodes are without one that works, of " + std::to_string(most);

@@ -25,10 +25,11 @@ bool in_use(const World& world, const Object& claim) {
   });
 }
 
-// A taint that it does not tolerate; see nodes.cc.
-bool node_has_given_it_up(const Object& pod) {
+// For a taint that it does not tolerate, see nodes.cc; for a more important one, see preemption.cc.
+bool is_given_up(const Object& pod) {
   for (const json::value& condition : get_array(pod.json(), "status.conditions"))
-    if (get_string(condition, "type") == "DisruptionTarget" && get_string(condition, "reason") == "DeletionByTaintManager") return true;
+    if (get_string(condition, "type") == "DisruptionTarget")
+      return get_string(condition, "reason") == "DeletionByTaintManager" || get_string(condition, "reason") == "PreemptionByScheduler";
   return false;
 }
 
@@ -46,7 +47,7 @@ class OwnershipRule : public Rule {
     if (!ns || ns->deleting()) return;
     if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished ones
     if (*change.kind == kJob && find(change.before->json(), "spec.ttlSecondsAfterFinished")) return;  // see jobs.cc
-    if (*change.kind == kPod && node_has_given_it_up(*change.before)) return;
+    if (*change.kind == kPod && is_given_up(*change.before)) return;
     world.violated("ownership: removed " + describe(*change.before) + ", which nobody owns");
   }
 

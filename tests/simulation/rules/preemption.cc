@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preemption: a pod has to go for a more important one that waits, may preempt, does not fit beside it, would fit without all that are
+// less important, and has no place elsewhere; in some state that the daemon may still believe in. Room that is kept for a pod is given
+// to no less important one. At rest, no pod waits that may preempt and would fit so, and who was told to go for another one has gone.
+// Which victims are chosen is decided by the scheduler's own tests.
+// Source: Kubernetes "Pod Priority and Preemption".
+#include <algorithm>
+
+#include "tests/simulation/rules/room.h"
+
+namespace coracle::simulation {
+namespace {
+
+int64_t priority(const Object& pod) { return get_int(pod.json(), "spec.priority"); }
+std::string_view node_of(const Object& pod) { return get_string(pod.json(), "spec.nodeName"); }
+
+bool waits(const Object& pod) {
+  return active(pod) && node_of(pod).empty() && get_array(pod.json(), "spec.schedulingGates").empty();
+}
+bool may_preempt(const Object& pod) { return get_string(pod.json(), "spec.preemptionPolicy") != "Never"; }
+bool chooses_nodes(const Object& pod) { return find(pod.json(), "spec.affinity") || find(pod.json(), "spec.nodeSelector"); }
+
+bool is_told_to_go(const Object& pod) {
+  for (const json::value& one : get_array(pod.json(), "status.conditions"))
+    if (get_string(one, "type") == "DisruptionTarget") return get_string(one, "status") == "True" && get_string(one, "reason") == "PreemptionByScheduler";
+  return false;
+}
+
+template <typename Range, typename So>
+bool any(const Range& range, const So& so) { return std::any_of(range.begin(), range.end(), so); }
+template <typename Range, typename So>
+bool all(const Range& range, const So& so) { return std::all_of(range.begin(), range.end(), so); }
+
+class PreemptionRule : public Rule {
+ public:
+  void after(const World& world, Actor actor, const Change& change) override {
+    if (actor != Actor::daemon || !(*change.kind == kPod) || !change.before || !change.after) return;
+    if (is_told_to_go(*change.after) && !is_told_to_go(*change.before)) check_victim(world, *change.before);
+    if (node_of(*change.before).empty() && !node_of(*change.after).empty()) check_room_kept(world, *change.after);
+  }
+
+  void at_rest(const World& world) override {
+    for (const ObjectPtr& pod : world.all(kPod)) {
+      if (is_told_to_go(*pod)) return world.violated("preemption: " + describe(*pod) + " was told to go, and stays");
+      if (!waits(*pod) || !may_preempt(*pod) || chooses_nodes(*pod)) continue;
+      for (const ObjectPtr& node : world.all(kNode)) {
+        Room used = asked(*pod);
+        bool lesser = false;
+        for (const ObjectPtr& other : world.all(kPod)) {
+          if (node_of(*other) != node->name() || finished(*other)) continue;
+          if (priority(*other) < priority(*pod)) lesser = true;
+          else used = used + asked(*other);
+        }
+        if (lesser && takes(*node, *pod) && offered(*node).holds(used, asked(*pod)))
+          return world.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() + " without those less important");
+      }
+    }
+  }
+
+ private:
+  static void check_victim(const World& world, const Object& victim) {
+    std::string node(node_of(victim)), name = "preemption: " + describe(victim) + " of " + node + " is told to go";
+    if (node.empty()) return world.violated(name + ", and is nowhere");
+    if (world.believable(kPod, victim.key()).back()->uid() != victim.uid()) return world.violated(name + ", and the daemon only knows another of its name");
+    std::string why = "for nobody more important";
+    for (const ObjectPtr& pod : world.believable_in(kPod, "")) {
+      if (!waits(*pod) || !may_preempt(*pod) || priority(*pod) <= priority(victim)) continue;
+      why = against(world, *pod, node);
+      if (why.empty()) return;
+    }
+    world.violated(name + ", " + why);
+  }
+
+  // Why this pod has no reason to ask for room on that node.
+  static std::string against(const World& world, const Object& pod, const std::string& node) {
+    Room most = asked(pod) + most_used(world, node, pod), least = asked(pod) + least_used(world, node, pod);
+    std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
+    bool fits = all(versions, [&](const ObjectPtr& each) { return offered(*each).holds(most, asked(pod)); });
+    if (!versions.empty() && fits) return describe(pod) + " fits beside it";
+    bool helps = any(versions, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(least, asked(pod)); });
+    if (!helps) return describe(pod) + " does not fit without it either";
+    if (chooses_nodes(pod)) return "";
+    for (const ObjectPtr& other : world.all(kNode)) {
+      std::vector<ObjectPtr> certain = world.certain(kNode, other->key());
+      Room there = asked(pod) + most_used(world, other->name(), pod);
+      bool free = all(certain, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(there, asked(pod)); });
+      if (!certain.empty() && free) return describe(pod) + " fits on " + other->name();
+    }
+    return "";
+  }
+
+  // By all pods that the daemon may take to be there, and by those as important for which it may keep room.
+  static Room most_used(const World& world, std::string_view node, const Object& but) {
+    std::map<std::string, Room> used;
+    for (const ObjectPtr& pod : world.believable_in(kPod, "")) {
+      bool there = node_of(*pod) == node && !finished(*pod), may_come = waits(*pod) && priority(*pod) >= priority(but);
+      if (pod->uid() != but.uid() && (there || may_come)) used[pod->uid()] = asked(*pod);
+    }
+    Room sum;
+    for (const auto& [uid, room] : used) sum = sum + room;
+    return sum;
+  }
+
+  // By those at least as important that are there without doubt.
+  static Room least_used(const World& world, std::string_view node, const Object& by) {
+    Room sum;
+    for (const ObjectPtr& pod : world.all(kPod)) {
+      if (priority(*pod) < priority(by)) continue;
+      std::vector<ObjectPtr> certain = world.certain(kPod, pod->key());
+      bool there = all(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); });
+      if (!certain.empty() && there) sum = sum + asked(*pod);
+    }
+    return sum;
+  }
+
+  static void check_room_kept(const World& world, const Object& pod) {
+    std::string node(node_of(pod));
+    Room used = asked(pod);
+    std::string kept_for;
+    for (const ObjectPtr& other : world.all(kPod)) {
+      if (other->uid() == pod.uid()) continue;
+      std::vector<ObjectPtr> certain = world.certain(kPod, other->key());
+      if (certain.empty()) continue;
+      if (all(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); })) used = used + asked(*other);
+      bool kept = priority(*other) >= priority(pod) && !world.daemon_could_not_tell(*other) &&  // it may keep no room any more
+                  all(certain, [&](const ObjectPtr& each) { return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node; });
+      if (kept) used = used + asked(*other), kept_for += " " + other->key().text();
+    }
+    std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
+    bool fits = any(versions, [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(pod)); });
+    if (!kept_for.empty() && !fits) world.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> preemption_rule() { return std::make_unique<PreemptionRule>(); }
+
+}  // namespace coracle::simulation

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// See room.h.
+#include "tests/simulation/rules/room.h"
+
+#include "store/object/quantity.h"
+
+namespace coracle::simulation {
+namespace {
+
+int64_t quantity(const json::value& root, const std::string& path, std::string_view resource, bool milli) {
+  const json::object& amounts = get_object(root, path);
+  const json::value* value = amounts.if_contains(resource);
+  if (!value) return 0;
+  auto parsed = Quantity::from_json(*value);
+  return !parsed ? 0 : milli ? parsed->milli_value() : parsed->value();
+}
+
+bool tolerates(const Object& pod, const json::value& taint) {
+  for (const json::value& toleration : get_array(pod.json(), "spec.tolerations")) {
+    std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
+    if (!key.empty() && key != get_string(taint, "key")) continue;
+    if (!effect.empty() && effect != get_string(taint, "effect")) continue;
+    if (get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Room asked(const Object& pod) {
+  Room room{0, 0, 1};
+  for (const json::value& container : get_array(pod.json(), "spec.containers")) {
+    room.cpu += quantity(container, "resources.requests", "cpu", true);
+    room.memory += quantity(container, "resources.requests", "memory", false);
+  }
+  return room;
+}
+
+Room offered(const Object& node) {
+  return {quantity(node.json(), "status.allocatable", "cpu", true), quantity(node.json(), "status.allocatable", "memory", false),
+          quantity(node.json(), "status.allocatable", "pods", false)};
+}
+
+bool takes(const Object& node, const Object& pod) {
+  static const json::value cordon = {{"key", "node.kubernetes.io/unschedulable"}, {"effect", "NoSchedule"}};
+  if (get_bool(node.json(), "spec.unschedulable") && !tolerates(pod, cordon)) return false;
+  for (const json::value& taint : get_array(node.json(), "spec.taints"))
+    if (get_string(taint, "effect") != "PreferNoSchedule" && !tolerates(pod, taint)) return false;
+  return true;
+}
+
+}  // namespace coracle::simulation

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pods ask for and nodes offer, and who a node does not take whatever room it has: what the rules of the scheduler have in common.
+// Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
+#pragma once
+
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+
+struct Room {
+  int64_t cpu = 0, memory = 0, pods = 0;  // thousandths of a core, bytes, how many
+  // With all that is used, of which `more` is what comes: who asks for nothing finds it everywhere.
+  bool holds(const Room& used, const Room& more) const {
+    return (more.cpu == 0 || used.cpu <= cpu) && (more.memory == 0 || used.memory <= memory) && used.pods <= pods;
+  }
+  friend Room operator+(const Room& a, const Room& b) { return {a.cpu + b.cpu, a.memory + b.memory, a.pods + b.pods}; }
+};
+
+Room asked(const Object& pod);
+Room offered(const Object& node);
+bool takes(const Object& node, const Object& pod);  // by its cordon and its taints
+
+}  // namespace coracle::simulation
