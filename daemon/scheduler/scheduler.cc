@@ -169,9 +169,7 @@ struct Scheduler::State {
     PodInfoPtr known = b.cluster.placed(pod.uid());
     b.queue.remove(pod.key());
     b.bindings.erase(pod.key());
-    auto [nominated, kept_on] = b.denominate(pod.uid());
-    if (nominated && kept_on != node)
-      wake(b, {.what = ClusterEvent::pod_removed, .pod = nominated.get()});  // what was kept is free
+    keep_no_room(b, pod.uid(), node);
     PodInfoPtr now = b.cluster.read(pod);
     uint32_t what = what_changed(change.before && !view::Pod(*change.before).spec().node_name().empty() ? known : nullptr, *now);
     bool same = known && b.cluster.node_of(pod.uid()) == node && known->group == now->group && known->deleting == now->deleting &&
@@ -181,14 +179,19 @@ struct Scheduler::State {
     if (what) wake(b, {.what = what, .pod = now.get()});
   }
 
+  // What was kept for the pod is free, but on the node that it stands on from now on, or has room kept on.
+  void keep_no_room(Board& b, const std::string& uid, std::string_view but_on = {}) {
+    auto [nominated, kept_on] = b.denominate(uid);
+    if (nominated && kept_on != but_on) wake(b, {.what = ClusterEvent::pod_removed, .pod = nominated.get()});
+  }
+
   void on_waiting(Board& b, const Informer::Change& change) {
     const Object& pod = *change.after;
     if (b.cluster.placed(pod.uid())) return;  // it is being bound
     PodInfoPtr info = b.cluster.read(pod);
     std::string nominated(view::Pod(pod).status().nominated_node_name());
-    auto [known, kept_on] = b.denominate(pod.uid());
+    keep_no_room(b, pod.uid(), nominated);
     if (!nominated.empty()) b.nominations[nominated].push_back(info);
-    if (known && kept_on != nominated) wake(b, {.what = ClusterEvent::pod_removed, .pod = known.get()});
     if (framework_of(pod)->pre_enqueue(*info).code != Answer::success) b.queue.remove(pod.key());
     else if (!change.before || !asks_the_same(*change.before, pod)) b.queue.add(std::move(info));
   }
@@ -273,7 +276,7 @@ struct Scheduler::State {
       if (!decision.node.empty()) b.cluster.place(info, decision.node);
       else b.queue.park(info->key, decision.refused, clock.steady());
       if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
-      else if (decision.node.empty() && decision.rescue.eligible) b.denominate(info->uid);
+      else if (decision.node.empty() && decision.rescue.eligible) keep_no_room(b, info->uid);
       return std::pair(std::move(info), std::move(decision));
     });
     if (!decision.node.empty()) {
@@ -292,8 +295,8 @@ struct Scheduler::State {
   }
 
   // The node's room is kept for the pod. Returns the less important pods for which it was kept until now.
-  static std::vector<PodInfoPtr> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
-    b.denominate(pod->uid);
+  std::vector<PodInfoPtr> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
+    keep_no_room(b, pod->uid, node);
     std::vector<PodInfoPtr> outranked;
     auto& pods = b.nominations[node];
     std::erase_if(pods, [&](const PodInfoPtr& other) {

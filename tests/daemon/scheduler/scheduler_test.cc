@@ -275,6 +275,31 @@ TEST_F(PreemptingTest, what_was_kept_for_a_pod_that_goes_is_free_again) {
   EXPECT_EQ(node_of("small"), "pi");
 }
 
+TEST_F(PreemptingTest, what_was_kept_for_a_pod_that_gives_up_is_free_again) {
+  put_node("2");
+  start();
+  put_ranked("low", "2", 1);
+  put_ranked("high", "2", 10);
+  for (const char* cpu : {"2500m", "2", "2500m", "2"}) {  // it has tried often, and waits long between
+    clock.advance(20s);
+    put_node(cpu);
+  }
+  put_ranked("small", "1", 5);
+  put_pod("pinned", "1", R"(,"nodeName":"pi","priority":10)");  // by another hand
+  client.erase(kPod, {"default", "low"});
+  settle();
+  clock.advance(2s);
+  settle();
+  EXPECT_EQ(nominated("high"), "pi");
+  EXPECT_EQ(node_of("small"), "");
+  clock.advance(20s);
+  settle();
+  EXPECT_EQ(nominated("high"), "");
+  clock.advance(20s);
+  settle();
+  EXPECT_EQ(node_of("small"), "pi");
+}
+
 TEST_F(PreemptingTest, a_victim_that_could_not_be_asked_is_asked_again) {
   put_node("2");
   start();
