@@ -25,15 +25,18 @@ Result<int> run_resources(Commands& commands, const ResourcesFlags& flags) {
   if (!flags.no_headers && flags.output != "name") columns.add({"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"});
   std::vector<std::string> paths = {"/api/v1"};
   json::value groups = TRY(session->json({.path = "/apis"}));
-  for (const auto& group : get_array(groups, "groups")) paths.push_back("/apis/" + std::string(get_string(group, "preferredVersion.groupVersion")));
+  for (const auto& group : get_array(groups, "groups"))
+    paths.push_back("/apis/" + std::string(get_string(group, "preferredVersion.groupVersion")));
   for (const auto& path : paths) {
     json::value list = TRY(session->json({.path = path}));
-    std::string version(get_string(list, "groupVersion")), group = version.find('/') == version.npos ? "" : version.substr(0, version.find('/'));
+    std::string version(get_string(list, "groupVersion")),
+        group = version.find('/') == version.npos ? "" : version.substr(0, version.find('/'));
     if (flags.has_group && group != flags.group) continue;
     std::vector<const json::value*> resources;
     for (const auto& resource : get_array(list, "resources"))
       if (get_string(resource, "name").find('/') == std::string_view::npos) resources.push_back(&resource);
-    std::sort(resources.begin(), resources.end(), [](auto* a, auto* b) { return get_string(*a, "name") < get_string(*b, "name"); });
+    std::sort(resources.begin(), resources.end(),
+              [](auto* a, auto* b) { return get_string(*a, "name") < get_string(*b, "name"); });
     for (const auto* resource : resources) {
       std::string name(get_string(*resource, "name"));
       bool namespaced = get_bool(*resource, "namespaced");
@@ -41,7 +44,9 @@ Result<int> run_resources(Commands& commands, const ResourcesFlags& flags) {
       std::vector<std::string> short_names;
       for (const auto& word : get_array(*resource, "shortNames")) short_names.emplace_back(word.get_string());
       if (flags.output == "name") columns.add({group.empty() ? name : name + "." + group});
-      else columns.add({name, join(short_names, ","), version, namespaced ? "true" : "false", std::string(get_string(*resource, "kind"))});
+      else
+        columns.add(
+            {name, join(short_names, ","), version, namespaced ? "true" : "false", std::string(get_string(*resource, "kind"))});
     }
   }
   out(columns.text());
@@ -84,9 +89,11 @@ void explain_fields(const schema::Type& type, size_t indent, bool deep, int dept
   for (const auto& field : type.fields()) fields.push_back(&field);
   std::sort(fields.begin(), fields.end(), [](auto* a, auto* b) { return a->name() < b->name(); });
   for (const auto* field : fields) {
-    text += std::string(indent, ' ') + std::string(field->name()) + "\t<" + form_name(*field) + ">" + (field->required ? " -required-" : "") + "\n";
+    text += std::string(indent, ' ') + std::string(field->name()) + "\t<" + form_name(*field) + ">" +
+            (field->required ? " -required-" : "") + "\n";
     if (deep) {
-      if (field->form == schema::Form::object && depth < kDepthMax) explain_fields(field->type(), indent + 2, true, depth + 1, text);
+      if (field->form == schema::Form::object && depth < kDepthMax)
+        explain_fields(field->type(), indent + 2, true, depth + 1, text);
       continue;
     }
     if (!field->doc().empty()) text += std::string(indent + 2, ' ') + std::string(field->doc()) + "\n";
@@ -98,8 +105,8 @@ Result<int> run_explain(const std::string& path, bool recursive) {
   std::vector<std::string_view> words = split(path, '.');
   const schema::KindInfo* kind = schema::catalog().by_name(words.front());
   if (!kind) return Error(Code::not_found, "couldn't find resource for " + coracle::quoted(words.front()));
-  std::string text = (kind->kind.group.empty() ? "" : "GROUP:      " + std::string(kind->kind.group) + "\n") + "KIND:       " + std::string(kind->kind.kind) +
-                     "\nVERSION:    " + std::string(kind->kind.version) + "\n\n";
+  std::string text = (kind->kind.group.empty() ? "" : "GROUP:      " + std::string(kind->kind.group) + "\n") +
+                     "KIND:       " + std::string(kind->kind.kind) + "\nVERSION:    " + std::string(kind->kind.version) + "\n\n";
   const schema::Type* type = &kind->type();
   const schema::Field* field = nullptr;
   for (size_t i = 1; i < words.size(); ++i) {
@@ -150,12 +157,14 @@ Result<int> run_can_i(Commands& commands, const std::vector<std::string>& words)
     std::string resource = words[1], name;
     if (size_t slash = resource.find('/'); slash != resource.npos) name = resource.substr(slash + 1), resource.resize(slash);
     const schema::KindInfo* kind = schema::catalog().by_name(resource);
-    json::object asked{{"verb", words[0]}, {"resource", kind ? std::string(kind->kind.resource) : resource}, {"namespace", session->ns()}};
+    json::object asked{
+        {"verb", words[0]}, {"resource", kind ? std::string(kind->kind.resource) : resource}, {"namespace", session->ns()}};
     if (kind && !kind->kind.group.empty()) asked["group"] = kind->kind.group;
     if (!name.empty()) asked["name"] = name;
     make(review, "spec.resourceAttributes") = std::move(asked);
   }
-  json::value answer = TRY(session->json({.method = "POST", .path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", .body = to_text(review)}));
+  json::value answer = TRY(session->json(
+      {.method = "POST", .path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", .body = to_text(review)}));
   bool allowed = get_bool(answer, "status.allowed");
   out(allowed ? "yes\n" : "no\n");
   return allowed ? 0 : 1;
@@ -163,7 +172,8 @@ Result<int> run_can_i(Commands& commands, const std::vector<std::string>& words)
 
 Result<int> run_whoami(Commands& commands) {
   Session* session = TRY(commands.session());
-  json::value answer = TRY(session->json({.method = "POST", .path = "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+  json::value answer = TRY(session->json({.method = "POST",
+                                          .path = "/apis/authentication.k8s.io/v1/selfsubjectreviews",
                                           .body = R"({"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"})"}));
   Columns columns;
   columns.add({"ATTRIBUTE", "VALUE"});

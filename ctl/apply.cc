@@ -72,7 +72,10 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
   if (flags.server_side) {
     Query query = common;
     if (flags.force_conflicts) query.emplace_back("force", "true");
-    json::value object = TRY(session.json({.method = "PATCH", .path = path, .query = query, .body = to_text(document.object),
+    json::value object = TRY(session.json({.method = "PATCH",
+                                           .path = path,
+                                           .query = query,
+                                           .body = to_text(document.object),
                                            .content_type = "application/apply-patch+yaml"}));
     return Applied{std::move(object), "serverside-applied"};
   }
@@ -83,19 +86,22 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
       if (live.error().code() != Code::not_found) return live.take_error();
       if (flags.dry_run == "client") return Applied{std::move(modified), "created"};
       auto created = session.json({.method = "POST", .path = session.path(kind, ns), .query = common, .body = to_text(modified)});
-      if (!created && created.error().code() == Code::already_exists && attempt < kConflictTries) continue;  // somebody was faster
+      if (!created && created.error().code() == Code::already_exists && attempt < kConflictTries)
+        continue;  // somebody was faster
       json::value object = TRY(std::move(created));
       return Applied{std::move(object), "created"};
     }
     json::value last = last_applied_of(*live);
     if (!flags.quiet && last.is_null() && !find_keys(*live, {"metadata", "annotations", kLastApplied}))
-      std::fprintf(stderr,
-                   "Warning: resource %s is missing the %s annotation which is required by apply; it is added now.\n",
+      std::fprintf(stderr, "Warning: resource %s is missing the %s annotation which is required by apply; it is added now.\n",
                    message_name(kind, name).c_str(), std::string(kLastApplied).c_str());
     json::value patch = schema::strategic_diff3(kind, last, modified, *live);
     if (const auto* object = patch.if_object(); object && object->empty()) return Applied{std::move(*live), "unchanged"};
     if (flags.dry_run == "client") return Applied{std::move(*live), "configured"};
-    auto patched = session.json({.method = "PATCH", .path = path, .query = common, .body = to_text(patch),
+    auto patched = session.json({.method = "PATCH",
+                                 .path = path,
+                                 .query = common,
+                                 .body = to_text(patch),
                                  .content_type = "application/strategic-merge-patch+json"});
     if (!patched && patched.error().code() == Code::conflict && attempt < kConflictTries) continue;
     json::value object = TRY(std::move(patched));
@@ -106,7 +112,8 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
 
 Result<int> run(Commands& commands, const ApplyFlags& flags) {
   if (!flags.kustomize.empty())
-    return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " + flags.kustomize + " | coraclectl apply -f -");
+    return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " +
+                                        flags.kustomize + " | coraclectl apply -f -");
   if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
   Session* session = TRY(commands.session());
   std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
@@ -155,7 +162,8 @@ Result<void> write_side(const std::string& directory, const std::string& name, j
   return sys::replace_file(directory + "/" + name, to_yaml(object), 0600, sys::Durability::volatile_);
 }
 
-Result<void> write_both(Session& session, const ApplyFlags& flags, Document& document, const std::string& ns, const std::string& place) {
+Result<void> write_both(Session& session, const ApplyFlags& flags, Document& document, const std::string& ns,
+                        const std::string& place) {
   const auto& kind = *document.kind;
   std::string name(get_string(document.object, "metadata.name"));
   json::value live;
@@ -200,7 +208,9 @@ void add_apply(Commands& commands) {
   CLI::App* apply = commands.add("apply", "Bring objects to what files say");
   flags->files.add_to(apply);
   apply->add_option("-o,--output", flags->output, "yaml, json or name");
-  apply->add_option("--dry-run", flags->dry_run, "none, client or server")->expected(0, 1)->default_str("client")
+  apply->add_option("--dry-run", flags->dry_run, "none, client or server")
+      ->expected(0, 1)
+      ->default_str("client")
       ->check(CLI::IsMember({"none", "client", "server"}));
   apply->add_option("--field-manager", flags->field_manager, "who owns the fields");
   apply->add_option("--validate", flags->validate, "strict, warn or ignore")->expected(0, 1);

@@ -62,7 +62,8 @@ Result<uint64_t> backup_to_file(Session& session, const std::string& path, bool 
 }
 
 Result<int> run_backup(Commands& commands, const std::string& path, bool keys, bool force) {
-  if (path == "-" && ::isatty(STDOUT_FILENO)) return Error(Code::bad_request, "a backup is no text for a terminal: name a file, or lead the output into one");
+  if (path == "-" && ::isatty(STDOUT_FILENO))
+    return Error(Code::bad_request, "a backup is no text for a terminal: name a file, or lead the output into one");
   Session* session = TRY(commands.session());
   uint64_t size = 0;
   if (path == "-") {
@@ -72,7 +73,8 @@ Result<int> run_backup(Commands& commands, const std::string& path, bool keys, b
     size = TRY(backup_to_file(*session, path, keys, force).wrap("backup"));
   }
   std::string note = keys ? "with certificates and keys" : "without certificates and keys";
-  std::fprintf(stderr, "backed up to %s: %s, %s\n", path == "-" ? "standard output" : path.c_str(), size_text(size).c_str(), note.c_str());
+  std::fprintf(stderr, "backed up to %s: %s, %s\n", path == "-" ? "standard output" : path.c_str(), size_text(size).c_str(),
+               note.c_str());
   return 0;
 }
 
@@ -100,8 +102,8 @@ Result<int> run_restore(Commands& commands, const std::string& path, bool keys) 
   for (const auto& warning : get_array(answer, "warnings")) std::fprintf(stderr, "Warning: %s\n", warning.as_string().c_str());
   std::string taken(get_string(answer, "taken"));
   out("restored " + std::to_string(get_int(answer, "objects")) + " objects" + (taken.empty() ? "" : " of " + taken) +
-      (get_bool(answer, "keys") ? ", certificates and keys" : "") + "; coracled starts anew over them\nthe store before this is kept in " +
-      std::string(get_string(answer, "kept")) + "\n");
+      (get_bool(answer, "keys") ? ", certificates and keys" : "") +
+      "; coracled starts anew over them\nthe store before this is kept in " + std::string(get_string(answer, "kept")) + "\n");
   return 0;
 }
 
@@ -120,13 +122,15 @@ Result<int> run_store(Commands& commands, const std::string& action, const std::
   int status = findings.empty() ? 0 : 1;
   if (output == "json") return out(to_pretty(state) + "\n"), status;
   if (action != "check")
-    out(std::to_string(get_int(state, "objects")) + " objects in " + size_text(uint64_t(get_int(state, "bytes"))) + ", of which " +
-        size_text(uint64_t(get_int(state, "unusedBytes"))) + " are unused\n");
+    out(std::to_string(get_int(state, "objects")) + " objects in " + size_text(uint64_t(get_int(state, "bytes"))) +
+        ", of which " + size_text(uint64_t(get_int(state, "unusedBytes"))) + " are unused\n");
   std::string checked(get_string(state, "check.time"));
   if (checked.empty()) out("not checked since the daemon's start\n");
   else if (findings.empty()) out("whole, as of " + checked + "\n");
   for (const auto& finding : findings) out("damaged: " + std::string(finding.as_string()) + "\n");
-  if (!findings.empty()) out("The daemon still has everything in memory. Save it: coraclectl backup FILE; then write it anew: coraclectl restore FILE\n");
+  if (!findings.empty())
+    out("The daemon still has everything in memory. Save it: coraclectl backup FILE; then write it anew: coraclectl restore "
+        "FILE\n");
   return status;
 }
 
@@ -139,8 +143,10 @@ void add_backup(Commands& commands) {
   };
   auto saved = std::make_shared<Flags>();
   CLI::App* backup = commands.add("backup", "Save the machine's store to a file, while it runs");
-  backup->footer("Every object as of one moment, and the certificates and keys by which clients and pods know this machine. Not the images, and\n"
-                 "not what pods keep in volumes. The file is an SQLite database, and as secret as the machine itself.");
+  backup->footer(
+      "Every object as of one moment, and the certificates and keys by which clients and pods know this machine. Not the images, "
+      "and\n"
+      "not what pods keep in volumes. The file is an SQLite database, and as secret as the machine itself.");
   backup->add_option("file", saved->file, "where to; - is standard output")->required();
   backup->add_flag("--without-keys", saved->without_keys, "leave out certificates and keys: for a copy to another machine");
   backup->add_flag("--force", saved->force, "replace the file if it exists");
@@ -148,9 +154,12 @@ void add_backup(Commands& commands) {
 
   auto brought = std::make_shared<Flags>();
   CLI::App* restore = commands.add("restore", "Bring back what backup saved, or a copy of a state.db");
-  restore->footer("All of the file is checked before anything is replaced; the present store is kept beside the new one. Then the daemon starts\n"
-                  "anew, and pods that the backup does not know end. Certificates and keys come back too, where the backup has some: who trusted\n"
-                  "the machine then trusts it again.");
+  restore->footer(
+      "All of the file is checked before anything is replaced; the present store is kept beside the new one. Then the daemon "
+      "starts\n"
+      "anew, and pods that the backup does not know end. Certificates and keys come back too, where the backup has some: who "
+      "trusted\n"
+      "the machine then trusts it again.");
   restore->add_option("file", brought->file, "where from; - is standard input")->required();
   restore->add_flag("--without-keys", brought->without_keys, "keep this machine's certificates and keys");
   commands.on(restore, [&commands, brought] { return run_restore(commands, brought->file, !brought->without_keys); });
@@ -161,9 +170,10 @@ void add_backup(Commands& commands) {
   struct Action {
     const char *name, *says;
   };
-  for (const Action& action : {Action{"status", "Show its size and what the latest check found"},
-                               Action{"check", "Read all of it and compare it with what should be there; status 1 when it is damaged"},
-                               Action{"compact", "Write it anew without what is unused"}}) {
+  for (const Action& action :
+       {Action{"status", "Show its size and what the latest check found"},
+        Action{"check", "Read all of it and compare it with what should be there; status 1 when it is damaged"},
+        Action{"compact", "Write it anew without what is unused"}}) {
     CLI::App* command = commands.add(action.name, action.says, store);
     command->add_option("-o,--output", *output, "json")->check(CLI::IsMember({"json"}));
     commands.on(command, [&commands, name = std::string(action.name), output] { return run_store(commands, name, *output); });

@@ -49,10 +49,14 @@ Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std:
       json::value& conditions = make(request, "status.conditions");
       if (!conditions.is_array()) conditions.emplace_array();
       json::array& all = conditions.get_array();
-      all.erase(std::remove_if(all.begin(), all.end(), [&](const json::value& each) { return get_string(each, "type") == type; }), all.end());
-      all.push_back(json::object{{"type", type}, {"status", "True"}, {"reason", "Coraclectl" + std::string(type == "Approved" ? "Approve" : "Deny")},
-                                 {"message", "This CSR was " + done + " by coraclectl certificate " + (type == "Approved" ? "approve" : "deny") + "."},
-                                 {"lastUpdateTime", format_time(system_clock().now())}});
+      all.erase(std::remove_if(all.begin(), all.end(), [&](const json::value& each) { return get_string(each, "type") == type; }),
+                all.end());
+      all.push_back(json::object{
+          {"type", type},
+          {"status", "True"},
+          {"reason", "Coraclectl" + std::string(type == "Approved" ? "Approve" : "Deny")},
+          {"message", "This CSR was " + done + " by coraclectl certificate " + (type == "Approved" ? "approve" : "deny") + "."},
+          {"lastUpdateTime", format_time(system_clock().now())}});
       TRY(session->json({.method = "PUT", .path = session->path(kind, "", name, "approval"), .body = to_text(request)}));
     }
     out("certificatesigningrequest.certificates.k8s.io/" + name + " " + done + "\n");
@@ -73,7 +77,8 @@ void add_certificate(Commands& commands) {
     flags->files.add_to(command);
     command->add_flag("--force", flags->force, "decide again what is decided");
     commands.on(command, [&commands, flags, approve] {
-      return approve ? run_decision(commands, *flags, "Approved", "approved") : run_decision(commands, *flags, "Denied", "denied");
+      return approve ? run_decision(commands, *flags, "Approved", "approved")
+                     : run_decision(commands, *flags, "Denied", "denied");
     });
   }
 }

@@ -39,7 +39,8 @@ std::string dry_run_note(std::string_view dry_run) {
   return dry_run == "client" ? " (dry run)" : dry_run == "server" ? " (server dry run)" : "";
 }
 
-void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind, std::string_view what) {
+void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind,
+                   std::string_view what) {
   hide_managed_fields(object);
   std::string name = message_name(kind, get_string(object, "metadata.name"));
   if (output == "yaml") out(to_yaml(object));
@@ -68,7 +69,8 @@ void print_failure(const Error& error) {
   bool from_server = error.details() != nullptr;
   auto listed = from_server ? findings(error) : std::nullopt;
   if (listed) std::fprintf(stderr, "%s\n", listed->c_str());
-  else if (from_server) std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
+  else if (from_server)
+    std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
   else std::fprintf(stderr, "error: %s\n", error.text().c_str());
 }
 

@@ -12,8 +12,8 @@
 
 namespace coracle::ctl {
 
-// Exit codes: 0 done, 1 the server, the input or the command line is wrong (of diff, 2: 1 says that something differs); exec gives
-// its process' own.
+// Exit codes: 0 done, 1 the server, the input or the command line is wrong (of diff, 2: 1 says that something differs); exec
+// gives its process' own.
 class Commands {
  public:
   using Run = std::function<Result<int>()>;
@@ -39,30 +39,30 @@ class Commands {
   std::vector<std::string> rest_;
 };
 
-void add_commands(Commands& commands);   // all of the following, and the flags of all
+void add_commands(Commands& commands);  // all of the following, and the flags of all
 void add_get(Commands& commands);
-void add_apply(Commands& commands);      // apply, diff
-void add_create(Commands& commands);     // create, replace
-void add_run(Commands& commands);        // run, expose
+void add_apply(Commands& commands);   // apply, diff
+void add_create(Commands& commands);  // create, replace
+void add_run(Commands& commands);     // run, expose
 void add_delete(Commands& commands);
 void add_describe(Commands& commands);
 void add_logs(Commands& commands);
-void add_exec(Commands& commands);       // exec, attach
+void add_exec(Commands& commands);  // exec, attach
 void add_cp(Commands& commands);
 void add_port_forward(Commands& commands);
 void add_events(Commands& commands);
-void add_edit(Commands& commands);       // edit, patch, label, annotate
+void add_edit(Commands& commands);  // edit, patch, label, annotate
 void add_set(Commands& commands);
-void add_scale(Commands& commands);      // scale, autoscale
+void add_scale(Commands& commands);  // scale, autoscale
 void add_rollout(Commands& commands);
 void add_certificate(Commands& commands);  // certificate approve, deny
 void add_wait(Commands& commands);
 void add_why(Commands& commands);
-void add_node(Commands& commands);       // cordon, uncordon, drain, taint
-void add_top(Commands& commands);        // top pods, top nodes
-void add_about(Commands& commands);      // api-resources, api-versions, explain, version, cluster-info, config, auth
-void add_image(Commands& commands);      // image list, pull, import, pack, remove
-void add_backup(Commands& commands);     // backup, restore, store
+void add_node(Commands& commands);    // cordon, uncordon, drain, taint
+void add_top(Commands& commands);     // top pods, top nodes
+void add_about(Commands& commands);   // api-resources, api-versions, explain, version, cluster-info, config, auth
+void add_image(Commands& commands);   // image list, pull, import, pack, remove
+void add_backup(Commands& commands);  // backup, restore, store
 void add_doctor(Commands& commands);
 void add_completion(Commands& commands);
 
@@ -70,7 +70,7 @@ void add_completion(Commands& commands);
 Result<int> run_complete(Commands& commands, const std::vector<std::string>& words);
 constexpr const char* kImages = "/coracle/v1/images";  // the machine's images, beside Kubernetes' paths
 
-constexpr const char* kStore = "/coracle/v1/store";    // its store, likewise
+constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise
 
 // Flags that many commands share.
 struct FileFlags {
@@ -89,7 +89,8 @@ void out(std::string_view text);  // to standard output, all of it
 // " (dry run)", " (server dry run)" or nothing, by the value of --dry-run.
 std::string dry_run_note(std::string_view dry_run);
 // What became of an object: the object itself where `output` is yaml or json, its name where it is name, else "pod/web created".
-void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind, std::string_view what);
+void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind,
+                   std::string_view what);
 // To standard error, as kubectl words it: what the server said, or what we could not do.
 void print_failure(const Error& error);
 

@@ -27,7 +27,9 @@ const CLI::Option* find_option(const CLI::App* command, const std::string& name)
 }
 
 bool takes_word(const CLI::Option* option) { return option && option->get_items_expected_min() > 0; }
-std::string long_name(const CLI::Option* option) { return option->get_lnames().empty() ? option->get_name() : option->get_lnames().front(); }
+std::string long_name(const CLI::Option* option) {
+  return option->get_lnames().empty() ? option->get_name() : option->get_lnames().front();
+}
 
 // Options of one word: "-n", "-nkube-system", "-it". Returns the option that waits for the next word.
 const CLI::Option* read_short(Line& line, const std::string& word) {
@@ -74,10 +76,13 @@ std::vector<std::string> listed_values(std::string_view description) {
   std::vector<std::string> values;
   for (std::string_view part : split(description, ',')) {
     size_t last = part.find(" or ");
-    for (std::string_view value : last == part.npos ? std::vector{part} : std::vector{part.substr(0, last), part.substr(last + 4)}) {
+    for (std::string_view value :
+         last == part.npos ? std::vector{part} : std::vector{part.substr(0, last), part.substr(last + 4)}) {
       value = trim(value);
       if (value.ends_with("…")) value.remove_suffix(std::string_view("…").size());
-      if (value.empty() || value.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-=") != value.npos) return {};
+      if (value.empty() ||
+          value.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-=") != value.npos)
+        return {};
       values.emplace_back(value);
     }
   }
@@ -114,7 +119,8 @@ class Completer {
     if (name == "context" || name == "cluster" || name == "user") return offer_all(names_.of_kubeconfig(name + "s"));
     if (name == "container" || name == "containers") return complete_containers();
     if (name == "for" && line_.command->get_name() == "events") return void(complete_slashed());
-    if (name == "from" && line_.command->get_name() == "job") return offer_all(names_.objects(*schema::catalog().by_name("cronjobs")), "cronjob/");
+    if (name == "from" && line_.command->get_name() == "job")
+      return offer_all(names_.objects(*schema::catalog().by_name("cronjobs")), "cronjob/");
     if (name == "for" && line_.command->get_name() == "wait") {
       offer_all({"condition=", "create", "delete", "jsonpath="});
       out_.no_space = !out_.words.empty() && out_.words.front().text.ends_with('=');
@@ -150,11 +156,13 @@ class Completer {
     if (about.starts_with("VERB")) return complete_permission();
     if (about.starts_with("CONTEXT")) return offer_unnamed(names_.of_kubeconfig("contexts"));
     if (about.starts_with("POD")) return complete_pods(about);
-    if (about.starts_with("NAME of the request")) return offer_unnamed(names_.objects(schema::catalog().of(kCertificateSigningRequest)));
+    if (about.starts_with("NAME of the request"))
+      return offer_unnamed(names_.objects(schema::catalog().of(kCertificateSigningRequest)));
     if (about.starts_with("NODE")) return offer_unnamed(names_.objects(schema::catalog().of(kNode)));
     if (about.starts_with("the image's name") || about.starts_with("IMAGE")) return offer_unnamed(names_.images());
     if (auto values = listed_values(about); !values.empty()) return offer_all(values);
-    out_.files = about.find("file") != about.npos || about.find("FILE") != about.npos || about.find("archive") != about.npos || about.find("directory") != about.npos;
+    out_.files = about.find("file") != about.npos || about.find("FILE") != about.npos || about.find("archive") != about.npos ||
+                 about.find("directory") != about.npos;
   }
 
   // The positional that the word being typed belongs to: each takes one, the last takes the rest where it may.
@@ -173,10 +181,12 @@ class Completer {
   }
 
   bool fits(const schema::KindInfo& kind) const {
-    std::string command = line_.command->get_name(), parent = line_.command->get_parent() ? line_.command->get_parent()->get_name() : "";
+    std::string command = line_.command->get_name(),
+                parent = line_.command->get_parent() ? line_.command->get_parent()->get_name() : "";
     if (parent == "rollout") return rolling_of(kind.kind.kind) != Rolling::none;
     if (command == "scale" || command == "autoscale" || parent == "set")
-      return kind.subresource("scale") || (parent == "set" && (kind.kind == kPod || kind.kind.kind == "DaemonSet" || kind.kind.kind == "CronJob"));
+      return kind.subresource("scale") ||
+             (parent == "set" && (kind.kind == kPod || kind.kind.kind == "DaemonSet" || kind.kind.kind == "CronJob"));
     if (command == "expose") return kind.subresource("scale") || kind.kind == kPod || kind.kind == kService;
     if (command == "taint") return kind.kind == kNode;
     if (command == "delete") return kind.has_verb("delete");
@@ -198,7 +208,8 @@ class Completer {
   bool complete_slashed() {
     size_t slash = line_.word.find('/');
     if (slash == line_.word.npos) return false;
-    if (const auto* kind = schema::catalog().by_name(line_.word.substr(0, slash))) offer_all(names_.objects(*kind), line_.word.substr(0, slash + 1));
+    if (const auto* kind = schema::catalog().by_name(line_.word.substr(0, slash)))
+      offer_all(names_.objects(*kind), line_.word.substr(0, slash + 1));
     return true;
   }
 
@@ -287,7 +298,8 @@ class LiveNames : public Names {
     std::vector<std::string> found;
     Session* session = connect();
     if (!session) return found;
-    auto list = session->json({.path = session->path(kind, kind.kind.namespaced ? session->ns() : ""), .query = {{"limit", std::to_string(kNamesMax)}},
+    auto list = session->json({.path = session->path(kind, kind.kind.namespaced ? session->ns() : ""),
+                               .query = {{"limit", std::to_string(kNamesMax)}},
                                .accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"});
     if (!list) return found;
     for (const auto& item : get_array(*list, "items")) found.emplace_back(get_string(item, "metadata.name"));
@@ -302,7 +314,8 @@ class LiveNames : public Names {
     if (!object) return found;
     const char* spec = kind.kind == kPod ? "spec" : "spec.template.spec";
     for (const char* list : {".initContainers", ".containers"})
-      for (const auto& container : get_array(*object, std::string(spec) + list)) found.emplace_back(get_string(container, "name"));
+      for (const auto& container : get_array(*object, std::string(spec) + list))
+        found.emplace_back(get_string(container, "name"));
     return found;
   }
 
@@ -476,7 +489,8 @@ Result<int> run_complete(Commands& commands, const std::vector<std::string>& wor
 
 void add_completion(Commands& commands) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* completion = commands.add("completion", "A script that lets a shell complete our words: source <(coraclectl completion bash)");
+  CLI::App* completion =
+      commands.add("completion", "A script that lets a shell complete our words: source <(coraclectl completion bash)");
   completion->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   commands.on(completion, [shell]() -> Result<int> {
     out(*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);

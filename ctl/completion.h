@@ -15,7 +15,7 @@
 
 namespace coracle::ctl {
 
-struct Line {  // a command line as far as it was typed
+struct Line {                                // a command line as far as it was typed
   const CLI::App* command = nullptr;         // the deepest one named
   std::vector<std::string> positionals;      // behind the command, options left out
   std::map<std::string, std::string> given;  // options with values, by long name
@@ -31,7 +31,8 @@ class Names {  // what the machine knows. Quiet: empty when it cannot be asked.
  public:
   virtual ~Names() = default;
   virtual std::vector<std::string> objects(const schema::KindInfo& kind) = 0;
-  virtual std::vector<std::string> containers(const schema::KindInfo& kind, const std::string& name) = 0;  // of a pod, or a template
+  virtual std::vector<std::string> containers(const schema::KindInfo& kind,
+                                              const std::string& name) = 0;  // of a pod, or a template
   virtual std::vector<std::string> images() = 0;
   virtual std::vector<std::string> of_kubeconfig(const std::string& list) = 0;  // "contexts", "clusters", "users"
 };

@@ -59,8 +59,9 @@ Result<int> run_list(Commands& commands, bool names_only) {
     std::string name(get_string(entry, "name"));
     if (names_only) columns.add({name});
     else
-      columns.add({name == get_string(file.config, "current-context") ? "*" : "", name, std::string(get_string(entry, "context.cluster")),
-                   std::string(get_string(entry, "context.user")), std::string(get_string(entry, "context.namespace"))});
+      columns.add({name == get_string(file.config, "current-context") ? "*" : "", name,
+                   std::string(get_string(entry, "context.cluster")), std::string(get_string(entry, "context.user")),
+                   std::string(get_string(entry, "context.namespace"))});
   }
   out(columns.text());
   return 0;
@@ -78,7 +79,8 @@ Result<int> run_set(Commands& commands, std::string name, bool current) {
   const GlobalFlags& flags = commands.flags();
   File file = TRY(open_file(commands));
   if (current) name = get_string(file.config, "current-context");
-  if (name.empty()) return Error(Code::bad_request, current ? "current-context is not set" : "a context's name, or --current, is required");
+  if (name.empty())
+    return Error(Code::bad_request, current ? "current-context is not set" : "a context's name, or --current, is required");
   bool was = set_context(file.config, name, {flags.cluster, flags.user, flags.ns});
   TRY(save(file));
   out("Context " + coracle::quoted(name) + (was ? " modified.\n" : " created.\n"));
@@ -91,7 +93,8 @@ Result<void> use_context(json::value& config, const std::string& name) {
   if (!context_named(config, name)) {
     std::vector<std::string> names;
     for (const auto& entry : get_array(config, "contexts")) names.emplace_back(get_string(entry, "name"));
-    return Error(Code::not_found, "no context exists with the name " + coracle::quoted(name) + (names.empty() ? "" : "; there are: " + join(names, ", ")));
+    return Error(Code::not_found, "no context exists with the name " + coracle::quoted(name) +
+                                      (names.empty() ? "" : "; there are: " + join(names, ", ")));
   }
   config.as_object()["current-context"] = name;
   return {};
@@ -106,7 +109,8 @@ bool set_context(json::value& config, const std::string& name, const ContextChan
     contexts.as_array().push_back(json::object{{"name", name}, {"context", json::object()}});
     entry = &contexts.as_array().back();
   }
-  for (const auto& [field, value] : {std::pair{"cluster", &change.cluster}, std::pair{"user", &change.user}, std::pair{"namespace", &change.ns}})
+  for (const auto& [field, value] :
+       {std::pair{"cluster", &change.cluster}, std::pair{"user", &change.user}, std::pair{"namespace", &change.ns}})
     if (!value->empty()) make(*entry, std::string("context.") + field) = *value;
   return was;
 }

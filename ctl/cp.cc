@@ -36,12 +36,14 @@ struct Remote {
 };
 
 Error no_tar(const Remote& remote) {
-  return Error(Code::unsupported, "container " + remote.request.container + " of pod " + remote.request.pod + " has no tar, which cp needs; a single file goes by: coraclectl exec " +
+  return Error(Code::unsupported, "container " + remote.request.container + " of pod " + remote.request.pod +
+                                      " has no tar, which cp needs; a single file goes by: coraclectl exec " +
                                       remote.request.pod + " -- cat FILE > FILE");
 }
 
 bool says_no_program(const Error& error) {
-  return error.text().find("executable file not found") != std::string::npos || error.text().find("no such file or directory") != std::string::npos;
+  return error.text().find("executable file not found") != std::string::npos ||
+         error.text().find("no such file or directory") != std::string::npos;
 }
 
 // What the end of the container's tar means.
@@ -50,7 +52,8 @@ Result<void> judge(const Remote& remote, Result<int> code, const std::string& co
   if (!code) return code.take_error();
   if (*code == 0) return {};
   if (*code == kNotFound || (*code == kNotExecutable && complaint.empty())) return no_tar(remote);
-  return Error(Code::internal, "tar in the container: " + (complaint.empty() ? "ended with status " + std::to_string(*code) : std::string(trim(complaint))));
+  return Error(Code::internal, "tar in the container: " + (complaint.empty() ? "ended with status " + std::to_string(*code)
+                                                                             : std::string(trim(complaint))));
 }
 
 std::function<Result<void>(std::string_view)> keep(std::string& complaint) {
@@ -74,7 +77,8 @@ Result<void> upload(const Remote& remote, const std::string& from, const std::st
   std::error_code ignored;
   if (!std::filesystem::exists(from, ignored)) return Error(Code::not_found, from + " does not exist");
   auto [directory, name] = split_path(to);
-  if (to.ends_with('/') || is_remote_directory(remote, to)) directory = to, name = split_path(std::filesystem::absolute(from).lexically_normal().string()).second;
+  if (to.ends_with('/') || is_remote_directory(remote, to))
+    directory = to, name = split_path(std::filesystem::absolute(from).lexically_normal().string()).second;
   StreamRequest request = remote.with({"tar", "-xmf", "-", "-C", directory}, true);
   auto socket = TRY(open_stream(remote.session, request));
   sys::Pipe pipe = TRY(sys::make_pipe());
@@ -100,7 +104,8 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
   auto [directory, name] = split_path(from);
   std::error_code ignored;
   if (std::filesystem::is_directory(to, ignored) && name != ".") to += "/" + name;
-  else if (to.ends_with('/') && !std::filesystem::is_directory(to, ignored)) return Error(Code::not_found, "the directory " + to + " does not exist");
+  else if (to.ends_with('/') && !std::filesystem::is_directory(to, ignored))
+    return Error(Code::not_found, "the directory " + to + " does not exist");
   std::string shown = name.starts_with('-') ? "./" + name : name;
   StreamRequest request = remote.with({"tar", "-cf", "-", "-C", directory, shown}, false);
   auto socket = TRY(open_stream(remote.session, request));
@@ -125,10 +130,12 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
 }
 
 Result<int> run(Commands& commands, const CpFlags& flags) {
-  if (flags.args.size() != 2) return Error(Code::bad_request, "expected a source and a destination: cp FILE POD:PATH, or cp POD:PATH FILE");
+  if (flags.args.size() != 2)
+    return Error(Code::bad_request, "expected a source and a destination: cp FILE POD:PATH, or cp POD:PATH FILE");
   Place from = TRY(parse_place(flags.args[0])), to;
   to = TRY(parse_place(flags.args[1]));
-  if (from.pod.empty() == to.pod.empty()) return Error(Code::bad_request, "one of the two must be in a pod, the other here: POD:PATH");
+  if (from.pod.empty() == to.pod.empty())
+    return Error(Code::bad_request, "one of the two must be in a pod, the other here: POD:PATH");
   Session* session = TRY(commands.session());
   const Place& there = from.pod.empty() ? to : from;
   std::string ns = there.ns.empty() ? session->ns() : there.ns;

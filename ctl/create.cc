@@ -16,7 +16,9 @@ constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-co
 
 void CreateFlags::add_to(CLI::App* command) {
   command->add_option("-o,--output", output, "yaml, json or name");
-  command->add_option("--dry-run", dry_run, "none, client or server")->expected(0, 1)->default_str("client")
+  command->add_option("--dry-run", dry_run, "none, client or server")
+      ->expected(0, 1)
+      ->default_str("client")
       ->check(CLI::IsMember({"none", "client", "server"}));
   command->add_option("--field-manager", field_manager, "who owns the fields");
   command->add_option("--validate", validate, "strict, warn or ignore")->expected(0, 1);
@@ -36,7 +38,10 @@ Result<json::value> send_new(Session& session, const CreateFlags& flags, json::v
   if (flags.dry_run == "client") return object;
   bool ignore = flags.validate == "false" || flags.validate == "ignore";
   Request request{.method = "POST", .path = session.path(kind, ns), .body = to_text(object)};
-  request.query = {{"fieldManager", flags.field_manager}, {"fieldValidation", ignore ? "Ignore" : flags.validate == "warn" ? "Warn" : "Strict"}};
+  request.query = {{"fieldManager", flags.field_manager},
+                   {"fieldValidation", ignore                     ? "Ignore"
+                                       : flags.validate == "warn" ? "Warn"
+                                                                  : "Strict"}};
   if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
   return session.json(request);
 }
@@ -52,7 +57,8 @@ Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value 
 namespace {
 
 Result<int> create_files(Commands& commands, const CreateFlags& flags) {
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE or a kind to create; see create --help");
+  if (flags.files.files.empty())
+    return Error(Code::bad_request, "must specify one of -f FILE or a kind to create; see create --help");
   Session* session = TRY(commands.session());
   std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
   if (documents.empty()) return Error(Code::bad_request, "no objects passed to create");
@@ -74,11 +80,13 @@ Result<json::value> replace_one(Session& session, const CreateFlags& flags, cons
   std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
   if (name.empty()) return Error(Code::invalid, "metadata.name is missing");
   std::string path = session.path(*document.kind, ns, name);
-  Request request{.method = "PUT", .path = path, .query = {{"fieldManager", "kubectl-replace"}}, .body = to_text(document.object)};
+  Request request{
+      .method = "PUT", .path = path, .query = {{"fieldManager", "kubectl-replace"}}, .body = to_text(document.object)};
   if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
   if (flags.dry_run == "client") return session.json({.path = path});
   if (!force) return session.json(request);
-  auto removed = session.json({.method = "DELETE", .path = path, .body = R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0})"});
+  auto removed = session.json(
+      {.method = "DELETE", .path = path, .body = R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0})"});
   if (!removed && removed.error().code() != Code::not_found) return removed.take_error();
   TRY(wait_gone(session, *document.kind, ns, name, "", std::chrono::minutes(5)));  // a finalizer may hold it for a while
   request.method = "POST", request.path = session.path(*document.kind, ns);
@@ -154,13 +162,16 @@ void add_plain_kinds(Commands& commands, CLI::App* create) {
     DataFlags data;
     DeploymentFlags deployment;
   };
-  for (auto [word, kind, alias] : {std::array{"namespace", "Namespace", "ns"}, std::array{"serviceaccount", "ServiceAccount", "sa"}}) {
+  for (auto [word, kind, alias] :
+       {std::array{"namespace", "Namespace", "ns"}, std::array{"serviceaccount", "ServiceAccount", "sa"}}) {
     auto flags = std::make_shared<Flags>();
     CLI::App* command = commands.add(word, std::string("Create a ") + kind, create);
     command->alias(alias);
     command->add_option("name", flags->name, "its name")->required();
     flags->CreateFlags::add_to(command);
-    commands.on(command, [&commands, flags, kind = std::string(kind)] { return post_made(commands, *flags, named_object("v1", kind, flags->name)); });
+    commands.on(command, [&commands, flags, kind = std::string(kind)] {
+      return post_made(commands, *flags, named_object("v1", kind, flags->name));
+    });
   }
   auto map_flags = std::make_shared<Flags>();
   CLI::App* configmap = commands.add("configmap", "Create a ConfigMap", create);
@@ -192,7 +203,8 @@ Result<int> create_job(Commands& commands, const CreateFlags& flags, JobFlags jo
   if (from.empty()) return post_made(commands, flags, job_of(job));
   if (!job.command.empty()) return Error(Code::bad_request, "cannot specify --from and command");
   std::vector<Named> named = TRY(parse_named({from}));
-  if (named.front().kind->kind.kind != "CronJob" || named.front().name.empty()) return Error(Code::bad_request, "from must be an existing cronjob");
+  if (named.front().kind->kind.kind != "CronJob" || named.front().name.empty())
+    return Error(Code::bad_request, "from must be an existing cronjob");
   Session* session = TRY(commands.session());
   json::value cron_job = TRY(session->json({.path = session->path(*named.front().kind, session->ns(), named.front().name)}));
   return post_made(commands, flags, job_from(cron_job, job.name));
@@ -215,7 +227,8 @@ void add_workload_kinds(Commands& commands, CLI::App* create) {
     flags->CreateFlags::add_to(command);
     return std::pair(command, flags);
   };
-  auto [job, job_flags] = add("job", nullptr, "Create a Job, of an image or as a CronJob makes them: NAME --from=cronjob/NAME", &Flags::name);
+  auto [job, job_flags] =
+      add("job", nullptr, "Create a Job, of an image or as a CronJob makes them: NAME --from=cronjob/NAME", &Flags::name);
   job->add_option("--image", job_flags->job.image, "image");
   job->add_option("--from", job_flags->from, "cronjob/NAME");
   commands.on(job, [&commands, flags = job_flags] {
@@ -269,7 +282,8 @@ void add_service(Commands& commands, CLI::App* create) {
   CLI::App* service = commands.add("service", "Create a Service", create);
   service->alias("svc");
   service->require_subcommand(1);
-  for (auto [word, type] : {std::pair{"clusterip", "ClusterIP"}, std::pair{"nodeport", "NodePort"}, std::pair{"loadbalancer", "LoadBalancer"}, std::pair{"externalname", "ExternalName"}}) {
+  for (auto [word, type] : {std::pair{"clusterip", "ClusterIP"}, std::pair{"nodeport", "NodePort"},
+                            std::pair{"loadbalancer", "LoadBalancer"}, std::pair{"externalname", "ExternalName"}}) {
     auto flags = std::make_shared<Flags>();
     flags->service.type = type;
     CLI::App* command = commands.add(word, "… of that type", service);
@@ -287,14 +301,18 @@ void add_service(Commands& commands, CLI::App* create) {
 }
 
 // A token by which a program speaks for a ServiceAccount.
-Result<int> run_create_token(Commands& commands, const std::string& name, const std::string& duration, const std::string& output) {
+Result<int> run_create_token(Commands& commands, const std::string& name, const std::string& duration,
+                             const std::string& output) {
   Session* session = TRY(commands.session());
   json::value wanted = json::object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}};
   if (!duration.empty()) {
     auto span = TRY(parse_timeout(duration).wrap("--duration"));
     make(wanted, "spec.expirationSeconds") = std::chrono::duration_cast<std::chrono::seconds>(span).count();
   }
-  json::value answer = TRY(session->json({.method = "POST", .path = session->path(schema::catalog().of(kServiceAccount), session->ns(), name, "token"), .body = to_text(wanted)}));
+  json::value answer =
+      TRY(session->json({.method = "POST",
+                         .path = session->path(schema::catalog().of(kServiceAccount), session->ns(), name, "token"),
+                         .body = to_text(wanted)}));
   if (output == "json") out(to_pretty(answer) + "\n");
   else if (output == "yaml") out(to_yaml(answer));
   else out(std::string(get_string(answer, "status.token")) + "\n");

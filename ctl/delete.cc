@@ -28,7 +28,8 @@ Result<void> collect(Session& session, const DeleteFlags& flags, const schema::K
   if (!flags.field_selector.empty()) request.query.emplace_back("fieldSelector", flags.field_selector);
   json::value list = TRY(session.json(request));
   for (const auto& item : get_array(list, "items"))
-    doomed.push_back({&kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), {}});
+    doomed.push_back(
+        {&kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), {}});
   return {};
 }
 
@@ -42,8 +43,7 @@ Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags
     }
     return doomed;
   }
-  if (flags.args.empty())
-    return Error(Code::bad_request, "You must provide one or more resources by argument or filename.");
+  if (flags.args.empty()) return Error(Code::bad_request, "You must provide one or more resources by argument or filename.");
   std::vector<Named> named = TRY(parse_named(flags.args));
   for (const auto& one : named) {
     if (!one.name.empty()) {
@@ -97,8 +97,10 @@ Result<int> run(Commands& commands, const DeleteFlags& flags) {
     std::string how = flags.force ? " force deleted" : " deleted";
     std::string group = one.kind->kind.group.empty() ? "" : "." + std::string(one.kind->kind.group);
     if (flags.output == "name") out(message_name(*one.kind, one.name) + "\n");
-    else out(std::string(one.kind->singular) + group + " " + coracle::quoted(one.name) + how + (one.ns.empty() ? "" : " from " + one.ns + " namespace") +
-             (flags.dry_run.empty() || flags.dry_run == "none" ? "" : " (dry run)") + "\n");
+    else
+      out(std::string(one.kind->singular) + group + " " + coracle::quoted(one.name) + how +
+          (one.ns.empty() ? "" : " from " + one.ns + " namespace") +
+          (flags.dry_run.empty() || flags.dry_run == "none" ? "" : " (dry run)") + "\n");
   }
   if (flags.wait && flags.dry_run.empty())
     for (const auto& one : waiting) TRY(wait_gone(*session, *one.kind, one.ns, one.name, one.uid, timeout));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// describe: one object told for people: what it is, what state it is in, and what happened to it. What is told of pods and of what
-// makes them stands in describe_pod.cc and describe_workload.cc; nodes, Services and Secrets are told here.
+// describe: one object told for people: what it is, what state it is in, and what happened to it. What is told of pods and of
+// what makes them stands in describe_pod.cc and describe_workload.cc; nodes, Services and Secrets are told here.
 #include "ctl/describe.h"
 
 #include <algorithm>
@@ -36,12 +36,14 @@ std::string node_text(const json::value& node) {
   if (taints.empty()) put(text, 0, "Taints", "<none>");
   for (size_t i = 0; i < taints.size(); ++i) {
     std::string value = text_at(taints[i], "value");
-    text += (i ? "" : "Taints:") + ("\t" + text_at(taints[i], "key")) + (value.empty() ? "" : "=" + value) + ":" + text_at(taints[i], "effect") + "\n";
+    text += (i ? "" : "Taints:") + ("\t" + text_at(taints[i], "key")) + (value.empty() ? "" : "=" + value) + ":" +
+            text_at(taints[i], "effect") + "\n";
   }
   put(text, 0, "Unschedulable", get_bool(node, "spec.unschedulable") ? "true" : "false");
   put_conditions(text, node, true);
   text += "Addresses:\n";
-  for (const auto& address : get_array(node, "status.addresses")) put(text, 1, text_at(address, "type"), text_at(address, "address"));
+  for (const auto& address : get_array(node, "status.addresses"))
+    put(text, 1, text_at(address, "type"), text_at(address, "address"));
   put_amounts(text, "Capacity", get_object(node, "status.capacity"));
   put_amounts(text, "Allocatable", get_object(node, "status.allocatable"));
   text += "System Info:\n";
@@ -55,9 +57,12 @@ std::string service_text(const json::value& service) {
   put(text, 0, "Type", text_at(service, "spec.type"));
   put(text, 0, "IP", text_at(service, "spec.clusterIP"));
   for (const auto& port : get_array(service, "spec.ports")) {
-    put(text, 0, "Port", or_else(text_at(port, "name"), "<unset>") + "\t" + text_at(port, "port") + "/" + text_at(port, "protocol"));
+    put(text, 0, "Port",
+        or_else(text_at(port, "name"), "<unset>") + "\t" + text_at(port, "port") + "/" + text_at(port, "protocol"));
     put(text, 0, "TargetPort", text_at(port, "targetPort") + "/" + text_at(port, "protocol"));
-    if (find(port, "nodePort")) put(text, 0, "NodePort", or_else(text_at(port, "name"), "<unset>") + "\t" + text_at(port, "nodePort") + "/" + text_at(port, "protocol"));
+    if (find(port, "nodePort"))
+      put(text, 0, "NodePort",
+          or_else(text_at(port, "name"), "<unset>") + "\t" + text_at(port, "nodePort") + "/" + text_at(port, "protocol"));
   }
   return text;
 }
@@ -101,7 +106,8 @@ Result<std::string> events_text(Session& session, const json::value& object) {
   WallTime now = system_clock().now();
   for (const auto& event : sorted)
     text += "  " + text_at(event, "type") + "\t" + text_at(event, "reason") + "\t" + event_age(event, now) + "\t" +
-            or_else(text_at(event, "source.component"), text_at(event, "reportingComponent")) + "\t" + part_text(event) + std::string(trim(text_at(event, "message"))) + "\n";
+            or_else(text_at(event, "source.component"), text_at(event, "reportingComponent")) + "\t" + part_text(event) +
+            std::string(trim(text_at(event, "message"))) + "\n";
   return text;
 }
 
@@ -135,7 +141,8 @@ Result<std::string> told(Session& session, const schema::KindInfo& kind, const j
     Related related;
     std::string_view name = kind.kind.kind;
     if (kind.kind == kDeployment) related.replica_sets = TRY(selected(session, kReplicaSet, object));
-    if (name == "ReplicaSet" || name == "ReplicationController" || name == "StatefulSet" || name == "DaemonSet") related.pods = TRY(selected(session, kPod, object));
+    if (name == "ReplicaSet" || name == "ReplicationController" || name == "StatefulSet" || name == "DaemonSet")
+      related.pods = TRY(selected(session, kPod, object));
     text = workload_text(object, related, system_clock().now());
   }
   if (text.empty()) text = plain_text(object);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What describe tells of an object, in kubectl's layout. Pure: an object and what belongs to it in, text with tabs out; align_tabs
-// (print.h) makes columns of them. describe_pod.cc has what pods and their templates share, describe_workload.cc the kinds that
-// make pods, describe.cc the command.
+// What describe tells of an object, in kubectl's layout. Pure: an object and what belongs to it in, text with tabs out;
+// align_tabs (print.h) makes columns of them. describe_pod.cc has what pods and their templates share, describe_workload.cc the
+// kinds that make pods, describe.cc the command.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ void put_controller(std::string& text, const json::value& object);  // "Controll
 std::string text_at(const json::value& object, std::string_view path);  // "" where there is nothing
 std::string or_else(std::string text, std::string_view absent);
 std::string selector_or(const json::value& object, std::string_view path, std::string_view absent);
-std::string time_text(std::string_view time);  // Mon, 02 Jan 2006 15:04:05 -0700, as local time; as it is when it is none
+std::string time_text(std::string_view time);   // Mon, 02 Jan 2006 15:04:05 -0700, as local time; as it is when it is none
 std::string map_text(const json::object& map);  // a=b,c=d; "<none>"
 
 std::string template_text(const json::value& pod_template);  // "Pod Template:" and what follows

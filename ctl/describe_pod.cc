@@ -37,13 +37,15 @@ std::string ports_text(const json::value& container, const char* field) {
   std::vector<std::string> parts;
   for (const auto& port : get_array(container, "ports")) {
     std::string name = text_at(port, "name");
-    parts.push_back(std::to_string(get_int(port, field)) + "/" + or_else(text_at(port, "protocol"), "TCP") + (name.empty() ? "" : " (" + name + ")"));
+    parts.push_back(std::to_string(get_int(port, field)) + "/" + or_else(text_at(port, "protocol"), "TCP") +
+                    (name.empty() ? "" : " (" + name + ")"));
   }
   return join(parts, ", ");
 }
 
 void put_state(std::string& text, std::string_view name, const json::value* state) {
-  std::string kind = state && state->is_object() && !state->get_object().empty() ? std::string(state->get_object().begin()->key()) : "waiting";
+  std::string kind =
+      state && state->is_object() && !state->get_object().empty() ? std::string(state->get_object().begin()->key()) : "waiting";
   json::value detail = state ? json::value(get_object(*state, kind)) : json::value(json::object());
   kind[0] = char(kind[0] - 'a' + 'A');
   put(text, 2, name, kind);
@@ -56,8 +58,10 @@ void put_state(std::string& text, std::string_view name, const json::value* stat
 }
 
 std::string probe_text(const json::value& probe) {
-  std::string times = " delay=" + std::to_string(get_int(probe, "initialDelaySeconds")) + "s timeout=" + std::to_string(get_int(probe, "timeoutSeconds", 1)) +
-                      "s period=" + std::to_string(get_int(probe, "periodSeconds", 10)) + "s #success=" + std::to_string(get_int(probe, "successThreshold", 1)) +
+  std::string times = " delay=" + std::to_string(get_int(probe, "initialDelaySeconds")) +
+                      "s timeout=" + std::to_string(get_int(probe, "timeoutSeconds", 1)) +
+                      "s period=" + std::to_string(get_int(probe, "periodSeconds", 10)) +
+                      "s #success=" + std::to_string(get_int(probe, "successThreshold", 1)) +
                       " #failure=" + std::to_string(get_int(probe, "failureThreshold", 3));
   if (find(probe, "exec")) {
     std::vector<std::string> words;
@@ -65,9 +69,10 @@ std::string probe_text(const json::value& probe) {
     return "exec [" + join(words, " ") + "]" + times;
   }
   if (find(probe, "httpGet"))
-    return "http-get " + to_lower(or_else(text_at(probe, "httpGet.scheme"), "HTTP")) + "://" + text_at(probe, "httpGet.host") + ":" + text_at(probe, "httpGet.port") +
-           text_at(probe, "httpGet.path") + times;
-  if (find(probe, "tcpSocket")) return "tcp-socket " + text_at(probe, "tcpSocket.host") + ":" + text_at(probe, "tcpSocket.port") + times;
+    return "http-get " + to_lower(or_else(text_at(probe, "httpGet.scheme"), "HTTP")) + "://" + text_at(probe, "httpGet.host") +
+           ":" + text_at(probe, "httpGet.port") + text_at(probe, "httpGet.path") + times;
+  if (find(probe, "tcpSocket"))
+    return "tcp-socket " + text_at(probe, "tcpSocket.host") + ":" + text_at(probe, "tcpSocket.port") + times;
   if (find(probe, "grpc")) return "grpc <pod>:" + text_at(probe, "grpc.port") + " " + text_at(probe, "grpc.service") + times;
   return "unknown" + times;
 }
@@ -82,8 +87,8 @@ void put_env_from(std::string& text, const json::value& container) {
     const json::value* map = find(source, "configMapRef");
     json::value reference = map ? *map : json::value(get_object(source, "secretRef"));
     std::string prefix = text_at(source, "prefix");
-    text += indent(3) + text_at(reference, "name") + "\t" + (map ? "ConfigMap" : "Secret") + (prefix.empty() ? "" : " with prefix '" + prefix + "'") + "\tOptional: " +
-            optional_text(reference) + "\n";
+    text += indent(3) + text_at(reference, "name") + "\t" + (map ? "ConfigMap" : "Secret") +
+            (prefix.empty() ? "" : " with prefix '" + prefix + "'") + "\tOptional: " + optional_text(reference) + "\n";
   }
 }
 
@@ -104,11 +109,14 @@ std::string variable_text(const json::value* pod, const json::value& container, 
     bool known = pod && (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid");
     return (known ? text_at(*pod, path) : "") + " (" + or_else(text_at(*field, "apiVersion"), "v1") + ":" + path + ")";
   }
-  if (const json::value* amount = find(from, "resourceFieldRef")) return amount_text(container, *amount) + " (" + text_at(*amount, "resource") + ")";
+  if (const json::value* amount = find(from, "resourceFieldRef"))
+    return amount_text(container, *amount) + " (" + text_at(*amount, "resource") + ")";
   if (const json::value* key = find(from, "secretKeyRef"))
-    return "<set to the key '" + text_at(*key, "key") + "' in secret '" + text_at(*key, "name") + "'>\tOptional: " + optional_text(*key);
+    return "<set to the key '" + text_at(*key, "key") + "' in secret '" + text_at(*key, "name") +
+           "'>\tOptional: " + optional_text(*key);
   if (const json::value* key = find(from, "configMapKeyRef"))
-    return "<set to the key '" + text_at(*key, "key") + "' of config map '" + text_at(*key, "name") + "'>\tOptional: " + optional_text(*key);
+    return "<set to the key '" + text_at(*key, "key") + "' of config map '" + text_at(*key, "name") +
+           "'>\tOptional: " + optional_text(*key);
   return {};
 }
 
@@ -128,22 +136,25 @@ void put_env(std::string& text, const json::value* pod, const json::value& conta
 
 void put_mounts(std::string& text, const json::value& container) {
   std::vector<json::value> mounts(get_array(container, "volumeMounts").begin(), get_array(container, "volumeMounts").end());
-  std::stable_sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) { return get_string(a, "mountPath") < get_string(b, "mountPath"); });
+  std::stable_sort(mounts.begin(), mounts.end(),
+                   [](const auto& a, const auto& b) { return get_string(a, "mountPath") < get_string(b, "mountPath"); });
   text += indent(2) + (mounts.empty() ? "Mounts:\t<none>\n" : "Mounts:\n");
   for (const auto& mount : mounts) {
     std::string path = text_at(mount, "subPath");
-    text += indent(3) + text_at(mount, "mountPath") + " from " + text_at(mount, "name") + (get_bool(mount, "readOnly") ? " (ro" : " (rw") +
-            (path.empty() ? "" : ",path=" + coracle::quoted(path)) + ")\n";
+    text += indent(3) + text_at(mount, "mountPath") + " from " + text_at(mount, "name") +
+            (get_bool(mount, "readOnly") ? " (ro" : " (rw") + (path.empty() ? "" : ",path=" + coracle::quoted(path)) + ")\n";
   }
 }
 
 // `pod`: whose they are, with `statuses`; nullptr: of a template.
-void put_containers(std::string& text, const json::value* pod, std::string_view title, const json::array& containers, const json::array& statuses) {
+void put_containers(std::string& text, const json::value* pod, std::string_view title, const json::array& containers,
+                    const json::array& statuses) {
   std::string_view space = pod ? "" : "  ";
   text.append(space).append(title).append(containers.empty() ? ": <none>\n" : ":\n");
   for (const auto& container : containers) {
     std::string name = text_at(container, "name");
-    auto status = std::find_if(statuses.begin(), statuses.end(), [&](const json::value& one) { return get_string(one, "name") == name; });
+    auto status =
+        std::find_if(statuses.begin(), statuses.end(), [&](const json::value& one) { return get_string(one, "name") == name; });
     bool known = status != statuses.end();
     text += indent(1) + (space.empty() ? "" : " ") + name + ":\n";
     if (known) put(text, 2, "Container ID", text_at(*status, "containerID"));
@@ -156,7 +167,8 @@ void put_containers(std::string& text, const json::value* pod, std::string_view 
     put_lines(text, 2, "Args", get_array(container, "args"));
     if (known) {
       put_state(text, "State", find(*status, "state"));
-      if (const json::value* last = find(*status, "lastState"); last && find(*last, "terminated")) put_state(text, "Last State", last);
+      if (const json::value* last = find(*status, "lastState"); last && find(*last, "terminated"))
+        put_state(text, "Last State", last);
       put(text, 2, "Ready", get_bool(*status, "ready") ? "True" : "False");
       put(text, 2, "Restart Count", std::to_string(get_int(*status, "restartCount")));
     }
@@ -165,7 +177,8 @@ void put_containers(std::string& text, const json::value* pod, std::string_view 
       if (!amounts.empty()) text += indent(2) + label + ":\n";
       for (const auto& key : sorted_keys(amounts)) put(text, 3, key, jsonpath_text(amounts.at(key)));
     }
-    for (auto [field, label] : {std::pair{"livenessProbe", "Liveness"}, std::pair{"readinessProbe", "Readiness"}, std::pair{"startupProbe", "Startup"}})
+    for (auto [field, label] :
+         {std::pair{"livenessProbe", "Liveness"}, std::pair{"readinessProbe", "Readiness"}, std::pair{"startupProbe", "Startup"}})
       if (const json::value* probe = find(container, field)) put(text, 2, label, probe_text(*probe));
     put_env_from(text, container);
     put_env(text, pod, container);
@@ -179,7 +192,8 @@ void put_projected(std::string& text, const json::value& source) {
   if (const json::value* map = find(source, "configMap"))
     put(text, 2, "ConfigMapName", text_at(*map, "name")), put(text, 2, "Optional", optional_text(*map));
   if (find(source, "downwardAPI")) put(text, 2, "DownwardAPI", "true");
-  if (const json::value* token = find(source, "serviceAccountToken")) put(text, 2, "TokenExpirationSeconds", text_at(*token, "expirationSeconds"));
+  if (const json::value* token = find(source, "serviceAccountToken"))
+    put(text, 2, "TokenExpirationSeconds", text_at(*token, "expirationSeconds"));
 }
 
 void put_volume(std::string& text, const json::value& volume) {
@@ -198,11 +212,13 @@ void put_volume(std::string& text, const json::value& volume) {
     put(text, 2, "Name", text_at(*map, "name")), put(text, 2, "Optional", optional_text(*map));
   } else if (const json::value* claim = find(volume, "persistentVolumeClaim")) {
     type("PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)");
-    put(text, 2, "ClaimName", text_at(*claim, "claimName")), put(text, 2, "ReadOnly", get_bool(*claim, "readOnly") ? "true" : "false");
+    put(text, 2, "ClaimName", text_at(*claim, "claimName")),
+        put(text, 2, "ReadOnly", get_bool(*claim, "readOnly") ? "true" : "false");
   } else if (find(volume, "downwardAPI")) {
     type("DownwardAPI (a volume populated by information about the pod)");
     text += indent(2) + "Items:\n";
-    for (const auto& item : get_array(volume, "downwardAPI.items")) text += indent(3) + text_at(item, "fieldRef.fieldPath") + " -> " + text_at(item, "path") + "\n";
+    for (const auto& item : get_array(volume, "downwardAPI.items"))
+      text += indent(3) + text_at(item, "fieldRef.fieldPath") + " -> " + text_at(item, "path") + "\n";
   } else if (find(volume, "projected")) {
     type("Projected (a volume that contains injected data from multiple sources)");
     for (const auto& source : get_array(volume, "projected.sources")) put_projected(text, source);
@@ -232,16 +248,19 @@ std::string toleration_text(const json::value& toleration) {
 void put_tolerations(std::string& text, std::string_view name, const json::array& tolerations) {
   if (tolerations.empty()) return put(text, 0, name, "<none>");
   std::vector<json::value> sorted(tolerations.begin(), tolerations.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return get_string(a, "key") < get_string(b, "key"); });
-  for (size_t i = 0; i < sorted.size(); ++i) text += (i ? "" : std::string(name) + ":") + "\t" + toleration_text(sorted[i]) + "\n";
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return get_string(a, "key") < get_string(b, "key"); });
+  for (size_t i = 0; i < sorted.size(); ++i)
+    text += (i ? "" : std::string(name) + ":") + "\t" + toleration_text(sorted[i]) + "\n";
 }
 
 void put_spread(std::string& text, std::string_view space, const json::array& constraints) {
   if (constraints.empty()) return;
   text.append(space).append("Topology Spread Constraints:");
   for (const auto& constraint : constraints)
-    text += "\t" + text_at(constraint, "topologyKey") + ":" + text_at(constraint, "whenUnsatisfiable") + " when max skew " + text_at(constraint, "maxSkew") +
-            " is exceeded for selector " + selector_or(constraint, "labelSelector", "<none>") + "\n";
+    text += "\t" + text_at(constraint, "topologyKey") + ":" + text_at(constraint, "whenUnsatisfiable") + " when max skew " +
+            text_at(constraint, "maxSkew") + " is exceeded for selector " + selector_or(constraint, "labelSelector", "<none>") +
+            "\n";
 }
 
 }  // namespace
@@ -277,10 +296,11 @@ void put_annotations(std::string& text, std::string_view name, const json::objec
 void put_conditions(std::string& text, const json::value& object, bool with_message) {
   const json::array& conditions = get_array(object, "status.conditions");
   if (conditions.empty()) return;
-  text += with_message ? "Conditions:\n  Type\tStatus\tReason\tMessage\n  ----\t------\t------\t-------\n" : "Conditions:\n  Type\tStatus\tReason\n  ----\t------\t------\n";
+  text += with_message ? "Conditions:\n  Type\tStatus\tReason\tMessage\n  ----\t------\t------\t-------\n"
+                       : "Conditions:\n  Type\tStatus\tReason\n  ----\t------\t------\n";
   for (const auto& condition : conditions)
-    text += "  " + text_at(condition, "type") + (with_message ? "\t" : " \t") + text_at(condition, "status") + "\t" + text_at(condition, "reason") +
-            (with_message ? "\t" + text_at(condition, "message") : "") + "\n";
+    text += "  " + text_at(condition, "type") + (with_message ? "\t" : " \t") + text_at(condition, "status") + "\t" +
+            text_at(condition, "reason") + (with_message ? "\t" + text_at(condition, "message") : "") + "\n";
 }
 
 void put_controller(std::string& text, const json::value& object) {
@@ -320,13 +340,17 @@ std::string map_text(const json::object& map) {
 std::string template_text(const json::value& pod_template) {
   std::string text = "Pod Template:\n";
   put_labels(text, "  Labels", get_object(pod_template, "metadata.labels"));
-  if (const json::object& annotations = get_object(pod_template, "metadata.annotations"); !annotations.empty()) put_annotations(text, "  Annotations", annotations);
-  if (std::string account = text_at(pod_template, "spec.serviceAccountName"); !account.empty()) put(text, 1, "Service Account", account);
-  if (const json::array& init = get_array(pod_template, "spec.initContainers"); !init.empty()) put_containers(text, nullptr, "Init Containers", init, {});
+  if (const json::object& annotations = get_object(pod_template, "metadata.annotations"); !annotations.empty())
+    put_annotations(text, "  Annotations", annotations);
+  if (std::string account = text_at(pod_template, "spec.serviceAccountName"); !account.empty())
+    put(text, 1, "Service Account", account);
+  if (const json::array& init = get_array(pod_template, "spec.initContainers"); !init.empty())
+    put_containers(text, nullptr, "Init Containers", init, {});
   put_containers(text, nullptr, "Containers", get_array(pod_template, "spec.containers"), {});
   put_volumes(text, "  ", get_array(pod_template, "spec.volumes"));
   put_spread(text, "  ", get_array(pod_template, "spec.topologySpreadConstraints"));
-  if (std::string name = text_at(pod_template, "spec.priorityClassName"); !name.empty()) put(text, 1, "Priority Class Name", name);
+  if (std::string name = text_at(pod_template, "spec.priorityClassName"); !name.empty())
+    put(text, 1, "Priority Class Name", name);
   put_labels(text, "  Node-Selectors", get_object(pod_template, "spec.nodeSelector"));
   put_tolerations(text, "  Tolerations", get_array(pod_template, "spec.tolerations"));
   return text;
@@ -346,8 +370,10 @@ std::string pod_text(const json::value& pod) {
   put_labels(text, "Labels", get_object(pod, "metadata.labels"));
   put_annotations(text, "Annotations", get_object(pod, "metadata.annotations"));
   bool ends = find(pod, "metadata.deletionTimestamp") != nullptr;
-  put(text, 0, "Status", ends ? "Terminating (since " + time_text(text_at(pod, "metadata.deletionTimestamp")) + ")" : text_at(pod, "status.phase"));
-  if (ends && find(pod, "metadata.deletionGracePeriodSeconds")) put(text, 0, "Termination Grace Period", text_at(pod, "metadata.deletionGracePeriodSeconds") + "s");
+  put(text, 0, "Status",
+      ends ? "Terminating (since " + time_text(text_at(pod, "metadata.deletionTimestamp")) + ")" : text_at(pod, "status.phase"));
+  if (ends && find(pod, "metadata.deletionGracePeriodSeconds"))
+    put(text, 0, "Termination Grace Period", text_at(pod, "metadata.deletionGracePeriodSeconds") + "s");
   for (auto [field, label] : {std::pair{"status.reason", "Reason"}, std::pair{"status.message", "Message"}})
     if (std::string value = text_at(pod, field); !value.empty()) put(text, 0, label, value);
   put(text, 0, "IP", text_at(pod, "status.podIP"));
@@ -374,7 +400,8 @@ std::string pod_text(const json::value& pod) {
     text += "Conditions:\n  Type\tStatus\n";
     for (const auto& condition : conditions) {
       text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " ";
-      std::string reason = text_at(condition, "reason"), message = text_at(condition, "message");  // more than kubectl says, which has it at hand
+      std::string reason = text_at(condition, "reason"),
+                  message = text_at(condition, "message");  // more than kubectl says, which has it at hand
       text += (reason.empty() && message.empty() ? "" : "\t" + reason + (message.empty() ? "" : ": " + message)) + "\n";
     }
   }

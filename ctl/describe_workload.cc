@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds that make pods or say how many there are to be, as describe tells them; and any other, field by field. See describe.h.
+// The kinds that make pods or say how many there are to be, as describe tells them; and any other, field by field. See
+// describe.h.
 #include <algorithm>
 #include <cctype>
 
@@ -43,15 +44,18 @@ void put_pods(std::string& text, const json::value& object, const std::vector<js
     std::string_view phase = get_string(pod, "status.phase");
     if (ours) ++(phase == "Running" ? running : phase == "Succeeded" ? succeeded : phase == "Failed" ? failed : waiting);
   }
-  put(text, 0, "Pods Status", std::to_string(running) + " Running / " + std::to_string(waiting) + " Waiting / " + std::to_string(succeeded) + " Succeeded / " +
-                                  std::to_string(failed) + " Failed");
+  put(text, 0, "Pods Status",
+      std::to_string(running) + " Running / " + std::to_string(waiting) + " Waiting / " + std::to_string(succeeded) +
+          " Succeeded / " + std::to_string(failed) + " Failed");
 }
 
 // ---- apps ----
 
 void put_sets(std::string& text, std::string_view name, const std::vector<const json::value*>& sets) {
   std::vector<std::string> parts;
-  for (const auto* set : sets) parts.push_back(text_at(*set, "metadata.name") + " (" + number_at(*set, "status.replicas") + "/" + number_at(*set, "spec.replicas") + " replicas created)");
+  for (const auto* set : sets)
+    parts.push_back(text_at(*set, "metadata.name") + " (" + number_at(*set, "status.replicas") + "/" +
+                    number_at(*set, "spec.replicas") + " replicas created)");
   put(text, 0, name, parts.empty() ? "<none>" : join(parts, ", "));
 }
 
@@ -61,12 +65,15 @@ std::string deployment_text(const json::value& object, const Related& related) {
   put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
   put_marks(text, object);
   put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
-  put(text, 0, "Replicas", number_at(object, "spec.replicas") + " desired | " + number_at(object, "status.updatedReplicas") + " updated | " + number_at(object, "status.replicas") +
-                               " total | " + number_at(object, "status.availableReplicas") + " available | " + number_at(object, "status.unavailableReplicas") + " unavailable");
+  put(text, 0, "Replicas",
+      number_at(object, "spec.replicas") + " desired | " + number_at(object, "status.updatedReplicas") + " updated | " +
+          number_at(object, "status.replicas") + " total | " + number_at(object, "status.availableReplicas") + " available | " +
+          number_at(object, "status.unavailableReplicas") + " unavailable");
   put(text, 0, "StrategyType", text_at(object, "spec.strategy.type"));
   put(text, 0, "MinReadySeconds", number_at(object, "spec.minReadySeconds"));
   if (const json::value* rolling = find(object, "spec.strategy.rollingUpdate"))
-    put(text, 0, "RollingUpdateStrategy", text_at(*rolling, "maxUnavailable") + " max unavailable, " + text_at(*rolling, "maxSurge") + " max surge");
+    put(text, 0, "RollingUpdateStrategy",
+        text_at(*rolling, "maxUnavailable") + " max unavailable, " + text_at(*rolling, "maxSurge") + " max surge");
   text += of_template(object);
   put_conditions(text, object, false);
   std::vector<const json::value*> old_sets, new_sets;
@@ -85,7 +92,8 @@ std::string replica_set_text(const json::value& object, const Related& related) 
   put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
   put_marks(text, object);
   put_controller(text, object);
-  put(text, 0, "Replicas", number_at(object, "status.replicas") + " current / " + number_at(object, "spec.replicas") + " desired");
+  put(text, 0, "Replicas",
+      number_at(object, "status.replicas") + " current / " + number_at(object, "spec.replicas") + " desired");
   put_pods(text, object, related.pods);
   text += of_template(object);
   put_conditions(text, object, false);
@@ -115,7 +123,8 @@ std::string stateful_set_text(const json::value& object, const Related& related)
   put(text, 0, "Replicas", number_at(object, "spec.replicas") + " desired | " + number_at(object, "status.replicas") + " total");
   put(text, 0, "Update Strategy", text_at(object, "spec.updateStrategy.type"));
   for (auto [field, label] : {std::pair{"partition", "Partition"}, std::pair{"maxUnavailable", "MaxUnavailable"}})
-    if (std::string value = text_at(object, std::string("spec.updateStrategy.rollingUpdate.") + field); !value.empty()) put(text, 1, label, value);
+    if (std::string value = text_at(object, std::string("spec.updateStrategy.rollingUpdate.") + field); !value.empty())
+      put(text, 1, label, value);
   put_pods(text, object, related.pods);
   text += of_template(object);
   put_claims(text, get_array(object, "spec.volumeClaimTemplates"));
@@ -128,9 +137,11 @@ std::string daemon_set_text(const json::value& object, const Related& related) {
   put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
   put(text, 0, "Node-Selector", map_text(get_object(object, "spec.template.spec.nodeSelector")));
   put_marks(text, object);
-  for (auto [what, field] : {std::pair{"Desired Number of Nodes Scheduled", "desiredNumberScheduled"}, std::pair{"Current Number of Nodes Scheduled", "currentNumberScheduled"},
+  for (auto [what, field] : {std::pair{"Desired Number of Nodes Scheduled", "desiredNumberScheduled"},
+                             std::pair{"Current Number of Nodes Scheduled", "currentNumberScheduled"},
                              std::pair{"Number of Nodes Scheduled with Up-to-date Pods", "updatedNumberScheduled"},
-                             std::pair{"Number of Nodes Scheduled with Available Pods", "numberAvailable"}, std::pair{"Number of Nodes Misscheduled", "numberMisscheduled"}})
+                             std::pair{"Number of Nodes Scheduled with Available Pods", "numberAvailable"},
+                             std::pair{"Number of Nodes Misscheduled", "numberMisscheduled"}})
     text += std::string(what) + ": " + number_at(object, std::string("status.") + field) + "\n";
   put_pods(text, object, related.pods);
   return text + of_template(object);
@@ -149,19 +160,25 @@ std::string job_text(const json::value& object, WallTime now) {
   if (find(object, "spec.completionMode")) put(text, 0, "Completion Mode", text_at(object, "spec.completionMode"));
   if (find(object, "spec.suspend")) put(text, 0, "Suspend", get_bool(object, "spec.suspend") ? "true" : "false");
   if (find(object, "spec.backoffLimit")) put(text, 0, "Backoff Limit", text_at(object, "spec.backoffLimit"));
-  if (find(object, "spec.ttlSecondsAfterFinished")) put(text, 0, "TTL Seconds After Finished", text_at(object, "spec.ttlSecondsAfterFinished"));
+  if (find(object, "spec.ttlSecondsAfterFinished"))
+    put(text, 0, "TTL Seconds After Finished", text_at(object, "spec.ttlSecondsAfterFinished"));
   std::string start = text_at(object, "status.startTime"), end = text_at(object, "status.completionTime");
   if (!start.empty()) put(text, 0, "Start Time", time_text(start));
   if (!end.empty()) put(text, 0, "Completed At", time_text(end));
   if (auto from = parse_time(start)) {
     auto to = parse_time(end);
     if (to) put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(*to - *from)));
-    else if (!start.empty()) put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(now - *from)));
+    else if (!start.empty())
+      put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(now - *from)));
   }
-  if (find(object, "spec.activeDeadlineSeconds")) put(text, 0, "Active Deadline Seconds", text_at(object, "spec.activeDeadlineSeconds") + "s");
-  put(text, 0, "Pods Statuses", number_at(object, "status.active") + " Active" + (find(object, "status.ready") ? " (" + number_at(object, "status.ready") + " Ready)" : "") + " / " +
-                                    number_at(object, "status.succeeded") + " Succeeded / " + number_at(object, "status.failed") + " Failed");
-  if (text_at(object, "spec.completionMode") == "Indexed") put(text, 0, "Completed Indexes", or_else(text_at(object, "status.completedIndexes"), "<none>"));
+  if (find(object, "spec.activeDeadlineSeconds"))
+    put(text, 0, "Active Deadline Seconds", text_at(object, "spec.activeDeadlineSeconds") + "s");
+  put(text, 0, "Pods Statuses",
+      number_at(object, "status.active") + " Active" +
+          (find(object, "status.ready") ? " (" + number_at(object, "status.ready") + " Ready)" : "") + " / " +
+          number_at(object, "status.succeeded") + " Succeeded / " + number_at(object, "status.failed") + " Failed");
+  if (text_at(object, "spec.completionMode") == "Indexed")
+    put(text, 0, "Completed Indexes", or_else(text_at(object, "status.completedIndexes"), "<none>"));
   if (std::string failed = text_at(object, "status.failedIndexes"); !failed.empty()) put(text, 0, "Failed Indexes", failed);
   return text + of_template(object);
 }
@@ -181,7 +198,8 @@ std::string cron_job_text(const json::value& object) {
   put(text, 0, "Selector", selector_or(job, "spec.selector", "<unset>"));
   put(text, 0, "Parallelism", number_or_unset(job, "spec.parallelism"));
   put(text, 0, "Completions", number_or_unset(job, "spec.completions"));
-  if (find(job, "spec.activeDeadlineSeconds")) put(text, 0, "Active Deadline Seconds", text_at(job, "spec.activeDeadlineSeconds") + "s");
+  if (find(job, "spec.activeDeadlineSeconds"))
+    put(text, 0, "Active Deadline Seconds", text_at(job, "spec.activeDeadlineSeconds") + "s");
   text += of_template(job);
   put(text, 0, "Last Schedule Time", or_else(time_text(text_at(object, "status.lastScheduleTime")), "<unset>"));
   std::vector<std::string> active;
@@ -196,9 +214,11 @@ std::string target_text(const json::value& metric, const json::value& current) {
   const json::value* target = find(metric, "target");
   if (!target) return {};
   for (const char* field : {"averageValue", "value"})
-    if (find(*target, field)) return or_else(text_at(current, std::string("current.") + field), "<unknown>") + " / " + text_at(*target, field);
+    if (find(*target, field))
+      return or_else(text_at(current, std::string("current.") + field), "<unknown>") + " / " + text_at(*target, field);
   std::string now = text_at(current, "current.averageUtilization"), amount = text_at(current, "current.averageValue");
-  return (now.empty() ? "<unknown>" : now + "%" + (amount.empty() ? "" : " (" + amount + ")")) + " / " + text_at(*target, "averageUtilization") + "%";
+  return (now.empty() ? "<unknown>" : now + "%" + (amount.empty() ? "" : " (" + amount + ")")) + " / " +
+         text_at(*target, "averageUtilization") + "%";
 }
 
 void put_metrics(std::string& text, const json::value& object) {
@@ -207,17 +227,23 @@ void put_metrics(std::string& text, const json::value& object) {
   for (size_t i = 0; i < metrics.size(); ++i) {
     std::string type = text_at(metrics[i], "type"), field = type;
     field[0] = char(std::tolower(field[0]));
-    json::value metric(get_object(metrics[i], field)), current(i < currents.size() ? get_object(currents[i], field) : json::object());
+    json::value metric(get_object(metrics[i], field)),
+        current(i < currents.size() ? get_object(currents[i], field) : json::object());
     std::string what, name = text_at(metric, "metric.name");
-    if (type == "Resource") what = "resource " + text_at(metric, "name") + " on pods" + (find(metric, "target.averageUtilization") ? "  (as a percentage of request)" : "");
+    if (type == "Resource")
+      what = "resource " + text_at(metric, "name") + " on pods" +
+             (find(metric, "target.averageUtilization") ? "  (as a percentage of request)" : "");
     else if (type == "ContainerResource")
       what = "resource " + text_at(metric, "name") + " of container \"" + text_at(metric, "container") + "\" on pods" +
              (find(metric, "target.averageUtilization") ? "  (as a percentage of request)" : "");
     else if (type == "Pods") what = coracle::quoted(name) + " on pods";
     else if (type == "Object")
-      what = coracle::quoted(name) + " on " + text_at(metric, "describedObject.kind") + "/" + text_at(metric, "describedObject.name") +
+      what = coracle::quoted(name) + " on " + text_at(metric, "describedObject.kind") + "/" +
+             text_at(metric, "describedObject.name") +
              (text_at(metric, "target.type") == "AverageValue" ? " (target average value)" : " (target value)");
-    else what = coracle::quoted(name) + (text_at(metric, "target.type") == "AverageValue" ? " (target average value)" : " (target value)");
+    else
+      what = coracle::quoted(name) +
+             (text_at(metric, "target.type") == "AverageValue" ? " (target average value)" : " (target value)");
     put(text, 1, what, target_text(metric, current));
   }
 }
@@ -229,11 +255,13 @@ void put_behavior(std::string& text, const json::value& object) {
     const json::value* rules = find(object, std::string("spec.behavior.") + field);
     if (!rules) continue;
     text += "  " + std::string(label) + ":\n";
-    if (find(*rules, "stabilizationWindowSeconds")) text += "    Stabilization Window: " + text_at(*rules, "stabilizationWindowSeconds") + " seconds\n";
+    if (find(*rules, "stabilizationWindowSeconds"))
+      text += "    Stabilization Window: " + text_at(*rules, "stabilizationWindowSeconds") + " seconds\n";
     if (const json::array& policies = get_array(*rules, "policies"); !policies.empty()) {
       text += "    Select Policy: " + or_else(text_at(*rules, "selectPolicy"), "Max") + "\n    Policies:\n";
       for (const auto& policy : policies)
-        text += "      - Type: " + text_at(policy, "type") + "\tValue: " + text_at(policy, "value") + "\tPeriod: " + text_at(policy, "periodSeconds") + " seconds\n";
+        text += "      - Type: " + text_at(policy, "type") + "\tValue: " + text_at(policy, "value") +
+                "\tPeriod: " + text_at(policy, "periodSeconds") + " seconds\n";
     }
   }
 }
@@ -248,7 +276,8 @@ std::string autoscaler_text(const json::value& object) {
   put(text, 0, "Min replicas", number_or_unset(object, "spec.minReplicas"));
   put(text, 0, "Max replicas", number_at(object, "spec.maxReplicas"));
   put_behavior(text, object);
-  put(text, 0, text_at(object, "spec.scaleTargetRef.kind") + " pods", number_at(object, "status.currentReplicas") + " current / " + number_at(object, "status.desiredReplicas") + " desired");
+  put(text, 0, text_at(object, "spec.scaleTargetRef.kind") + " pods",
+      number_at(object, "status.currentReplicas") + " current / " + number_at(object, "status.desiredReplicas") + " desired");
   put_conditions(text, object, true);
   return text;
 }
@@ -262,8 +291,8 @@ std::string budget_text(const json::value& object) {
   else if (find(object, "spec.maxUnavailable")) put(text, 0, "Max unavailable", text_at(object, "spec.maxUnavailable"));
   put(text, 0, "Selector", find(object, "spec.selector") ? selector_or(object, "spec.selector", "<none>") : "<unset>");
   text += "Status:\n";
-  for (auto [label, field] : {std::pair{"Allowed disruptions", "disruptionsAllowed"}, std::pair{"Current", "currentHealthy"}, std::pair{"Desired", "desiredHealthy"},
-                              std::pair{"Total", "expectedPods"}})
+  for (auto [label, field] : {std::pair{"Allowed disruptions", "disruptionsAllowed"}, std::pair{"Current", "currentHealthy"},
+                              std::pair{"Desired", "desiredHealthy"}, std::pair{"Total", "expectedPods"}})
     put(text, 2, label, number_at(object, std::string("status.") + field));
   return text;
 }
@@ -280,11 +309,15 @@ std::string priority_text(const json::value& object) {
 }
 
 const char* scope_text(std::string_view scope) {
-  return scope == "Terminating"      ? "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before being actively terminated by the system."
-         : scope == "NotTerminating" ? "Matches all pods that do not have an active deadline. These pods usually include long running pods whose container command is not expected to terminate."
-         : scope == "BestEffort"     ? "Matches all pods that do not have resource requirements set. These pods have a best effort quality of service."
-         : scope == "NotBestEffort"  ? "Matches all pods that have at least one resource requirement set. These pods have a burstable or guaranteed quality of service."
-                                     : nullptr;
+  return scope == "Terminating" ? "Matches all pods that have an active deadline. These pods have a limited lifespan on a node "
+                                  "before being actively terminated by the system."
+         : scope == "NotTerminating" ? "Matches all pods that do not have an active deadline. These pods usually include long "
+                                       "running pods whose container command is not expected to terminate."
+         : scope == "BestEffort"
+             ? "Matches all pods that do not have resource requirements set. These pods have a best effort quality of service."
+         : scope == "NotBestEffort" ? "Matches all pods that have at least one resource requirement set. These pods have a "
+                                      "burstable or guaranteed quality of service."
+                                    : nullptr;
 }
 
 std::string quota_text(const json::value& object) {
@@ -316,7 +349,8 @@ std::string label_of(std::string_view field) {
   for (size_t i = 0; i < field.size(); ++i) {
     char c = field[i];
     if (!std::isalpha(static_cast<unsigned char>(c)) && c != '-') return std::string(field);
-    bool is_upper = c >= 'A' && c <= 'Z', after_upper = i > 0 && field[i - 1] >= 'A' && field[i - 1] <= 'Z', before_lower = i + 1 < field.size() && field[i + 1] >= 'a' && field[i + 1] <= 'z';
+    bool is_upper = c >= 'A' && c <= 'Z', after_upper = i > 0 && field[i - 1] >= 'A' && field[i - 1] <= 'Z',
+         before_lower = i + 1 < field.size() && field[i + 1] >= 'a' && field[i + 1] <= 'z';
     if (i > 0 && is_upper && (!after_upper || before_lower)) words.emplace_back();
     words.back() += c;
   }

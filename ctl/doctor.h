@@ -37,7 +37,8 @@ struct Tried {
 struct Settings {  // of config.yaml, as far as the doctor needs them; the defaults are the daemon's
   std::string file = "/etc/coracle/config.yaml";
   std::string state_dir = "/var/lib/coracle", pod_cidr = "10.244.0.0/24", cluster_dns = "10.96.0.10";
-  std::string pause_program = "/usr/libexec/coracle/coracle-pause", image_program = "/usr/libexec/coracle/coracle-image", node_name;
+  std::string pause_program = "/usr/libexec/coracle/coracle-pause", image_program = "/usr/libexec/coracle/coracle-image",
+              node_name;
   uint16_t port = 6443;
 };
 
@@ -58,7 +59,7 @@ struct Feature {  // something the kernel must offer
 };
 
 struct DiskFacts {
-  std::string path;  // the data directory, or the nearest above it that exists
+  std::string path;         // the data directory, or the nearest above it that exists
   std::string file_system;  // "ext4", "nfs", …; "0x1234" when unknown
   std::string device;       // "/dev/mmcblk0p2"
   Bytes total, available;
@@ -84,11 +85,11 @@ struct MemoryFacts {
 };
 
 struct FirewallFacts {
-  Tried rules_read;      // of nftables
-  json::value ruleset;   // {"nftables": [...]}
-  bool legacy = false;   // iptables' old tables are in use
-  std::string legacy_forward;  // "-P FORWARD DROP\n-A FORWARD …", "" = not read
-  std::set<std::string> managers;  // "ufw", "firewalld", "docker"
+  Tried rules_read;                             // of nftables
+  json::value ruleset;                          // {"nftables": [...]}
+  bool legacy = false;                          // iptables' old tables are in use
+  std::string legacy_forward;                   // "-P FORWARD DROP\n-A FORWARD …", "" = not read
+  std::set<std::string> managers;               // "ufw", "firewalld", "docker"
   std::optional<int> forwarding, reverse_path;  // net.ipv4.ip_forward, rp_filter of all
 };
 
@@ -96,7 +97,7 @@ struct Listener {
   std::string protocol;  // "tcp", "udp"
   std::string address;   // "0.0.0.0", "::", "10.96.0.10"
   uint16_t port = 0;
-  std::string program;   // "" = unknown
+  std::string program;  // "" = unknown
 };
 
 struct StoreFacts {

@@ -48,28 +48,33 @@ bool is_raspberry(const Facts& facts) { return facts.model.starts_with("Raspberr
 
 void check_settings(const Facts& facts, Findings& findings) {
   if (!facts.settings_error.empty())
-    say(findings, Level::fail, "settings", facts.settings_error, "correct it, then: coracled --config " + facts.settings.file + " --check-config");
+    say(findings, Level::fail, "settings", facts.settings_error,
+        "correct it, then: coracled --config " + facts.settings.file + " --check-config");
 }
 
 void check_kernel(const Facts& facts, Findings& findings) {
   std::string what = "Linux " + facts.kernel + " on " + (facts.model.empty() ? facts.architecture : facts.model);
   bool old = facts.kernel_major < kKernelMajor || (facts.kernel_major == kKernelMajor && facts.kernel_minor < kKernelMinor);
-  if (old) say(findings, Level::fail, "kernel", what + " is too old: pods need 5.14 (cgroup.kill)", "upgrade the system: Debian 12 has 6.1, Debian 13 has 6.12");
+  if (old)
+    say(findings, Level::fail, "kernel", what + " is too old: pods need 5.14 (cgroup.kill)",
+        "upgrade the system: Debian 12 has 6.1, Debian 13 has 6.12");
   else say(findings, Level::ok, "kernel", what);
 }
 
 void check_cgroups(const Facts& facts, Findings& findings) {
   const CgroupFacts& cgroup = facts.cgroup;
   if (cgroup.mounted_at.empty())
-    return say(findings, Level::fail, "cgroups", "cgroup v2 is not mounted: no pod can start",
-               "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line, or: mount -t cgroup2 none /sys/fs/cgroup");
+    return say(
+        findings, Level::fail, "cgroups", "cgroup v2 is not mounted: no pod can start",
+        "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line, or: mount -t cgroup2 none /sys/fs/cgroup");
   say(findings, Level::ok, "cgroups", "cgroup v2 is at " + cgroup.mounted_at);
   std::vector<std::string> missing, held_by_v1;
   for (const char* controller : {"memory", "cpu", "pids", "io"}) {
     if (has_word(cgroup.controllers, controller)) continue;
     missing.emplace_back(controller);
     // v1 calls io blkio
-    if (has_word(cgroup.v1_controllers, controller, ',') || (controller == std::string_view("io") && has_word(cgroup.v1_controllers, "blkio", ',')))
+    if (has_word(cgroup.v1_controllers, controller, ',') ||
+        (controller == std::string_view("io") && has_word(cgroup.v1_controllers, "blkio", ',')))
       held_by_v1.emplace_back(controller);
   }
   if (missing.empty()) return say(findings, Level::ok, "limits", "limits of memory, cpu, pids and io are enforced");
@@ -78,12 +83,14 @@ void check_cgroups(const Facts& facts, Findings& findings) {
     return say(findings, Level::warn, "limits", says + ": cgroup v1 holds " + join(held_by_v1, ", "),
                "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
   bool memory = missing.front() == "memory";
-  if (memory && is_raspberry(facts)) return say(findings, Level::warn, "limits", says + ": Raspberry Pi OS switches memory off", raspberry_advice(cgroup));
+  if (memory && is_raspberry(facts))
+    return say(findings, Level::warn, "limits", says + ": Raspberry Pi OS switches memory off", raspberry_advice(cgroup));
   if (memory && has_word(cgroup.kernel_cmdline, "cgroup_disable=memory"))
     return say(findings, Level::warn, "limits", says + ": the kernel's command line says cgroup_disable=memory",
                "take it out of GRUB_CMDLINE_LINUX in /etc/default/grub, then: sudo update-grub && sudo reboot");
   say(findings, Level::warn, "limits", says + ": the kernel does not offer them here",
-      memory ? "add cgroup_enable=memory to the kernel's command line, or use a kernel with CONFIG_MEMCG" : "in a container or virtual machine, its host decides which it passes on");
+      memory ? "add cgroup_enable=memory to the kernel's command line, or use a kernel with CONFIG_MEMCG"
+             : "in a container or virtual machine, its host decides which it passes on");
 }
 
 void check_features(const Facts& facts, Findings& findings) {
@@ -94,9 +101,13 @@ void check_features(const Facts& facts, Findings& findings) {
     } else if (feature.tried.outcome == Tried::not_tried) {
       untried.push_back(feature.name);
     } else {
-      std::string advice = feature.module.empty() ? "the kernel was built or confined without it: use Debian's own kernel, or allow it to this container"
-                                                  : "sudo modprobe " + feature.module + "; when there is no such module, install the kernel's own: its modules must fit 'uname -r'";
-      say(findings, feature.required ? Level::fail : Level::warn, feature.name, feature.needed_for + " does not work: " + feature.tried.why, advice);
+      std::string advice =
+          feature.module.empty()
+              ? "the kernel was built or confined without it: use Debian's own kernel, or allow it to this container"
+              : "sudo modprobe " + feature.module +
+                    "; when there is no such module, install the kernel's own: its modules must fit 'uname -r'";
+      say(findings, feature.required ? Level::fail : Level::warn, feature.name,
+          feature.needed_for + " does not work: " + feature.tried.why, advice);
     }
   }
   if (!work.empty()) say(findings, Level::ok, "features", "tried and working: " + join(work, ", "));
@@ -129,21 +140,25 @@ Judged judge_file_system(const std::string& name) {
       Row{"fuse", Level::warn, "is made by a program: what it promises about power cuts is unknown"},
   };
   for (const Row& row : rows)
-    if (name == row.name) return {row.level, row.why, "put stateDir on ext4, xfs, f2fs or btrfs (config.yaml), or mount such a disk there"};
+    if (name == row.name)
+      return {row.level, row.why, "put stateDir on ext4, xfs, f2fs or btrfs (config.yaml), or mount such a disk there"};
   return {Level::ok, "", ""};
 }
 
 void check_space(const Facts& facts, Findings& findings) {
   const DiskFacts& disk = facts.disk;
-  if (disk.total.count == 0) return say(findings, Level::skip, "disk space", "the data directory " + facts.settings.state_dir + " cannot be looked at");
+  if (disk.total.count == 0)
+    return say(findings, Level::skip, "disk space", "the data directory " + facts.settings.state_dir + " cannot be looked at");
   int percent = int(disk.available.count * 100 / disk.total.count);
-  std::string says = human(disk.available) + " of " + human(disk.total) + " free (" + std::to_string(percent) + " %) at " + disk.path;
+  std::string says =
+      human(disk.available) + " of " + human(disk.total) + " free (" + std::to_string(percent) + " %) at " + disk.path;
   std::string advice = "make room: coraclectl image list, coraclectl image remove; journalctl --vacuum-size=50M; apt clean";
   if (disk.available < kDiskLeast) say(findings, Level::fail, "disk space", says, advice);
   else if (percent < 10) say(findings, Level::warn, "disk space", says + ": below 10 % the node tells DiskPressure", advice);
   else say(findings, Level::ok, "disk space", says);
   if (disk.inodes > 0 && disk.inodes_free < disk.inodes / 20)
-    say(findings, Level::warn, "disk space", "only " + std::to_string(disk.inodes_free) + " of " + std::to_string(disk.inodes) + " inodes are free", advice);
+    say(findings, Level::warn, "disk space",
+        "only " + std::to_string(disk.inodes_free) + " of " + std::to_string(disk.inodes) + " inodes are free", advice);
 }
 
 void check_disk(const Facts& facts, Findings& findings) {
@@ -161,19 +176,23 @@ void check_disk(const Facts& facts, Findings& findings) {
   if (disk.own_users.outcome == Tried::fails)
     say(findings, Level::warn, "own users", "pods with hostUsers false cannot run: " + disk.own_users.why,
         "Linux 5.19 or later, stateDir on ext4, xfs, f2fs or btrfs, and user.max_user_namespaces above 0");
-  else if (disk.own_users.outcome == Tried::not_tried) say(findings, Level::skip, "own users", "not tried: " + disk.own_users.why);
+  else if (disk.own_users.outcome == Tried::not_tried)
+    say(findings, Level::skip, "own users", "not tried: " + disk.own_users.why);
   else say(findings, Level::ok, "own users", "pods with hostUsers false can run");
 
   if (disk.sync_ms.empty()) return say(findings, Level::skip, "disk speed", "not measured: " + disk.measured.why);
   std::vector<double> sorted = disk.sync_ms;
   std::sort(sorted.begin(), sorted.end());
   double median = sorted[sorted.size() / 2], worst = sorted.back();
-  std::string says = "4 KiB reach the disk in " + human_ms(median) + " (median of " + std::to_string(sorted.size()) + "), at worst " + human_ms(worst);
+  std::string says = "4 KiB reach the disk in " + human_ms(median) + " (median of " + std::to_string(sorted.size()) +
+                     "), at worst " + human_ms(worst);
   bool card = disk.device.find("mmcblk") != disk.device.npos;
-  std::string advice = card ? "a card of class A2, or better an SSD on USB for " + facts.settings.state_dir : "look for what else writes (iotop), or move " + facts.settings.state_dir + " to a faster disk";
+  std::string advice = card ? "a card of class A2, or better an SSD on USB for " + facts.settings.state_dir
+                            : "look for what else writes (iotop), or move " + facts.settings.state_dir + " to a faster disk";
   if (median > kSyncBearable) say(findings, Level::fail, "disk speed", says + ": each write to the API takes that long", advice);
   else if (median > kSyncGood || worst > kSyncStall)
-    say(findings, Level::warn, "disk speed", says + (median > kSyncGood ? ": each write to the API takes that long" : ": now and then a write stalls"), advice);
+    say(findings, Level::warn, "disk speed",
+        says + (median > kSyncGood ? ": each write to the API takes that long" : ": now and then a write stalls"), advice);
   else say(findings, Level::ok, "disk speed", says);
 }
 
@@ -181,12 +200,22 @@ void check_disk(const Facts& facts, Findings& findings) {
 
 void check_clock(const Facts& facts, Findings& findings) {
   const ClockFacts& clock = facts.clock;
-  std::string now = format_time(clock.now), battery = clock.has_battery_clock ? "" : "; there is no clock battery, so it is wrong after each start until the network told it";
-  std::string advice = "let the network set it: sudo timedatectl set-ntp true (apt install systemd-timesyncd); without a network: sudo date -s '2026-01-31 12:00'";
-  bool absurd = parse_number<int>(std::string_view(now).substr(0, 4)).value_or(0) < kYearSane || clock.now + std::chrono::hours(24) < clock.built;
+  std::string now = format_time(clock.now),
+              battery = clock.has_battery_clock
+                            ? ""
+                            : "; there is no clock battery, so it is wrong after each start until the network told it";
+  std::string advice =
+      "let the network set it: sudo timedatectl set-ntp true (apt install systemd-timesyncd); without a network: sudo date -s "
+      "'2026-01-31 12:00'";
+  bool absurd = parse_number<int>(std::string_view(now).substr(0, 4)).value_or(0) < kYearSane ||
+                clock.now + std::chrono::hours(24) < clock.built;
   if (absurd)
-    return say(findings, Level::fail, "clock", "it is " + now + ", before this program existed: registries are not trusted, logs and events bear wrong times" + battery, advice);
-  if (!clock.synchronised) return say(findings, Level::skip, "clock", "it is " + now + "; whether something keeps it right cannot be seen");
+    return say(
+        findings, Level::fail, "clock",
+        "it is " + now + ", before this program existed: registries are not trusted, logs and events bear wrong times" + battery,
+        advice);
+  if (!clock.synchronised)
+    return say(findings, Level::skip, "clock", "it is " + now + "; whether something keeps it right cannot be seen");
   if (*clock.synchronised) return say(findings, Level::ok, "clock", "it is " + now + ", kept right by the network" + battery);
   say(findings, Level::warn, "clock", "it is " + now + ", and nothing keeps it right" + battery, advice);
 }
@@ -195,23 +224,31 @@ void check_memory(const Facts& facts, Findings& findings) {
   const MemoryFacts& memory = facts.memory;
   std::string says = human(memory.available) + " of " + human(memory.total) + " available";
   if (memory.available < kMemoryLeast)
-    say(findings, Level::warn, "memory", says + ": below 100 MiB the node tells MemoryPressure", "stop what is not needed (systemctl list-units --type=service), or give pods lower limits");
+    say(findings, Level::warn, "memory", says + ": below 100 MiB the node tells MemoryPressure",
+        "stop what is not needed (systemctl list-units --type=service), or give pods lower limits");
   else say(findings, Level::ok, "memory", says);
   std::vector<std::string> zram, card;
   for (const Swap& swap : memory.swaps) {
     if (swap.name.starts_with("/dev/zram")) zram.push_back(swap.name);
-    else if (swap.name.find("mmcblk") != swap.name.npos || (!swap.name.starts_with("/dev/") && facts.disk.device.find("mmcblk") != std::string::npos)) card.push_back(swap.name);
+    else if (swap.name.find("mmcblk") != swap.name.npos ||
+             (!swap.name.starts_with("/dev/") && facts.disk.device.find("mmcblk") != std::string::npos))
+      card.push_back(swap.name);
   }
   if (!card.empty()) {
     say(findings, Level::warn, "swap", join(card, ", ") + " swaps to a card, which wears it out and stalls everything",
-        card.front() == "/var/swap" ? "sudo dphys-swapfile swapoff && sudo systemctl disable dphys-swapfile; compressed memory instead: sudo apt install zram-tools"
-                                    : "sudo swapoff " + card.front() + " and take it out of /etc/fstab; compressed memory instead: sudo apt install zram-tools");
+        card.front() == "/var/swap"
+            ? "sudo dphys-swapfile swapoff && sudo systemctl disable dphys-swapfile; compressed memory instead: sudo apt install "
+              "zram-tools"
+            : "sudo swapoff " + card.front() +
+                  " and take it out of /etc/fstab; compressed memory instead: sudo apt install zram-tools");
   } else if (memory.swaps.empty() && memory.total < kMemorySmall) {
-    say(findings, Level::warn, "swap", "none, with " + human(memory.total) + " of memory: what does not fit is killed", "compressed memory helps: sudo apt install zram-tools");
+    say(findings, Level::warn, "swap", "none, with " + human(memory.total) + " of memory: what does not fit is killed",
+        "compressed memory helps: sudo apt install zram-tools");
   } else if (!zram.empty()) {
     say(findings, Level::ok, "swap", "compressed memory (" + join(zram, ", ") + ")");
   } else {
-    say(findings, Level::ok, "swap", memory.swaps.empty() ? "none, and none needed" : memory.swaps.front().name + ", " + human(memory.swaps.front().size));
+    say(findings, Level::ok, "swap",
+        memory.swaps.empty() ? "none, and none needed" : memory.swaps.front().name + ", " + human(memory.swaps.front().size));
   }
 }
 
@@ -223,7 +260,8 @@ std::string pass_advice(const Facts& facts, const std::string& chain, bool forwa
   const auto& managers = facts.firewall.managers;
   if (managers.contains("ufw"))
     return forward ? "sudo ufw route allow from " + pods + "\nsudo ufw route allow to " + pods : "sudo ufw allow from " + pods;
-  if (managers.contains("firewalld")) return "sudo firewall-cmd --permanent --zone=trusted --add-source=" + pods + " && sudo firewall-cmd --reload";
+  if (managers.contains("firewalld"))
+    return "sudo firewall-cmd --permanent --zone=trusted --add-source=" + pods + " && sudo firewall-cmd --reload";
   auto words = split(chain, ' ');
   bool iptables = words.size() == 3 && words[0] == "ip" && words[1] == "filter" && (words[2] == "FORWARD" || words[2] == "INPUT");
   if (iptables && forward) {
@@ -231,7 +269,8 @@ std::string pass_advice(const Facts& facts, const std::string& chain, bool forwa
     return "sudo iptables -I " + to + " -s " + pods + " -j ACCEPT\nsudo iptables -I " + to + " -d " + pods + " -j ACCEPT" +
            (to == "FORWARD" ? "\nto keep them over a reboot: sudo apt install iptables-persistent" : "");
   }
-  if (iptables) return "sudo iptables -I INPUT -s " + pods + " -j ACCEPT\nto keep it over a reboot: sudo apt install iptables-persistent";
+  if (iptables)
+    return "sudo iptables -I INPUT -s " + pods + " -j ACCEPT\nto keep it over a reboot: sudo apt install iptables-persistent";
   std::string advice = "sudo nft insert rule " + chain + " ip saddr " + pods + " accept";
   if (forward) advice += "\nsudo nft insert rule " + chain + " ip daddr " + pods + " accept";
   return advice + "\nand the same in /etc/nftables.conf, to keep it over a reboot";
@@ -241,7 +280,9 @@ bool legacy_blocks(const Facts& facts) {
   const std::string& rules = facts.firewall.legacy_forward;
   if (rules.find("-P FORWARD DROP") == rules.npos) return false;
   for (std::string_view line : split(rules, '\n'))
-    if (line.find("-j ACCEPT") != line.npos && (line.find(facts.settings.pod_cidr) != line.npos || line.find("coracle") != line.npos)) return false;
+    if (line.find("-j ACCEPT") != line.npos &&
+        (line.find(facts.settings.pod_cidr) != line.npos || line.find("coracle") != line.npos))
+      return false;
   return true;
 }
 
@@ -250,42 +291,59 @@ void check_firewall(const Facts& facts, Findings& findings) {
   bool quiet = true;
   if (firewall.rules_read.outcome == Tried::works) {
     for (const std::string& chain : blocking_chains(firewall.ruleset, "forward", facts.settings.pod_cidr))
-      quiet = false, say(findings, Level::fail, "firewall", "the chain " + chain + " drops what pods send and get", pass_advice(facts, chain, true));
+      quiet = false, say(findings, Level::fail, "firewall", "the chain " + chain + " drops what pods send and get",
+                         pass_advice(facts, chain, true));
     for (const std::string& chain : blocking_chains(firewall.ruleset, "input", facts.settings.pod_cidr))
-      quiet = false, say(findings, Level::warn, "firewall", "the chain " + chain + " keeps pods from this machine, its DNS among it", pass_advice(facts, chain, false));
+      quiet = false,
+      say(findings, Level::warn, "firewall", "the chain " + chain + " keeps pods from this machine, its DNS among it",
+          pass_advice(facts, chain, false));
   }
   if (legacy_blocks(facts)) {
     quiet = false;
     say(findings, Level::fail, "firewall", "the old iptables' FORWARD policy is DROP: it drops what pods send and get",
-        "sudo iptables-legacy -I FORWARD -s " + facts.settings.pod_cidr + " -j ACCEPT\nsudo iptables-legacy -I FORWARD -d " + facts.settings.pod_cidr + " -j ACCEPT");
+        "sudo iptables-legacy -I FORWARD -s " + facts.settings.pod_cidr + " -j ACCEPT\nsudo iptables-legacy -I FORWARD -d " +
+            facts.settings.pod_cidr + " -j ACCEPT");
   } else if (firewall.legacy && firewall.legacy_forward.empty()) {
     say(findings, Level::skip, "firewall", "rules of the old iptables are in force, and cannot be read here");
   }
-  if (firewall.rules_read.outcome != Tried::works) say(findings, Level::skip, "firewall", "nftables' rules were not read: " + firewall.rules_read.why);
+  if (firewall.rules_read.outcome != Tried::works)
+    say(findings, Level::skip, "firewall", "nftables' rules were not read: " + firewall.rules_read.why);
   else if (quiet) say(findings, Level::ok, "firewall", "no rule is in the pods' way");
   if (firewall.forwarding == 0) {
     if (facts.daemon.running)
-      say(findings, Level::fail, "forwarding", "net.ipv4.ip_forward is 0: pods reach nobody, though coracled switched it on; something switched it off again",
-          "sudo sysctl -w net.ipv4.ip_forward=1, then find who does it: grep -rs ip_forward /etc/sysctl.conf /etc/sysctl.d /usr/lib/sysctl.d /run/sysctl.d");
+      say(findings, Level::fail, "forwarding",
+          "net.ipv4.ip_forward is 0: pods reach nobody, though coracled switched it on; something switched it off again",
+          "sudo sysctl -w net.ipv4.ip_forward=1, then find who does it: grep -rs ip_forward /etc/sysctl.conf /etc/sysctl.d "
+          "/usr/lib/sysctl.d /run/sysctl.d");
     else say(findings, Level::ok, "forwarding", "off; coracled switches net.ipv4.ip_forward on when it starts");
   } else if (firewall.forwarding) {
-    say(findings, Level::ok, "forwarding", "net.ipv4.ip_forward is on" + std::string(firewall.reverse_path == 1 ? "; rp_filter is strict, which pods can live with" : ""));
+    say(findings, Level::ok, "forwarding",
+        "net.ipv4.ip_forward is on" +
+            std::string(firewall.reverse_path == 1 ? "; rp_filter is strict, which pods can live with" : ""));
   }
 }
 
 void check_dns(const Facts& facts, Findings& findings) {
-  if (!facts.nameservers) return say(findings, Level::warn, "dns", "/etc/resolv.conf cannot be read: pods resolve only names of Services", "echo 'nameserver 9.9.9.9' | sudo tee /etc/resolv.conf, or let DHCP write it");
+  if (!facts.nameservers)
+    return say(findings, Level::warn, "dns", "/etc/resolv.conf cannot be read: pods resolve only names of Services",
+               "echo 'nameserver 9.9.9.9' | sudo tee /etc/resolv.conf, or let DHCP write it");
   if (facts.nameservers->empty())
-    return say(findings, Level::warn, "dns", "/etc/resolv.conf names no nameserver: pods resolve only names of Services", "add one: nameserver 192.168.1.1 (your router), or let DHCP write it");
+    return say(findings, Level::warn, "dns", "/etc/resolv.conf names no nameserver: pods resolve only names of Services",
+               "add one: nameserver 192.168.1.1 (your router), or let DHCP write it");
   std::vector<std::string> reachable;
   for (const std::string& server : *facts.nameservers)
     if (!server.starts_with("127.") && server != "::1") reachable.push_back(server);
-  bool all_v6 = std::all_of(facts.nameservers->begin(), facts.nameservers->end(), [](const std::string& server) { return server.find(':') != server.npos; });
-  if (all_v6) return say(findings, Level::warn, "dns", "only IPv6 nameservers in /etc/resolv.conf: the pods' DNS asks IPv4 ones only", "add an IPv4 nameserver to /etc/resolv.conf");
+  bool all_v6 = std::all_of(facts.nameservers->begin(), facts.nameservers->end(),
+                            [](const std::string& server) { return server.find(':') != server.npos; });
+  if (all_v6)
+    return say(findings, Level::warn, "dns", "only IPv6 nameservers in /etc/resolv.conf: the pods' DNS asks IPv4 ones only",
+               "add an IPv4 nameserver to /etc/resolv.conf");
   // Our own DNS server stands in the machine's network, so it may ask a resolver on loopback; a pod that wants the
   // machine's resolv.conf may not.
   if (reachable.empty())
-    return say(findings, Level::ok, "dns", "asks " + facts.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
+    return say(
+        findings, Level::ok, "dns",
+        "asks " + facts.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
   say(findings, Level::ok, "dns", "asks " + join(*facts.nameservers, ", "));
 }
 
@@ -294,18 +352,23 @@ void check_ports(const Facts& facts, Findings& findings) {
   auto clash = [&](const Listener& listener, Level level, const std::string& what, const std::string& advice) {
     free = false;
     std::string who = listener.program.empty() ? "another program" : listener.program;
-    say(findings, level, "ports", who + " listens on " + listener.protocol + " " + listener.address + ":" + std::to_string(listener.port) + ", " + what, advice);
+    say(findings, level, "ports",
+        who + " listens on " + listener.protocol + " " + listener.address + ":" + std::to_string(listener.port) + ", " + what,
+        advice);
   };
   for (const Listener& listener : facts.listeners) {
     bool ours = listener.program == "coracled" || (listener.program.empty() && facts.daemon.running);
     if (ours) continue;
     bool anywhere = listener.address == "0.0.0.0" || listener.address == "::";
     if (listener.port == facts.settings.port && listener.protocol == "tcp")
-      clash(listener, facts.daemon.running ? Level::warn : Level::fail, "the API's port", "stop it, or set another port: in " + facts.settings.file);
+      clash(listener, facts.daemon.running ? Level::warn : Level::fail, "the API's port",
+            "stop it, or set another port: in " + facts.settings.file);
     if (listener.port == 53 && (anywhere || listener.address == facts.settings.cluster_dns))
       clash(listener, Level::ok, "every address: the pods' DNS takes another port and nftables leads there", "");
   }
-  if (free) say(findings, Level::ok, "ports", "the API's port " + std::to_string(facts.settings.port) + (facts.daemon.running ? " is coracled's" : " is free"));
+  if (free)
+    say(findings, Level::ok, "ports",
+        "the API's port " + std::to_string(facts.settings.port) + (facts.daemon.running ? " is coracled's" : " is free"));
 }
 
 void check_others(const Facts& facts, Findings& findings) {
@@ -316,14 +379,18 @@ void check_others(const Facts& facts, Findings& findings) {
     const char* advice;
   };
   static constexpr std::array rows = {
-      Row{"k3s-server", Level::fail, "k3s runs here: two Kubernetes want the same ports and rules", "sudo systemctl disable --now k3s (its pods stay; /usr/local/bin/k3s-killall.sh ends them)"},
-      Row{"k3s-agent", Level::fail, "k3s runs here: two Kubernetes want the same ports and rules", "sudo systemctl disable --now k3s-agent"},
+      Row{"k3s-server", Level::fail, "k3s runs here: two Kubernetes want the same ports and rules",
+          "sudo systemctl disable --now k3s (its pods stay; /usr/local/bin/k3s-killall.sh ends them)"},
+      Row{"k3s-agent", Level::fail, "k3s runs here: two Kubernetes want the same ports and rules",
+          "sudo systemctl disable --now k3s-agent"},
       Row{"k3s", Level::fail, "k3s runs here: two Kubernetes want the same ports and rules", "sudo systemctl disable --now k3s"},
-      Row{"kubelet", Level::fail, "a kubelet runs here: two Kubernetes want the same ports and rules", "sudo systemctl disable --now kubelet; kubeadm reset"},
+      Row{"kubelet", Level::fail, "a kubelet runs here: two Kubernetes want the same ports and rules",
+          "sudo systemctl disable --now kubelet; kubeadm reset"},
       Row{"kubelite", Level::fail, "MicroK8s runs here: two Kubernetes want the same ports and rules", "sudo microk8s stop"},
       Row{"k0s", Level::fail, "k0s runs here: two Kubernetes want the same ports and rules", "sudo k0s stop"},
       Row{"kube-apiserver", Level::fail, "another kube-apiserver runs here", "stop it"},
-      Row{"dockerd", Level::ok, "Docker runs beside us: it can stay, but sets FORWARD to DROP (see firewall) and has images of its own", ""},
+      Row{"dockerd", Level::ok,
+          "Docker runs beside us: it can stay, but sets FORWARD to DROP (see firewall) and has images of its own", ""},
       Row{"crio", Level::ok, "CRI-O runs beside us, and is not needed", ""},
   };
   bool alone = true;
@@ -339,10 +406,12 @@ void check_others(const Facts& facts, Findings& findings) {
 void check_name(const Facts& facts, Findings& findings) {
   if (!facts.settings.node_name.empty()) return;
   std::string name = to_lower(facts.host_name);
-  bool good = !name.empty() && name.size() <= 253 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos &&
-              name.front() != '-' && name.front() != '.' && name.back() != '-' && name.back() != '.';
+  bool good = !name.empty() && name.size() <= 253 &&
+              name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos && name.front() != '-' &&
+              name.front() != '.' && name.back() != '-' && name.back() != '.';
   if (!good)
-    say(findings, Level::fail, "name", "the host's name " + coracle::quoted(facts.host_name) + " cannot name a node: letters, digits, '-' and '.'",
+    say(findings, Level::fail, "name",
+        "the host's name " + coracle::quoted(facts.host_name) + " cannot name a node: letters, digits, '-' and '.'",
         "sudo hostnamectl set-hostname NAME, or set nodeName: in " + facts.settings.file);
 }
 
@@ -353,7 +422,8 @@ void check_daemon(const Facts& facts, Findings& findings) {
   if (daemon.running && daemon.ready.outcome == Tried::works) {
     say(findings, Level::ok, "coracled", "runs and is ready at " + daemon.server);
   } else if (daemon.running && daemon.ready.outcome == Tried::fails) {
-    say(findings, Level::fail, "coracled", "runs, but is not ready: " + daemon.ready.why, daemon.with_systemd ? "sudo journalctl -u coracled -n 50" : "look into its log: /var/log/coracled.log");
+    say(findings, Level::fail, "coracled", "runs, but is not ready: " + daemon.ready.why,
+        daemon.with_systemd ? "sudo journalctl -u coracled -n 50" : "look into its log: /var/log/coracled.log");
   } else if (daemon.running) {
     say(findings, Level::skip, "coracled", "runs; whether it is ready cannot be seen: " + daemon.ready.why);
   } else if (daemon.ready.outcome == Tried::works) {
@@ -362,34 +432,40 @@ void check_daemon(const Facts& facts, Findings& findings) {
     say(findings, Level::warn, "coracled", "is not installed", "sudo systemd/install.sh");
   } else {
     say(findings, Level::fail, "coracled", "does not run",
-        daemon.with_systemd ? "sudo systemctl enable --now coracled; when it ends again: sudo journalctl -u coracled -n 50" : "sudo coracled --config " + facts.settings.file);
+        daemon.with_systemd ? "sudo systemctl enable --now coracled; when it ends again: sudo journalctl -u coracled -n 50"
+                            : "sudo coracled --config " + facts.settings.file);
   }
   if (daemon.installed)
     for (const std::string& program : daemon.missing)
-      say(findings, Level::fail, "coracled", program + " is missing: " + (program == facts.settings.pause_program ? "no pod can start" : "no image can be pulled"),
+      say(findings, Level::fail, "coracled",
+          program + " is missing: " + (program == facts.settings.pause_program ? "no pod can start" : "no image can be pulled"),
           "install again: sudo systemd/install.sh; or set pauseProgram: and imageProgram: in " + facts.settings.file);
   for (const auto& condition : daemon.conditions) {
     std::string type(get_string(condition, "type"));
     bool bad = (get_string(condition, "status") == "True") == (type != "Ready");
-    if (bad) say(findings, type == "Ready" ? Level::fail : Level::warn, "node", daemon.node + ": " + type + ": " + std::string(get_string(condition, "message")),
-                 "coraclectl describe node " + daemon.node);
+    if (bad)
+      say(findings, type == "Ready" ? Level::fail : Level::warn, "node",
+          daemon.node + ": " + type + ": " + std::string(get_string(condition, "message")),
+          "coraclectl describe node " + daemon.node);
   }
 }
 
 void check_store(const Facts& facts, Findings& findings) {
   const StoreFacts& store = facts.store;
   if (store.checked.outcome != Tried::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
-  if (store.findings.empty()) return say(findings, Level::ok, "store", "all of " + facts.settings.state_dir + "/state.db is as it was written");
+  if (store.findings.empty())
+    return say(findings, Level::ok, "store", "all of " + facts.settings.state_dir + "/state.db is as it was written");
   std::string more = store.findings.size() > 1 ? " (and " + std::to_string(store.findings.size() - 1) + " more)" : "";
-  say(findings, Level::fail, "store", "its file is damaged: " + store.findings.front() + more + "; the daemon still has everything in memory",
-      "sudo coraclectl backup FILE on another disk, before it is stopped; then sudo coraclectl restore FILE writes it anew\nthe card or the disk may be failing: replace it soon");
+  say(findings, Level::fail, "store",
+      "its file is damaged: " + store.findings.front() + more + "; the daemon still has everything in memory",
+      "sudo coraclectl backup FILE on another disk, before it is stopped; then sudo coraclectl restore FILE writes it anew\nthe "
+      "card or the disk may be failing: replace it soon");
 }
 
 using Check = void (*)(const Facts&, Findings&);
 constexpr std::array<Check, 15> kChecks = {
-    check_settings, check_kernel, check_cgroups, check_features, check_space, check_disk, check_clock,
-    check_memory,   check_firewall, check_dns,   check_ports,    check_others, check_name, check_daemon,
-    check_store,
+    check_settings, check_kernel, check_cgroups, check_features, check_space, check_disk,   check_clock, check_memory,
+    check_firewall, check_dns,    check_ports,   check_others,   check_name,  check_daemon, check_store,
 };
 
 // A rule that matches everything and ends there: {"counter": …}, {"log": …} and the verdict alone.
@@ -404,7 +480,9 @@ bool is_unconditional(const json::value& rule, std::string_view verdict) {
   return found;
 }
 
-std::string table_of(const json::value& part) { return std::string(get_string(part, "family")) + " " + std::string(get_string(part, "table")); }
+std::string table_of(const json::value& part) {
+  return std::string(get_string(part, "family")) + " " + std::string(get_string(part, "table"));
+}
 
 // The chains that a packet in `chain` may pass: itself and those that are jumped to. A rule of another hook's chain lets
 // nothing through here.
@@ -438,17 +516,23 @@ std::string raspberry_advice(const CgroupFacts& cgroup) {
   std::string_view first = trim(text.substr(0, text.find('\n')));
   std::string_view rest = text.find('\n') == text.npos ? std::string_view() : trim(text.substr(text.find('\n')));
   if (has_word(first, "cgroup_disable=memory"))
-    return "take cgroup_disable=memory out of " + file + ", and add what switches it on:\n  sudo sed -i '1 s/ *cgroup_disable=memory//; 1 s/$/ " + wanted + "/' " + file + "\n  sudo reboot";
+    return "take cgroup_disable=memory out of " + file +
+           ", and add what switches it on:\n  sudo sed -i '1 s/ *cgroup_disable=memory//; 1 s/$/ " + wanted + "/' " + file +
+           "\n  sudo reboot";
   if (!has_word(first, "cgroup_enable=memory")) {
     std::string advice;
-    if (rest.find("cgroup_enable=memory") != rest.npos) advice = file + " has it, but not on its first line, and only that one is read.\n";
-    return advice + "append " + wanted + " to the single line of " + file + ":\n  sudo sed -i '1 s/ *$/ " + wanted + "/' " + file + "\n  sudo reboot";
+    if (rest.find("cgroup_enable=memory") != rest.npos)
+      advice = file + " has it, but not on its first line, and only that one is read.\n";
+    return advice + "append " + wanted + " to the single line of " + file + ":\n  sudo sed -i '1 s/ *$/ " + wanted + "/' " +
+           file + "\n  sudo reboot";
   }
-  if (!has_word(cgroup.kernel_cmdline, "cgroup_enable=memory")) return file + " is right, but this kernel was started before: sudo reboot";
+  if (!has_word(cgroup.kernel_cmdline, "cgroup_enable=memory"))
+    return file + " is right, but this kernel was started before: sudo reboot";
   size_t off = cgroup.kernel_cmdline.rfind("cgroup_disable=memory"), on = cgroup.kernel_cmdline.rfind("cgroup_enable=memory");
   if (off != std::string::npos && off > on)
     return "something switches it off again behind that: look for cgroup_disable=memory in config.txt, its overlays and " + file;
-  return file + " is right, but this kernel ignores it (6.12 did at first): sudo apt update && sudo apt full-upgrade && sudo reboot";
+  return file +
+         " is right, but this kernel ignores it (6.12 did at first): sudo apt update && sudo apt full-upgrade && sudo reboot";
 }
 
 std::vector<std::string> blocking_chains(const json::value& ruleset, std::string_view hook, std::string_view pod_cidr) {
@@ -458,7 +542,8 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
   };
   std::vector<Chain> chains;
   for (const auto& entry : get_array(ruleset, "nftables"))
-    if (const json::value* chain = find(entry, "chain"); chain && get_string(*chain, "hook") == hook && get_string(*chain, "type") == "filter")
+    if (const json::value* chain = find(entry, "chain");
+        chain && get_string(*chain, "hook") == hook && get_string(*chain, "type") == "filter")
       if (std::string table = table_of(*chain); table != "ip coracle" && !table.starts_with("ip6 "))  // pods have IPv4 addresses
         chains.push_back({table, std::string(get_string(*chain, "name")), get_string(*chain, "policy") == "drop"});
   std::string address = "\"addr\":\"" + std::string(pod_cidr.substr(0, pod_cidr.find('/'))) + "\"";
@@ -473,7 +558,8 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
       if (own && !chain.drops && !passes && is_unconditional(*rule, "accept")) passes = true;
       if (own && (is_unconditional(*rule, "drop") || is_unconditional(*rule, "reject"))) chain.drops = true;
       std::string text = to_text(*rule);
-      if (text.find("\"accept\":") != text.npos && (text.find(address) != text.npos || text.find("\"coracle") != text.npos)) passes = true;
+      if (text.find("\"accept\":") != text.npos && (text.find(address) != text.npos || text.find("\"coracle") != text.npos))
+        passes = true;
     }
     if (chain.drops && !passes) blocking.push_back(chain.table + " " + chain.name);
   }
@@ -507,19 +593,23 @@ std::string print_findings(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     std::string level = level_name(finding.level);
-    text += level + std::string(6 - level.size(), ' ') + finding.check + std::string(width + 2 - finding.check.size(), ' ') + finding.says + "\n";
+    text += level + std::string(6 - level.size(), ' ') + finding.check + std::string(width + 2 - finding.check.size(), ' ') +
+            finding.says + "\n";
     if (finding.advice.empty()) continue;
-    for (std::string_view line : split(finding.advice, '\n')) text += std::string(6 + width + 2, ' ') + "> " + std::string(line) + "\n";
+    for (std::string_view line : split(finding.advice, '\n'))
+      text += std::string(6 + width + 2, ' ') + "> " + std::string(line) + "\n";
   }
   auto count = [&](Level level) { return std::to_string(counts[size_t(level)]); };
-  text += "\n" + count(Level::ok) + " fine, " + count(Level::warn) + " to think about, " + count(Level::fail) + " to repair, " + count(Level::skip) + " not looked at\n";
+  text += "\n" + count(Level::ok) + " fine, " + count(Level::warn) + " to think about, " + count(Level::fail) + " to repair, " +
+          count(Level::skip) + " not looked at\n";
   return text;
 }
 
 json::value findings_json(const std::vector<Finding>& findings) {
   json::array list;
   for (const Finding& finding : findings)
-    list.push_back(json::object{{"level", level_name(finding.level)}, {"check", finding.check}, {"message", finding.says}, {"advice", finding.advice}});
+    list.push_back(json::object{
+        {"level", level_name(finding.level)}, {"check", finding.check}, {"message", finding.says}, {"advice", finding.advice}});
   return json::object{{"healthy", healthy(findings)}, {"findings", std::move(list)}};
 }
 

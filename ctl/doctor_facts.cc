@@ -25,8 +25,8 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kSyncs = 40;                               // fdatasyncs measured, fewer on a slow disk
-constexpr std::chrono::seconds kSyncSpan{4};                // … this long at most
+constexpr size_t kSyncs = 40;                 // fdatasyncs measured, fewer on a slow disk
+constexpr std::chrono::seconds kSyncSpan{4};  // … this long at most
 constexpr const char* kApiTimeout = "5s";
 
 std::string read_text(const std::string& path) { return sys::read_file(path, 4 << 20).value_or(""); }
@@ -58,7 +58,8 @@ CgroupFacts read_cgroups() {
   std::string own = read_text("/proc/self/cgroup");
   for (std::string_view line : split(own, '\n')) {
     auto parts = split(line, ':');  // "5:memory:/path"; v2's line names none
-    if (parts.size() >= 3 && !parts[1].empty() && !parts[1].starts_with("name=")) facts.v1_controllers.append(facts.v1_controllers.empty() ? "" : ",").append(parts[1]);
+    if (parts.size() >= 3 && !parts[1].empty() && !parts[1].starts_with("name="))
+      facts.v1_controllers.append(facts.v1_controllers.empty() ? "" : ",").append(parts[1]);
   }
   facts.kernel_cmdline = first_line("/proc/cmdline");
   for (const char* path : {"/boot/firmware/cmdline.txt", "/boot/cmdline.txt"}) {
@@ -89,12 +90,14 @@ std::vector<Feature> try_features(const CgroupFacts& cgroup, bool root) {
   };
   add("clone3", "starting processes", "", sys::try_clone(0));
   add("pidfd", "waiting for processes", "", sys::open_pidfd(::getpid()));
-  if (!cgroup.mounted_at.empty()) add("clone into cgroup", "starting processes in their cgroup", "", if_root([&] { return try_birth_in_cgroup(cgroup); }));
+  if (!cgroup.mounted_at.empty())
+    add("clone into cgroup", "starting processes in their cgroup", "", if_root([&] { return try_birth_in_cgroup(cgroup); }));
   add("openat2", "safe paths in containers", "", [] {
     auto top = sys::open_directory("/");
     return top ? sys::open_in(*top, "proc", O_PATH) : std::move(top);
   }());
-  add("namespaces", "pods", "", if_root([] { return sys::try_clone(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET); }));
+  add("namespaces", "pods", "",
+      if_root([] { return sys::try_clone(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET); }));
   add("user namespaces", "programs that make them in their containers", "", sys::try_clone(CLONE_NEWUSER), false);
   add("mount API", "containers' mounts", "", if_root(sys::try_mount_api));
   add("seccomp", "confinement of containers", "", sys::try_seccomp());
@@ -194,7 +197,8 @@ FirewallFacts read_firewall(bool root, const std::set<std::string>& programs) {
     std::string tables = read_text("/proc/net/ip_tables_names");
     facts.legacy = tables.find("filter") != tables.npos;
     if (facts.legacy)
-      if (auto said = sys::output_of({"iptables-legacy", "-S", "FORWARD"}, sys::Complaints::dropped)) facts.legacy_forward = std::move(*said);
+      if (auto said = sys::output_of({"iptables-legacy", "-S", "FORWARD"}, sys::Complaints::dropped))
+        facts.legacy_forward = std::move(*said);
   } else {
     facts.rules_read = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
   }
@@ -304,7 +308,8 @@ StoreFacts read_store(Commands& commands, const DaemonFacts& daemon) {
     return store;
   }
   auto session = commands.session();
-  auto checked = session ? (*session)->json({.method = "POST", .path = std::string(kStore) + "/check"}) : Result<json::value>(session.error());
+  auto checked = session ? (*session)->json({.method = "POST", .path = std::string(kStore) + "/check"})
+                         : Result<json::value>(session.error());
   store.checked = tried(checked, true);
   if (checked)
     for (const auto& finding : get_array(*checked, "findings")) store.findings.emplace_back(finding.as_string());
@@ -327,7 +332,8 @@ Facts read_facts(Commands& commands, const std::string& config_file) {
   facts.kernel = name.release, facts.architecture = name.machine, facts.host_name = name.nodename;
   auto version = split(facts.kernel, '.');
   facts.kernel_major = parse_number<int>(version[0]).value_or(0);
-  if (version.size() > 1) facts.kernel_minor = parse_number<int>(version[1].substr(0, version[1].find_first_not_of("0123456789"))).value_or(0);
+  if (version.size() > 1)
+    facts.kernel_minor = parse_number<int>(version[1].substr(0, version[1].find_first_not_of("0123456789"))).value_or(0);
   std::string model = read_text("/proc/device-tree/model");
   facts.model = model.substr(0, model.find('\0'));
   facts.cgroup = read_cgroups();
@@ -385,7 +391,8 @@ std::vector<Swap> parse_swaps(std::string_view proc_swaps) {
     std::replace(spaced.begin(), spaced.end(), '\t', ' ');
     for (std::string_view word : split(spaced, ' '))
       if (!word.empty()) words.emplace_back(word);
-    if (words.size() >= 3 && words[0].starts_with('/')) swaps.push_back({words[0], Bytes(parse_number<int64_t>(words[2]).value_or(0) << 10)});
+    if (words.size() >= 3 && words[0].starts_with('/'))
+      swaps.push_back({words[0], Bytes(parse_number<int64_t>(words[2]).value_or(0) << 10)});
   }
   return swaps;
 }
@@ -407,7 +414,8 @@ std::vector<std::pair<Listener, uint64_t>> parse_listeners(std::string_view proc
       uint32_t bits = parse_number<uint32_t>(hex, 16).value_or(0);  // as the bytes lie in memory
       std::array<uint8_t, 4> bytes{};
       std::copy_n(reinterpret_cast<const uint8_t*>(&bits), 4, bytes.begin());
-      address = std::to_string(bytes[0]) + "." + std::to_string(bytes[1]) + "." + std::to_string(bytes[2]) + "." + std::to_string(bytes[3]);
+      address = std::to_string(bytes[0]) + "." + std::to_string(bytes[1]) + "." + std::to_string(bytes[2]) + "." +
+                std::to_string(bytes[3]);
     } else if (hex.find_first_not_of('0') != hex.npos) {
       address = "[" + to_lower(hex) + "]";
     }
@@ -424,7 +432,8 @@ std::pair<std::string, std::string> device_of(std::string_view mountinfo, std::s
     auto words = split(line, ' ');
     if (dash == line.npos || words.size() < 6) continue;
     std::string_view point = words[4];
-    bool holds = point == "/" || path == point || (path.starts_with(point) && path.size() > point.size() && path[point.size()] == '/');
+    bool holds =
+        point == "/" || path == point || (path.starts_with(point) && path.size() > point.size() && path[point.size()] == '/');
     if (!holds || point.size() < longest) continue;  // a later mount on the same place covers the earlier one
     longest = point.size();
     auto behind = split(line.substr(dash + 3), ' ');

@@ -22,7 +22,8 @@ void split_changes(const std::vector<std::string>& args, std::vector<std::string
   for (const auto& arg : args) {
     size_t equals = arg.find('=');
     if (equals != arg.npos && equals > 0) changes.push_back({arg.substr(0, equals), arg.substr(equals + 1)});
-    else if (arg.size() > 1 && arg.ends_with('-') && !objects.empty()) changes.push_back({arg.substr(0, arg.size() - 1), std::nullopt});
+    else if (arg.size() > 1 && arg.ends_with('-') && !objects.empty())
+      changes.push_back({arg.substr(0, arg.size() - 1), std::nullopt});
     else objects.push_back(arg);
   }
 }
@@ -30,7 +31,9 @@ void split_changes(const std::vector<std::string>& args, std::vector<std::string
 Result<Marks> marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite) {
   Marks marks;
   for (const auto& change : changes) {
-    auto contradicts = [&](const Change& other) { return other.key == change.key && other.value.has_value() != change.value.has_value(); };
+    auto contradicts = [&](const Change& other) {
+      return other.key == change.key && other.value.has_value() != change.value.has_value();
+    };
     if (std::any_of(changes.begin(), changes.end(), contradicts))
       return Error(Code::bad_request, "can not both modify and remove " + coracle::quoted(change.key) + " in the same command");
     const json::value* now = present.if_contains(change.key);
@@ -85,7 +88,10 @@ Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::st
       json::value body(json::object{{"metadata", {{field, std::move(marks.patch)}}}});
       object = TRY(send_patch(*session, flags, live, body, kMergePatch));
     }
-    std::string done = field == "labels" ? (changed && marks.removed_only ? "unlabeled" : changed ? "labeled" : "not labeled") : "annotated";
+    std::string done = field == "labels" ? (changed && marks.removed_only ? "unlabeled"
+                                            : changed                     ? "labeled"
+                                                                          : "not labeled")
+                                         : "annotated";
     print_done(flags, live, object, done);
     return {};
   });
@@ -93,9 +99,10 @@ Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::st
 
 // ---- patch ----
 
-Result<int> run_patch(Commands& commands, const TargetFlags& flags, const std::string& text, const std::string& file, const std::string& type,
-                      const std::string& subresource) {
-  static const std::map<std::string, const char*> types = {{"strategic", kStrategicPatch}, {"merge", kMergePatch}, {"json", kJsonPatch}};
+Result<int> run_patch(Commands& commands, const TargetFlags& flags, const std::string& text, const std::string& file,
+                      const std::string& type, const std::string& subresource) {
+  static const std::map<std::string, const char*> types = {
+      {"strategic", kStrategicPatch}, {"merge", kMergePatch}, {"json", kJsonPatch}};
   std::string source = text;
   if (!file.empty()) {
     std::ifstream in(file);
@@ -128,7 +135,8 @@ Result<std::string> edit_text(const std::string& path) {
   std::string command = std::string(editor) + " " + path;
   std::vector<std::string> argv = {"sh", "-c", command};
   int status = TRY(run_program(argv));
-  if (status != 0) return Error(Code::cancelled, "edit: the editor " + coracle::quoted(editor) + " ended with status " + std::to_string(status));
+  if (status != 0)
+    return Error(Code::cancelled, "edit: the editor " + coracle::quoted(editor) + " ended with status " + std::to_string(status));
   std::ifstream in(path);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
@@ -185,7 +193,8 @@ void add_edit(Commands& commands) {
     flags->add_to(command);
     command->add_flag("--overwrite", flags->overwrite, "replace values that are there");
     command->add_flag("--list", *list, "show them");
-    commands.on(command, [&commands, flags, list, field = std::string(field)] { return run_mark(commands, *flags, field, *list); });
+    commands.on(command,
+                [&commands, flags, list, field = std::string(field)] { return run_mark(commands, *flags, field, *list); });
   }
 
   struct PatchFlags : TargetFlags {
@@ -197,7 +206,8 @@ void add_edit(Commands& commands) {
   patch_flags->add_to(patch);
   patch->add_option("-p,--patch", patch_flags->patch, "the patch, JSON or YAML");
   patch->add_option("--patch-file", patch_flags->file, "a file with the patch");
-  patch->add_option("--type", patch_flags->type, "strategic, merge or json")->check(CLI::IsMember({"strategic", "merge", "json"}));
+  patch->add_option("--type", patch_flags->type, "strategic, merge or json")
+      ->check(CLI::IsMember({"strategic", "merge", "json"}));
   patch->add_option("--subresource", patch_flags->subresource, "status or scale");
   commands.on(patch, [&commands, patch_flags] {
     return run_patch(commands, *patch_flags, patch_flags->patch, patch_flags->file, patch_flags->type, patch_flags->subresource);

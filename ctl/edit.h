@@ -18,8 +18,8 @@ struct Change {
 // Splits args into the objects' part and KEY=VALUE / KEY- changes.
 void split_changes(const std::vector<std::string>& args, std::vector<std::string>& objects, std::vector<Change>& changes);
 
-struct Marks {  // of label and annotate
-  json::object patch;  // key → value, null to remove; empty: nothing changes
+struct Marks {                      // of label and annotate
+  json::object patch;               // key → value, null to remove; empty: nothing changes
   std::vector<std::string> absent;  // should be removed, and are not there
   bool removed_only = true;
 };

@@ -24,7 +24,8 @@ std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
   row.push_back(event_age(event, system_clock().now()));
   row.emplace_back(get_string(event, "type"));
   row.emplace_back(get_string(event, "reason"));
-  row.push_back(std::string(get_string(event, "involvedObject.kind")) + "/" + std::string(get_string(event, "involvedObject.name")));
+  row.push_back(std::string(get_string(event, "involvedObject.kind")) + "/" +
+                std::string(get_string(event, "involvedObject.name")));
   std::string message(get_string(event, "message"));
   std::replace(message.begin(), message.end(), '\n', ' ');
   row.push_back(std::string(trim(message)));
@@ -48,7 +49,9 @@ class Filter {
     return filter;
   }
   bool passes(const json::value& event) const {
-    if (about_.kind && (get_string(event, "involvedObject.kind") != about_.kind->kind.kind || get_string(event, "involvedObject.name") != about_.name)) return false;
+    if (about_.kind && (get_string(event, "involvedObject.kind") != about_.kind->kind.kind ||
+                        get_string(event, "involvedObject.name") != about_.name))
+      return false;
     return types_.empty() || std::find(types_.begin(), types_.end(), to_lower(get_string(event, "type"))) != types_.end();
   }
 
@@ -57,7 +60,8 @@ class Filter {
   std::vector<std::string> types_;
 };
 
-Result<void> follow(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path, const std::string& revision, std::vector<size_t> widths) {
+Result<void> follow(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path,
+                    const std::string& revision, std::vector<size_t> widths) {
   Request request{.path = path, .query = {{"watch", "true"}, {"resourceVersion", revision}}};
   std::string partial;
   return session.stream(request, [&](std::string_view bytes) {
@@ -83,9 +87,13 @@ Result<int> run(Commands& commands, const EventFlags& flags) {
   std::vector<json::value> events;
   for (const auto& item : get_array(list, "items"))
     if (filter.passes(item)) events.push_back(item);
-  std::stable_sort(events.begin(), events.end(), [](const json::value& a, const json::value& b) { return event_time(a) < event_time(b); });
+  std::stable_sort(events.begin(), events.end(),
+                   [](const json::value& a, const json::value& b) { return event_time(a) < event_time(b); });
   if (flags.output == "json" || flags.output == "yaml") {
-    json::value whole = json::object{{"apiVersion", "v1"}, {"items", json::array(events.begin(), events.end())}, {"kind", "List"}, {"metadata", json::object()}};
+    json::value whole = json::object{{"apiVersion", "v1"},
+                                     {"items", json::array(events.begin(), events.end())},
+                                     {"kind", "List"},
+                                     {"metadata", json::object()}};
     out(flags.output == "json" ? to_pretty(whole) + "\n" : to_yaml(whole));
     return 0;
   }

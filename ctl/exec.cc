@@ -23,12 +23,16 @@ std::vector<std::string> take_pod(std::vector<std::string>& args, bool attach) {
 }
 
 Result<int> run(Commands& commands, ExecFlags flags, bool attach) {
-  if (flags.args.empty()) return Error(Code::bad_request, attach ? "pod, type/name or --filename must be specified" : "pod or type/name must be specified: exec POD -- COMMAND");
+  if (flags.args.empty())
+    return Error(Code::bad_request, attach ? "pod, type/name or --filename must be specified"
+                                           : "pod or type/name must be specified: exec POD -- COMMAND");
   std::vector<std::string> named = take_pod(flags.args, attach);
-  if (attach && !flags.args.empty()) return Error(Code::bad_request, "expected one pod to attach to, got " + coracle::quoted(flags.args.front()) + " too");
+  if (attach && !flags.args.empty())
+    return Error(Code::bad_request, "expected one pod to attach to, got " + coracle::quoted(flags.args.front()) + " too");
   std::vector<std::string> command = flags.args;
   command.insert(command.end(), commands.rest().begin(), commands.rest().end());
-  if (!attach && command.empty()) return Error(Code::bad_request, "you must specify at least one command for the container: exec POD -- COMMAND");
+  if (!attach && command.empty())
+    return Error(Code::bad_request, "you must specify at least one command for the container: exec POD -- COMMAND");
   Session* session = TRY(commands.session());
   json::value pod = TRY(one_pod(*session, named));
   const json::value* container = TRY(choose_container(pod, flags.container, flags.quiet));
@@ -43,9 +47,15 @@ Result<int> run(Commands& commands, ExecFlags flags, bool attach) {
   }
   if (attach && flags.use_stdin && !get_bool(*container, "stdin"))
     std::fprintf(stderr, "Warning: container %s was made without stdin: what is typed reaches nobody\n", name.c_str());
-  StreamRequest request{session->ns(), std::string(get_string(pod, "metadata.name")), name, attach ? std::vector<std::string>() : command, flags.use_stdin, flags.tty};
+  StreamRequest request{session->ns(),
+                        std::string(get_string(pod, "metadata.name")),
+                        name,
+                        attach ? std::vector<std::string>() : command,
+                        flags.use_stdin,
+                        flags.tty};
   auto socket = TRY(open_stream(*session, request));
-  if (attach && flags.tty && flags.use_stdin && !flags.quiet) std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
+  if (attach && flags.tty && flags.use_stdin && !flags.quiet)
+    std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
   int code = TRY(talk(*socket, request));
   if (code != 0 && !attach) std::fprintf(stderr, "command terminated with exit code %d\n", code);
   return code;
@@ -56,7 +66,8 @@ Result<int> run(Commands& commands, ExecFlags flags, bool attach) {
 void add_exec(Commands& commands) {
   for (bool attach : {false, true}) {
     auto flags = std::make_shared<ExecFlags>();
-    CLI::App* command = attach ? commands.add("attach", "Join a container's own process") : commands.add("exec", "Run a command in a container");
+    CLI::App* command =
+        attach ? commands.add("attach", "Join a container's own process") : commands.add("exec", "Run a command in a container");
     command->add_option("args", flags->args, attach ? "POD or KIND/NAME" : "POD or KIND/NAME, -- COMMAND [ARGS...]");
     command->add_option("-c,--container", flags->container, "the container");
     command->add_flag("-i,--stdin", flags->use_stdin, "pass standard input");

@@ -13,7 +13,7 @@ namespace coracle::ctl {
 namespace {
 
 enum Channel : uint8_t { kData = 0, kError = 1, kCloseChannel = 255 };
-constexpr size_t kGreetingBytes = 2;       // a channel begins with its port
+constexpr size_t kGreetingBytes = 2;          // a channel begins with its port
 constexpr size_t kLocalBytesMax = 256 << 10;  // waiting for the local side to read
 
 class Tie {
@@ -25,8 +25,9 @@ class Tie {
       bool hears = !server_left_ && to_local_.size() < kLocalBytesMax;
       bool takes = local_sends_ && !server_left_ && !outbox_.full();
       short server_events = short(server_left_ ? 0 : outbox_.events() & (hears ? ~0 : ~POLLIN));
-      pollfd waits[] = {{server_left_ ? -1 : socket_.fd(), server_events, 0},
-                        {takes || !to_local_.empty() ? local_.get() : -1, short((takes ? POLLIN : 0) | (to_local_.empty() ? 0 : POLLOUT)), 0}};
+      pollfd waits[] = {
+          {server_left_ ? -1 : socket_.fd(), server_events, 0},
+          {takes || !to_local_.empty() ? local_.get() : -1, short((takes ? POLLIN : 0) | (to_local_.empty() ? 0 : POLLOUT)), 0}};
       if (::poll(waits, 2, hears && socket_.has_more() ? 0 : -1) < 0 && errno != EINTR) return Error::from_errno("poll");
       if (waits[0].revents & POLLOUT) TRY(outbox_.flush());
       if (hears && (waits[0].revents & ~POLLOUT || socket_.has_more())) TRY(receive());
@@ -98,7 +99,7 @@ class Tie {
   MessageReader reader_;
   std::string to_local_, failure_;
   size_t greeted_[2] = {0, 0};
-  bool local_sends_ = true, local_gone_ = false;                      // the local side
+  bool local_sends_ = true, local_gone_ = false;                          // the local side
   bool server_ended_ = false, server_left_ = false, told_local_ = false;  // the pod's
 };
 
@@ -111,7 +112,8 @@ const json::value* container_port(const json::value& pod, std::string_view name)
 
 Result<uint16_t> named_port(const json::value& pod, const std::string& name) {
   if (const json::value* port = container_port(pod, name)) return uint16_t(get_int(*port, "containerPort"));
-  return Error(Code::bad_request, "Pod '" + std::string(get_string(pod, "metadata.name")) + "' does not have a named port '" + name + "'");
+  return Error(Code::bad_request,
+               "Pod '" + std::string(get_string(pod, "metadata.name")) + "' does not have a named port '" + name + "'");
 }
 
 }  // namespace
@@ -121,7 +123,8 @@ Result<void> tie(Session::Socket& socket, Fd local) { return Tie(socket, std::mo
 Result<PortMapping> parse_mapping(std::string_view text) {
   std::string whole(text);
   auto parts = split(text, ':');
-  if (parts.size() > 2 || text.empty() || parts.back().empty()) return Error(Code::bad_request, "invalid port format '" + whole + "': LOCAL:REMOTE, :REMOTE or PORT");
+  if (parts.size() > 2 || text.empty() || parts.back().empty())
+    return Error(Code::bad_request, "invalid port format '" + whole + "': LOCAL:REMOTE, :REMOTE or PORT");
   PortMapping mapping{0, parts.size() == 1, std::string(parts.back())};
   if (parts.size() == 2 && !parts[0].empty()) {
     auto local = parse_number<uint16_t>(parts[0]);
@@ -130,7 +133,8 @@ Result<PortMapping> parse_mapping(std::string_view text) {
   }
   auto remote = parse_number<int64_t>(mapping.remote);
   if (remote && *remote == 0) return Error(Code::bad_request, "remote port must be > 0");
-  if (remote && (*remote < 0 || *remote > 65535)) return Error(Code::bad_request, "error parsing remote port '" + mapping.remote + "'");
+  if (remote && (*remote < 0 || *remote > 65535))
+    return Error(Code::bad_request, "error parsing remote port '" + mapping.remote + "'");
   if (mapping.same_local && remote) mapping.local = uint16_t(*remote);
   return mapping;
 }

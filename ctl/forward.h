@@ -21,9 +21,9 @@ Result<void> tie(Session::Socket& socket, Fd local);
 // ---- which port is meant ----
 
 struct PortMapping {
-  uint16_t local = 0;      // 0: any that is free
+  uint16_t local = 0;       // 0: any that is free
   bool same_local = false;  // as the remote one
-  std::string remote;      // a number or a name
+  std::string remote;       // a number or a name
 };
 // "8080:80", "80", ":80", "8080:http". Errors: bad_request.
 Result<PortMapping> parse_mapping(std::string_view text);

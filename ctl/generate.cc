@@ -43,7 +43,8 @@ Result<json::object> pairs_of(const std::vector<std::string>& pairs, const char*
   json::object object;
   for (const auto& pair : pairs) {
     size_t equals = pair.find('=');
-    if (equals == pair.npos || equals == 0) return Error(Code::bad_request, std::string(flag) + ": expected KEY=VALUE, got " + coracle::quoted(pair));
+    if (equals == pair.npos || equals == 0)
+      return Error(Code::bad_request, std::string(flag) + ": expected KEY=VALUE, got " + coracle::quoted(pair));
     object[pair.substr(0, equals)] = pair.substr(equals + 1);
   }
   return object;
@@ -61,9 +62,11 @@ Result<Data> read_data(const DataFlags& flags) {
   Data data;
   for (const auto& literal : flags.literals) {
     size_t equals = literal.find('=');
-    if (equals == literal.npos || equals == 0) return Error(Code::bad_request, "--from-literal: expected KEY=VALUE, got " + coracle::quoted(literal));
+    if (equals == literal.npos || equals == 0)
+      return Error(Code::bad_request, "--from-literal: expected KEY=VALUE, got " + coracle::quoted(literal));
     std::string value = literal.substr(equals + 1);
-    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) value = value.substr(1, value.size() - 2);
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
     data.emplace_back(literal.substr(0, equals), value);
   }
   for (const auto& file : flags.files) {
@@ -82,7 +85,8 @@ Result<Data> read_data(const DataFlags& flags) {
       continue;
     }
     std::string text = TRY(read_small_file(path));
-    data.emplace_back(equals == file.npos ? std::filesystem::path(path).filename().string() : file.substr(0, equals), std::move(text));
+    data.emplace_back(equals == file.npos ? std::filesystem::path(path).filename().string() : file.substr(0, equals),
+                      std::move(text));
   }
   for (const auto& file : flags.env_files) {
     std::string text = TRY(read_small_file(file));
@@ -95,7 +99,8 @@ Result<Data> read_data(const DataFlags& flags) {
   }
   for (size_t i = 0; i < data.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (data[i].first == data[j].first) return Error(Code::bad_request, "the key " + coracle::quoted(data[i].first) + " is given twice");
+      if (data[i].first == data[j].first)
+        return Error(Code::bad_request, "the key " + coracle::quoted(data[i].first) + " is given twice");
   return data;
 }
 
@@ -128,8 +133,10 @@ json::value deployment_of(const DeploymentFlags& flags) {
   if (flags.port) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
   json::object labels{{"app", flags.name}}, object = named_object("apps/v1", "Deployment", flags.name);
   object["metadata"].as_object()["labels"] = labels;
-  object["spec"] = json::object{{"replicas", flags.replicas}, {"selector", {{"matchLabels", labels}}},
-                                {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", json::array{container}}}}}}};
+  object["spec"] =
+      json::object{{"replicas", flags.replicas},
+                   {"selector", {{"matchLabels", labels}}},
+                   {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", json::array{container}}}}}}};
   return object;
 }
 
@@ -140,7 +147,8 @@ json::value job_of(const JobFlags& flags) {
   std::string restart = flags.restart.empty() ? (repeated ? "OnFailure" : "Never") : flags.restart;
   json::object spec{{"template", {{"spec", {{"containers", json::array{std::move(container)}}, {"restartPolicy", restart}}}}}};
   json::object object = named_object("batch/v1", repeated ? "CronJob" : "Job", flags.name);
-  if (repeated) spec = {{"schedule", flags.schedule}, {"jobTemplate", {{"metadata", {{"name", flags.name}}}, {"spec", std::move(spec)}}}};
+  if (repeated)
+    spec = {{"schedule", flags.schedule}, {"jobTemplate", {{"metadata", {{"name", flags.name}}}, {"spec", std::move(spec)}}}};
   object["spec"] = std::move(spec);
   return object;
 }
@@ -151,22 +159,29 @@ json::value job_from(const json::value& cron_job, const std::string& name) {
   json::object annotations = get_object(cron_job, "spec.jobTemplate.metadata.annotations");
   annotations["cronjob.kubernetes.io/instantiate"] = "manual";
   metadata["annotations"] = std::move(annotations);
-  if (const json::object& labels = get_object(cron_job, "spec.jobTemplate.metadata.labels"); !labels.empty()) metadata["labels"] = labels;
-  metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "batch/v1"}, {"kind", "CronJob"}, {"name", get_string(cron_job, "metadata.name")},
-                                                         {"uid", get_string(cron_job, "metadata.uid")}, {"controller", true}}};
+  if (const json::object& labels = get_object(cron_job, "spec.jobTemplate.metadata.labels"); !labels.empty())
+    metadata["labels"] = labels;
+  metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "batch/v1"},
+                                                         {"kind", "CronJob"},
+                                                         {"name", get_string(cron_job, "metadata.name")},
+                                                         {"uid", get_string(cron_job, "metadata.uid")},
+                                                         {"controller", true}}};
   object["spec"] = get_object(cron_job, "spec.jobTemplate.spec");
   return object;
 }
 
 Result<json::value> budget_of(const BudgetFlags& flags) {
   if (flags.selector.empty()) return Error(Code::bad_request, "a selector must be specified");
-  if (flags.min_available.empty() && flags.max_unavailable.empty()) return Error(Code::bad_request, "one of min-available or max-unavailable must be specified");
-  if (!flags.min_available.empty() && !flags.max_unavailable.empty()) return Error(Code::bad_request, "min-available and max-unavailable cannot be both specified");
+  if (flags.min_available.empty() && flags.max_unavailable.empty())
+    return Error(Code::bad_request, "one of min-available or max-unavailable must be specified");
+  if (!flags.min_available.empty() && !flags.max_unavailable.empty())
+    return Error(Code::bad_request, "min-available and max-unavailable cannot be both specified");
   std::vector<std::string> pairs;
   for (std::string_view pair : split(flags.selector, ',')) pairs.emplace_back(pair);
   json::object labels = TRY(pairs_of(pairs, "--selector"));
   json::object spec{{"selector", {{"matchLabels", std::move(labels)}}}};
-  for (auto [field, text] : {std::pair{"minAvailable", &flags.min_available}, std::pair{"maxUnavailable", &flags.max_unavailable}}) {
+  for (auto [field, text] :
+       {std::pair{"minAvailable", &flags.min_available}, std::pair{"maxUnavailable", &flags.max_unavailable}}) {
     if (text->empty()) continue;
     if (auto number = parse_number<int32_t>(*text)) spec[field] = *number;
     else spec[field] = *text;
@@ -199,13 +214,15 @@ Result<json::value> service_of(const ServiceFlags& flags) {
     auto port = parse_number<uint16_t>(std::string_view(text).substr(0, colon));
     if (!port || !*port) return Error(Code::bad_request, "--tcp: expected PORT[:TARGETPORT], got " + coracle::quoted(text));
     std::string target = colon == text.npos ? text : text.substr(colon + 1);
-    json::object entry{{"name", text.substr(0, colon) + "-" + target}, {"port", *port}, {"protocol", "TCP"}, {"targetPort", port_value(target)}};
+    json::object entry{
+        {"name", text.substr(0, colon) + "-" + target}, {"port", *port}, {"protocol", "TCP"}, {"targetPort", port_value(target)}};
     if (flags.node_port) entry["nodePort"] = flags.node_port;
     ports.push_back(std::move(entry));
   }
   if (ports.empty() && flags.type != "ExternalName" && flags.cluster_ip != "None")
     return Error(Code::bad_request, "at least one --tcp=PORT[:TARGETPORT] is required");
-  json::object labels{{"app", flags.name}}, spec{{"selector", labels}, {"type", flags.type}}, object = named_object("v1", "Service", flags.name);
+  json::object labels{{"app", flags.name}}, spec{{"selector", labels}, {"type", flags.type}},
+      object = named_object("v1", "Service", flags.name);
   object["metadata"].as_object()["labels"] = labels;
   if (!ports.empty()) spec["ports"] = std::move(ports);
   if (!flags.external_name.empty()) spec["externalName"] = flags.external_name;
@@ -251,17 +268,22 @@ Result<json::value> exposing_service_of(const json::value& object, const schema:
     for (std::string_view pair : split(flags.selector, ',')) pairs.emplace_back(pair);
     selector = TRY(pairs_of(pairs, "--selector"));
   }
-  if (selector.empty()) return Error(Code::invalid, "cannot expose " + message_name(kind, name) + ": it has no labels to select pods by");
+  if (selector.empty())
+    return Error(Code::invalid, "cannot expose " + message_name(kind, name) + ": it has no labels to select pods by");
   json::array ports;
   if (!flags.port.empty()) {
     auto port = parse_number<uint16_t>(flags.port);
     if (!port || !*port) return Error(Code::bad_request, "--port: not a port number: " + coracle::quoted(flags.port));
-    ports.push_back(json::object{{"port", *port}, {"protocol", flags.protocol}, {"targetPort", flags.target_port.empty() ? json::value(*port) : port_value(flags.target_port)}});
+    ports.push_back(json::object{{"port", *port},
+                                 {"protocol", flags.protocol},
+                                 {"targetPort", flags.target_port.empty() ? json::value(*port) : port_value(flags.target_port)}});
   } else {
     for (const auto& container : get_array(object, kind.kind == kPod ? "spec.containers" : "spec.template.spec.containers"))
       for (const auto& port : get_array(container, "ports"))
-        ports.push_back(json::object{{"name", "port-" + std::to_string(ports.size() + 1)}, {"port", get_int(port, "containerPort")},
-                                     {"targetPort", flags.target_port.empty() ? json::value(get_int(port, "containerPort")) : port_value(flags.target_port)},
+        ports.push_back(json::object{{"name", "port-" + std::to_string(ports.size() + 1)},
+                                     {"port", get_int(port, "containerPort")},
+                                     {"targetPort", flags.target_port.empty() ? json::value(get_int(port, "containerPort"))
+                                                                              : port_value(flags.target_port)},
                                      {"protocol", get_string(port, "protocol").empty() ? "TCP" : get_string(port, "protocol")}});
     if (ports.size() == 1) ports[0].as_object().erase("name");
   }

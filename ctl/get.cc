@@ -13,8 +13,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr const char* kTableAccept =
-    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+constexpr const char* kTableAccept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 constexpr int64_t kPageItems = 500;
 
 struct GetFlags {
@@ -103,9 +102,8 @@ Result<void> sort_values(json::array& values, std::string_view under, const std:
     }
     keyed.push_back(std::move(item));
   }
-  std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
-    return a.number && b.number ? *a.number < *b.number : a.text < b.text;
-  });
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const Keyed& a, const Keyed& b) { return a.number && b.number ? *a.number < *b.number : a.text < b.text; });
   for (size_t i = 0; i < keyed.size(); ++i) values[i] = std::move(keyed[i].value);
   return {};
 }
@@ -117,7 +115,8 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
   if (output == "name") {
     for (const auto& object : objects) {
       const schema::KindInfo* kind = kind_of(object);
-      out((kind ? message_name(*kind, get_string(object, "metadata.name")) : std::string(get_string(object, "metadata.name"))) + "\n");
+      out((kind ? message_name(*kind, get_string(object, "metadata.name")) : std::string(get_string(object, "metadata.name"))) +
+          "\n");
     }
     return {};
   }
@@ -134,7 +133,8 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
   } else {
     json::array items;
     for (auto& object : objects) items.push_back(std::move(object));
-    whole = json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}};
+    whole = json::object{
+        {"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}};
   }
   if (output == "json") {
     out(to_pretty(whole) + "\n");
@@ -151,7 +151,8 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
 }
 
 // Reads `kind`'s changes after `revision` and prints them until the connection ends.
-Result<void> follow(Session& session, const GetFlags& flags, const Target& target, std::string revision, std::vector<size_t> widths = {}) {
+Result<void> follow(Session& session, const GetFlags& flags, const Target& target, std::string revision,
+                    std::vector<size_t> widths = {}) {
   Request request{.path = session.path(*target.kind, target.ns), .query = list_query(flags)};
   if (target.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + target.names.front());
   request.query.emplace_back("watch", "true");
@@ -248,7 +249,8 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
           continue;
         }
         if (table.is_null()) table = std::move(*one);
-        else for (const auto& row : get_array(*one, "rows")) make(table, "rows").as_array().push_back(row);
+        else
+          for (const auto& row : get_array(*one, "rows")) make(table, "rows").as_array().push_back(row);
       }
     }
     if (!flags.sort_by.empty() && !get_array(table, "rows").empty())
@@ -325,7 +327,8 @@ Result<int> run(Commands& commands, GetFlags flags) {
     return 0;
   }
   if (flags.args.empty() && flags.files.files.empty())
-    return Error(Code::bad_request, "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
+    return Error(Code::bad_request,
+                 "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
   if (flags.output.starts_with('=')) flags.output.erase(0, 1);
   std::vector<Target> targets = TRY(targets_of(*session, flags));
   return is_table(flags) ? run_table(*session, flags, targets) : run_objects(*session, flags, targets);
@@ -342,7 +345,9 @@ void add_get(Commands& commands) {
   get->add_option("-l,--selector", flags->selector, "label selector: a=b,c!=d,e in (f,g)");
   get->add_option("--field-selector", flags->field_selector, "field selector: status.phase=Running");
   get->add_option("--sort-by", flags->sort_by, "a JSONPath expression to sort by");
-  get->add_option("-L,--label-columns", flags->label_columns, "labels to show as columns")->delimiter(',')->allow_extra_args(false);
+  get->add_option("-L,--label-columns", flags->label_columns, "labels to show as columns")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   get->add_option("--raw", flags->raw, "a path to read from the server as it is");
   get->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   get->add_flag("-w,--watch", flags->watch, "then show changes as they come");

@@ -71,7 +71,8 @@ class Bar {  // one line, redrawn at most ten times a second; nothing where stan
     double seconds = std::chrono::duration<double>(drawn_ - started_).count();
     constexpr int kWidth = 24;
     int filled = total > 0 ? int(kWidth * std::min(1.0, done / total)) : 0;
-    std::string line = "\r" + what_ + " [" + std::string(size_t(filled), '=') + std::string(size_t(kWidth - filled), ' ') + "] " + bytes_text(done);
+    std::string line = "\r" + what_ + " [" + std::string(size_t(filled), '=') + std::string(size_t(kWidth - filled), ' ') + "] " +
+                       bytes_text(done);
     if (total > 0) line += " of " + bytes_text(total);
     if (seconds > 0.2) line += ", " + bytes_text(done / seconds) + "/s";
     line += "\x1b[K";
@@ -96,7 +97,8 @@ class Lines {
   explicit Lines(Bar& bar) : bar_(bar) {}
   bool feed(std::string_view bytes) {
     partial_ += bytes;
-    for (size_t end; (end = partial_.find('\n')) != partial_.npos; partial_.erase(0, end + 1)) line(std::string_view(partial_).substr(0, end));
+    for (size_t end; (end = partial_.find('\n')) != partial_.npos; partial_.erase(0, end + 1))
+      line(std::string_view(partial_).substr(0, end));
     return true;
   }
   Result<json::value> finish() {
@@ -149,7 +151,8 @@ Result<void> import_from(Session& session, const std::string& name, const std::f
   if (!images) images = &get_array(answer, "images");
   for (const auto& image : *images) {
     std::string names;
-    for (const auto& reference : get_array(image, "references")) names.append(names.empty() ? "" : ", ").append(reference.get_string());
+    for (const auto& reference : get_array(image, "references"))
+      names.append(names.empty() ? "" : ", ").append(reference.get_string());
     out("imported " + (names.empty() ? std::string(get_string(image, "id")) : names) + "\n");
   }
   return {};
@@ -161,12 +164,15 @@ Result<int> run_import(Commands& commands, const std::vector<std::string>& files
     Fd opened(file == "-" ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (file != "-" && !opened) return Error::from_errno("open " + file);
     int fd = file == "-" ? STDIN_FILENO : opened.get();
-    TRY(import_from(*session, name, [fd](char* buffer, size_t size) { return size_t(std::max<ssize_t>(0, ::read(fd, buffer, size))); }).wrap("import " + file));
+    TRY(import_from(*session, name, [fd](char* buffer, size_t size) {
+          return size_t(std::max<ssize_t>(0, ::read(fd, buffer, size)));
+        }).wrap("import " + file));
   }
   return 0;
 }
 
-Result<int> run_pack(Commands& commands, const std::string& directory, const std::string& name, const ImageConfig& config, const std::string& output) {
+Result<int> run_pack(Commands& commands, const std::string& directory, const std::string& name, const ImageConfig& config,
+                     const std::string& output) {
   Fd archive;
   std::string path = output;
   if (output.empty()) {
@@ -183,7 +189,8 @@ Result<int> run_pack(Commands& commands, const std::string& directory, const std
   }
   if (::lseek(archive.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind the archive");
   Session* session = TRY(commands.session());
-  TRY(import_from(*session, name, [&](char* buffer, size_t size) { return size_t(std::max<ssize_t>(0, ::read(archive.get(), buffer, size))); }));
+  TRY(import_from(*session, name,
+                  [&](char* buffer, size_t size) { return size_t(std::max<ssize_t>(0, ::read(archive.get(), buffer, size))); }));
   return 0;
 }
 
@@ -227,13 +234,17 @@ void add_image(Commands& commands) {
   CLI::App* pack = commands.add("pack", "Make an image of a directory", image);
   pack->add_option("directory", pack_flags->directory, "the root file system")->required();
   pack->add_option("name", pack_flags->name, "localhost/NAME:TAG")->required();
-  pack->add_option("--entrypoint", pack_flags->entrypoint, "what a container runs; repeat for each word")->allow_extra_args(false);
-  pack->add_option("--cmd", pack_flags->cmd, "its arguments, unless others are given; repeat for each word")->allow_extra_args(false);
+  pack->add_option("--entrypoint", pack_flags->entrypoint, "what a container runs; repeat for each word")
+      ->allow_extra_args(false);
+  pack->add_option("--cmd", pack_flags->cmd, "its arguments, unless others are given; repeat for each word")
+      ->allow_extra_args(false);
   pack->add_option("--env", pack_flags->env, "NAME=VALUE")->allow_extra_args(false);
   pack->add_option("--user", pack_flags->user, "user[:group]");
   pack->add_option("--workdir", pack_flags->working_dir, "the working directory");
   pack->add_option("--output", pack_flags->output, "write an OCI archive here instead of importing it");
-  commands.on(pack, [&commands, pack_flags] { return run_pack(commands, pack_flags->directory, pack_flags->name, *pack_flags, pack_flags->output); });
+  commands.on(pack, [&commands, pack_flags] {
+    return run_pack(commands, pack_flags->directory, pack_flags->name, *pack_flags, pack_flags->output);
+  });
 
   auto removed = std::make_shared<std::vector<std::string>>();
   CLI::App* remove = commands.add("remove", "Remove names, and what no container uses", image);

@@ -46,7 +46,8 @@ class Reader {
   Reader(std::string_view text, const json::value& root) : text_(text), root_(root) {}
 
   Error wrong(std::string_view what) const {
-    return Error(Code::invalid, "jsonpath: " + std::string(what) + " at position " + std::to_string(at_ + 1) + " of " + coracle::quoted(text_));
+    return Error(Code::invalid,
+                 "jsonpath: " + std::string(what) + " at position " + std::to_string(at_ + 1) + " of " + coracle::quoted(text_));
   }
   bool done() const { return at_ >= text_.size(); }
   char peek() const { return done() ? '\0' : text_[at_]; }
@@ -85,8 +86,8 @@ class Reader {
         at_ += 2;
         continue;
       }
-      if (c == '.' || c == '[' || c == ']' || c == '}' || c == ' ' || c == ',' || c == ')' || c == '=' || c == '!' ||
-          c == '<' || c == '>' || c == '&' || c == '|')
+      if (c == '.' || c == '[' || c == ']' || c == '}' || c == ' ' || c == ',' || c == ')' || c == '=' || c == '!' || c == '<' ||
+          c == '>' || c == '&' || c == '|')
         break;
       out += c;
       ++at_;
@@ -209,7 +210,10 @@ class Reader {
     Operand operand{.present = !value.is_null()};
     if (const auto* text = value.if_string()) operand.text = std::string(*text);
     if (const auto* flag = value.if_bool()) operand.flag = *flag;
-    if (value.is_number()) operand.number = value.is_double() ? value.get_double() : value.is_int64() ? double(value.get_int64()) : double(value.get_uint64());
+    if (value.is_number())
+      operand.number = value.is_double()  ? value.get_double()
+                       : value.is_int64() ? double(value.get_int64())
+                                          : double(value.get_uint64());
     return operand;
   }
   Result<Operand> operand(const json::value& item) {

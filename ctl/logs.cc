@@ -97,12 +97,16 @@ Result<int> run(Commands& commands, LogFlags flags) {
       for (const auto& container : containers_of(pod)) streams.push_back({name, container});
     } else {
       std::string container = default_container(pod);
-      if (get_array(pod, "spec.containers").size() > 1 && !find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}))
-        std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", container.c_str(), join(containers_of(pod), ", ").c_str());
+      if (get_array(pod, "spec.containers").size() > 1 &&
+          !find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}))
+        std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", container.c_str(),
+                     join(containers_of(pod), ", ").c_str());
       streams.push_back({name, container});
     }
   }
-  auto prefix_of = [&](const Stream& stream) { return flags.prefix ? "[pod/" + stream.pod + "/" + stream.container + "] " : std::string(); };
+  auto prefix_of = [&](const Stream& stream) {
+    return flags.prefix ? "[pod/" + stream.pod + "/" + stream.container + "] " : std::string();
+  };
   if (!flags.follow || streams.size() <= 1) {
     for (const auto& stream : streams) {
       auto copied = copy(*session, log_request(*session, flags, stream), prefix_of(stream));
@@ -111,12 +115,14 @@ Result<int> run(Commands& commands, LogFlags flags) {
     return 0;
   }
   if (streams.size() > kFollowsMax)
-    return Error(Code::bad_request, "you are attempting to follow " + std::to_string(streams.size()) + " log streams, but maximum allowed concurrency is " + std::to_string(kFollowsMax));
+    return Error(Code::bad_request, "you are attempting to follow " + std::to_string(streams.size()) +
+                                        " log streams, but maximum allowed concurrency is " + std::to_string(kFollowsMax));
   std::vector<Result<void>> results(streams.size());
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < streams.size(); ++i)
-      threads.emplace_back([&, i] { results[i] = copy(*session, log_request(*session, flags, streams[i]), prefix_of(streams[i])); });
+      threads.emplace_back(
+          [&, i] { results[i] = copy(*session, log_request(*session, flags, streams[i]), prefix_of(streams[i])); });
   }
   for (auto& result : results)
     if (!result && !flags.ignore_errors) return result.take_error();

@@ -36,10 +36,10 @@ Result<Library> load() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
     return function != nullptr;
   };
-  bool all = find(library.make, "nft_ctx_new") && find(library.free, "nft_ctx_free") && find(library.buffer_output, "nft_ctx_buffer_output") &&
-             find(library.buffer_error, "nft_ctx_buffer_error") && find(library.output, "nft_ctx_get_output_buffer") &&
-             find(library.error, "nft_ctx_get_error_buffer") && find(library.set_flags, "nft_ctx_output_set_flags") &&
-             find(library.run, "nft_run_cmd_from_buffer");
+  bool all = find(library.make, "nft_ctx_new") && find(library.free, "nft_ctx_free") &&
+             find(library.buffer_output, "nft_ctx_buffer_output") && find(library.buffer_error, "nft_ctx_buffer_error") &&
+             find(library.output, "nft_ctx_get_output_buffer") && find(library.error, "nft_ctx_get_error_buffer") &&
+             find(library.set_flags, "nft_ctx_output_set_flags") && find(library.run, "nft_run_cmd_from_buffer");
   if (!all) return Error(Code::unavailable, std::string(kLibrary) + " lacks a function");
   return library;
 }

@@ -32,7 +32,8 @@ const json::value* controller_of(const json::value& pod) {
 
 bool has_empty_dir(const json::value& pod) {
   const json::array& volumes = get_array(pod, "spec.volumes");
-  return std::any_of(volumes.begin(), volumes.end(), [](const json::value& volume) { return find(volume, "emptyDir") != nullptr; });
+  return std::any_of(volumes.begin(), volumes.end(),
+                     [](const json::value& volume) { return find(volume, "emptyDir") != nullptr; });
 }
 
 }  // namespace
@@ -58,14 +59,19 @@ DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rul
     if (allowed) plan.warnings.push_back(warning + join(found, ", "));
     else plan.refusals.push_back(refusal + join(found, ", "));
   };
-  judge(daemons, rules.ignore_daemonsets, "ignoring DaemonSet-managed Pods: ", "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ");
-  judge(local, rules.delete_emptydir_data, "deleting Pods with local storage: ", "cannot delete Pods with local storage (use --delete-emptydir-data to override): ");
-  judge(lonely, rules.force, "deleting Pods that declare no controller: ", "cannot delete Pods that declare no controller (use --force to override): ");
+  judge(daemons, rules.ignore_daemonsets,
+        "ignoring DaemonSet-managed Pods: ", "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ");
+  judge(local, rules.delete_emptydir_data,
+        "deleting Pods with local storage: ", "cannot delete Pods with local storage (use --delete-emptydir-data to override): ");
+  judge(lonely, rules.force, "deleting Pods that declare no controller: ",
+        "cannot delete Pods that declare no controller (use --force to override): ");
   return plan;
 }
 
 Result<TaintChange> parse_taint(std::string_view text) {
-  auto wrong = [&](const std::string& why) { return Error(Code::bad_request, "invalid taint spec: " + std::string(text) + (why.empty() ? "" : ", " + why)); };
+  auto wrong = [&](const std::string& why) {
+    return Error(Code::bad_request, "invalid taint spec: " + std::string(text) + (why.empty() ? "" : ", " + why));
+  };
   TaintChange change;
   std::string_view rest = text;
   if (rest.ends_with('-')) change.remove = true, rest.remove_suffix(1);
@@ -76,7 +82,8 @@ Result<TaintChange> parse_taint(std::string_view text) {
     change.effect = rest.substr(colon + 1);
     rest = rest.substr(0, colon);
     if (std::find(kEffects.begin(), kEffects.end(), change.effect) == kEffects.end())
-      return Error(Code::bad_request, "invalid taint effect: " + change.effect + ", unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
+      return Error(Code::bad_request, "invalid taint effect: " + change.effect +
+                                          ", unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
   }
   size_t equals = rest.find('=');
   if (equals != rest.npos) change.value = rest.substr(equals + 1);
@@ -99,7 +106,8 @@ Result<void> check_taints(const std::vector<TaintChange>& changes) {
   return {};
 }
 
-Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite, const std::string& node) {
+Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite,
+                                  const std::string& node) {
   TaintResult result{taints, overwrite, overwrite};  // who may overwrite modifies
   for (const auto& change : changes) {
     auto same = [&](const json::value& taint) {
@@ -108,13 +116,17 @@ Result<TaintResult> change_taints(const json::array& taints, const std::vector<T
     auto& list = result.taints;
     auto found = std::find_if(list.begin(), list.end(), same);
     if (change.remove) {
-      if (found == list.end()) return Error(Code::not_found, "taint " + coracle::quoted(change.effect.empty() ? change.key : change.key + ":" + change.effect) + " not found");
+      if (found == list.end())
+        return Error(
+            Code::not_found,
+            "taint " + coracle::quoted(change.effect.empty() ? change.key : change.key + ":" + change.effect) + " not found");
       while ((found = std::find_if(list.begin(), list.end(), same)) != list.end()) list.erase(found);
       result.removed = true;
       continue;
     }
     if (found != list.end() && !overwrite)
-      return Error(Code::conflict, "node " + node + " already has " + change.key + " taint(s) with same effect(s) and --overwrite is false");
+      return Error(Code::conflict,
+                   "node " + node + " already has " + change.key + " taint(s) with same effect(s) and --overwrite is false");
     json::object taint{{"key", change.key}, {"effect", change.effect}};
     if (!change.value.empty()) taint["value"] = change.value;
     if (found != list.end()) *found = std::move(taint);
@@ -139,7 +151,8 @@ const schema::KindInfo& nodes() { return schema::catalog().of(kNode); }
 // The nodes named ("edge", "node/edge"), selected or all.
 Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& flags, const std::vector<std::string>& names) {
   std::vector<json::value> found;
-  if (names.empty() && flags.selector.empty() && !flags.all) return Error(Code::bad_request, "a node's name, or --selector, is required; see: coraclectl get nodes");
+  if (names.empty() && flags.selector.empty() && !flags.all)
+    return Error(Code::bad_request, "a node's name, or --selector, is required; see: coraclectl get nodes");
   if (names.empty()) {
     Request request{.path = session.path(nodes(), "")};
     if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
@@ -157,7 +170,10 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
 
 Result<void> patch_node(Session& session, const NodeFlags& flags, const std::string& name, const json::object& patch) {
   if (flags.dry_run == "client") return {};
-  Request request{.method = "PATCH", .path = session.path(nodes(), "", name), .body = to_text(patch), .content_type = "application/merge-patch+json"};
+  Request request{.method = "PATCH",
+                  .path = session.path(nodes(), "", name),
+                  .body = to_text(patch),
+                  .content_type = "application/merge-patch+json"};
   if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
   TRY(session.json(request));
   return {};
@@ -204,7 +220,9 @@ class Drain {
     if (!plan.warnings.empty()) std::fprintf(stderr, "Warning: %s\n", join(plan.warnings, "; ").c_str());
     if (!flags_.disable_eviction) evicts_ = TRY(server_evicts());
     auto sent = send_away(std::move(plan.evict));
-    if (!sent) std::fprintf(stderr, "There are pending pods in node %s when an error occurred: %s\n", coracle::quoted(name).c_str(), sent.error().text().c_str());
+    if (!sent)
+      std::fprintf(stderr, "There are pending pods in node %s when an error occurred: %s\n", coracle::quoted(name).c_str(),
+                   sent.error().text().c_str());
     TRY(std::move(sent));
     out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
     return {};
@@ -220,7 +238,8 @@ class Drain {
   // It has been asked to go, and whoever drains does not want to wait for such ones.
   bool long_gone(const json::value& pod) const {
     auto since = parse_time(get_string(pod, "metadata.deletionTimestamp"));
-    return flags_.skip_gone_seconds > 0 && since && system_clock().now() - *since > std::chrono::seconds(flags_.skip_gone_seconds);
+    return flags_.skip_gone_seconds > 0 && since &&
+           system_clock().now() - *since > std::chrono::seconds(flags_.skip_gone_seconds);
   }
 
   Result<bool> server_evicts() {  // an older or smaller server may not
@@ -235,17 +254,22 @@ class Drain {
     if (timeout_.count() == 0) return milliseconds(0);
     auto left = std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
     if (left.count() <= 0)
-      return Error(Code::timeout, "error when " + std::string(evicts_ ? "evicting" : "waiting for") + " pods/" + coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod)) +
+      return Error(Code::timeout, "error when " + std::string(evicts_ ? "evicting" : "waiting for") + " pods/" +
+                                      coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod)) +
                                       ": global timeout reached: " + flags_.timeout);
     return left;
   }
 
   Request request_for(const json::value& pod) {
-    json::object options{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", get_string(pod, "metadata.uid")}}}};
+    json::object options{
+        {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", get_string(pod, "metadata.uid")}}}};
     if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     Request request{.method = "DELETE", .path = session_.path(pods_, ns_of(pod), name_of(pod)), .body = to_text(options)};
     if (evicts_) {
-      json::object eviction{{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", name_of(pod)}, {"namespace", ns_of(pod)}}}, {"deleteOptions", std::move(options)}};
+      json::object eviction{{"apiVersion", "policy/v1"},
+                            {"kind", "Eviction"},
+                            {"metadata", {{"name", name_of(pod)}, {"namespace", ns_of(pod)}}},
+                            {"deleteOptions", std::move(options)}};
       request = {.method = "POST", .path = session_.path(pods_, ns_of(pod), name_of(pod), "eviction"), .body = to_text(eviction)};
     }
     if (flags_.dry_run == "server") request.query.emplace_back("dryRun", "All");
@@ -268,7 +292,8 @@ class Drain {
       if (still_held.empty()) return {};
       const json::value& first = *still_held.front();
       milliseconds left = TRY(time_left(first));
-      auto gone = wait_gone(session_, pods_, ns_of(first), name_of(first), uid_of(first), left.count() ? std::min(left, kEvictAgain) : kEvictAgain);
+      auto gone = wait_gone(session_, pods_, ns_of(first), name_of(first), uid_of(first),
+                            left.count() ? std::min(left, kEvictAgain) : kEvictAgain);
       if (!gone && gone.error().code() != Code::timeout) return gone;
       TRY(time_left(first));
       held = std::move(still_held);
@@ -308,7 +333,8 @@ Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
     auto drained = Drain(*session, flags, timeout).run(node);
     if (drained) continue;
     std::string name(get_string(node, "metadata.name"));
-    std::fprintf(stderr, "error: unable to drain node %s due to error: %s, continuing command...\n", coracle::quoted(name).c_str(), drained.error().text().c_str());
+    std::fprintf(stderr, "error: unable to drain node %s due to error: %s, continuing command...\n",
+                 coracle::quoted(name).c_str(), drained.error().text().c_str());
     pending += " " + name + "\n";
     failures.push_back(drained.take_error());
   }
@@ -327,7 +353,8 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     const schema::KindInfo* kind = i == 0 ? schema::catalog().by_name(word) : nullptr;
     if (kind == &nodes()) continue;  // "nodes" of "taint nodes edge …"
     if (kind) return Error(Code::bad_request, "invalid resource type " + word + ", only node types are supported");
-    bool is_change = word.find_first_of("=:") != word.npos || (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));
+    bool is_change = word.find_first_of("=:") != word.npos ||
+                     (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));
     if (!is_change) {
       names.push_back(word);
       continue;
@@ -345,13 +372,19 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
     spec["taints"] = std::move(result.taints);
     TRY(patch_node(*session, flags, name, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
-    out("node/" + name + (result.added && result.removed ? " modified" : result.added ? " tainted" : " untainted") + dry_run_note(flags.dry_run) + "\n");
+    out("node/" + name +
+        (result.added && result.removed ? " modified"
+         : result.added                 ? " tainted"
+                                        : " untainted") +
+        dry_run_note(flags.dry_run) + "\n");
   }
   return 0;
 }
 
 void add_dry_run(CLI::App* command, NodeFlags& flags) {
-  command->add_option("--dry-run", flags.dry_run, "none, client or server")->expected(0, 1)->default_str("client")
+  command->add_option("--dry-run", flags.dry_run, "none, client or server")
+      ->expected(0, 1)
+      ->default_str("client")
       ->check(CLI::IsMember({"none", "client", "server"}));
   command->add_option("-l,--selector", flags.selector, "label selector, of nodes");
 }
@@ -361,7 +394,8 @@ void add_dry_run(CLI::App* command, NodeFlags& flags) {
 void add_node(Commands& commands) {
   for (bool closed : {true, false}) {
     auto flags = std::make_shared<NodeFlags>();
-    CLI::App* command = closed ? commands.add("cordon", "Let no new pods come to a node") : commands.add("uncordon", "Let new pods come again");
+    CLI::App* command =
+        closed ? commands.add("cordon", "Let no new pods come to a node") : commands.add("uncordon", "Let new pods come again");
     command->add_option("args", flags->args, "NODE ...");
     add_dry_run(command, *flags);
     commands.on(command, [&commands, flags, closed] { return run_cordon(commands, *flags, closed); });
@@ -372,10 +406,12 @@ void add_node(Commands& commands) {
   add_dry_run(drain, *flags);
   drain->add_option("--pod-selector", flags->pod_selector, "only pods with these labels");
   drain->add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
-  drain->add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds, "do not wait for pods that were asked to go longer ago than these seconds");
+  drain->add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds,
+                    "do not wait for pods that were asked to go longer ago than these seconds");
   drain->add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
   drain->add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
-  drain->add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data, "also pods whose emptyDir goes with them");
+  drain->add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data,
+                  "also pods whose emptyDir goes with them");
   drain->add_flag("--force", flags->force, "also pods that nobody will make again");
   drain->add_flag("--disable-eviction", flags->disable_eviction, "delete instead of evicting: disruption budgets are not asked");
   commands.on(drain, [&commands, flags] { return run_drain(commands, *flags); });

@@ -40,6 +40,7 @@ struct TaintResult {
 Result<void> check_taints(const std::vector<TaintChange>& changes);
 
 // Errors: conflict when a value is there and may not be overwritten; not_found for what should be removed.
-Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite, const std::string& node);
+Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite,
+                                  const std::string& node);
 
 }  // namespace coracle::ctl

@@ -76,12 +76,14 @@ Result<void> copy_content(archive* to, int fd, int64_t size, const std::string& 
   return {};
 }
 
-Result<void> add_file(archive* to, archive* disk, const std::string& root, const std::string& relative, std::map<std::pair<dev_t, ino_t>, std::string>& links) {
+Result<void> add_file(archive* to, archive* disk, const std::string& root, const std::string& relative,
+                      std::map<std::pair<dev_t, ino_t>, std::string>& links) {
   std::string path = root + "/" + relative;
   ArchiveEntry entry(archive_entry_new());
   archive_entry_copy_sourcepath(entry.get(), path.c_str());
   archive_entry_copy_pathname(entry.get(), relative.c_str());
-  if (archive_read_disk_entry_from_file(disk, entry.get(), -1, nullptr) != ARCHIVE_OK) return archive_failed(disk, "read " + path);
+  if (archive_read_disk_entry_from_file(disk, entry.get(), -1, nullptr) != ARCHIVE_OK)
+    return archive_failed(disk, "read " + path);
   archive_entry_set_uid(entry.get(), 0);
   archive_entry_set_gid(entry.get(), 0);
   archive_entry_set_uname(entry.get(), "");
@@ -109,13 +111,15 @@ Result<void> write_layer_tar(const std::string& root, LayerSink& sink) {
   namespace fs = std::filesystem;
   std::vector<std::string> names;
   std::error_code broken;
-  for (auto it = fs::recursive_directory_iterator(root, broken); !broken && it != fs::recursive_directory_iterator(); it.increment(broken))
+  for (auto it = fs::recursive_directory_iterator(root, broken); !broken && it != fs::recursive_directory_iterator();
+       it.increment(broken))
     names.push_back(it->path().lexically_relative(root));
   if (broken) return Error::from_errno(broken.value(), "read " + root);
   std::sort(names.begin(), names.end());
   ArchiveWriter layer(archive_write_new());
   archive_write_set_format_pax_restricted(layer.get());
-  if (archive_write_open(layer.get(), &sink, nullptr, write_layer, nullptr) != ARCHIVE_OK) return archive_failed(layer.get(), "write the layer");
+  if (archive_write_open(layer.get(), &sink, nullptr, write_layer, nullptr) != ARCHIVE_OK)
+    return archive_failed(layer.get(), "write the layer");
   ArchiveReader disk(archive_read_disk_new());
   archive_read_disk_set_symlink_physical(disk.get());
   archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS);
@@ -132,7 +136,8 @@ Result<void> add_text(archive* to, const std::string& name, std::string_view tex
   archive_entry_set_perm(entry.get(), 0644);
   archive_entry_set_mtime(entry.get(), kEpoch, 0);
   archive_entry_set_size(entry.get(), int64_t(text.size()));
-  if (archive_write_header(to, entry.get()) != ARCHIVE_OK || archive_write_data(to, text.data(), text.size()) < 0) return archive_failed(to, "write " + name);
+  if (archive_write_header(to, entry.get()) != ARCHIVE_OK || archive_write_data(to, text.data(), text.size()) < 0)
+    return archive_failed(to, "write " + name);
   return {};
 }
 
@@ -160,7 +165,10 @@ std::string config_text(const ImageConfig& config, const std::string& layer_dige
   settings["Env"] = words(env);
   if (!config.user.empty()) settings["User"] = config.user;
   if (!config.working_dir.empty()) settings["WorkingDir"] = config.working_dir;
-  return to_text(json::object{{"created", "2020-01-01T00:00:00Z"}, {"architecture", architecture()}, {"os", "linux"}, {"config", std::move(settings)},
+  return to_text(json::object{{"created", "2020-01-01T00:00:00Z"},
+                              {"architecture", architecture()},
+                              {"os", "linux"},
+                              {"config", std::move(settings)},
                               {"rootfs", {{"type", "layers"}, {"diff_ids", json::array{layer_digest}}}}});
 }
 
@@ -172,7 +180,8 @@ std::string blob_path(const std::string& digest) { return "blobs/sha256/" + dige
 
 }  // namespace
 
-Result<void> pack_directory(const std::string& directory, const std::string& name, const ImageConfig& config, const Fd& archive_fd) {
+Result<void> pack_directory(const std::string& directory, const std::string& name, const ImageConfig& config,
+                            const Fd& archive_fd) {
   struct stat status;
   if (::stat(directory.c_str(), &status) != 0) return Error::from_errno("open " + directory);
   if (!S_ISDIR(status.st_mode)) return Error(Code::invalid, directory + " is not a directory");
@@ -183,14 +192,19 @@ Result<void> pack_directory(const std::string& directory, const std::string& nam
   TRY(write_layer_tar(directory, sink));
   std::string layer_digest = sink.sha.digest();
   std::string image = config_text(config, layer_digest);
-  json::object manifest{{"schemaVersion", 2}, {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                        {"config", descriptor("application/vnd.oci.image.config.v1+json", digest_of(image), int64_t(image.size()))},
-                        {"layers", json::array{descriptor("application/vnd.oci.image.layer.v1.tar", layer_digest, sink.size)}}};
+  json::object manifest{
+      {"schemaVersion", 2},
+      {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
+      {"config", descriptor("application/vnd.oci.image.config.v1+json", digest_of(image), int64_t(image.size()))},
+      {"layers", json::array{descriptor("application/vnd.oci.image.layer.v1.tar", layer_digest, sink.size)}}};
   std::string manifest_text = to_text(manifest);
-  json::object entry = descriptor("application/vnd.oci.image.manifest.v1+json", digest_of(manifest_text), int64_t(manifest_text.size()));
+  json::object entry =
+      descriptor("application/vnd.oci.image.manifest.v1+json", digest_of(manifest_text), int64_t(manifest_text.size()));
   entry["annotations"] = json::object{{"org.opencontainers.image.ref.name", name}, {"io.containerd.image.name", name}};
   entry["platform"] = json::object{{"architecture", architecture()}, {"os", "linux"}};
-  std::string index = to_text(json::object{{"schemaVersion", 2}, {"mediaType", "application/vnd.oci.image.index.v1+json"}, {"manifests", json::array{std::move(entry)}}});
+  std::string index = to_text(json::object{{"schemaVersion", 2},
+                                           {"mediaType", "application/vnd.oci.image.index.v1+json"},
+                                           {"manifests", json::array{std::move(entry)}}});
 
   ArchiveWriter out(archive_write_new());
   archive_write_set_format_pax_restricted(out.get());

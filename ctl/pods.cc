@@ -14,7 +14,8 @@ std::string selector_text(const json::value& selector) {
   if (!object) return {};
   bool structured = object->contains("matchLabels") || object->contains("matchExpressions");
   const json::object& labels = structured ? get_object(selector, "matchLabels") : *object;
-  for (const auto& [key, value] : labels) parts.push_back(std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : ""));
+  for (const auto& [key, value] : labels)
+    parts.push_back(std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : ""));
   for (const auto& expression : get_array(selector, "matchExpressions")) {
     std::string key(get_string(expression, "key")), op(get_string(expression, "operator"));
     std::vector<std::string> values;
@@ -51,9 +52,11 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   if (!selector) return Error(Code::bad_request, message_name(*named.kind, named.name) + " selects no pods");
   std::string labels = selector_text(*selector);
   std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), labels));
-  if (found.empty()) return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
+  if (found.empty())
+    return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
   if (found.size() > 1)
-    std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(), std::string(get_string(found.front(), "metadata.name")).c_str());
+    std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(),
+                 std::string(get_string(found.front(), "metadata.name")).c_str());
   return std::move(found.front());
 }
 
@@ -67,7 +70,8 @@ Result<const json::value*> choose_container(const json::value& pod, const std::s
       if (names.back() == wanted) found = &container;
     }
   if (!found)
-    return Error(Code::bad_request, "container " + coracle::quoted(wanted) + " not found in pod " + std::string(get_string(pod, "metadata.name")) + "; it has " + join(names, ", "));
+    return Error(Code::bad_request, "container " + coracle::quoted(wanted) + " not found in pod " +
+                                        std::string(get_string(pod, "metadata.name")) + "; it has " + join(names, ", "));
   bool marked = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}) != nullptr;
   if (name.empty() && !quiet && !marked && names.size() > 1)
     std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", wanted.c_str(), join(names, ", ").c_str());

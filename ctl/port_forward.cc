@@ -42,16 +42,19 @@ struct Target {
 Result<Target> find_target(Session& session, const std::vector<std::string>& args) {
   std::vector<std::string> named{args.front()};
   size_t used = 1;
-  if (args.front().find('/') == std::string::npos && args.size() > 2 && schema::catalog().by_name(args.front())) named.push_back(args[1]), used = 2;
+  if (args.front().find('/') == std::string::npos && args.size() > 2 && schema::catalog().by_name(args.front()))
+    named.push_back(args[1]), used = 2;
   if (args.size() == used) return Error(Code::bad_request, "at least one port is required: port-forward POD [LOCAL:]REMOTE");
   std::optional<json::value> service;
   if (named.front().find('/') != std::string::npos || named.size() > 1) {
     std::vector<Named> parsed = TRY(parse_named(named));
-    if (parsed.front().kind->kind == kService) service = TRY(session.json({.path = session.path(*parsed.front().kind, session.ns(), parsed.front().name)}));
+    if (parsed.front().kind->kind == kService)
+      service = TRY(session.json({.path = session.path(*parsed.front().kind, session.ns(), parsed.front().name)}));
   }
   json::value pod = TRY(one_pod(session, named));
   std::string_view phase = get_string(pod, "status.phase");
-  if (phase != "Running") return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));
+  if (phase != "Running")
+    return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));
   Target target{session.path(schema::catalog().of(kPod), session.ns(), get_string(pod, "metadata.name"), "portforward"), {}};
   for (size_t i = used; i < args.size(); ++i) {
     PortMapping mapping = TRY(parse_mapping(args[i]));
@@ -122,7 +125,8 @@ class Forwarder {
     if (!socket && socket.error().code() == Code::not_found) lost_ = true;
     Result<void> tied = socket ? tie(**socket, std::move(local)) : Result<void>(socket.take_error());
     if (!tied)
-      print_failure(Error(tied.error().code(), "an error occurred forwarding " + std::to_string(port.local) + " -> " + std::to_string(port.remote) + ": " + tied.error().text()));
+      print_failure(Error(tied.error().code(), "an error occurred forwarding " + std::to_string(port.local) + " -> " +
+                                                   std::to_string(port.remote) + ": " + tied.error().text()));
   }
 
   Session& session_;
@@ -145,7 +149,8 @@ Result<int> run(Commands& commands, const PortForwardFlags& flags) {
 
 void add_port_forward(Commands& commands) {
   auto flags = std::make_shared<PortForwardFlags>();
-  CLI::App* command = commands.add("port-forward", "Make a pod's ports reachable here: POD, deployment/NAME or service/NAME, then [LOCAL:]REMOTE ...");
+  CLI::App* command = commands.add(
+      "port-forward", "Make a pod's ports reachable here: POD, deployment/NAME or service/NAME, then [LOCAL:]REMOTE ...");
   command->add_option("args", flags->args, "POD or KIND/NAME, then ports: LOCAL:REMOTE, :REMOTE, PORT");
   command->add_option("--address", flags->address, "addresses to listen on, comma separated; localhost");
   commands.on(command, [&commands, flags] { return run(commands, *flags); });

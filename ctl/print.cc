@@ -37,8 +37,8 @@ void shrink(std::vector<size_t>& widths, size_t fit) {
 std::string shortened(const std::string& text, size_t width) {
   if (width_of(text) <= width) return text;
   size_t bytes = 0;
-  for (size_t seen = 0; bytes < text.size() && seen + 1 < width; ++seen)
-    do ++bytes;
+  for (size_t seen = 0; bytes < text.size() && seen + 1 < width; ++seen) do
+      ++bytes;
     while (bytes < text.size() && (uint8_t(text[bytes]) & 0xc0) == 0x80);
   return text.substr(0, bytes) + "…";
 }
@@ -75,8 +75,7 @@ std::string cell_text(const json::value& cell) {
 
 std::string labels_text(const json::object& labels) {
   std::string out;
-  for (const auto& [key, value] : labels)
-    out.append(out.empty() ? "" : ",").append(key).append("=").append(jsonpath_text(value));
+  for (const auto& [key, value] : labels) out.append(out.empty() ? "" : ",").append(key).append("=").append(jsonpath_text(value));
   return out.empty() ? "<none>" : out;
 }
 

@@ -39,8 +39,8 @@ struct TableOptions {
 
 size_t terminal_width();  // of standard output; 0 when it is no terminal
 
-// Cells that end in a tab become columns: as wide as the widest of their neighbours above and below, two spaces between. A column ends
-// where a line has no such cell. As describe lays out its lines. Source: Go's text/tabwriter, which kubectl uses.
+// Cells that end in a tab become columns: as wide as the widest of their neighbours above and below, two spaces between. A column
+// ends where a line has no such cell. As describe lays out its lines. Source: Go's text/tabwriter, which kubectl uses.
 std::string align_tabs(std::string_view text);
 
 // When an Event was last seen, for sorting; and how long ago that is: "5s", "5s (x3 over 2m)".

@@ -24,8 +24,11 @@ constexpr std::string_view kRestartedAt = "kubectl.kubernetes.io/restartedAt";
 constexpr std::string_view kTemplateHash = "pod-template-hash";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 // Of a Deployment itself, not of the revision that it is taken back to.
-constexpr std::string_view kStays[] = {kLastApplied, kRevision, "deployment.kubernetes.io/revision-history",
-                                       "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
+constexpr std::string_view kStays[] = {kLastApplied,
+                                       kRevision,
+                                       "deployment.kubernetes.io/revision-history",
+                                       "deployment.kubernetes.io/desired-replicas",
+                                       "deployment.kubernetes.io/max-replicas",
                                        "deprecated.deployment.rollback.to"};
 
 std::string annotation(const json::value& object, std::string_view name) {
@@ -35,20 +38,25 @@ std::string annotation(const json::value& object, std::string_view name) {
 
 std::string count(int64_t number) { return std::to_string(number); }
 
-bool was_observed(const json::value& object) { return get_int(object, "metadata.generation") <= get_int(object, "status.observedGeneration"); }
+bool was_observed(const json::value& object) {
+  return get_int(object, "metadata.generation") <= get_int(object, "status.observedGeneration");
+}
 
 Result<Progress> deployment_progress(const json::value& object, int64_t revision) {
   std::string name = coracle::quoted(get_string(object, "metadata.name"));
   int64_t running = parse_number<int64_t>(annotation(object, kRevision)).value_or(0);
   if (revision > 0 && revision != running)
-    return Error(Code::conflict, "desired revision (" + count(revision) + ") is different from the running revision (" + count(running) + ")");
+    return Error(Code::conflict,
+                 "desired revision (" + count(revision) + ") is different from the running revision (" + count(running) + ")");
   if (!was_observed(object)) return Progress{"Waiting for deployment spec update to be observed...\n"};
   for (const auto& condition : get_array(object, "status.conditions"))
     if (get_string(condition, "type") == "Progressing" && get_string(condition, "reason") == "ProgressDeadlineExceeded")
       return Error(Code::timeout, "deployment " + name + " exceeded its progress deadline");
-  int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas"), all = get_int(object, "status.replicas"),
-          available = get_int(object, "status.availableReplicas");
-  auto waiting = [&](const std::string& what) { return Progress{"Waiting for deployment " + name + " rollout to finish: " + what + "...\n"}; };
+  int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas"),
+          all = get_int(object, "status.replicas"), available = get_int(object, "status.availableReplicas");
+  auto waiting = [&](const std::string& what) {
+    return Progress{"Waiting for deployment " + name + " rollout to finish: " + what + "...\n"};
+  };
   if (updated < want) return waiting(count(updated) + " out of " + count(want) + " new replicas have been updated");
   if (all > updated) return waiting(count(all - updated) + " old replicas are pending termination");
   if (available < updated) return waiting(count(available) + " of " + count(updated) + " updated replicas are available");
@@ -60,32 +68,42 @@ Progress daemon_set_progress(const json::value& object) {
   if (!was_observed(object)) return {"Waiting for daemon set spec update to be observed...\n"};
   int64_t want = get_int(object, "status.desiredNumberScheduled"), updated = get_int(object, "status.updatedNumberScheduled"),
           available = get_int(object, "status.numberAvailable");
-  auto waiting = [&](const std::string& what) { return Progress{"Waiting for daemon set " + name + " rollout to finish: " + what + "...\n"}; };
+  auto waiting = [&](const std::string& what) {
+    return Progress{"Waiting for daemon set " + name + " rollout to finish: " + what + "...\n"};
+  };
   if (updated < want) return waiting(count(updated) + " out of " + count(want) + " new pods have been updated");
   if (available < want) return waiting(count(available) + " of " + count(want) + " updated pods are available");
   return {"daemon set " + name + " successfully rolled out\n", true};
 }
 
 Progress stateful_set_progress(const json::value& object) {
-  if (!was_observed(object) || get_int(object, "status.observedGeneration") == 0) return {"Waiting for statefulset spec update to be observed...\n"};
+  if (!was_observed(object) || get_int(object, "status.observedGeneration") == 0)
+    return {"Waiting for statefulset spec update to be observed...\n"};
   int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas");
-  if (int64_t ready = get_int(object, "status.readyReplicas"); ready < want) return {"Waiting for " + count(want - ready) + " pods to be ready...\n"};
+  if (int64_t ready = get_int(object, "status.readyReplicas"); ready < want)
+    return {"Waiting for " + count(want - ready) + " pods to be ready...\n"};
   if (find(object, "spec.updateStrategy.rollingUpdate.partition")) {
     int64_t partition = get_int(object, "spec.updateStrategy.rollingUpdate.partition");
     if (updated < want - partition)
-      return {"Waiting for partitioned roll out to finish: " + count(updated) + " out of " + count(want - partition) + " new pods have been updated...\n"};
+      return {"Waiting for partitioned roll out to finish: " + count(updated) + " out of " + count(want - partition) +
+              " new pods have been updated...\n"};
     return {"partitioned roll out complete: " + count(updated) + " new pods have been updated...\n", true};
   }
   std::string revision(get_string(object, "status.updateRevision"));
   if (revision != get_string(object, "status.currentRevision"))
     return {"waiting for statefulset rolling update to complete " + count(updated) + " pods at revision " + revision + "...\n"};
-  return {"statefulset rolling update complete " + count(get_int(object, "status.currentReplicas")) + " pods at revision " + revision + "...\n", true};
+  return {"statefulset rolling update complete " + count(get_int(object, "status.currentReplicas")) + " pods at revision " +
+              revision + "...\n",
+          true};
 }
 
 }  // namespace
 
 Rolling rolling_of(std::string_view kind) {
-  return kind == "Deployment" ? Rolling::deployment : kind == "StatefulSet" ? Rolling::stateful_set : kind == "DaemonSet" ? Rolling::daemon_set : Rolling::none;
+  return kind == "Deployment"    ? Rolling::deployment
+         : kind == "StatefulSet" ? Rolling::stateful_set
+         : kind == "DaemonSet"   ? Rolling::daemon_set
+                                 : Rolling::none;
 }
 
 Result<Progress> progress_of(const json::value& object, Rolling rolling, int64_t revision) {
@@ -100,7 +118,9 @@ std::vector<Revision> history_of(const json::value& object, const json::array& h
   for (const auto& holder : holders)
     for (const auto& owner : get_array(holder, "metadata.ownerReferences"))
       if (get_bool(owner, "controller") && get_string(owner, "uid") == get_string(object, "metadata.uid"))
-        history.push_back({rolling == Rolling::deployment ? parse_number<int64_t>(annotation(holder, kRevision)).value_or(0) : get_int(holder, "revision"), holder});
+        history.push_back({rolling == Rolling::deployment ? parse_number<int64_t>(annotation(holder, kRevision)).value_or(0)
+                                                          : get_int(holder, "revision"),
+                           holder});
   std::stable_sort(history.begin(), history.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   return history;
 }
@@ -114,12 +134,14 @@ json::value template_of(const Revision& revision, Rolling rolling) {
 
 std::string change_cause_of(const Revision& revision) { return annotation(revision.holder, kChangeCause); }
 
-Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history, int64_t number, Rolling rolling, std::string_view name) {
+Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history, int64_t number, Rolling rolling,
+                                            std::string_view name) {
   if (number == 0 && history.size() >= 2) return &history[history.size() - 2];
   for (const auto& revision : history)
     if (number > 0 && revision.number == number) return &revision;
   if (number != 0) return Error(Code::not_found, "unable to find specified revision " + count(number) + " in history");
-  if (rolling == Rolling::deployment) return Error(Code::not_found, "no rollout history found for deployment " + coracle::quoted(name));
+  if (rolling == Rolling::deployment)
+    return Error(Code::not_found, "no rollout history found for deployment " + coracle::quoted(name));
   return Error(Code::not_found, "no last revision to roll back to");
 }
 
@@ -160,13 +182,16 @@ struct RolloutFlags : TargetFlags {
 Result<Rolling> rolling_of(const Live& live, std::string_view what) {
   Rolling rolling = ctl::rolling_of(live.kind->kind.kind);
   if (rolling != Rolling::none) return rolling;
-  return Error(Code::bad_request, live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " + std::string(what) + " is not supported");
+  return Error(Code::bad_request, live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " +
+                                      std::string(what) + " is not supported");
 }
 
 Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rolling rolling) {
-  const schema::KindInfo& kind = *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
+  const schema::KindInfo& kind =
+      *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
   const json::value* selector = find(live.object, "spec.selector");
-  json::value list = TRY(session.json({.path = session.path(kind, live.ns), .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
+  json::value list = TRY(session.json(
+      {.path = session.path(kind, live.ns), .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
   return history_of(live.object, get_array(list, "items"), rolling);
 }
 
@@ -179,12 +204,14 @@ Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
     std::string last;
     auto done = wait_until(*session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       // Another one of that name would be another rollout.
-      if (!object || get_string(*object, "metadata.uid") != get_string(live.object, "metadata.uid")) return Error(Code::gone, "object has been deleted");
+      if (!object || get_string(*object, "metadata.uid") != get_string(live.object, "metadata.uid"))
+        return Error(Code::gone, "object has been deleted");
       Progress progress = TRY(progress_of(*object, rolling, flags.revision));
       if (progress.line != last) out(last = progress.line);
       return progress.done || !flags.watch;
     });
-    if (!done && done.error().code() == Code::timeout && done.error().text().starts_with("timed out")) return Error(Code::timeout, "timed out waiting for the condition");
+    if (!done && done.error().code() == Code::timeout && done.error().text().starts_with("timed out"))
+      return Error(Code::timeout, "timed out waiting for the condition");
     return done;
   });
 }
@@ -210,12 +237,14 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
     if (flags.revision > 0 && history.empty()) return Error(Code::not_found, "unable to find the specified revision");
     if (!flags.output.empty()) {
       for (auto& revision : history) {
-        const schema::KindInfo& kind = *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
+        const schema::KindInfo& kind =
+            *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
         name_kind(revision.holder, kind);
         print_outcome(flags.output, "", revision.holder, kind, "");
       }
     } else if (flags.revision > 0) {
-      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" + align_tabs(template_text(template_of(history.front(), rolling))) + "\n");
+      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" +
+          align_tabs(template_text(template_of(history.front(), rolling))) + "\n");
     } else {
       out(history_text(live, history));
     }
@@ -236,13 +265,17 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
       return {};
     }
     if (get_bool(live.object, "spec.paused"))
-      return Error(Code::conflict, "you cannot rollback a paused deployment; resume it first with 'coraclectl rollout resume' and try again");
+      return Error(Code::conflict,
+                   "you cannot rollback a paused deployment; resume it first with 'coraclectl rollout resume' and try again");
     if (has_template(live.object, pod_template)) {
-      print_done(flags, live, live.object, "skipped rollback (current template already matches revision " + count(flags.revision) + ")");
+      print_done(flags, live, live.object,
+                 "skipped rollback (current template already matches revision " + count(flags.revision) + ")");
       return {};
     }
     if (!annotation(live.object, kLastApplied).empty())
-      std::fprintf(stderr, "Warning: %s/%s was made by apply, whose annotation %s stays as it is: the next apply of that file brings its template back\n",
+      std::fprintf(stderr,
+                   "Warning: %s/%s was made by apply, whose annotation %s stays as it is: the next apply of that file brings its "
+                   "template back\n",
                    std::string(live.kind->kind.resource).c_str(), live.name.c_str(), std::string(kLastApplied).c_str());
     Undo undo = undo_to(live.object, *target, rolling);
     json::value object = TRY(send_patch(*session, flags, live, undo.patch, undo.type));
@@ -251,7 +284,8 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
   });
 }
 
-Result<void> patch_one(Session& session, const RolloutFlags& flags, const Live& live, const json::value& patch, const char* done) {
+Result<void> patch_one(Session& session, const RolloutFlags& flags, const Live& live, const json::value& patch,
+                       const char* done) {
   json::value object = TRY(send_patch(session, flags, live, patch, kStrategicPatch));
   print_done(flags, live, std::move(object), done);
   return {};
@@ -270,7 +304,8 @@ Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
     if (get_bool(live.object, "spec.paused")) return refused(live, "can't restart paused deployment (run rollout resume first)");
     const json::value* before = find_keys(live.object, {"spec", "template", "metadata", "annotations", kRestartedAt});
     if (before && *before == json::value(now))
-      return refused(live, "if restart has already been triggered within the past second, please wait before attempting to trigger another");
+      return refused(
+          live, "if restart has already been triggered within the past second, please wait before attempting to trigger another");
     json::value patch;
     make(patch, "spec.template.metadata.annotations").emplace_object()[kRestartedAt] = now;
     return patch_one(*session, flags, live, patch, "restarted");
@@ -304,18 +339,24 @@ void add_rollout(Commands& commands) {
     commands.on(command, [flags, run] { return run(*flags); });
     return std::pair(command, flags);
   };
-  auto [status, status_flags] = add("status", "Wait until a rollout has ended", [&commands](RolloutFlags& flags) { return run_status(commands, flags); });
+  auto [status, status_flags] =
+      add("status", "Wait until a rollout has ended", [&commands](RolloutFlags& flags) { return run_status(commands, flags); });
   status->add_option("--timeout", status_flags->timeout, "how long to wait; 0s: as long as it takes");
   status->add_option("--revision", status_flags->revision, "that it has to be this one");
   status->add_flag("-w,--watch", status_flags->watch, "wait (--watch=false: only look)");
-  auto [history, history_flags] = add("history", "Show the revisions", [&commands](RolloutFlags& flags) { return run_history(commands, flags); });
+  auto [history, history_flags] =
+      add("history", "Show the revisions", [&commands](RolloutFlags& flags) { return run_history(commands, flags); });
   history->add_option("--revision", history_flags->revision, "show this one");
   history->add_option("-o,--output", history_flags->output, "yaml, json or name");
-  for (auto [word, description, run] : {
-           std::tuple{"undo", "Go back to an earlier revision", +[](Commands& commands, RolloutFlags& flags) { return run_undo(commands, flags); }},
-           std::tuple{"restart", "Replace all pods, in a rolling manner", +[](Commands& commands, RolloutFlags& flags) { return run_restart(commands, flags); }},
-           std::tuple{"pause", "Hold a Deployment's rollout", +[](Commands& commands, RolloutFlags& flags) { return run_pause(commands, flags, true); }},
-           std::tuple{"resume", "Let a held rollout go on", +[](Commands& commands, RolloutFlags& flags) { return run_pause(commands, flags, false); }}}) {
+  for (auto [word, description, run] :
+       {std::tuple{"undo", "Go back to an earlier revision",
+                   +[](Commands&commands, RolloutFlags&flags) { return run_undo(commands, flags); }},
+        std::tuple{"restart", "Replace all pods, in a rolling manner",
+                   +[](Commands&commands, RolloutFlags&flags) { return run_restart(commands, flags); }},
+        std::tuple{"pause", "Hold a Deployment's rollout",
+                   +[](Commands&commands, RolloutFlags&flags) { return run_pause(commands, flags, true); }},
+        std::tuple{"resume", "Let a held rollout go on",
+                   +[](Commands&commands, RolloutFlags&flags) { return run_pause(commands, flags, false); }}}) {
     auto [command, flags] = add(word, description, [&commands, run = run](RolloutFlags& flags) { return run(commands, flags); });
     flags->add_dry_run(command);
     command->add_option("-o,--output", flags->output, "yaml, json or name");

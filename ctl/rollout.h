@@ -34,7 +34,8 @@ json::value template_of(const Revision& revision, Rolling rolling);
 std::string change_cause_of(const Revision& revision);  // "" when nobody said
 
 // The revision to go back to; `number` 0: the one before the last. Errors: not_found.
-Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history, int64_t number, Rolling rolling, std::string_view name);
+Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history, int64_t number, Rolling rolling,
+                                            std::string_view name);
 // Whether the object's pods are made from that template by now.
 bool has_template(const json::value& object, const json::value& pod_template);
 

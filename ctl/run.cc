@@ -30,8 +30,12 @@ struct RunFlags : CreateFlags {
 class Attached {
  public:
   Attached(Session& session, const RunFlags& flags, const json::value& pod)
-      : session_(session), flags_(flags), name_(get_string(pod, "metadata.name")), ns_(get_string(pod, "metadata.namespace")),
-        uid_(get_string(pod, "metadata.uid")), container_(flags.pod.name) {}
+      : session_(session),
+        flags_(flags),
+        name_(get_string(pod, "metadata.name")),
+        ns_(get_string(pod, "metadata.namespace")),
+        uid_(get_string(pod, "metadata.uid")),
+        container_(flags.pod.name) {}
 
   Result<int> run() {
     auto code = speak();
@@ -78,7 +82,8 @@ class Attached {
       return ended || find(*state, "running") != nullptr;
     });
     if (!waited && waited.error().code() == Code::timeout)
-      return Error(Code::timeout, "pod " + name_ + " does not run after " + flags_.running_timeout + (waiting.empty() ? "" : " (" + waiting + ")"));
+      return Error(Code::timeout, "pod " + name_ + " does not run after " + flags_.running_timeout +
+                                      (waiting.empty() ? "" : " (" + waiting + ")"));
     if (!waited) return waited.take_error();
     return !ended;
   }
@@ -176,8 +181,10 @@ Result<int> expose_made(Session& session, const RunFlags& flags, const json::val
 
 Result<int> run(Commands& commands, RunFlags& flags) {
   flags.pod.words = commands.rest();
-  if (flags.remove && !flags.attach && !flags.pod.use_stdin) return Error(Code::bad_request, "--rm should only be used for attached containers (-i or --attach)");
-  if (flags.pod.tty && !flags.pod.use_stdin) return Error(Code::bad_request, "-i/--stdin is required for containers with -t/--tty=true");
+  if (flags.remove && !flags.attach && !flags.pod.use_stdin)
+    return Error(Code::bad_request, "--rm should only be used for attached containers (-i or --attach)");
+  if (flags.pod.tty && !flags.pod.use_stdin)
+    return Error(Code::bad_request, "-i/--stdin is required for containers with -t/--tty=true");
   if (flags.expose && !flags.pod.port) return Error(Code::bad_request, "--port must be set when exposing a service");
   bool attaches = (flags.attach || flags.pod.use_stdin) && flags.dry_run.empty();
   if (attaches && flags.pod.tty && !::isatty(STDIN_FILENO)) {
@@ -200,7 +207,8 @@ void add_pod(Commands& commands) {
   PodFlags& pod = flags->pod;
   run_command->add_option("name", pod.name, "the pod's name")->required();
   run_command->add_option("--image", pod.image, "image")->required();
-  run_command->add_option("--restart", pod.restart, "Always, OnFailure or Never")->check(CLI::IsMember({"Always", "OnFailure", "Never"}));
+  run_command->add_option("--restart", pod.restart, "Always, OnFailure or Never")
+      ->check(CLI::IsMember({"Always", "OnFailure", "Never"}));
   run_command->add_option("--image-pull-policy", pod.pull_policy, "Always, IfNotPresent or Never");
   run_command->add_option("--port", pod.port, "port the container listens on");
   run_command->add_option("--env", pod.env, "NAME=VALUE")->allow_extra_args(false);
@@ -241,19 +249,24 @@ void add_expose(Commands& commands) {
   expose->add_option("--type", flags->service.type, "ClusterIP, NodePort or LoadBalancer");
   expose->add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
   expose->add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
-  expose->add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...")->delimiter(',')->allow_extra_args(false);
+  expose->add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   flags->CreateFlags::add_to(expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
     Session* session = TRY(commands.session());
     std::vector<Named> named;
     if (!flags->files.files.empty()) {
       std::vector<Document> documents = TRY(read_documents(flags->files.files, flags->files.recursive));
-      for (const auto& document : documents) named.push_back({document.kind, std::string(get_string(document.object, "metadata.name"))});
+      for (const auto& document : documents)
+        named.push_back({document.kind, std::string(get_string(document.object, "metadata.name"))});
     } else {
       named = TRY(parse_named(flags->args));
     }
     for (const auto& one : named) {
-      if (one.name.empty()) return Error(Code::bad_request, "the name of what to expose is missing: expose " + std::string(one.kind->singular) + " NAME");
+      if (one.name.empty())
+        return Error(Code::bad_request,
+                     "the name of what to expose is missing: expose " + std::string(one.kind->singular) + " NAME");
       json::value object = TRY(session->json({.path = session->path(*one.kind, session->ns(), one.name)}));
       json::value service = TRY(exposing_service_of(object, *one.kind, flags->service));
       json::value created = TRY(send_new(*session, *flags, std::move(service), schema::catalog().of(kService)));

@@ -15,7 +15,9 @@ namespace {
 
 // A metric's target. A bare number is of `unit`.
 Result<json::value> metric_of(std::string_view resource, std::string_view text, std::string_view unit) {
-  auto wrong = [&] { return Error(Code::bad_request, "invalid resource " + std::string(resource) + " value: " + std::string(text)); };
+  auto wrong = [&] {
+    return Error(Code::bad_request, "invalid resource " + std::string(resource) + " value: " + std::string(text));
+  };
   json::object target;
   if (text.ends_with('%')) {
     auto percent = parse_number<int32_t>(text.substr(0, text.size() - 1));
@@ -33,11 +35,15 @@ Result<json::value> metric_of(std::string_view resource, std::string_view text, 
 
 }  // namespace
 
-Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind, const std::string& target) {
-  if (flags.max < 1) return Error(Code::bad_request, "--max=MAXPODS is required and must be at least 1, max: " + std::to_string(flags.max));
+Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind,
+                                  const std::string& target) {
+  if (flags.max < 1)
+    return Error(Code::bad_request, "--max=MAXPODS is required and must be at least 1, max: " + std::to_string(flags.max));
   if (flags.max < flags.min)
-    return Error(Code::bad_request, "--max=MAXPODS must be larger or equal to --min=MINPODS, max: " + std::to_string(flags.max) + ", min: " + std::to_string(flags.min));
-  if (flags.cpu_percent > 0 && !flags.cpu.empty()) return Error(Code::bad_request, "--cpu-percent and --cpu are mutually exclusive");
+    return Error(Code::bad_request, "--max=MAXPODS must be larger or equal to --min=MINPODS, max: " + std::to_string(flags.max) +
+                                        ", min: " + std::to_string(flags.min));
+  if (flags.cpu_percent > 0 && !flags.cpu.empty())
+    return Error(Code::bad_request, "--cpu-percent and --cpu are mutually exclusive");
   const std::string cpu = flags.cpu_percent > 0 ? std::to_string(flags.cpu_percent) + "%" : flags.cpu;
   json::array metrics;
   for (auto [resource, text, unit] : {std::tuple{"cpu", &cpu, "m"}, std::tuple{"memory", &flags.memory, "Mi"}}) {
@@ -46,7 +52,8 @@ Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view 
     metrics.push_back(std::move(metric));
   }
   json::object object = named_object("autoscaling/v2", "HorizontalPodAutoscaler", flags.name.empty() ? target : flags.name);
-  json::object spec{{"scaleTargetRef", {{"apiVersion", api_version}, {"kind", kind}, {"name", target}}}, {"maxReplicas", flags.max}};
+  json::object spec{{"scaleTargetRef", {{"apiVersion", api_version}, {"kind", kind}, {"name", target}}},
+                    {"maxReplicas", flags.max}};
   if (flags.min > 0) spec["minReplicas"] = flags.min;
   if (!metrics.empty()) spec["metrics"] = std::move(metrics);
   object["spec"] = std::move(spec);
@@ -61,7 +68,9 @@ struct ScaleFlags : TargetFlags {
 };
 
 Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& live, std::chrono::milliseconds timeout) {
-  if (!live.kind->subresource("scale")) return Error(Code::not_found, "the server could not find the requested resource: " + message_name(*live.kind, live.name) + " has no scale");
+  if (!live.kind->subresource("scale"))
+    return Error(Code::not_found,
+                 "the server could not find the requested resource: " + message_name(*live.kind, live.name) + " has no scale");
   int64_t now = get_int(live.object, "spec.replicas", 1);
   if (flags.current >= 0 && now != flags.current)
     return Error(Code::conflict, "Expected replicas to be " + std::to_string(flags.current) + ", was " + std::to_string(now));
@@ -69,12 +78,14 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
   if (!flags.resource_version.empty() && version != flags.resource_version)
     return Error(Code::conflict, "Expected resource version to be " + flags.resource_version + ", was " + version);
   json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
-  if (flags.current >= 0 || !flags.resource_version.empty()) make(patch, "metadata.resourceVersion") = version;  // what was looked at still holds
+  if (flags.current >= 0 || !flags.resource_version.empty())
+    make(patch, "metadata.resourceVersion") = version;  // what was looked at still holds
   json::value object = TRY(send_patch(session, flags, live, patch, kMergePatch, "scale"));
   if (timeout.count() > 0 && (flags.dry_run.empty() || flags.dry_run == "none"))
     TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       if (!object) return not_found(live.kind->kind, live.name);
-      return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") && get_int(*object, "status.replicas") == flags.replicas;
+      return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") &&
+             get_int(*object, "status.replicas") == flags.replicas;
     }));
   print_done(flags, live, std::move(object), "scaled");
   return {};
@@ -82,12 +93,14 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
 
 Result<int> run_scale(Commands& commands, const ScaleFlags& flags, bool given) {
   if (!given) return Error(Code::bad_request, "required flag(s) \"replicas\" not set");
-  if (flags.replicas < 0) return Error(Code::bad_request, "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0");
+  if (flags.replicas < 0)
+    return Error(Code::bad_request, "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0");
   auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, flags.args));
   if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "no objects passed to scale");
-  if (!flags.resource_version.empty() && targets.found.size() > 1) return Error(Code::bad_request, "cannot use --resource-version with multiple resources");
+  if (!flags.resource_version.empty() && targets.found.size() > 1)
+    return Error(Code::bad_request, "cannot use --resource-version with multiple resources");
   return act_on(std::move(targets), [&](const Live& live) { return scale_one(*session, flags, live, timeout); });
 }
 
@@ -105,8 +118,9 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     const auto& kind = live.kind->kind;
     if (!live.kind->subresource("scale"))
-      return Error(Code::bad_request, "cannot autoscale a " + std::string(kind.kind) + ": could not find scale subresource for " + kind.api_version() +
-                                          ", Resource=" + std::string(kind.resource) + " in discovery information");
+      return Error(Code::bad_request, "cannot autoscale a " + std::string(kind.kind) + ": could not find scale subresource for " +
+                                          kind.api_version() + ", Resource=" + std::string(kind.resource) +
+                                          " in discovery information");
     json::value scaler = TRY(autoscaler_of(flags.scaler, kind.api_version(), kind.kind, live.name));
     const schema::KindInfo& scalers = *kind_of(scaler);
     json::value created = TRY(send_new(*session, flags, std::move(scaler), scalers));

@@ -15,7 +15,9 @@ struct AutoscaleFlags {
   int64_t min = -1, max = -1, cpu_percent = -1;
 };
 
-// For the object of that apiVersion, kind and name, under its name where flags.name is "". Errors: bad_request, in kubectl's words.
-Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind, const std::string& target);
+// For the object of that apiVersion, kind and name, under its name where flags.name is "". Errors: bad_request, in kubectl's
+// words.
+Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind,
+                                  const std::string& target);
 
 }  // namespace coracle::ctl

@@ -23,7 +23,8 @@ struct Session::State {
   bool ns_given = false;
 
   HttpRequest http_request(const Request& request) const {
-    if (verbosity >= 6) std::fprintf(stderr, "%s %s%s\n", request.method.c_str(), http->access().server.c_str(), request.path.c_str());
+    if (verbosity >= 6)
+      std::fprintf(stderr, "%s %s%s\n", request.method.c_str(), http->access().server.c_str(), request.path.c_str());
     HttpRequest sent{.method = request.method, .path = request.path, .query = request.query, .body = request.body};
     sent.content_type = request.content_type;
     sent.accept = request.accept;
@@ -43,7 +44,8 @@ namespace {
 Result<ServerAccess> read_access(const std::vector<std::string>& paths, const GlobalFlags& flags) {
   auto access = read_kubeconfigs(paths, {flags.context, flags.cluster, flags.user, flags.ns});
   if (!access && access.error().err() == EACCES)
-    return Error(Code::forbidden, "you may not read " + join(paths, ":") + ": use sudo coraclectl, or let root give you a copy as ~/.kube/config");
+    return Error(Code::forbidden,
+                 "you may not read " + join(paths, ":") + ": use sudo coraclectl, or let root give you a copy as ~/.kube/config");
   return access;
 }
 
@@ -79,7 +81,8 @@ bool Session::ns_given() const { return state_->ns_given; }
 const std::string& Session::server() const { return state_->http->access().server; }
 std::string Session::user_name() const { return state_->http->access().user; }
 
-std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std::string_view name, std::string_view subresource) const {
+std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std::string_view name,
+                          std::string_view subresource) const {
   std::string path = kind.kind.group.empty() ? "/api/" : "/apis/" + std::string(kind.kind.group) + "/";
   path += kind.kind.version;
   if (kind.kind.namespaced && !ns.empty()) path += "/namespaces/" + percent_encode(ns);
@@ -150,7 +153,8 @@ Result<const schema::KindInfo*> kind_named(std::string_view word) {
     known.emplace_back(kind.singular);
   }
   std::string close = suggestion(word, known);
-  return Error(Code::bad_request, "the server doesn't have a resource type " + coracle::quoted(word) + (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
+  return Error(Code::bad_request, "the server doesn't have a resource type " + coracle::quoted(word) +
+                                      (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
 }
 
 Result<void> read_source(const std::string& name, const std::string& text, std::vector<Document>& documents) {
@@ -167,10 +171,14 @@ Result<void> read_source(const std::string& name, const std::string& text, std::
     for (auto& object : objects) {
       if (!object.is_object()) return Error(Code::invalid, source + ": expected an object with apiVersion and kind");
       for (const char* field : {"apiVersion", "kind"})
-        if (get_string(object, field).empty()) return Error(Code::invalid, source + ": Object '" + std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") + "' is missing: every object names its apiVersion and kind");
+        if (get_string(object, field).empty())
+          return Error(Code::invalid, source + ": Object '" +
+                                          std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") +
+                                          "' is missing: every object names its apiVersion and kind");
       const schema::KindInfo* kind = kind_of(object);
       if (!kind)
-        return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) + " in version " + coracle::quoted(get_string(object, "apiVersion")));
+        return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) +
+                                        " in version " + coracle::quoted(get_string(object, "apiVersion")));
       documents.push_back({std::move(object), kind, source});
     }
   }
@@ -191,10 +199,13 @@ Result<std::vector<std::string>> manifests_in(const std::string& directory, bool
   auto consider = [&](const fs::directory_entry& entry) {
     std::string extension = entry.path().extension();
     std::error_code ignored;
-    if (entry.is_regular_file(ignored) && (extension == ".yaml" || extension == ".yml" || extension == ".json")) paths.push_back(entry.path());
+    if (entry.is_regular_file(ignored) && (extension == ".yaml" || extension == ".yml" || extension == ".json"))
+      paths.push_back(entry.path());
   };
-  if (recursive) for (const auto& entry : fs::recursive_directory_iterator(directory, failed)) consider(entry);
-  else for (const auto& entry : fs::directory_iterator(directory, failed)) consider(entry);
+  if (recursive)
+    for (const auto& entry : fs::recursive_directory_iterator(directory, failed)) consider(entry);
+  else
+    for (const auto& entry : fs::directory_iterator(directory, failed)) consider(entry);
   if (failed) return Error::from_errno(failed.value(), "read " + directory);
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -222,14 +233,16 @@ Result<std::vector<Named>> parse_named(const std::vector<std::string>& args) {
     for (const auto& arg : args) {
       size_t slash = arg.find('/');
       if (slash == arg.npos || slash == 0 || slash + 1 == arg.size() || arg.find('/', slash + 1) != arg.npos)
-        return Error(Code::bad_request, "arguments in resource/name form must have a single resource and name, got " + coracle::quoted(arg));
+        return Error(Code::bad_request,
+                     "arguments in resource/name form must have a single resource and name, got " + coracle::quoted(arg));
       const schema::KindInfo* kind = TRY(kind_named(std::string_view(arg).substr(0, slash)));
       named.push_back({kind, arg.substr(slash + 1)});
     }
     return named;
   }
   for (std::string_view word : split(args.front(), ',')) {
-    std::vector<const schema::KindInfo*> kinds = word == "all" ? schema::catalog().by_category("all") : std::vector<const schema::KindInfo*>();
+    std::vector<const schema::KindInfo*> kinds =
+        word == "all" ? schema::catalog().by_category("all") : std::vector<const schema::KindInfo*>();
     if (kinds.empty()) {
       const schema::KindInfo* kind = TRY(kind_named(word));
       kinds.push_back(kind);
@@ -238,7 +251,10 @@ Result<std::vector<Named>> parse_named(const std::vector<std::string>& args) {
       if (args.size() == 1) named.push_back({kind, {}});
       for (size_t i = 1; i < args.size(); ++i) {
         if (args[i].find('/') != std::string::npos)
-          return Error(Code::bad_request, "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form, got " + coracle::quoted(args[i]));
+          return Error(Code::bad_request,
+                       "there is no need to specify a resource type as a separate argument when passing arguments in "
+                       "resource/name form, got " +
+                           coracle::quoted(args[i]));
         named.push_back({kind, args[i]});
       }
     }
@@ -251,7 +267,8 @@ Result<std::string> settle_namespace(const Session& session, Document& document)
   if (!document.kind->kind.namespaced) return std::string();
   if (ns.empty()) make(document.object, "metadata.namespace") = ns = session.ns();
   else if (session.ns_given() && ns != session.ns())
-    return Error(Code::bad_request, "the namespace from the provided object " + coracle::quoted(ns) + " does not match the namespace " + coracle::quoted(session.ns()) +
+    return Error(Code::bad_request, "the namespace from the provided object " + coracle::quoted(ns) +
+                                        " does not match the namespace " + coracle::quoted(session.ns()) +
                                         ". You must pass '--namespace=" + ns + "' to perform this operation.");
   return ns;
 }

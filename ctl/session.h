@@ -64,9 +64,9 @@ class Session {
   class Socket {
    public:
     virtual ~Socket() = default;
-    virtual int fd() const = 0;                                    // to wait on
-    virtual Result<std::string> read() = 0;                        // what is there; "" = nothing now. Errors: unavailable at the end
-    virtual bool has_more() const { return false; }                // read again: there may be more, which no poll will tell
+    virtual int fd() const = 0;                      // to wait on
+    virtual Result<std::string> read() = 0;          // what is there; "" = nothing now. Errors: unavailable at the end
+    virtual bool has_more() const { return false; }  // read again: there may be more, which no poll will tell
     virtual Result<void> write(std::string_view bytes) = 0;
     // Does not block: how many bytes were sent. The rest has to be sent next, from the same place in memory.
     virtual Result<size_t> write_some(std::string_view bytes) = 0;

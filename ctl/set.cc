@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kContainerLists[] = {"containers", "initContainers"};
 
 // Does `act` to the containers called `name` ("", "*": all). Errors: not_found, naming those there are.
-Result<void> each_container(json::value& object, const std::string& name, bool init_too, const std::function<void(json::value&)>& act) {
+Result<void> each_container(json::value& object, const std::string& name, bool init_too,
+                            const std::function<void(json::value&)>& act) {
   json::value* spec = pod_spec_of(object);
   bool all = name.empty() || name == "*", known = all;
   std::vector<std::string> names;
@@ -32,7 +33,9 @@ Result<void> each_container(json::value& object, const std::string& name, bool i
       act(container);
     }
   }
-  if (!known) return Error(Code::not_found, "unable to find container named " + coracle::quoted(name) + "; there are: " + join(names, ", "));
+  if (!known)
+    return Error(Code::not_found,
+                 "unable to find container named " + coracle::quoted(name) + "; there are: " + join(names, ", "));
   return {};
 }
 
@@ -53,7 +56,8 @@ Result<json::object> quantities_of(const std::string& text, const char* flag) {
   if (text.empty()) return amounts;
   for (std::string_view pair : split(text, ',')) {
     size_t equals = pair.find('=');
-    if (equals == pair.npos || equals == 0) return Error(Code::bad_request, "invalid argument syntax " + std::string(pair) + ", expected <resource>=<value>");
+    if (equals == pair.npos || equals == 0)
+      return Error(Code::bad_request, "invalid argument syntax " + std::string(pair) + ", expected <resource>=<value>");
     Quantity amount = TRY(Quantity::parse(pair.substr(equals + 1)).wrap(flag));
     amounts[pair.substr(0, equals)] = amount.text();
   }
@@ -61,8 +65,10 @@ Result<json::object> quantities_of(const std::string& text, const char* flag) {
 }
 
 std::string source_text(const json::value& from) {
-  if (const json::value* key = find(from, "configMapKeyRef")) return "configmap " + std::string(get_string(*key, "name")) + ", key " + std::string(get_string(*key, "key"));
-  if (const json::value* key = find(from, "secretKeyRef")) return "secret " + std::string(get_string(*key, "name")) + ", key " + std::string(get_string(*key, "key"));
+  if (const json::value* key = find(from, "configMapKeyRef"))
+    return "configmap " + std::string(get_string(*key, "name")) + ", key " + std::string(get_string(*key, "key"));
+  if (const json::value* key = find(from, "secretKeyRef"))
+    return "secret " + std::string(get_string(*key, "name")) + ", key " + std::string(get_string(*key, "key"));
   if (find(from, "fieldRef")) return "field path " + std::string(get_string(from, "fieldRef.fieldPath"));
   return "resource " + std::string(get_string(from, "resourceFieldRef.resource"));
 }
@@ -79,7 +85,8 @@ json::value* pod_spec_of(json::value& object) {
 Result<void> set_images(json::value& object, const std::vector<Change>& changes) {
   for (const auto& change : changes) {
     if (!change.value) return Error(Code::bad_request, "expected CONTAINER=IMAGE, got " + coracle::quoted(change.key + "-"));
-    TRY(each_container(object, change.key, true, [&](json::value& container) { container.as_object()["image"] = *change.value; }));
+    TRY(each_container(object, change.key, true,
+                       [&](json::value& container) { container.as_object()["image"] = *change.value; }));
   }
   return {};
 }
@@ -88,7 +95,8 @@ json::array env_of(const EnvFrom& from) {
   json::array env;
   for (const auto& key : from.keys) {
     std::string name = from.prefix;
-    for (char c : key) name += c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+    for (char c : key)
+      name += c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
     json::object reference{{"name", from.name}, {"key", key}}, source;
     source[from.kind == "secret" ? "secretKeyRef" : "configMapKeyRef"] = std::move(reference);
     env.push_back(json::object{{"name", name}, {"valueFrom", std::move(source)}});
@@ -96,7 +104,8 @@ json::array env_of(const EnvFrom& from) {
   return env;
 }
 
-Result<void> set_env(json::value& object, const std::string& container, const std::vector<Change>& changes, const json::array& from, bool overwrite) {
+Result<void> set_env(json::value& object, const std::string& container, const std::vector<Change>& changes,
+                     const json::array& from, bool overwrite) {
   std::string taken;
   TRY(each_container(object, container, false, [&](json::value& one) {
     json::array env = get_array(one, "env");
@@ -107,7 +116,10 @@ Result<void> set_env(json::value& object, const std::string& container, const st
     for (const auto& change : changes) {
       if (change.value && !overwrite && has(change.key)) taken = change.key;
       if (change.value) put_variable(env, json::object{{"name", change.key}, {"value", *change.value}});
-      else env.erase(std::remove_if(env.begin(), env.end(), [&](const json::value& entry) { return get_string(entry, "name") == change.key; }), env.end());
+      else
+        env.erase(std::remove_if(env.begin(), env.end(),
+                                 [&](const json::value& entry) { return get_string(entry, "name") == change.key; }),
+                  env.end());
     }
     if (env.empty()) one.as_object().erase("env");
     else one.as_object()["env"] = std::move(env);
@@ -120,18 +132,20 @@ std::string env_text(const json::value& object) {
   std::string text;
   json::value copy = object;
   (void)each_container(copy, "", false, [&](json::value& container) {  // of all: never unknown
-    text += "# " + std::string(get_string(object, "kind")) + " " + std::string(get_string(object, "metadata.name")) + ", container " +
-            std::string(get_string(container, "name")) + "\n";
+    text += "# " + std::string(get_string(object, "kind")) + " " + std::string(get_string(object, "metadata.name")) +
+            ", container " + std::string(get_string(container, "name")) + "\n";
     for (const auto& entry : get_array(container, "env")) {
       const json::value* from = find(entry, "valueFrom");
       std::string name(get_string(entry, "name"));
-      text += from ? "# " + name + " from " + source_text(*from) + "\n" : name + "=" + std::string(get_string(entry, "value")) + "\n";
+      text +=
+          from ? "# " + name + " from " + source_text(*from) + "\n" : name + "=" + std::string(get_string(entry, "value")) + "\n";
     }
   });
   return text;
 }
 
-Result<void> set_resources(json::value& object, const std::string& container, const std::string& limits, const std::string& requests) {
+Result<void> set_resources(json::value& object, const std::string& container, const std::string& limits,
+                           const std::string& requests) {
   json::object limit = TRY(quantities_of(limits, "--limits")), request = TRY(quantities_of(requests, "--requests"));
   return each_container(object, container, false, [&](json::value& one) {
     for (auto [field, amounts] : {std::pair{"resources.limits", &limit}, std::pair{"resources.requests", &request}}) {
@@ -153,7 +167,8 @@ struct SetFlags : TargetFlags {
 
 using Edit = std::function<Result<void>(json::value& object)>;
 
-Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vector<std::string>& args, const char* done, const Edit& edit) {
+Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vector<std::string>& args, const char* done,
+                       const Edit& edit) {
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, args));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
@@ -162,7 +177,8 @@ Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vec
     json::value patch = schema::strategic_diff(*live.kind, live.object, changed);
     bool same = patch.is_object() && patch.get_object().empty();
     if (same && flags.output.empty()) return {};  // nothing to say, as kubectl
-    if (!same && !flags.local && flags.dry_run != "client") changed = TRY(send_patch(*session, flags, live, patch, kStrategicPatch));
+    if (!same && !flags.local && flags.dry_run != "client")
+      changed = TRY(send_patch(*session, flags, live, patch, kStrategicPatch));
     print_done(flags, live, std::move(changed), done);
     return {};
   });
@@ -182,11 +198,13 @@ Result<json::array> env_from(Session& session, const SetFlags& flags) {
   std::vector<Named> named = TRY(parse_named({flags.from}));
   const Named& one = named.front();
   if (one.name.empty() || !(one.kind->kind == kConfigMap || one.kind->kind == kSecret))
-    return Error(Code::bad_request, "unsupported resource specified in --from: " + coracle::quoted(flags.from) + ", expected configmap/NAME or secret/NAME");
+    return Error(Code::bad_request, "unsupported resource specified in --from: " + coracle::quoted(flags.from) +
+                                        ", expected configmap/NAME or secret/NAME");
   json::value object = TRY(session.json({.path = session.path(*one.kind, session.ns(), one.name)}));
   EnvFrom from{std::string(one.kind->singular), one.name, flags.prefix, {}};
   for (const auto& [key, value] : get_object(object, "data"))
-    if (flags.keys.empty() || std::find(flags.keys.begin(), flags.keys.end(), std::string_view(key)) != flags.keys.end()) from.keys.emplace_back(key);
+    if (flags.keys.empty() || std::find(flags.keys.begin(), flags.keys.end(), std::string_view(key)) != flags.keys.end())
+      from.keys.emplace_back(key);
   std::sort(from.keys.begin(), from.keys.end());
   return env_of(from);
 }
@@ -202,7 +220,8 @@ Result<int> set_environment(Commands& commands, const SetFlags& flags) {
   Session* session = TRY(commands.session());
   if (flags.list) {
     Targets targets = TRY(targets_of(*session, flags, objects));
-    return act_on(std::move(targets), [](const Live& live) -> Result<void> { return out(env_text(live.object)), Result<void>(); });
+    return act_on(std::move(targets),
+                  [](const Live& live) -> Result<void> { return out(env_text(live.object)), Result<void>(); });
   }
   json::array from = TRY(env_from(*session, flags));
   if (changes.empty() && from.empty()) return Error(Code::bad_request, "at least one environment variable must be provided");
@@ -236,7 +255,8 @@ Result<int> set_selector(Commands& commands, const SetFlags& flags) {
   for (std::string_view pair : split(flags.args.back(), ',')) split_changes({std::string(pair)}, rest, labels);
   if (!rest.empty()) return Error(Code::bad_request, "expected KEY=VALUE, got " + coracle::quoted(rest.front()));
   return change_all(commands, flags, objects, "selector updated", [&](json::value& object) -> Result<void> {
-    if (get_string(object, "kind") != "Service") return Error(Code::bad_request, "setting a selector is only supported for Services");
+    if (get_string(object, "kind") != "Service")
+      return Error(Code::bad_request, "setting a selector is only supported for Services");
     json::object selector;
     for (const auto& label : labels) selector[label.key] = *label.value;
     make(object, "spec.selector") = std::move(selector);
@@ -267,7 +287,8 @@ void add_set(Commands& commands) {
   env->add_option("--prefix", env_flags->prefix, "with --from: in front of each name");
   env->add_flag("--overwrite", env_flags->overwrite, "replace values that are there (--overwrite=false: do not)");
   env->add_flag("--list", env_flags->list, "show it");
-  auto [resources, resources_flags] = add("resources", "What containers may use and ask for: KIND/NAME --limits=cpu=1,memory=1Gi", set_amounts);
+  auto [resources, resources_flags] =
+      add("resources", "What containers may use and ask for: KIND/NAME --limits=cpu=1,memory=1Gi", set_amounts);
   resources->add_option("-c,--containers", resources_flags->container, "only this container");
   resources->add_option("--limits", resources_flags->limits, "cpu=200m,memory=512Mi");
   resources->add_option("--requests", resources_flags->requests, "cpu=100m,memory=256Mi");

@@ -157,7 +157,8 @@ StreamEnd read_stream_end(std::string_view text) {
 }
 
 Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const StreamRequest& request) {
-  Request sent{.path = session.path(schema::catalog().of(kPod), request.ns, request.pod, request.command.empty() ? "attach" : "exec")};
+  Request sent{
+      .path = session.path(schema::catalog().of(kPod), request.ns, request.pod, request.command.empty() ? "attach" : "exec")};
   for (const auto& word : request.command) sent.query.emplace_back("command", word);
   sent.query.emplace_back("container", request.container);
   if (request.use_stdin) sent.query.emplace_back("stdin", "true");
@@ -177,7 +178,8 @@ Result<int> talk(Session::Socket& socket, const StreamRequest& request, const St
   TRY(conversation.receive());  // what came with the upgrade's answer
   while (!conversation.ended()) {
     bool takes = reading && !conversation.outbox().full();
-    pollfd waits[] = {{socket.fd(), conversation.outbox().events(), 0}, {takes ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    pollfd waits[] = {
+        {socket.fd(), conversation.outbox().events(), 0}, {takes ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     if (::poll(waits, 3, -1) < 0 && errno != EINTR) return Error::from_errno("poll");
     if (waits[0].revents & POLLOUT) TRY(conversation.outbox().flush());
     if (waits[0].revents & ~POLLOUT) TRY(conversation.receive());

@@ -23,7 +23,7 @@ struct StreamRequest {
 };
 
 struct StreamEnds {
-  int input = STDIN_FILENO;  // read when stdin is used
+  int input = STDIN_FILENO;                                            // read when stdin is used
   std::function<Result<void>(std::string_view)> on_stdout, on_stderr;  // none: our own
   bool interruptible = false;  // SIGINT and SIGTERM end the talk with 128 + signal, instead of ending us
 };

@@ -8,7 +8,9 @@
 namespace coracle::ctl {
 
 void TargetFlags::add_dry_run(CLI::App* command) {
-  command->add_option("--dry-run", dry_run, "none, client or server")->expected(0, 1)->default_str("client")
+  command->add_option("--dry-run", dry_run, "none, client or server")
+      ->expected(0, 1)
+      ->default_str("client")
       ->check(CLI::IsMember({"none", "client", "server"}));
 }
 
@@ -22,7 +24,8 @@ void TargetFlags::add_to(CLI::App* command) {
   command->add_flag("--all", all, "all of the kind in the namespace");
 }
 
-Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any, bool all_namespaces) {
+Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any,
+                           bool all_namespaces) {
   Targets targets;
   auto add = [&](const schema::KindInfo& kind, std::string ns, const std::string& name) {
     auto object = session.json({.path = session.path(kind, ns, name)});
@@ -47,12 +50,14 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
       add(*one.kind, ns, one.name);
       continue;
     }
-    if (flags.selector.empty() && !flags.all && !any) return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
+    if (flags.selector.empty() && !flags.all && !any)
+      return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
     Request request{.path = session.path(*one.kind, all_namespaces ? "" : ns)};
     if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
     json::value list = TRY(session.json(request));
     for (const auto& item : get_array(list, "items")) {
-      targets.found.push_back({one.kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), item});
+      targets.found.push_back(
+          {one.kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), item});
       name_kind(targets.found.back().object, *one.kind);
     }
   }
@@ -68,10 +73,13 @@ Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&
   return failures.empty() ? 0 : 1;
 }
 
-Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch, const char* type,
-                               std::string_view subresource) {
+Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch,
+                               const char* type, std::string_view subresource) {
   if (flags.dry_run == "client") return live.object;
-  Request request{.method = "PATCH", .path = session.path(*live.kind, live.ns, live.name, subresource), .body = to_text(patch), .content_type = type};
+  Request request{.method = "PATCH",
+                  .path = session.path(*live.kind, live.ns, live.name, subresource),
+                  .body = to_text(patch),
+                  .content_type = type};
   if (!flags.field_manager.empty()) request.query.emplace_back("fieldManager", flags.field_manager);
   if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
   return session.json(request);

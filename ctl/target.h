@@ -38,15 +38,16 @@ struct Targets {
 
 // What args (or files, a selector, --all) name. `any`: a kind alone means all of it. With --local, files as they are. Errors:
 // bad_request where nothing or no name is given; of reading files and lists.
-Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any = false, bool all_namespaces = false);
+Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any = false,
+                           bool all_namespaces = false);
 
 // Does `act` to each. What fails is told at the end and the others still get their turn, as kubectl has it. Gives the exit code.
 // Errors: the only one.
 Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&)>& act);
 
 // `patch` as the server takes it; of --dry-run=client, the object as it is. Errors: the server's.
-Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch, const char* type,
-                               std::string_view subresource = {});
+Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch,
+                               const char* type, std::string_view subresource = {});
 void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what);
 
 // Several failures as kubectl prints them: one as ever, more without a head, one to a line. Nothing when there are none.

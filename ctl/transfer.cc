@@ -30,7 +30,8 @@ Result<std::string> placed(std::string_view name, const std::string& target) {
   bool first = true;
   for (std::string_view part : split(name, '/')) {
     if (part.empty() || (part == "." && !first)) continue;
-    if (part == "..") return Error(Code::forbidden, "the container sent the name " + coracle::quoted(name) + ", which leads out of " + target);
+    if (part == "..")
+      return Error(Code::forbidden, "the container sent the name " + coracle::quoted(name) + ", which leads out of " + target);
     if (!std::exchange(first, false)) path.append("/").append(part);
   }
   return path;
@@ -99,7 +100,8 @@ Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
   ArchiveReader tar(archive_read_new());
   archive_read_support_format_tar(tar.get());
   archive_read_support_format_gnutar(tar.get());
-  if (archive_read_open_fd(tar.get(), fd, kBlock) != ARCHIVE_OK) return archive_failed(tar.get(), "what the container's tar sent");
+  if (archive_read_open_fd(tar.get(), fd, kBlock) != ARCHIVE_OK)
+    return archive_failed(tar.get(), "what the container's tar sent");
   ArchiveWriter disk(archive_write_disk_new());
   int flags = ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_UNLINK;
   archive_write_disk_set_options(disk.get(), flags | (keep_modes ? ARCHIVE_EXTRACT_PERM : 0));

@@ -10,7 +10,7 @@
 
 namespace coracle::ctl {
 
-struct Place {  // one side of a cp
+struct Place {                // one side of a cp
   std::string ns, pod, path;  // pod "" = this machine
 };
 

@@ -22,8 +22,10 @@ std::string timeout_text(const schema::KindInfo& kind, const std::string& name) 
 }
 
 // What `query` selects, as it changes after `revision`.
-Result<bool> watch_some(Session& session, const std::string& path, Query query, milliseconds span, const std::string& revision, const Look& look) {
-  query.insert(query.end(), {{"watch", "true"}, {"timeoutSeconds", std::to_string(std::max<int64_t>(1, (span.count() + 999) / 1000))}});
+Result<bool> watch_some(Session& session, const std::string& path, Query query, milliseconds span, const std::string& revision,
+                        const Look& look) {
+  query.insert(query.end(),
+               {{"watch", "true"}, {"timeoutSeconds", std::to_string(std::max<int64_t>(1, (span.count() + 999) / 1000))}});
   if (!revision.empty()) query.emplace_back("resourceVersion", revision);
   std::string partial;
   Result<bool> looked = false;
@@ -56,7 +58,8 @@ Result<void> follow(Session& session, const std::string& path, const Query& quer
       left = std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
       if (left.count() <= 0) return Error(Code::timeout, "timed out waiting for the condition");
     }
-    holds = TRY(watch_some(session, path, query, std::min(left, kWatchLongest), std::string(get_string(list, "metadata.resourceVersion")), look));
+    holds = TRY(watch_some(session, path, query, std::min(left, kWatchLongest),
+                           std::string(get_string(list, "metadata.resourceVersion")), look));
     if (holds) return {};
   }
 }
@@ -66,14 +69,16 @@ Result<void> follow(Session& session, const std::string& path, const Query& quer
 Result<milliseconds> parse_timeout(std::string_view text) {
   if (auto seconds = parse_number<uint32_t>(text)) return std::chrono::seconds(*seconds);
   auto span = parse_duration(text);
-  if (!span || span->count() < 0) return Error(Code::invalid, "not a duration: " + coracle::quoted(text) + " (for example 30s, 5m, 1h)");
+  if (!span || span->count() < 0)
+    return Error(Code::invalid, "not a duration: " + coracle::quoted(text) + " (for example 30s, 5m, 1h)");
   return std::chrono::duration_cast<milliseconds>(*span);
 }
 
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                         milliseconds timeout, const std::function<Result<bool>(const json::value* object)>& look) {
   auto done = follow(session, session.path(kind, ns), {{"fieldSelector", "metadata.name=" + name}}, timeout, look);
-  if (!done && done.error().code() == Code::timeout && !done.error().details()) return Error(Code::timeout, timeout_text(kind, name));
+  if (!done && done.error().code() == Code::timeout && !done.error().details())
+    return Error(Code::timeout, timeout_text(kind, name));
   return done;
 }
 
@@ -113,7 +118,9 @@ Result<Condition> Condition::parse(const std::string& text) {
   condition.form_ = Form::path;
   std::vector<std::string> parts = split_at_equals(std::string_view(text).substr(9));
   if (parts.size() > 2)
-    return Error(Code::bad_request, "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
+    return Error(
+        Code::bad_request,
+        "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
   std::string_view path = parts.front();
   if (path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
   if (path.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
@@ -123,7 +130,8 @@ Result<Condition> Condition::parse(const std::string& text) {
   value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));
   value = value.substr(0, value.find_last_not_of("'\"") + 1);
   if (value.empty())
-    return Error(Code::bad_request, "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
+    return Error(Code::bad_request,
+                 "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
   condition.value_ = trim(value);
   return condition;
 }
@@ -137,7 +145,8 @@ Result<bool> Condition::holds(const json::value* object) const {
       if (to_lower(get_string(condition, "type")) != name_) continue;
       const json::value* observed = find(condition, "observedGeneration");
       if (!observed) observed = find(*object, "status.observedGeneration");
-      if (observed && observed->is_number() && observed->to_number<int64_t>() < get_int(*object, "metadata.generation")) return false;
+      if (observed && observed->is_number() && observed->to_number<int64_t>() < get_int(*object, "metadata.generation"))
+        return false;
       return to_lower(get_string(condition, "status")) == value_;
     }
     return false;
@@ -146,7 +155,8 @@ Result<bool> Condition::holds(const json::value* object) const {
   if (values.empty()) return false;
   if (values.size() > 1) return Error(Code::bad_request, "given jsonpath expression matches more than one value");
   if (value_.empty()) return true;
-  if (values.front()->is_structured()) return Error(Code::bad_request, "jsonpath leads to a nested object or list which is not supported");
+  if (values.front()->is_structured())
+    return Error(Code::bad_request, "jsonpath leads to a nested object or list which is not supported");
   return trim(jsonpath_text(*values.front())) == value_;
 }
 
@@ -164,7 +174,11 @@ struct WaitFlags {
 class Waiting {
  public:
   Waiting(Session& session, const WaitFlags& flags, Condition condition, milliseconds timeout)
-      : session_(session), flags_(flags), condition_(std::move(condition)), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
+      : session_(session),
+        flags_(flags),
+        condition_(std::move(condition)),
+        timeout_(timeout),
+        deadline_(std::chrono::steady_clock::now() + timeout) {}
 
   // One that was named has to be there, unless its deletion or creation is waited for: a misspelt name is told at once.
   Result<void> one(const schema::KindInfo& kind, const std::string& ns, const std::string& name, bool named) {
@@ -181,7 +195,8 @@ class Waiting {
     }
     json::value last;
     auto look = [&](const json::value* object) -> Result<bool> {
-      if (condition_.of_deletion() && object && get_string(*object, "metadata.uid") != uid) object = nullptr;  // another one by that name
+      if (condition_.of_deletion() && object && get_string(*object, "metadata.uid") != uid)
+        object = nullptr;  // another one by that name
       if (object) last = *object;
       return condition_.holds(object);
     };
@@ -192,7 +207,8 @@ class Waiting {
       if (!holds) return Error(Code::timeout, "condition not met for " + std::string(kind.kind.resource) + "/" + name);
     } else {
       auto done = wait_until(session_, kind, ns, name, left(), look);
-      if (!done && done.error().code() == Code::timeout && condition_.of_creation()) return Error(Code::timeout, "timed out waiting for the condition");
+      if (!done && done.error().code() == Code::timeout && condition_.of_creation())
+        return Error(Code::timeout, "timed out waiting for the condition");
       TRY(std::move(done));
     }
     tell(kind, name, std::move(last));
@@ -210,7 +226,8 @@ class Waiting {
     json::value list = TRY(session_.json({.path = path, .query = query}));
     for (const auto& item : get_array(list, "items")) {
       ++found;
-      auto done = one(kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), false);
+      auto done =
+          one(kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), false);
       if (!done) failures.push_back(done.take_error());
     }
     return {};

@@ -45,8 +45,10 @@ std::string container_cure(std::string_view reason, const std::string& pod, cons
   if (reason == "ErrImagePull" || reason == "ImagePullBackOff" || reason == "InvalidImageName" || reason == "ErrImageNeverPull")
     return "check the image's name and that its registry can be reached; without a network: coraclectl image import FILE";
   if (reason == "CreateContainerConfigError") return "make what the message names, or mark it optional";
-  if (reason == "OOMKilled") return "raise resources.limits.memory, or find what uses it: coraclectl logs " + pod + " -c " + container + " --previous";
-  if (reason == "CrashLoopBackOff" || reason == "Error") return "see what it said last: coraclectl logs " + pod + " -c " + container + " --previous";
+  if (reason == "OOMKilled")
+    return "raise resources.limits.memory, or find what uses it: coraclectl logs " + pod + " -c " + container + " --previous";
+  if (reason == "CrashLoopBackOff" || reason == "Error")
+    return "see what it said last: coraclectl logs " + pod + " -c " + container + " --previous";
   if (reason == "StartError") return "check command, args and workingDir against what is in the image";
   return {};
 }
@@ -84,7 +86,8 @@ class Answer {
   void tell_conditions(const json::value& object, int depth) {
     for (const json::value& one : get_array(object, "status.conditions")) {
       std::string message = text_at(one, "message");
-      line(depth, text_at(one, "type") + "=" + text_at(one, "status") + " " + text_at(one, "reason") + (message.empty() ? "" : ": " + message));
+      line(depth, text_at(one, "type") + "=" + text_at(one, "status") + " " + text_at(one, "reason") +
+                      (message.empty() ? "" : ": " + message));
     }
   }
 
@@ -93,8 +96,8 @@ class Answer {
     json::array events = TRY(source_.list("Event"));
     std::vector<const json::value*> warnings;
     for (const json::value& event : events)
-      if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind && get_string(event, "reason") != but &&
-          get_string(event, "involvedObject.uid") == get_string(object, "metadata.uid"))
+      if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind &&
+          get_string(event, "reason") != but && get_string(event, "involvedObject.uid") == get_string(object, "metadata.uid"))
         warnings.push_back(&event);
     auto when = [](const json::value* event) { return std::max(text_at(*event, "lastTimestamp"), text_at(*event, "eventTime")); };
     std::stable_sort(warnings.begin(), warnings.end(), [&](auto* a, auto* b) { return when(a) > when(b); });
@@ -113,15 +116,20 @@ class Answer {
   Result<void> tell_pod(const json::value& pod, int depth, bool whole) {
     std::string node = text_at(pod, "spec.nodeName"), phase = text_at(pod, "status.phase");
     bool ready = pod_ready(pod), leaving = find(pod, "metadata.deletionTimestamp");
-    std::string state = phase + (node.empty() ? ", on no node" : ", on node " + node) + (ready ? ", ready" : pod_finished(pod) ? "" : ", not ready");
+    std::string state = phase + (node.empty() ? ", on no node" : ", on node " + node) +
+                        (ready               ? ", ready"
+                         : pod_finished(pod) ? ""
+                                             : ", not ready");
     line(depth, "pod/" + name_of(pod) + ": " + state);
     if (leaving) tell_leaving(pod, depth + 1);
-    if (std::string message = text_at(pod, "status.message"); !message.empty()) line(depth + 1, text_at(pod, "status.reason") + ": " + message);
+    if (std::string message = text_at(pod, "status.message"); !message.empty())
+      line(depth + 1, text_at(pod, "status.reason") + ": " + message);
     bool gated = !get_array(pod, "spec.schedulingGates").empty();
     if (gated) {
       tell_gates(pod, depth + 1);
     } else if (node.empty() && !pod_finished(pod)) {
-      if (const json::value* scheduled = condition(pod, "PodScheduled")) line(depth + 1, text_at(*scheduled, "reason") + ": " + text_at(*scheduled, "message"));
+      if (const json::value* scheduled = condition(pod, "PodScheduled"))
+        line(depth + 1, text_at(*scheduled, "reason") + ": " + text_at(*scheduled, "message"));
       tell_placement(pod, depth + 1);
     } else {
       tell_containers(pod, depth + 1);
@@ -135,11 +143,13 @@ class Answer {
     std::string finalizers;
     for (const json::value& one : get_array(pod, "metadata.finalizers"))
       if (one.is_string()) finalizers.append(finalizers.empty() ? "" : ", ").append(one.get_string());
-    line(depth, "is being deleted since " + text_at(pod, "metadata.deletionTimestamp") + (finalizers.empty() ? "" : "; kept by the finalizers " + finalizers));
+    line(depth, "is being deleted since " + text_at(pod, "metadata.deletionTimestamp") +
+                    (finalizers.empty() ? "" : "; kept by the finalizers " + finalizers));
   }
 
   void tell_gates(const json::value& pod, int depth) {
-    for (const json::value& gate : get_array(pod, "spec.schedulingGates")) line(depth, "held back by the scheduling gate " + text_at(gate, "name"));
+    for (const json::value& gate : get_array(pod, "spec.schedulingGates"))
+      line(depth, "held back by the scheduling gate " + text_at(gate, "name"));
     const json::value* scheduled = condition(pod, "PodScheduled");
     if (scheduled && !text_at(*scheduled, "message").empty()) line(depth, text_at(*scheduled, "message"));
   }
@@ -153,7 +163,8 @@ class Answer {
 
   void tell_containers(const json::value& pod, int depth) {
     for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
-      for (const json::value& status : get_array(pod, list)) tell_container(pod, status, std::string_view(list) == "status.initContainerStatuses", depth);
+      for (const json::value& status : get_array(pod, list))
+        tell_container(pod, status, std::string_view(list) == "status.initContainerStatuses", depth);
   }
 
   void tell_container(const json::value& pod, const json::value& status, bool init, int depth) {
@@ -173,7 +184,10 @@ class Answer {
       tell_end(ended, "it ended", depth + 1);
       if (!fine) cure(depth + 1, container_cure(text_at(*ended, "reason"), name_of(pod), name));
     } else if (!get_bool(status, "ready")) {
-      line(depth, head + (get_bool(status, "started") ? "runs, but its readiness probe does not pass" : "runs, but its startup probe has not passed") + often);
+      line(depth, head +
+                      (get_bool(status, "started") ? "runs, but its readiness probe does not pass"
+                                                   : "runs, but its startup probe has not passed") +
+                      often);
     } else if (restarts) {
       line(depth, head + "runs and is ready" + often);
       tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
@@ -192,9 +206,11 @@ class Answer {
     json::array pods = TRY(source_.list("Pod"));
     std::map<std::string, std::vector<const json::value*>> troubles;
     for (const json::value& pod : pods)
-      if (controlled_by(pod, owner) && !pod_ready(pod) && text_at(pod, "status.phase") != "Succeeded") troubles[trouble_of(pod)].push_back(&pod);
+      if (controlled_by(pod, owner) && !pod_ready(pod) && text_at(pod, "status.phase") != "Succeeded")
+        troubles[trouble_of(pod)].push_back(&pod);
     for (const auto& [trouble, alike] : troubles) {
-      for (size_t i = 0; i < std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1)); ++i) TRY(tell_pod(*alike[i], depth, false));
+      for (size_t i = 0; i < std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1)); ++i)
+        TRY(tell_pod(*alike[i], depth, false));
       size_t told = std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1));
       if (alike.size() > told) line(depth, "and " + number(int64_t(alike.size() - told)) + " more like it");
     }
@@ -209,7 +225,8 @@ class Answer {
     }
     for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
       for (const json::value& status : get_array(pod, list))
-        if (const json::value* waiting = find(status, "state.waiting")) return text_at(status, "name") + " " + text_at(*waiting, "reason");
+        if (const json::value* waiting = find(status, "state.waiting"))
+          return text_at(status, "name") + " " + text_at(*waiting, "reason");
     return {};
   }
 
@@ -218,7 +235,8 @@ class Answer {
   Result<void> tell_deployment(const json::value& deployment, int depth) {
     int64_t wanted = get_int(deployment, "spec.replicas", 1), available = get_int(deployment, "status.availableReplicas"),
             updated = get_int(deployment, "status.updatedReplicas");
-    line(depth, "deployment/" + name_of(deployment) + ": " + number(available) + " of " + number(wanted) + " pods available, " + number(updated) + " of the newest template");
+    line(depth, "deployment/" + name_of(deployment) + ": " + number(available) + " of " + number(wanted) + " pods available, " +
+                    number(updated) + " of the newest template");
     if (get_bool(deployment, "spec.paused")) {
       line(depth + 1, "its rollout is paused");
       cure(depth + 1, "coraclectl rollout resume deployment/" + name_of(deployment));
@@ -237,9 +255,10 @@ class Answer {
   }
 
   Result<void> tell_replicas(std::string_view kind, const json::value& set, int depth) {
-    int64_t wanted = get_int(set, "spec.replicas", 1), there = get_int(set, "status.replicas"), ready = get_int(set, "status.readyReplicas"),
-            available = get_int(set, "status.availableReplicas");
-    line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(there) + " of " + number(wanted) + " pods made, " + number(ready) + " ready, " + number(available) + " available");
+    int64_t wanted = get_int(set, "spec.replicas", 1), there = get_int(set, "status.replicas"),
+            ready = get_int(set, "status.readyReplicas"), available = get_int(set, "status.availableReplicas");
+    line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(there) + " of " + number(wanted) + " pods made, " +
+                    number(ready) + " ready, " + number(available) + " available");
     if (const json::value* failure = condition(set, "ReplicaFailure"); is_true(failure)) {
       line(depth + 1, text_at(*failure, "reason") + ": " + text_at(*failure, "message"));
       cure(depth + 1, api_cure(text_at(*failure, "message")));
@@ -248,8 +267,10 @@ class Answer {
   }
 
   static std::string api_cure(const std::string& message) {
-    if (message.find("exceeded quota") != message.npos) return "raise the quota (coraclectl describe quota), or let something else go";
-    if (message.find("violates PodSecurity") != message.npos) return "meet the namespace's pod security level, or change its label pod-security.kubernetes.io/enforce";
+    if (message.find("exceeded quota") != message.npos)
+      return "raise the quota (coraclectl describe quota), or let something else go";
+    if (message.find("violates PodSecurity") != message.npos)
+      return "meet the namespace's pod security level, or change its label pod-security.kubernetes.io/enforce";
     if (message.find("error looking up service account") != message.npos) return "make the service account, or name another";
     return {};
   }
@@ -259,27 +280,30 @@ class Answer {
     int64_t wanted = daemon ? get_int(set, "status.desiredNumberScheduled") : get_int(set, "spec.replicas", 1);
     int64_t ready = get_int(set, daemon ? "status.numberReady" : "status.readyReplicas");
     line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(ready) + " of " + number(wanted) + " pods ready");
-    if (daemon && wanted == 0) line(depth + 1, "no node is one that its pods may stand on: see nodeSelector, affinity and tolerations of its template");
+    if (daemon && wanted == 0)
+      line(depth + 1, "no node is one that its pods may stand on: see nodeSelector, affinity and tolerations of its template");
     TRY(tell_pods(set, depth + 1));
     return ready >= wanted ? Result<void>() : tell_warnings(kind, set, depth + 1);
   }
 
   Result<void> tell_job(const json::value& job, int depth) {
-    line(depth, "job/" + name_of(job) + ": " + number(get_int(job, "status.succeeded")) + " succeeded, " + number(get_int(job, "status.failed")) + " failed, " +
-                    number(get_int(job, "status.active")) + " active");
+    line(depth, "job/" + name_of(job) + ": " + number(get_int(job, "status.succeeded")) + " succeeded, " +
+                    number(get_int(job, "status.failed")) + " failed, " + number(get_int(job, "status.active")) + " active");
     if (get_bool(job, "spec.suspend")) {
       line(depth + 1, "it is suspended");
       cure(depth + 1, "coraclectl patch job " + name_of(job) + " -p '{\"spec\":{\"suspend\":false}}'");
     }
     for (const char* type : {"Complete", "Failed"})
-      if (const json::value* end = condition(job, type); is_true(end)) line(depth + 1, std::string(type) + ": " + text_at(*end, "reason") + ": " + text_at(*end, "message"));
+      if (const json::value* end = condition(job, type); is_true(end))
+        line(depth + 1, std::string(type) + ": " + text_at(*end, "reason") + ": " + text_at(*end, "message"));
     TRY(tell_pods(job, depth + 1));
     return is_true(condition(job, "Complete")) ? Result<void>() : tell_warnings("Job", job, depth + 1);
   }
 
   Result<void> tell_cron_job(const json::value& cron, int depth) {
     std::string last = text_at(cron, "status.lastScheduleTime");
-    line(depth, "cronjob/" + name_of(cron) + ": " + text_at(cron, "spec.schedule") + ", " + (last.empty() ? "has not run yet" : "ran last at " + last));
+    line(depth, "cronjob/" + name_of(cron) + ": " + text_at(cron, "spec.schedule") + ", " +
+                    (last.empty() ? "has not run yet" : "ran last at " + last));
     if (get_bool(cron, "spec.suspend")) line(depth + 1, "it is suspended");
     json::array jobs = TRY(source_.list("Job"));
     for (const json::value& job : jobs)
@@ -299,8 +323,10 @@ class Answer {
     for (const json::value& pod : pods)
       if (selector.matches(get_object(pod, "metadata.labels")) && !pod_finished(pod)) chosen.push_back(&pod);
     size_t ready = size_t(std::count_if(chosen.begin(), chosen.end(), [](auto* pod) { return pod_ready(*pod); }));
-    line(depth, "service/" + name_of(service) + ": " + number(int64_t(ready)) + " of " + number(int64_t(chosen.size())) + " pods with " + selector.text() + " are ready");
-    if (chosen.empty()) cure(depth + 1, "no pod has these labels: compare the selector with the pods' labels (coraclectl get pods --show-labels)");
+    line(depth, "service/" + name_of(service) + ": " + number(int64_t(ready)) + " of " + number(int64_t(chosen.size())) +
+                    " pods with " + selector.text() + " are ready");
+    if (chosen.empty())
+      cure(depth + 1, "no pod has these labels: compare the selector with the pods' labels (coraclectl get pods --show-labels)");
     size_t told = 0;
     for (const json::value* pod : chosen)
       if (!pod_ready(*pod) && told++ < kPodsTold) TRY(tell_pod(*pod, depth + 1, false));
@@ -325,12 +351,14 @@ std::string indented(const std::string& block, std::string_view indent) {
 
 void add_node(const json::value& node, std::string& out, std::string_view indent) {
   bool fits = get_bool(node, "fits");
-  out.append(indent).append("node " + text_at(node, "name") + (fits ? ": fits, score " + number(get_int(node, "total")) : ": does not fit") + "\n");
+  out.append(indent).append("node " + text_at(node, "name") +
+                            (fits ? ": fits, score " + number(get_int(node, "total")) : ": does not fit") + "\n");
   Columns table;
   table.add({"FILTER", "SAYS"});
   for (const json::value& filter : get_array(node, "filters")) {
     std::string says;
-    for (const json::value& reason : get_array(filter, "reasons")) says.append(says.empty() ? "" : "; ").append(reason_text(reason));
+    for (const json::value& reason : get_array(filter, "reasons"))
+      says.append(says.empty() ? "" : "; ").append(reason_text(reason));
     table.add({text_at(filter, "plugin"), get_bool(filter, "ok") ? "ok" : says});
   }
   out += indented(table.text(), std::string(indent) + "  ");
@@ -338,8 +366,8 @@ void add_node(const json::value& node, std::string& out, std::string_view indent
   Columns scores;
   scores.add({"SCORE", "RAW", "NORMALIZED", "WEIGHT", "TOTAL"});
   for (const json::value& score : get_array(node, "scores"))
-    scores.add({text_at(score, "plugin"), number(get_int(score, "raw")), number(get_int(score, "normalized")), number(get_int(score, "weight")),
-                number(get_int(score, "total"))});
+    scores.add({text_at(score, "plugin"), number(get_int(score, "raw")), number(get_int(score, "normalized")),
+                number(get_int(score, "weight")), number(get_int(score, "total"))});
   out += indented(scores.text(), std::string(indent) + "  ");
 }
 
@@ -357,10 +385,13 @@ std::string placement_text(const json::value& placement, std::string_view indent
   std::string victims;
   for (const json::value& victim : get_array(placement, "preemption.victims"))
     if (victim.is_string()) victims.append(victims.empty() ? "" : ", ").append(victim.get_string());
-  if (!victims.empty()) out.append(indent).append("would take the place of " + victims + " on node " + text_at(placement, "preemption.node") + "\n");
+  if (!victims.empty())
+    out.append(indent).append("would take the place of " + victims + " on node " + text_at(placement, "preemption.node") + "\n");
   return out;
 }
 
-Result<std::string> why(const WhySource& source, std::string_view kind, std::string_view name) { return Answer(source).about(kind, name); }
+Result<std::string> why(const WhySource& source, std::string_view kind, std::string_view name) {
+  return Answer(source).about(kind, name);
+}
 
 }  // namespace coracle::ctl

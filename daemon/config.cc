@@ -85,8 +85,11 @@ Result<void> read_mirrors(Config& config, const json::value& value) {
 }
 
 Result<void> read_log_level(Config& config, const json::value& value) {
-  static const std::map<std::string, LogLevel, std::less<>> levels = {{"error", LogLevel::error}, {"warning", LogLevel::warning},
-      {"notice", LogLevel::notice}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
+  static const std::map<std::string, LogLevel, std::less<>> levels = {{"error", LogLevel::error},
+                                                                      {"warning", LogLevel::warning},
+                                                                      {"notice", LogLevel::notice},
+                                                                      {"info", LogLevel::info},
+                                                                      {"debug", LogLevel::debug}};
   auto found = value.is_string() ? levels.find(std::string_view(value.get_string())) : levels.end();
   if (found == levels.end()) return wrong("one of error, warning, notice, info, debug", value);
   config.log_level = found->second;
@@ -98,7 +101,8 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"nodeName", text(&Config::node_name)},
       {"nodeAddress", text(&Config::node_address)},
       {"listen", texts(&Config::listen)},
-      {"port", [](Config& config, const json::value& value) -> Result<void> {
+      {"port",
+       [](Config& config, const json::value& value) -> Result<void> {
          int64_t port = TRY(number_of(value, 0, 65535));
          config.port = uint16_t(port);
          return {};
@@ -107,12 +111,14 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"tokenAuthFile", path(&Config::token_auth_file)},
       {"auditPolicyFile", path(&Config::audit_policy_file)},
       {"auditLogPath", path(&Config::audit_log_path)},
-      {"auditLogMaxSize", [](Config& config, const json::value& value) -> Result<void> {
+      {"auditLogMaxSize",
+       [](Config& config, const json::value& value) -> Result<void> {
          int64_t megabytes = TRY(number_of(value, 1, 1024));
          config.audit_log_max_size = int(megabytes);
          return {};
        }},
-      {"auditLogMaxBackup", [](Config& config, const json::value& value) -> Result<void> {
+      {"auditLogMaxBackup",
+       [](Config& config, const json::value& value) -> Result<void> {
          int64_t files = TRY(number_of(value, 0, 100));
          config.audit_log_max_backup = int(files);
          return {};
@@ -130,22 +136,26 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"clusterDNS", text(&Config::cluster_dns)},
       {"clusterDomain", text(&Config::cluster_domain)},
       {"nodePortRange", read_node_ports},
-      {"nodeMonitorGracePeriod", [](Config& config, const json::value& value) -> Result<void> {
+      {"nodeMonitorGracePeriod",
+       [](Config& config, const json::value& value) -> Result<void> {
          int64_t seconds = TRY(number_of(value, 1, 86400));
          config.node_monitor_grace = int(seconds);
          return {};
        }},
-      {"maxPods", [](Config& config, const json::value& value) -> Result<void> {
+      {"maxPods",
+       [](Config& config, const json::value& value) -> Result<void> {
          int64_t pods = TRY(number_of(value, 1, 250));
          config.max_pods = int(pods);
          return {};
        }},
-      {"podPidsLimit", [](Config& config, const json::value& value) -> Result<void> {
+      {"podPidsLimit",
+       [](Config& config, const json::value& value) -> Result<void> {
          constexpr int64_t kPidsOfKernelMax = 4194304;  // PID_MAX_LIMIT
          config.pod_pids_limit = TRY(number_of(value, 0, kPidsOfKernelMax));
          return {};
        }},
-      {"eventsOnDisk", [](Config& config, const json::value& value) -> Result<void> {
+      {"eventsOnDisk",
+       [](Config& config, const json::value& value) -> Result<void> {
          if (!value.is_bool()) return wrong("true or false", value);
          config.events_on_disk = value.get_bool();
          return {};

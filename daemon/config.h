@@ -19,35 +19,35 @@ struct Config {
   std::string node_address;  // nodeAddress: "" = the address of the default route, else the first global one, else 127.0.0.1
 
   // The API.
-  std::vector<std::string> listen;  // listen: addresses beside loopback; empty = the node's address
-  uint16_t port = 6443;             // port: 0 picks a free one
-  std::vector<std::string> tls_san; // tlsSANs: further names of the serving certificate
-  std::string token_auth_file;      // tokenAuthFile: lines of token,user,uid,"group,..."; "" = none
-  std::string audit_policy_file;    // auditPolicyFile: an audit.k8s.io/v1 Policy; "" = nothing is written down, to spare the card
+  std::vector<std::string> listen;   // listen: addresses beside loopback; empty = the node's address
+  uint16_t port = 6443;              // port: 0 picks a free one
+  std::vector<std::string> tls_san;  // tlsSANs: further names of the serving certificate
+  std::string token_auth_file;       // tokenAuthFile: lines of token,user,uid,"group,..."; "" = none
+  std::string audit_policy_file;  // auditPolicyFile: an audit.k8s.io/v1 Policy; "" = nothing is written down, to spare the card
   std::string audit_log_path = "/var/log/coracle/audit.log";  // auditLogPath
-  int audit_log_max_size = 10;      // auditLogMaxSize: megabytes of one file
-  int audit_log_max_backup = 2;     // auditLogMaxBackup: full files that are kept
+  int audit_log_max_size = 10;                                // auditLogMaxSize: megabytes of one file
+  int audit_log_max_backup = 2;                               // auditLogMaxBackup: full files that are kept
 
   // Where things are.
-  std::string state_dir = "/var/lib/coracle";               // stateDir: 0700
-  std::string run_dir = "/run/coracle";                     // runDir
-  std::string config_dir = "/etc/coracle";                  // configDir: admin.kubeconfig is written here
-  std::string manifests_dir = "/etc/coracle/manifests";     // manifestsDir: static pods
-  std::string log_dir = "/var/log/pods";                    // logDir: the containers' logs
+  std::string state_dir = "/var/lib/coracle";                        // stateDir: 0700
+  std::string run_dir = "/run/coracle";                              // runDir
+  std::string config_dir = "/etc/coracle";                           // configDir: admin.kubeconfig is written here
+  std::string manifests_dir = "/etc/coracle/manifests";              // manifestsDir: static pods
+  std::string log_dir = "/var/log/pods";                             // logDir: the containers' logs
   std::string pause_program = "/usr/libexec/coracle/coracle-pause";  // pauseProgram
   std::string image_program = "/usr/libexec/coracle/coracle-image";  // imageProgram
-  std::string cgroup_root;                                  // cgroupRoot: "" = found
+  std::string cgroup_root;                                           // cgroupRoot: "" = found
 
   // The cluster of one.
-  std::string pod_cidr = "10.244.0.0/24";         // podCIDR: the first address is the gateway
-  std::string service_cidr = "10.96.0.0/16";      // serviceCIDR
-  std::string cluster_dns = "10.96.0.10";         // clusterDNS: inside serviceCIDR
-  std::string cluster_domain = "cluster.local";   // clusterDomain
+  std::string pod_cidr = "10.244.0.0/24";                    // podCIDR: the first address is the gateway
+  std::string service_cidr = "10.96.0.0/16";                 // serviceCIDR
+  std::string cluster_dns = "10.96.0.10";                    // clusterDNS: inside serviceCIDR
+  std::string cluster_domain = "cluster.local";              // clusterDomain
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
-  int node_monitor_grace = 50;                    // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
-  int max_pods = 110;                             // maxPods
-  int64_t pod_pids_limit = 4096;                  // podPidsLimit: processes and threads of one pod; 0 = no limit
-  std::string scheduler_config_file;              // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
+  int node_monitor_grace = 50;        // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
+  int max_pods = 110;                 // maxPods
+  int64_t pod_pids_limit = 4096;      // podPidsLimit: processes and threads of one pod; 0 = no limit
+  std::string scheduler_config_file;  // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
 
   bool events_on_disk = false;  // eventsOnDisk: false = events go with the daemon, and the card is spared
 

@@ -14,8 +14,8 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/probe.h"
 #include "runtime/sys/mount.h"
+#include "runtime/sys/probe.h"
 
 namespace coracle {
 namespace {
@@ -116,11 +116,13 @@ api::Config api_config(const Config& config, const Facts& facts, std::atomic<boo
   for (const auto& address : asked)
     if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
   for (const auto& address : addresses) to.listen.push_back({address, config.port});
-  for (const auto& name : config.tls_san) (name.find_first_not_of("0123456789.:abcdef") == name.npos ? to.addresses : to.dns_names).push_back(name);
+  for (const auto& name : config.tls_san)
+    (name.find_first_not_of("0123456789.:abcdef") == name.npos ? to.addresses : to.dns_names).push_back(name);
   to.addresses.push_back(facts.node_address);
   if (auto service = registry::api_service_address(ranges_of(config))) to.addresses.push_back(*service);
   if (!config.audit_policy_file.empty())
-    to.audit = {config.audit_policy_file, config.audit_log_path, size_t(config.audit_log_max_size) << 20, config.audit_log_max_backup};
+    to.audit = {config.audit_policy_file, config.audit_log_path, size_t(config.audit_log_max_size) << 20,
+                config.audit_log_max_backup};
   to.checks.push_back({"informers", [&settled] { return settled.load(); }, false});
   return to;
 }
@@ -133,8 +135,9 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
     bool here = TRY(has_address(address));
     if (!here) log_notice("main", "this machine does not have the address yet", {{"listen", address}});
   }
-  for (const auto& [dir, mode] : {std::pair(config.state_dir, 0700), std::pair(config.run_dir, 0700), std::pair(config.config_dir, 0755),
-                                  std::pair(config.manifests_dir, 0755), std::pair(config.log_dir, 0755)})
+  for (const auto& [dir, mode] :
+       {std::pair(config.state_dir, 0700), std::pair(config.run_dir, 0700), std::pair(config.config_dir, 0755),
+        std::pair(config.manifests_dir, 0755), std::pair(config.log_dir, 0755)})
     TRY(sys::make_directories(dir, mode_t(mode)));
   std::unique_ptr<House> house(new House(config, std::move(facts)));
   TRY(backup::adopt(config.state_dir).wrap("put the restored store in its place"));
@@ -151,26 +154,36 @@ Result<void> House::furnish() {
     std::string text = TRY(sys::read_file(config_.scheduler_config_file).wrap("schedulerConfigFile"));
     scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
   }
-  keeper_ = std::make_unique<backup::Keeper>(backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
+  keeper_ = std::make_unique<backup::Keeper>(
+      backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
   keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
   registry_ = std::make_unique<registry::Registry>(*engine_, ranges_of(config_));
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   events_ = std::make_unique<EventWriter>(*client_);
   runtime_ = TRY(runtime::open(runtime_config(config_)));
   informers_ = std::make_unique<Informers>(*client_);
-  network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice), informers_->of(kPod)));
-  if (facts_.node_address.starts_with("127.")) facts_.node_address = network_->gateway_address();  // where pods find us, network or not
+  network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice),
+                                        informers_->of(kPod)));
+  if (facts_.node_address.starts_with("127."))
+    facts_.node_address = network_->gateway_address();  // where pods find us, network or not
   gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
   });
   network_->on_rules([this] { agent_->look_at_draining(); });
   gate_->on_change([this](const std::string& ns) { agent_->look_at_held(ns); });
-  node::AgentSeams seams{.client = *client_, .pods = informers_->of(kPod), .config_maps = informers_->of(kConfigMap),
-                         .secrets = informers_->of(kSecret), .services = informers_->of(kService), .runtime = *runtime_, .events = *events_};
+  node::AgentSeams seams{.client = *client_,
+                         .pods = informers_->of(kPod),
+                         .config_maps = informers_->of(kConfigMap),
+                         .secrets = informers_->of(kSecret),
+                         .services = informers_->of(kService),
+                         .runtime = *runtime_,
+                         .events = *events_};
   seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
-  registry_->set_measure(kNodeMetrics, [this](const std::string&, const std::string& name) { return agent_->metrics().nodes(name); });
-  registry_->set_measure(kPodMetrics, [this](const std::string& ns, const std::string& name) { return agent_->metrics().pods(ns, name); });
+  registry_->set_measure(kNodeMetrics,
+                         [this](const std::string&, const std::string& name) { return agent_->metrics().nodes(name); });
+  registry_->set_measure(kPodMetrics,
+                         [this](const std::string& ns, const std::string& name) { return agent_->metrics().pods(ns, name); });
   api::Config api = api_config(config_, facts_, settled_);
   api.metrics = [this](std::string& text) {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });
@@ -237,7 +250,9 @@ controller::Config House::controller_config() const {
     access::Outcome outcome = TRY(access::signed_request(request, server_->authority(), system_clock().now()));
     return controller::SignedRequest{std::move(outcome.certificate), std::move(outcome.failure)};
   };
-  to.lasting_token = [this](const Object& account, std::string_view secret) { return server_->tokens().issue_lasting(account, secret); };
+  to.lasting_token = [this](const Object& account, std::string_view secret) {
+    return server_->tokens().issue_lasting(account, secret);
+  };
   return to;
 }
 

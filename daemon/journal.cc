@@ -35,7 +35,7 @@ void to_journal(LogLevel level, std::string_view room, std::string_view text, Lo
 // Whether standard error is the journal: systemd says which device and inode that is. See systemd.exec(5), $JOURNAL_STREAM.
 bool is_journal() {
   const char* told = std::getenv("JOURNAL_STREAM");
-  struct stat error{};
+  struct stat error {};
   if (!told || ::fstat(STDERR_FILENO, &error) != 0) return false;
   return std::to_string(error.st_dev) + ":" + std::to_string(error.st_ino) == told;
 }

@@ -22,9 +22,12 @@ Result<std::string> host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return Error::from_errno("read the host's name");
   std::string lower = to_lower(name.data());
-  bool good = !lower.empty() && lower.size() <= 253 && lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == lower.npos &&
-              lower.front() != '-' && lower.front() != '.' && lower.back() != '-' && lower.back() != '.';
-  if (!good) return Error(Code::invalid, "the host's name " + coracle::quoted(lower) + " cannot name a node (letters, digits, '-' and '.'); set nodeName");
+  bool good = !lower.empty() && lower.size() <= 253 &&
+              lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == lower.npos && lower.front() != '-' &&
+              lower.front() != '.' && lower.back() != '-' && lower.back() != '.';
+  if (!good)
+    return Error(Code::invalid, "the host's name " + coracle::quoted(lower) +
+                                    " cannot name a node (letters, digits, '-' and '.'); set nodeName");
   return lower;
 }
 
@@ -34,7 +37,8 @@ Result<std::string> host_address() {
   std::vector<sys::AddressInfo> addresses = TRY(netlink.addresses());
   std::vector<sys::Link> links = TRY(netlink.links());
   auto ours = [&](uint32_t index) {
-    return std::any_of(links.begin(), links.end(), [&](const sys::Link& link) { return link.index == index && link.name.starts_with("coracle"); });
+    return std::any_of(links.begin(), links.end(),
+                       [&](const sys::Link& link) { return link.index == index && link.name.starts_with("coracle"); });
   };
   auto plain = [](const std::string& address) { return address.substr(0, address.find('/')); };
   auto usable = [&](const sys::AddressInfo& info) {

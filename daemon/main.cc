@@ -59,7 +59,7 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
   auto monitor = TRY(sys::NetlinkMonitor::open());
   auto clock = sys::ClockWatch::open();
   if (!clock) log_warning("main", "nobody will say when the clock is set: " + clock.error().text());
-  std::optional<SteadyTime> look_at;  // addresses changed: when to look
+  std::optional<SteadyTime> look_at;                      // addresses changed: when to look
   if (follow_address) look_at = system_clock().steady();  // they may have while the house was opened
   for (;;) {
     int wait_ms = watch_ms;
@@ -67,11 +67,14 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
       auto left = std::chrono::ceil<std::chrono::milliseconds>(*look_at - system_clock().steady());
       wait_ms = std::max(0, watched ? std::min(watch_ms, int(left.count())) : int(left.count()));
     }
-    pollfd on[] = {{signals.get(), POLLIN, 0}, {follow_address ? monitor.fd().get() : -1, POLLIN, 0}, {house.restored().get(), POLLIN, 0},
+    pollfd on[] = {{signals.get(), POLLIN, 0},
+                   {follow_address ? monitor.fd().get() : -1, POLLIN, 0},
+                   {house.restored().get(), POLLIN, 0},
                    {clock ? clock->fd().get() : -1, POLLIN, 0}};
     if (::poll(on, 4, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
     signalfd_siginfo got{};
-    if (on[0].revents && ::read(signals.get(), &got, sizeof got) == sizeof got && (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT))
+    if (on[0].revents && ::read(signals.get(), &got, sizeof got) == sizeof got &&
+        (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT))
       return Why::asked_to_end;
     if (on[2].revents) return Why::restored;
     if (on[3].revents && clock && clock->was_set()) {

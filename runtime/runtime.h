@@ -103,7 +103,7 @@ struct ContainerSpec {
   std::string id;        // unique in its sandbox, [a-zA-Z0-9_.-]{1,128}; the agent uses "<name>-<restart count>"
   std::string metadata;  // the caller's own
   std::string image_id;  // "sha256:…": the rootfs is an overlay over it; "" = spec.root.path
-  oci::Spec spec;  // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
+  oci::Spec spec;        // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
   LogPolicy log;
   bool open_stdin = false;  // false: /dev/null
   bool stdin_once = false;  // the first attach that closes its input ends the container's
@@ -141,8 +141,8 @@ struct ExecSpec {
   bool terminal = false;
   uint16_t width = 0, height = 0;
   bool use_stdin = false;
-  std::vector<std::string> extra_env;  // in addition
-  std::string cwd;                     // "" = the container's own
+  std::vector<std::string> extra_env;                // in addition
+  std::string cwd;                                   // "" = the container's own
   std::shared_ptr<const std::array<Fd, 3>> streams;  // the process's own 0, 1 and 2, instead of pipes
 };
 
@@ -202,12 +202,10 @@ class Runtime {
   virtual Result<void> kill_container(const std::string& sandbox_id, const std::string& id) = 0;
   // Forgets an exited container: its record and its writable layer. Errors: conflict while it runs.
   virtual Result<void> remove_container(const std::string& sandbox_id, const std::string& id) = 0;
-  virtual Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
-                                             const ExecSpec& spec) = 0;
+  virtual Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) = 0;
   // Follows the container's own output from now on, beside its log, and its input when it was opened and is asked for.
   // wait() ends with the container; destroying it only lets go. Errors: not_found, conflict when it does not run.
-  virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id,
-                                               bool use_stdin) = 0;
+  virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) = 0;
   virtual Result<Usage> usage(const std::string& sandbox_id,
                               const std::string& container_id) = 0;  // "" = whole sandbox
   // The container's root as its processes see it, for probing files and copying; hostile. Errors: not_found.

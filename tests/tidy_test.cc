@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -59,7 +58,8 @@ std::string code_of(const std::string& line) {  // without comment and string co
       else if (line[i] == '"') in_string = false, out += '"';
       continue;
     }
-    if (line[i] == '\'' && i + 2 < line.size() && (line[i + 2] == '\'' || (line[i + 1] == '\\' && i + 3 < line.size() && line[i + 3] == '\''))) {
+    if (line[i] == '\'' && i + 2 < line.size() &&
+        (line[i + 2] == '\'' || (line[i + 1] == '\\' && i + 3 < line.size() && line[i + 3] == '\''))) {
       i += line[i + 1] == '\\' ? 3 : 2;
       continue;
     }
@@ -82,11 +82,15 @@ const std::vector<Layer>& layers() {
       {"runtime/sys/", {"runtime/base/"}},
       {"runtime/oci/", {"runtime/base/", "runtime/sys/"}},
       {"runtime/cgroup/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/runtime.h"}},
-      {"runtime/image/fetch/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/image/", "runtime/runtime.h", "runtime/container/seccomp_program.h"}},
+      {"runtime/image/fetch/",
+       {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/image/", "runtime/runtime.h",
+        "runtime/container/seccomp_program.h"}},
       {"runtime/image/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/runtime.h"}},
       {"runtime/launch/", {}},
       {"runtime/pause/", {"runtime/launch/"}},
-      {"runtime/container/", {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/cgroup/", "runtime/image/", "runtime/launch/", "runtime/pause/", "runtime/runtime.h"}},
+      {"runtime/container/",
+       {"runtime/base/", "runtime/sys/", "runtime/oci/", "runtime/cgroup/", "runtime/image/", "runtime/launch/", "runtime/pause/",
+        "runtime/runtime.h"}},
       {"runtime/cli/", {"runtime/"}},
       {"runtime/runtime.h", {"runtime/base/", "runtime/oci/spec.h"}},
       {"store/object/", {"runtime/base/"}},
@@ -102,18 +106,37 @@ const std::vector<Layer>& layers() {
       {"daemon/placement/", {"runtime/base/", "store/object/", "store/schema/"}},
       {"daemon/order/", {"runtime/base/", "store/object/", "store/schema/", "daemon/informer/", "daemon/quota/disruption.h"}},
       {"daemon/admission/", {"runtime/base/", "store/object/", "store/engine/", "daemon/quota/", "daemon/order/order.h"}},
-      {"daemon/registry/", {"runtime/base/", "runtime/sys/file.h", "daemon/admission/", "daemon/quota/", "store/object/", "store/schema/", "store/engine/", "store/client/client.h"}},
+      {"daemon/registry/",
+       {"runtime/base/", "runtime/sys/file.h", "daemon/admission/", "daemon/quota/", "store/object/", "store/schema/",
+        "store/engine/", "store/client/client.h"}},
       {"daemon/backup/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/"}},
-      {"daemon/access/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h", "daemon/registry/"}},
-      {"daemon/fairness/", {"runtime/base/", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h", "daemon/access/attributes.h", "daemon/registry/"}},
-      {"daemon/api/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/inet.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "daemon/admission/user.h", "daemon/registry/", "daemon/access/", "daemon/fairness/", "daemon/backup/", "daemon/stream/"}},
-      {"daemon/controller/", {"runtime/base/", "daemon/quota/", "daemon/placement/", "daemon/order/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
-      {"daemon/scheduler/", {"runtime/base/", "daemon/quota/", "daemon/placement/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
-      {"daemon/network/", {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
-      {"daemon/node/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/socket.h", "runtime/runtime.h", "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/stream/"}},
+      {"daemon/access/",
+       {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h",
+        "daemon/registry/"}},
+      {"daemon/fairness/",
+       {"runtime/base/", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h",
+        "daemon/access/attributes.h", "daemon/registry/"}},
+      {"daemon/api/",
+       {"runtime/base/", "runtime/sys/file.h", "runtime/sys/inet.h", "runtime/sys/socket.h", "store/object/", "store/schema/",
+        "daemon/admission/user.h", "daemon/registry/", "daemon/access/", "daemon/fairness/", "daemon/backup/", "daemon/stream/"}},
+      {"daemon/controller/",
+       {"runtime/base/", "daemon/quota/", "daemon/placement/", "daemon/order/", "store/object/", "store/schema/",
+        "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/"}},
+      {"daemon/scheduler/",
+       {"runtime/base/", "daemon/quota/", "daemon/placement/", "store/object/", "store/schema/", "store/client/client.h",
+        "daemon/informer/", "daemon/queue/", "daemon/event/"}},
+      {"daemon/network/",
+       {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/",
+        "daemon/queue/", "daemon/event/"}},
+      {"daemon/node/",
+       {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/socket.h", "runtime/runtime.h",
+        "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/",
+        "daemon/event/", "daemon/stream/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the house, and the process around it
       // The doctor asks the kernel by itself, for it has to work where no daemon does.
-      {"ctl/", {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h", "runtime/sys/run.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "store/client/"}},
+      {"ctl/",
+       {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
+        "runtime/sys/run.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "store/client/"}},
       {"tests/", {"runtime/", "store/", "daemon/", "ctl/", "tests/"}},
   };
   return table;
@@ -162,17 +185,26 @@ TEST(House, keeps_its_rules_of_one_line) {
       // own, or the whole right side of = or return, is safe.
       {"TRY stands alone", {"TRY("}, std::regex(R"(\bTRY\()"), {"runtime/base/result.h"}},
       {"throw only at walls", {"throw"}, std::regex(R"(\bthrow\b)"), {"tests/"}},
-      {"catch only at walls", {"catch"}, std::regex(R"(\bcatch\s*\()"),
-       {"runtime/base/json.cc", "runtime/cli/main.cc", "daemon/main.cc", "daemon/api/", "ctl/", "tests/", "store/schema/generate"}},
+      {"catch only at walls",
+       {"catch"},
+       std::regex(R"(\bcatch\s*\()"),
+       {"runtime/base/json.cc", "runtime/cli/main.cc", "daemon/main.cc", "daemon/api/", "ctl/", "tests/",
+        "store/schema/generate"}},
       {"no using namespace in headers", {"using namespace"}, std::regex(R"(^\s*using namespace)"), {}},
       {"no dup(", {"dup"}, std::regex(R"(\bdup2?\()"), {"runtime/sys/", "runtime/pause/", "runtime/base/fd.h", "tests/"}},
       {"no system(", {"system("}, std::regex(R"((^|[^\w.:>_])(std::)?system\()"), {"tests/"}},
-      {"no sleeping for something to happen", {"sleep"}, std::regex(R"(\bsleep_for\b|\bsleep_until\b|\busleep\(|[^\w]sleep\(\d)"), {"tests/"}},
+      {"no sleeping for something to happen",
+       {"sleep"},
+       std::regex(R"(\bsleep_for\b|\bsleep_until\b|\busleep\(|[^\w]sleep\(\d)"),
+       {"tests/"}},
       {"processes and mounts are made in sys and pause only",
        {"fork", "clone", "exec", "unshare", "setns", "mount", "pivot_root", "chroot"},
        std::regex(R"((^|[^\w.>])::(fork|vfork|clone|clone3|execve|execvp|unshare|setns|mount|umount2|pivot_root|chroot)\()"),
        {"runtime/sys/", "runtime/pause/", "tests/"}},
-      {"no TODO without an issue number", {"TODO", "FIXME", "XXX"}, std::regex(R"(\b(TODO|FIXME|XXX)\b(?!.*#\d))"), {"tests/tidy_test.cc"}},
+      {"no TODO without an issue number",
+       {"TODO", "FIXME", "XXX"},
+       std::regex(R"(\b(TODO|FIXME|XXX)\b(?!.*#\d))"),
+       {"tests/tidy_test.cc"}},
   };
   static const std::regex lone_try(R"(^(|.*[){};]|.*\b(else|return|do)|.*[^=!<>]=)\s*TRY\()");
   for (const auto& source : sources()) {
@@ -182,7 +214,8 @@ TEST(House, keeps_its_rules_of_one_line) {
       for (const auto& rule : rules) {
         const std::string& text = rule.name.starts_with("no TODO") ? source.lines[i] : code;
         if (rule.name == "no using namespace in headers" && !header) continue;
-        if (std::none_of(rule.words.begin(), rule.words.end(), [&](const auto& word) { return text.find(word) != text.npos; })) continue;
+        if (std::none_of(rule.words.begin(), rule.words.end(), [&](const auto& word) { return text.find(word) != text.npos; }))
+          continue;
         if (starts_with_any(source.path, rule.except) || !std::regex_search(text, rule.pattern)) continue;
         if (rule.name == "TRY stands alone" && std::regex_search(text, lone_try)) continue;
         ADD_FAILURE() << source.path << ":" << i + 1 << ": " << rule.name << ": " << source.lines[i];
@@ -192,7 +225,8 @@ TEST(House, keeps_its_rules_of_one_line) {
 }
 
 TEST(House, top_level_holds_nothing_else) {
-  const std::vector<std::string> allowed = {"meson.build", "daemon", "runtime", "store", "ctl", "systemd", "tests", "README.md", "LICENSE"};
+  const std::vector<std::string> allowed = {"meson.build", "daemon", "runtime",   "store",  "ctl",
+                                            "systemd",     "tests",  "README.md", "LICENSE"};
   const char* root = std::getenv("CORACLE_SOURCE");
   for (const auto& entry : fs::directory_iterator(root ? root : ".")) {
     std::string name = entry.path().filename();

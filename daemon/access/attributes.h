@@ -8,7 +8,7 @@ namespace coracle::access {
 
 struct Attributes {
   std::string verb, group, resource, subresource, ns, name;
-  std::string path;            // of what is no resource
+  std::string path;  // of what is no resource
   bool is_resource = true;
   std::string field_selector;  // of list, watch and deletecollection: nodes may list their own pods only
 

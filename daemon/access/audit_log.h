@@ -51,12 +51,12 @@ struct AuditRecord {
   User user;
   std::optional<User> as;  // whom it impersonates
   Attributes asked;
-  std::string version;     // of the API group
+  std::string version;  // of the API group
   WallTime received;
   json::value request, response;  // null: not recorded
   int status = 0;
   bool allowed = false;
-  std::string reason;      // why
+  std::string reason;                              // why
   std::map<std::string, std::string> annotations;  // of admission
 };
 

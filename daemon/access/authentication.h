@@ -13,12 +13,12 @@
 namespace coracle::access {
 
 struct Credentials {
-  std::string authorization;       // the header, or what stands for it
-  bool certificate = false;        // the client showed one
-  bool trusted = false;            // and our authority signed it, for clients
+  std::string authorization;  // the header, or what stands for it
+  bool certificate = false;   // the client showed one
+  bool trusted = false;       // and our authority signed it, for clients
   std::string common_name;
   std::vector<std::string> organizations;
-  std::string fingerprint;         // SHA-256 of the certificate, hex
+  std::string fingerprint;  // SHA-256 of the certificate, hex
 };
 
 class Authenticator {

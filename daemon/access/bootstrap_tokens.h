@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "daemon/registry/registry.h"
 #include "daemon/admission/user.h"
+#include "daemon/registry/registry.h"
 
 namespace coracle::access {
 

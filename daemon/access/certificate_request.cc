@@ -22,7 +22,9 @@ namespace {
 template <auto Free>
 struct Freer {
   template <typename T>
-  void operator()(T* what) const { Free(what); }
+  void operator()(T* what) const {
+    Free(what);
+  }
 };
 void free_names(GENERAL_NAMES* names) { GENERAL_NAMES_free(names); }
 void free_extensions(STACK_OF(X509_EXTENSION) * all) { sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free); }

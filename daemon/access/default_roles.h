@@ -18,7 +18,7 @@ struct DefaultObject {
   json::value body;
 };
 
-std::vector<DefaultObject> default_roles();     // roles before the bindings that name them
+std::vector<DefaultObject> default_roles();          // roles before the bindings that name them
 Rules default_rules(std::string_view cluster_role);  // of one of them, {} when there is none
 
 // What `there` needs to hold all of `wanted`; nothing: it does already, or does not want to. Pure.

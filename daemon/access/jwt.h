@@ -26,7 +26,7 @@ class TokenSigner {  // Thread-safe.
   json::object public_jwk() const;
 
  private:
-  std::shared_ptr<void> key_;  // EVP_PKEY
+  std::shared_ptr<void> key_;   // EVP_PKEY
   std::string key_id_, x_, y_;  // coordinates, base64url
 };
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "daemon/access/rules.h"
-#include "daemon/registry/registry.h"
 #include "daemon/admission/user.h"
+#include "daemon/registry/registry.h"
 
 namespace coracle::access {
 

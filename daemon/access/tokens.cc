@@ -92,8 +92,13 @@ Result<json::value> Tokens::issue(const Object& account, json::value request) {
     kubernetes["warnafter"] = issued + asked;
     lifetime = kExtendedSeconds;
   }
-  json::object claims{{"aud", std::move(aud)}, {"exp", issued + lifetime}, {"iat", issued}, {"iss", settings_.issuer},
-                      {"jti", registry::make_uid()}, {"kubernetes.io", std::move(kubernetes)}, {"nbf", issued},
+  json::object claims{{"aud", std::move(aud)},
+                      {"exp", issued + lifetime},
+                      {"iat", issued},
+                      {"iss", settings_.issuer},
+                      {"jti", registry::make_uid()},
+                      {"kubernetes.io", std::move(kubernetes)},
+                      {"nbf", issued},
                       {"sub", std::string(kAccountPrefix) + account.ns() + ":" + account.name()}};
   std::string token = TRY(signer_.sign(claims));
   request.get_object()["status"] =

@@ -10,8 +10,8 @@
 
 #include "daemon/access/jwt.h"
 #include "daemon/access/static_tokens.h"
-#include "daemon/registry/registry.h"
 #include "daemon/admission/user.h"
+#include "daemon/registry/registry.h"
 
 namespace coracle::access {
 

@@ -32,8 +32,8 @@ Result<void> Plugin::validate(const Request&, const World&) const { return {}; }
 Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : world_(engine, std::move(suffix)) {
   for (auto make : {make_namespace_lifecycle, make_limit_ranger, make_service_account, make_node_restriction,
                     make_taint_nodes_by_condition, make_pod_security, make_priority, make_default_toleration_seconds,
-                    make_default_storage_class, make_storage_object_in_use_protection, make_volume_claim_resize, make_runtime_class,
-                    make_default_ingress_class, make_start_order, make_resource_quota})
+                    make_default_storage_class, make_storage_object_in_use_protection, make_volume_claim_resize,
+                    make_runtime_class, make_default_ingress_class, make_start_order, make_resource_quota})
     plugins_.push_back(make());
 }
 
@@ -54,10 +54,10 @@ Result<void> Chain::validate(const Request& request) const {
 }
 
 std::unique_lock<std::mutex> Chain::turn(const Request& request) const {
-  bool may_use_more = request.operation == Operation::create || request.kind == kService || request.kind == kPersistentVolumeClaim ||
-                      (request.kind == kPod && request.subresource == "resize");
-  bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.kind) && !request.key.ns.empty() &&
-                !world_.list(kResourceQuota, request.key.ns).empty();
+  bool may_use_more = request.operation == Operation::create || request.kind == kService ||
+                      request.kind == kPersistentVolumeClaim || (request.kind == kPod && request.subresource == "resize");
+  bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.kind) &&
+                !request.key.ns.empty() && !world_.list(kResourceQuota, request.key.ns).empty();
   if (!counts) return {};
   return std::unique_lock(counting_[std::hash<std::string>()(request.key.ns) % counting_.size()]);
 }

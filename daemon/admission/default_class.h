@@ -13,7 +13,8 @@ namespace coracle::admission {
 inline ObjectPtr default_class(const World& world, const Kind& kind, std::initializer_list<std::string_view> annotations) {
   ObjectPtr found;
   for (ObjectPtr& one : world.list(kind)) {  // sorted by name
-    bool marked = std::any_of(annotations.begin(), annotations.end(), [&](std::string_view name) { return one->annotation(name) == "true"; });
+    bool marked = std::any_of(annotations.begin(), annotations.end(),
+                              [&](std::string_view name) { return one->annotation(name) == "true"; });
     auto made = [](const Object& object) { return get_string(object.json(), "metadata.creationTimestamp"); };
     if (marked && (!found || made(*one) > made(*found))) found = std::move(one);
   }

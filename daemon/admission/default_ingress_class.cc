@@ -14,7 +14,8 @@ class DefaultIngressClass : public Plugin {
     if (!request.creates(kIngress)) return {};
     json::value& ingress = *request.object;
     const json::value* named = find(ingress, "spec.ingressClassName");
-    bool has_class = (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
+    bool has_class =
+        (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
     if (has_class) return {};
     if (ObjectPtr found = default_class(world, kIngressClass, {"ingressclass.kubernetes.io/is-default-class"}))
       make(ingress, "spec.ingressClassName") = found->name();

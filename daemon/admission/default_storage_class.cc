@@ -14,9 +14,12 @@ class DefaultStorageClass : public Plugin {
     if (!request.creates(kPersistentVolumeClaim)) return {};
     json::value& claim = *request.object;
     const json::value* named = find(claim, "spec.storageClassName");
-    bool has_class = (named && !named->is_null()) || get_object(claim, "metadata.annotations").contains("volume.beta.kubernetes.io/storage-class");
+    bool has_class = (named && !named->is_null()) ||
+                     get_object(claim, "metadata.annotations").contains("volume.beta.kubernetes.io/storage-class");
     if (has_class) return {};
-    ObjectPtr found = default_class(world, kStorageClass, {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});
+    ObjectPtr found =
+        default_class(world, kStorageClass,
+                      {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});
     if (found) make(claim, "spec.storageClassName") = found->name();
     return {};
   }

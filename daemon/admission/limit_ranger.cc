@@ -93,8 +93,11 @@ class Bounds {
 
   void check(bool with_limits) {
     each("min", [&](const std::string& name, const Quantity& bound) { check_min(name, bound); });
-    each("max", [&](const std::string& name, const Quantity& bound) { with_limits ? check_max(name, bound) : check_max_request(name, bound); });
-    if (with_limits) each("maxLimitRequestRatio", [&](const std::string& name, const Quantity& bound) { check_ratio(name, bound); });
+    each("max", [&](const std::string& name, const Quantity& bound) {
+      with_limits ? check_max(name, bound) : check_max_request(name, bound);
+    });
+    if (with_limits)
+      each("maxLimitRequestRatio", [&](const std::string& name, const Quantity& bound) { check_ratio(name, bound); });
   }
 
  private:
@@ -146,10 +149,14 @@ const json::value* named(const json::array& containers, std::string_view name) {
   return nullptr;
 }
 
-void check_containers(const json::value& limit, const json::value& pod, const json::value* old, std::vector<std::string>& findings) {
+void check_containers(const json::value& limit, const json::value& pod, const json::value* old,
+                      std::vector<std::string>& findings) {
   for (std::string_view list : {"spec.containers", "spec.initContainers"})
     for (const json::value& container : get_array(pod, list)) {
-      Asked asked{quota::amounts_of(get_object(container, "resources.requests")), quota::amounts_of(get_object(container, "resources.limits")), {}, {}};
+      Asked asked{quota::amounts_of(get_object(container, "resources.requests")),
+                  quota::amounts_of(get_object(container, "resources.limits")),
+                  {},
+                  {}};
       if (const json::value* before = old ? named(get_array(*old, list), get_string(container, "name")) : nullptr) {
         asked.is_change = true;
         asked.old_requests = quota::amounts_of(get_object(*before, "resources.requests"));
@@ -161,7 +168,9 @@ void check_containers(const json::value& limit, const json::value& pod, const js
 
 void check_pod(const json::value& limit, const json::value& pod, const json::value* old, std::vector<std::string>& findings) {
   Asked asked{quota::pod_requests(pod, false), quota::pod_limits(pod, false), {}, {}};
-  if (old) asked.is_change = true, asked.old_requests = quota::pod_requests(*old, false), asked.old_limits = quota::pod_limits(*old, false);
+  if (old)
+    asked.is_change = true, asked.old_requests = quota::pod_requests(*old, false),
+    asked.old_limits = quota::pod_limits(*old, false);
   Bounds(limit, asked, findings).check(true);
 }
 
@@ -199,7 +208,8 @@ class LimitRanger : public Plugin {
         std::string_view type = get_string(limit, "type");
         if (request.kind == kPod && type == "Container") check_containers(limit, *request.object, old, findings);
         if (request.kind == kPod && type == "Pod") check_pod(limit, *request.object, old, findings);
-        if (request.kind == kPersistentVolumeClaim && type == "PersistentVolumeClaim") check_claim(limit, *request.object, old, findings);
+        if (request.kind == kPersistentVolumeClaim && type == "PersistentVolumeClaim")
+          check_claim(limit, *request.object, old, findings);
       }
       if (!findings.empty()) return refuse(request, together(findings));
     }

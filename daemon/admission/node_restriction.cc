@@ -16,14 +16,23 @@ constexpr std::string_view kNodesGroup = "system:nodes", kNodePrefix = "system:n
 constexpr std::string_view kRestricted = "node-restriction.kubernetes.io";
 
 // The labels under Kubernetes' domains that a node says of itself. Source: kubelet/pkg/apis well_known_labels.go.
-constexpr std::array kKubeletLabels = {
-    "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region", "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type", "kubernetes.io/os",
-    "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch", "node.kubernetes.io/windows-build"};
+constexpr std::array kKubeletLabels = {"kubernetes.io/hostname",
+                                       "topology.kubernetes.io/zone",
+                                       "topology.kubernetes.io/region",
+                                       "failure-domain.beta.kubernetes.io/zone",
+                                       "failure-domain.beta.kubernetes.io/region",
+                                       "node.kubernetes.io/instance-type",
+                                       "beta.kubernetes.io/instance-type",
+                                       "kubernetes.io/os",
+                                       "kubernetes.io/arch",
+                                       "beta.kubernetes.io/os",
+                                       "beta.kubernetes.io/arch",
+                                       "node.kubernetes.io/windows-build"};
 constexpr std::array kKubeletDomains = {"kubelet.kubernetes.io", "node.kubernetes.io"};
 
 bool in_domain(std::string_view name, std::string_view domain) {
-  return name == domain || (name.size() > domain.size() && name.ends_with(domain) && name[name.size() - domain.size() - 1] == '.');
+  return name == domain ||
+         (name.size() > domain.size() && name.ends_with(domain) && name[name.size() - domain.size() - 1] == '.');
 }
 
 bool is_kubelets(std::string_view label, std::string_view domain) {
@@ -75,13 +84,16 @@ class Restriction {  // of one request by one node
       if (request_.subresource.empty()) return pod();
       if (request_.subresource == "status") return pod_status();
       if (request_.subresource == "eviction") return eviction();
-      return refuse(request_, "unexpected pod subresource " + coracle::quoted(request_.subresource) + ", only 'status' and 'eviction' are allowed");
+      return refuse(request_, "unexpected pod subresource " + coracle::quoted(request_.subresource) +
+                                  ", only 'status' and 'eviction' are allowed");
     }
     if (kind == kNode) return node();
-    if (kind == kPersistentVolumeClaim) return request_.subresource == "status" ? claim_status() : refuse(request_, "may only update PVC status");
+    if (kind == kPersistentVolumeClaim)
+      return request_.subresource == "status" ? claim_status() : refuse(request_, "may only update PVC status");
     if (kind == kServiceAccount) return token();
     if (kind == kLease) return lease();
-    if (kind == kCSINode && name() != node_) return refuse(request_, "can only access CSINode with the same name as the requesting node");
+    if (kind == kCSINode && name() != node_)
+      return refuse(request_, "can only access CSINode with the same name as the requesting node");
     return {};
   }
 
@@ -99,15 +111,19 @@ class Restriction {  // of one request by one node
 
   Result<void> pod() const {
     if (request_.operation == Operation::create) return new_pod();
-    if (request_.operation == Operation::update) return refuse(request_, unexpected(true) + ", " + by_ + " can only create and delete mirror pods");
-    if (get_string(old(), "spec.nodeName") != node_) return refuse(request_, by_ + " can only delete pods with spec.nodeName set to itself");
+    if (request_.operation == Operation::update)
+      return refuse(request_, unexpected(true) + ", " + by_ + " can only create and delete mirror pods");
+    if (get_string(old(), "spec.nodeName") != node_)
+      return refuse(request_, by_ + " can only delete pods with spec.nodeName set to itself");
     return {};
   }
 
   Result<void> new_pod() const {
     if (!is_mirror(object()))
-      return refuse(request_, "pod does not have " + coracle::quoted(kMirrorAnnotation) + " annotation, " + by_ + " can only create mirror pods");
-    if (get_string(object(), "spec.nodeName") != node_) return refuse(request_, by_ + " can only create pods with spec.nodeName set to itself");
+      return refuse(request_, "pod does not have " + coracle::quoted(kMirrorAnnotation) + " annotation, " + by_ +
+                                  " can only create mirror pods");
+    if (get_string(object(), "spec.nodeName") != node_)
+      return refuse(request_, by_ + " can only create pods with spec.nodeName set to itself");
     TRY(owner());
     return references();
   }
@@ -115,10 +131,13 @@ class Restriction {  // of one request by one node
   Result<void> owner() const {
     const json::array& owners = get_array(object(), "metadata.ownerReferences");
     if (owners.size() > 1) return refuse(request_, by_ + " can only create pods with a single owner reference set to itself");
-    bool ours = owners.size() == 1 && get_string(owners[0], "apiVersion") == "v1" && get_string(owners[0], "kind") == "Node" && get_string(owners[0], "name") == node_;
+    bool ours = owners.size() == 1 && get_string(owners[0], "apiVersion") == "v1" && get_string(owners[0], "kind") == "Node" &&
+                get_string(owners[0], "name") == node_;
     if (!ours) return refuse(request_, by_ + " can only create pods with an owner reference set to itself");
-    if (!get_bool(owners[0], "controller")) return refuse(request_, by_ + " can only create pods with a controller owner reference set to itself");
-    if (get_bool(owners[0], "blockOwnerDeletion")) return refuse(request_, by_ + " must not set blockOwnerDeletion on an owner reference");
+    if (!get_bool(owners[0], "controller"))
+      return refuse(request_, by_ + " can only create pods with a controller owner reference set to itself");
+    if (get_bool(owners[0], "blockOwnerDeletion"))
+      return refuse(request_, by_ + " must not set blockOwnerDeletion on an owner reference");
     ObjectPtr node = world_.get(kNode, {"", node_});
     if (!node) return not_found(kNode, node_);
     std::string uid(get_string(owners[0], "uid"));
@@ -147,8 +166,10 @@ class Restriction {  // of one request by one node
 
   Result<void> pod_status() const {
     if (request_.operation != Operation::update) return refuse(request_, unexpected(true));
-    if (get_string(old(), "spec.nodeName") != node_) return refuse(request_, by_ + " can only update pod status for pods with spec.nodeName set to itself");
-    if (get_object(old(), "metadata.labels") != get_object(object(), "metadata.labels")) return refuse(request_, by_ + " cannot update labels through pod status");
+    if (get_string(old(), "spec.nodeName") != node_)
+      return refuse(request_, by_ + " can only update pod status for pods with spec.nodeName set to itself");
+    if (get_object(old(), "metadata.labels") != get_object(object(), "metadata.labels"))
+      return refuse(request_, by_ + " cannot update labels through pod status");
     if (get_array(old(), "status.resourceClaimStatuses") != get_array(object(), "status.resourceClaimStatuses"))
       return refuse(request_, by_ + " cannot update resource claim statues");
     return {};
@@ -158,7 +179,8 @@ class Restriction {  // of one request by one node
     if (request_.operation != Operation::create) return refuse(request_, unexpected(false));
     ObjectPtr pod = world_.get(kPod, request_.key);
     if (!pod) return not_found(kPod, request_.key.name);
-    if (get_string(pod->json(), "spec.nodeName") != node_) return refuse(request_, "node " + node_ + " can only evict pods with spec.nodeName set to itself");
+    if (get_string(pod->json(), "spec.nodeName") != node_)
+      return refuse(request_, "node " + node_ + " can only evict pods with spec.nodeName set to itself");
     return {};
   }
 
@@ -166,14 +188,18 @@ class Restriction {  // of one request by one node
     if (name() != node_) return refuse(request_, by_ + " is not allowed to modify node " + coracle::quoted(name()));
     static const json::object none;
     if (request_.operation == Operation::create) {
-      if (find(object(), "spec.configSource")) return refuse(request_, by_ + " is not allowed to create pods with a non-nil configSource");
+      if (find(object(), "spec.configSource"))
+        return refuse(request_, by_ + " is not allowed to create pods with a non-nil configSource");
       std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), none);
       if (!labels.empty()) return refuse(request_, by_ + " is not allowed to set the following labels: " + labels);
     }
     if (request_.operation != Operation::update) return {};
-    if (find(object(), "spec.configSource") && *find(object(), "spec.configSource") != (find(old(), "spec.configSource") ? *find(old(), "spec.configSource") : json::value()))
+    if (find(object(), "spec.configSource") &&
+        *find(object(), "spec.configSource") !=
+            (find(old(), "spec.configSource") ? *find(old(), "spec.configSource") : json::value()))
       return refuse(request_, by_ + " is not allowed to update configSource to a new non-nil configSource");
-    if (get_array(object(), "spec.taints") != get_array(old(), "spec.taints")) return refuse(request_, by_ + " is not allowed to modify taints");
+    if (get_array(object(), "spec.taints") != get_array(old(), "spec.taints"))
+      return refuse(request_, by_ + " is not allowed to modify taints");
     std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), get_object(old(), "metadata.labels"));
     if (!labels.empty()) return refuse(request_, "is not allowed to modify labels: " + labels);
     return {};
@@ -185,32 +211,38 @@ class Restriction {  // of one request by one node
       claim.get_object()["metadata"].get_object().erase("resourceVersion");
       claim.get_object()["metadata"].get_object().erase("managedFields");
       if (json::value* status = claim.get_object().if_contains("status"); status && status->is_object()) {
-        for (const char* own : {"capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"}) status->get_object().erase(own);
+        for (const char* own : {"capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"})
+          status->get_object().erase(own);
         if (status->get_object().empty()) claim.get_object().erase("status");
       }
       return claim;
     };
-    if (rest(old()) != rest(object())) return refuse(request_, by_ + " is not allowed to update fields other than status.capacity and status.conditions");
+    if (rest(old()) != rest(object()))
+      return refuse(request_, by_ + " is not allowed to update fields other than status.capacity and status.conditions");
     return {};
   }
 
   Result<void> token() const {
     if (request_.operation != Operation::create || request_.subresource != "token") return {};
     const json::value* reference = find(object(), "spec.boundObjectRef");
-    bool to_pod = reference && get_string(*reference, "apiVersion") == "v1" && get_string(*reference, "kind") == "Pod" && !get_string(*reference, "name").empty();
+    bool to_pod = reference && get_string(*reference, "apiVersion") == "v1" && get_string(*reference, "kind") == "Pod" &&
+                  !get_string(*reference, "name").empty();
     if (!to_pod) return refuse(request_, "node requested token not bound to a pod");
     std::string uid(get_string(*reference, "uid")), pod_name(get_string(*reference, "name"));
     if (uid.empty()) return refuse(request_, "node requested token with a pod binding without a uid");
     ObjectPtr pod = world_.get(kPod, {request_.key.ns, pod_name});
     if (!pod) return not_found(kPod, pod_name);
     if (uid != pod->uid())
-      return refuse(request_, "the UID in the bound object reference (" + uid + ") does not match the UID in record. The object might have been deleted and then recreated");
-    if (get_string(pod->json(), "spec.nodeName") != node_) return refuse(request_, "node requested token bound to a pod scheduled on a different node");
+      return refuse(request_, "the UID in the bound object reference (" + uid +
+                                  ") does not match the UID in record. The object might have been deleted and then recreated");
+    if (get_string(pod->json(), "spec.nodeName") != node_)
+      return refuse(request_, "node requested token bound to a pod scheduled on a different node");
     return {};
   }
 
   Result<void> lease() const {
-    if (request_.key.ns != "kube-node-lease") return refuse(request_, "can only access leases in the \"kube-node-lease\" system namespace");
+    if (request_.key.ns != "kube-node-lease")
+      return refuse(request_, "can only access leases in the \"kube-node-lease\" system namespace");
     if (name() != node_) return refuse(request_, "can only access node lease with the same name as the requesting node");
     return {};
   }

@@ -22,10 +22,14 @@ constexpr size_t kPodsMax = 3000;  // of a namespace that are looked at when its
 struct Workload {
   std::string_view group, resource, template_path;
 };
-constexpr Workload kWorkloads[] = {{"", "replicationcontrollers", "spec.template"}, {"", "podtemplates", "template"},
-                                   {"apps", "replicasets", "spec.template"},        {"apps", "deployments", "spec.template"},
-                                   {"apps", "statefulsets", "spec.template"},       {"apps", "daemonsets", "spec.template"},
-                                   {"batch", "jobs", "spec.template"},              {"batch", "cronjobs", "spec.jobTemplate.spec.template"}};
+constexpr Workload kWorkloads[] = {{"", "replicationcontrollers", "spec.template"},
+                                   {"", "podtemplates", "template"},
+                                   {"apps", "replicasets", "spec.template"},
+                                   {"apps", "deployments", "spec.template"},
+                                   {"apps", "statefulsets", "spec.template"},
+                                   {"apps", "daemonsets", "spec.template"},
+                                   {"batch", "jobs", "spec.template"},
+                                   {"batch", "cronjobs", "spec.jobTemplate.spec.template"}};
 
 const json::value& part(const json::value& root, std::string_view name) {
   static const json::value empty = json::object();
@@ -44,20 +48,25 @@ bool significant(const json::value& pod, const json::value& old) {
   for (const json::value& container : get_array(pod, "spec.ephemeralContainers")) {
     bool same = false;
     for (const json::value& before : get_array(old, "spec.ephemeralContainers"))
-      same |= get_string(before, "name") == get_string(container, "name") && get_string(before, "image") == get_string(container, "image");
+      same |= get_string(before, "name") == get_string(container, "name") &&
+              get_string(before, "image") == get_string(container, "image");
     if (!same) return true;
   }
   return false;
 }
 
-Result<void> evaluate(const Request& request, const SecurityPolicy& policy, const json::value& metadata, const json::value& spec, bool enforce) {
+Result<void> evaluate(const Request& request, const SecurityPolicy& policy, const json::value& metadata, const json::value& spec,
+                      bool enforce) {
   if (!policy.errors.empty()) {
     std::vector<std::string> parts;
     for (const Cause& cause : policy.errors) parts.push_back(cause.field + ": " + cause.message);
-    request.annotate(std::string(kAuditError), "Failed to parse policy: " + (parts.size() == 1 ? parts[0] : "[" + join(parts, ", ") + "]"));
+    request.annotate(std::string(kAuditError),
+                     "Failed to parse policy: " + (parts.size() == 1 ? parts[0] : "[" + join(parts, ", ") + "]"));
   }
   auto audited = violations(policy.audit, metadata, spec);
-  if (!audited.empty()) request.annotate(std::string(kAuditViolations), "would violate PodSecurity " + quoted(policy.audit.text()) + ": " + details(audited));
+  if (!audited.empty())
+    request.annotate(std::string(kAuditViolations),
+                     "would violate PodSecurity " + quoted(policy.audit.text()) + ": " + details(audited));
   if (enforce) {
     request.annotate(std::string(kEnforcedPolicy), policy.enforce.text());
     auto found = violations(policy.enforce, metadata, spec);
@@ -93,11 +102,16 @@ void warn_of_pods(const Request& request, const World& world, const std::string&
     if (seen.count++ == 0 || pod->name() < seen.first) seen.first = pod->name();
   }
   if (first.size() < total)
-    request.warn("new PodSecurity enforce level only checked against the first " + std::to_string(first.size()) + " of " + std::to_string(total) + " existing pods");
-  if (!found.empty()) request.warn("existing pods in namespace " + quoted(ns) + " violate the new PodSecurity enforce level " + quoted(enforce.text()));
+    request.warn("new PodSecurity enforce level only checked against the first " + std::to_string(first.size()) + " of " +
+                 std::to_string(total) + " existing pods");
+  if (!found.empty())
+    request.warn("existing pods in namespace " + quoted(ns) + " violate the new PodSecurity enforce level " +
+                 quoted(enforce.text()));
   std::set<std::string> lines;
   for (const auto& [why, seen] : found) {
-    std::string others = seen.count == 1 ? "" : seen.count == 2 ? " (and 1 other pod)" : " (and " + std::to_string(seen.count - 1) + " other pods)";
+    std::string others = seen.count == 1   ? ""
+                         : seen.count == 2 ? " (and 1 other pod)"
+                                           : " (and " + std::to_string(seen.count - 1) + " other pods)";
     lines.insert(seen.first + others + ": " + why);
   }
   for (const std::string& line : lines) request.warn(line);
@@ -128,7 +142,8 @@ class PodSecurity : public Plugin {
     if (request.kind == kNamespace) return request.subresource.empty() ? check_namespace(request, world) : Result<void>();
     if (request.kind == kPod) return check_pod(request, world);
     for (const Workload& workload : kWorkloads)
-      if (request.kind.group == workload.group && request.kind.resource == workload.resource) return check_workload(request, world, workload);
+      if (request.kind.group == workload.group && request.kind.resource == workload.resource)
+        return check_workload(request, world, workload);
     return {};
   }
 
@@ -154,7 +169,8 @@ class PodSecurity : public Plugin {
     const json::value* pod = find(*request.object, workload.template_path);
     if (!ns || !pod) return {};
     SecurityPolicy policy = policy_of(ns->labels());
-    bool quiet = policy.errors.empty() && policy.warn.level == SecurityLevel::privileged && policy.audit.level == SecurityLevel::privileged;
+    bool quiet = policy.errors.empty() && policy.warn.level == SecurityLevel::privileged &&
+                 policy.audit.level == SecurityLevel::privileged;
     if (quiet) return {};
     return evaluate(request, policy, part(*pod, "metadata"), part(*pod, "spec"), false);
   }

@@ -75,14 +75,22 @@ Setters bad_values(const CheckedPod& pod, std::string_view path, const std::func
 bool good_profile(std::string_view type) { return type == "RuntimeDefault" || type == "Localhost"; }
 
 Verdict sysctls_beyond(const CheckedPod& pod, size_t allowed) {
-  static constexpr std::array kSafe = {"kernel.shm_rmid_forced",         "net.ipv4.ip_local_port_range",  "net.ipv4.tcp_syncookies",
-                                       "net.ipv4.ping_group_range",      "net.ipv4.ip_unprivileged_port_start",
-                                       "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout",
-                                       "net.ipv4.tcp_keepalive_intvl",   "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
+  static constexpr std::array kSafe = {"kernel.shm_rmid_forced",
+                                       "net.ipv4.ip_local_port_range",
+                                       "net.ipv4.tcp_syncookies",
+                                       "net.ipv4.ping_group_range",
+                                       "net.ipv4.ip_unprivileged_port_start",
+                                       "net.ipv4.ip_local_reserved_ports",
+                                       "net.ipv4.tcp_keepalive_time",
+                                       "net.ipv4.tcp_fin_timeout",
+                                       "net.ipv4.tcp_keepalive_intvl",
+                                       "net.ipv4.tcp_keepalive_probes",
+                                       "net.ipv4.tcp_rmem",
                                        "net.ipv4.tcp_wmem"};
   Words forbidden;
   for (const json::value& sysctl : get_array(pod.spec, "securityContext.sysctls"))
-    if (std::find(kSafe.begin(), kSafe.begin() + allowed, get_string(sysctl, "name")) == kSafe.begin() + allowed) forbidden.push_back(name_of(sysctl));
+    if (std::find(kSafe.begin(), kSafe.begin() + allowed, get_string(sysctl, "name")) == kSafe.begin() + allowed)
+      forbidden.push_back(name_of(sysctl));
   if (forbidden.empty()) return std::nullopt;
   return Violation{"forbidden sysctls", join(forbidden, ", ")};
 }
@@ -121,9 +129,11 @@ Verdict check_app_armor(const CheckedPod& pod) {
   Words values(bad.values.begin(), bad.values.end());
   Sorted annotations;
   for (const auto& annotation : get_object(pod.metadata, "annotations")) {
-    std::string_view profile = annotation.value().is_string() ? std::string_view(annotation.value().get_string()) : std::string_view();
+    std::string_view profile =
+        annotation.value().is_string() ? std::string_view(annotation.value().get_string()) : std::string_view();
     bool allowed = profile.empty() || profile == "runtime/default" || profile.starts_with("localhost/");
-    if (std::string_view(annotation.key()).starts_with(kAppArmorPrefix) && !allowed) annotations.insert(std::string(annotation.key()) + "=" + quoted(profile));
+    if (std::string_view(annotation.key()).starts_with(kAppArmorPrefix) && !allowed)
+      annotations.insert(std::string(annotation.key()) + "=" + quoted(profile));
   }
   if (!annotations.empty()) {
     values.insert(values.end(), annotations.begin(), annotations.end());
@@ -135,7 +145,9 @@ Verdict check_app_armor(const CheckedPod& pod) {
 }
 
 Verdict check_capabilities_baseline(const CheckedPod& pod) {
-  static constexpr std::array kDefault = {"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"};
+  static constexpr std::array kDefault = {"AUDIT_WRITE", "CHOWN",  "DAC_OVERRIDE",     "FOWNER",  "FSETID",
+                                          "KILL",        "MKNOD",  "NET_BIND_SERVICE", "SETFCAP", "SETGID",
+                                          "SETPCAP",     "SETUID", "SYS_CHROOT"};
   Sorted forbidden;
   Words names = those(pod, [&](const json::value& container) {
     bool bad = false;
@@ -148,7 +160,8 @@ Verdict check_capabilities_baseline(const CheckedPod& pod) {
     return bad;
   });
   if (names.empty()) return std::nullopt;
-  return Violation{"non-default capabilities", containers(names) + " must not include " + listed(forbidden) + " in securityContext.capabilities.add"};
+  return Violation{"non-default capabilities",
+                   containers(names) + " must not include " + listed(forbidden) + " in securityContext.capabilities.add"};
 }
 
 Verdict check_host_namespaces(const CheckedPod& pod) {
@@ -176,7 +189,8 @@ Verdict check_host_ports(const CheckedPod& pod) {
     return bad;
   });
   if (names.empty()) return std::nullopt;
-  return Violation{"hostPort", containers(names) + plural(names.size(), " uses ", " use ") + plural(ports.size(), "hostPort ", "hostPorts ") + plain(ports)};
+  return Violation{"hostPort", containers(names) + plural(names.size(), " uses ", " use ") +
+                                   plural(ports.size(), "hostPort ", "hostPorts ") + plain(ports)};
 }
 
 Verdict check_host_probes(const CheckedPod& pod) {
@@ -184,11 +198,13 @@ Verdict check_host_probes(const CheckedPod& pod) {
   each(pod, [&](const json::value& container) {
     for (const char* handler : {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop"})
       for (const char* action : {".httpGet.host", ".tcpSocket.host"})
-        if (auto host = get_string(container, std::string(handler) + action); !host.empty()) names.insert(name_of(container)), hosts.emplace(host);
+        if (auto host = get_string(container, std::string(handler) + action); !host.empty())
+          names.insert(name_of(container)), hosts.emplace(host);
   });
   if (names.empty()) return std::nullopt;
-  return Violation{"probe or lifecycle host", containers(Words(names.begin(), names.end())) + plural(names.size(), " uses ", " use ") +
-                                                  plural(hosts.size(), "probe or lifecycle host ", "probe or lifecycle hosts ") + listed(hosts)};
+  return Violation{"probe or lifecycle host",
+                   containers(Words(names.begin(), names.end())) + plural(names.size(), " uses ", " use ") +
+                       plural(hosts.size(), "probe or lifecycle host ", "probe or lifecycle hosts ") + listed(hosts)};
 }
 
 Verdict check_privileged(const CheckedPod& pod) {
@@ -226,13 +242,15 @@ Verdict check_seccomp_annotations(const CheckedPod& pod) {
   look(std::string(kSeccompPod));
   each(pod, [&](const json::value& container) { look(std::string(kSeccompPrefix) + name_of(container)); });
   if (forbidden.empty()) return std::nullopt;
-  return Violation{"seccompProfile", plural(forbidden.size(), "forbidden annotation ", "forbidden annotations ") + plain(forbidden)};
+  return Violation{"seccompProfile",
+                   plural(forbidden.size(), "forbidden annotation ", "forbidden annotations ") + plain(forbidden)};
 }
 
 Verdict check_seccomp_baseline(const CheckedPod& pod) {
   Setters bad = bad_values(pod, "seccompProfile.type", good_profile);
   if (bad.who.empty()) return std::nullopt;
-  return Violation{"seccompProfile", join(bad.who, " and ") + " must not set securityContext.seccompProfile.type to " + listed(bad.values)};
+  return Violation{"seccompProfile",
+                   join(bad.who, " and ") + " must not set securityContext.seccompProfile.type to " + listed(bad.values)};
 }
 
 Verdict check_sysctls(const CheckedPod& pod) { return sysctls_beyond(pod, 5); }
@@ -252,12 +270,16 @@ Verdict check_windows_host_process(const CheckedPod& pod) {
 // ---- restricted ----
 
 Verdict check_privilege_escalation(const CheckedPod& pod) {
-  Words names = those(pod, [](const json::value& container) { return said(container, "securityContext.allowPrivilegeEscalation") != false; });
+  Words names = those(
+      pod, [](const json::value& container) { return said(container, "securityContext.allowPrivilegeEscalation") != false; });
   if (names.empty()) return std::nullopt;
-  return Violation{"allowPrivilegeEscalation != false", containers(names) + " must set securityContext.allowPrivilegeEscalation=false"};
+  return Violation{"allowPrivilegeEscalation != false",
+                   containers(names) + " must set securityContext.allowPrivilegeEscalation=false"};
 }
 
-Verdict check_privilege_escalation_1_25(const CheckedPod& pod) { return is_windows(pod) ? std::nullopt : check_privilege_escalation(pod); }
+Verdict check_privilege_escalation_1_25(const CheckedPod& pod) {
+  return is_windows(pod) ? std::nullopt : check_privilege_escalation(pod);
+}
 
 Verdict check_capabilities_restricted(const CheckedPod& pod) {
   Words keeping, adding;
@@ -267,22 +289,46 @@ Verdict check_capabilities_restricted(const CheckedPod& pod) {
     if (std::find(drops.begin(), drops.end(), json::value("ALL")) == drops.end()) keeping.push_back(name_of(container));
     bool bad = false;
     for (const json::value& capability : get_array(container, "securityContext.capabilities.add"))
-      if (capability != json::value("NET_BIND_SERVICE")) forbidden.insert(capability.is_string() ? std::string(capability.get_string()) : ""), bad = true;
+      if (capability != json::value("NET_BIND_SERVICE"))
+        forbidden.insert(capability.is_string() ? std::string(capability.get_string()) : ""), bad = true;
     if (bad) adding.push_back(name_of(container));
   });
   Words what;
   if (!keeping.empty()) what.push_back(containers(keeping) + " must set securityContext.capabilities.drop=[\"ALL\"]");
-  if (!adding.empty()) what.push_back(containers(adding) + " must not include " + listed(forbidden) + " in securityContext.capabilities.add");
+  if (!adding.empty())
+    what.push_back(containers(adding) + " must not include " + listed(forbidden) + " in securityContext.capabilities.add");
   if (what.empty()) return std::nullopt;
   return Violation{"unrestricted capabilities", join(what, "; ")};
 }
 
-Verdict check_capabilities_restricted_1_25(const CheckedPod& pod) { return is_windows(pod) ? std::nullopt : check_capabilities_restricted(pod); }
+Verdict check_capabilities_restricted_1_25(const CheckedPod& pod) {
+  return is_windows(pod) ? std::nullopt : check_capabilities_restricted(pod);
+}
 
 Verdict check_restricted_volumes(const CheckedPod& pod) {
-  static constexpr std::array kAllowed = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"};
-  static constexpr std::array kKnown = {"hostPath", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "nfs", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs",
-                                        "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "storageos"};
+  static constexpr std::array kAllowed = {
+      "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"};
+  static constexpr std::array kKnown = {"hostPath",
+                                        "gcePersistentDisk",
+                                        "awsElasticBlockStore",
+                                        "gitRepo",
+                                        "nfs",
+                                        "iscsi",
+                                        "glusterfs",
+                                        "rbd",
+                                        "flexVolume",
+                                        "cinder",
+                                        "cephfs",
+                                        "flocker",
+                                        "fc",
+                                        "azureFile",
+                                        "vsphereVolume",
+                                        "quobyte",
+                                        "azureDisk",
+                                        "photonPersistentDisk",
+                                        "portworxVolume",
+                                        "scaleIO",
+                                        "storageos"};
   Words names;
   Sorted types;
   for (const json::value& volume : get_array(pod.spec, "volumes")) {
@@ -293,15 +339,16 @@ Verdict check_restricted_volumes(const CheckedPod& pod) {
     types.insert(type == kKnown.end() ? "unknown" : *type);
   }
   if (names.empty()) return std::nullopt;
-  return Violation{"restricted volume types", plural(names.size(), "volume ", "volumes ") + listed(names) + plural(names.size(), " uses ", " use ") +
-                                                  plural(types.size(), "restricted volume type ", "restricted volume types ") + listed(types)};
+  return Violation{"restricted volume types",
+                   plural(names.size(), "volume ", "volumes ") + listed(names) + plural(names.size(), " uses ", " use ") +
+                       plural(types.size(), "restricted volume type ", "restricted volume types ") + listed(types)};
 }
 
 Verdict check_run_as_non_root(const CheckedPod& pod) {
   constexpr const char* kReason = "runAsNonRoot != true";
   constexpr const char* kPath = "securityContext.runAsNonRoot";
   auto of_pod = said(pod.spec, kPath);
-  Words who, names = those(pod, [](const json::value& container) { return said(container, kPath) == false; });
+  Words who, names = those(pod, [](const json::value&container) { return said(container, kPath) == false; });
   if (of_pod == false) who.emplace_back("pod");
   if (!names.empty()) who.push_back(containers(names));
   if (!who.empty()) return Violation{kReason, join(who, " and ") + " must not set securityContext.runAsNonRoot=false"};
@@ -310,7 +357,9 @@ Verdict check_run_as_non_root(const CheckedPod& pod) {
   return Violation{kReason, "pod or " + containers(names) + " must set securityContext.runAsNonRoot=true"};
 }
 
-Verdict check_run_as_non_root_1_35(const CheckedPod& pod) { return has_own_users(pod) ? std::nullopt : check_run_as_non_root(pod); }
+Verdict check_run_as_non_root_1_35(const CheckedPod& pod) {
+  return has_own_users(pod) ? std::nullopt : check_run_as_non_root(pod);
+}
 
 Verdict check_run_as_user(const CheckedPod& pod) {
   auto bad = [](const json::value& of) {
@@ -329,11 +378,15 @@ Verdict check_run_as_user_1_35(const CheckedPod& pod) { return has_own_users(pod
 Verdict check_seccomp_restricted(const CheckedPod& pod) {
   if (auto wrong = check_seccomp_baseline(pod)) return wrong;
   bool of_pod = find(pod.spec, "securityContext.seccompProfile") != nullptr;
-  Words names = those(pod, [&](const json::value& container) { return !find(container, "securityContext.seccompProfile") && !of_pod; });
+  Words names =
+      those(pod, [&](const json::value& container) { return !find(container, "securityContext.seccompProfile") && !of_pod; });
   if (names.empty()) return std::nullopt;
-  return Violation{"seccompProfile", "pod or " + containers(names) + " must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""};
+  return Violation{"seccompProfile", "pod or " + containers(names) +
+                                         " must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""};
 }
 
-Verdict check_seccomp_restricted_1_25(const CheckedPod& pod) { return is_windows(pod) ? std::nullopt : check_seccomp_restricted(pod); }
+Verdict check_seccomp_restricted_1_25(const CheckedPod& pod) {
+  return is_windows(pod) ? std::nullopt : check_seccomp_restricted(pod);
+}
 
 }  // namespace coracle::admission

@@ -47,9 +47,12 @@ struct Label {
 };
 
 Label label_of(const json::object& labels, std::string_view mode) {
-  Label out{"pod-security.kubernetes.io/" + std::string(mode), "pod-security.kubernetes.io/" + std::string(mode) + "-version", {}, {}};
-  if (const json::value* value = labels.if_contains(out.level); value && value->is_string()) out.level_value = value->get_string();
-  if (const json::value* value = labels.if_contains(out.version); value && value->is_string()) out.version_value = value->get_string();
+  Label out{
+      "pod-security.kubernetes.io/" + std::string(mode), "pod-security.kubernetes.io/" + std::string(mode) + "-version", {}, {}};
+  if (const json::value* value = labels.if_contains(out.level); value && value->is_string())
+    out.level_value = value->get_string();
+  if (const json::value* value = labels.if_contains(out.version); value && value->is_string())
+    out.version_value = value->get_string();
   return out;
 }
 
@@ -60,12 +63,16 @@ bool read_mode(const Label& label, SecurityLevel if_wrong, LevelVersion& into, s
     auto level = parse_level(*label.level_value);
     right = level.has_value();
     into.level = level.value_or(if_wrong);
-    if (!level) errors.push_back(invalid_value("metadata.labels[" + label.level + "]", quoted(*label.level_value), "must be one of privileged, baseline, restricted"));
+    if (!level)
+      errors.push_back(invalid_value("metadata.labels[" + label.level + "]", quoted(*label.level_value),
+                                     "must be one of privileged, baseline, restricted"));
   }
   if (label.version_value) {
     auto version = parse_version(*label.version_value);
     into.minor = version.value_or(std::nullopt);
-    if (!version) errors.push_back(invalid_value("metadata.labels[" + label.version + "]", quoted(*label.version_value), "must be \"latest\" or \"v1.x\""));
+    if (!version)
+      errors.push_back(invalid_value("metadata.labels[" + label.version + "]", quoted(*label.version_value),
+                                     "must be \"latest\" or \"v1.x\""));
   }
   return right;
 }
@@ -107,24 +114,32 @@ const Check kBaseline[] = {
 };
 const Check kRestricted[] = {
     {"allowPrivilegeEscalation", {{{8, check_privilege_escalation}, {25, check_privilege_escalation_1_25}}}},
-    {"capabilities_restricted", {{{22, check_capabilities_restricted}, {25, check_capabilities_restricted_1_25}}}, "capabilities_baseline"},
+    {"capabilities_restricted",
+     {{{22, check_capabilities_restricted}, {25, check_capabilities_restricted_1_25}}},
+     "capabilities_baseline"},
     {"procMount_restricted", {{{35, check_proc_mount}}}, "procMount"},
     {"restrictedVolumes", {{{0, check_restricted_volumes}}}, "hostPathVolumes"},
     {"runAsNonRoot", {{{0, check_run_as_non_root}, {35, check_run_as_non_root_1_35}}}},
     {"runAsUser", {{{23, check_run_as_user}, {35, check_run_as_user_1_35}}}},
-    {"seccompProfile_restricted", {{{19, check_seccomp_restricted}, {25, check_seccomp_restricted_1_25}}}, "seccompProfile_baseline"},
+    {"seccompProfile_restricted",
+     {{{19, check_seccomp_restricted}, {25, check_seccomp_restricted_1_25}}},
+     "seccompProfile_baseline"},
 };
 
 bool overridden(const Check& baseline, int minor) {
-  return std::any_of(std::begin(kRestricted), std::end(kRestricted), [&](const Check& check) { return check.overrides == baseline.id && at(check, minor); });
+  return std::any_of(std::begin(kRestricted), std::end(kRestricted),
+                     [&](const Check& check) { return check.overrides == baseline.id && at(check, minor); });
 }
 
 }  // namespace
 
-std::string LevelVersion::text() const { return std::string(level_text(level)) + ":" + (minor ? "v1." + std::to_string(*minor) : "latest"); }
+std::string LevelVersion::text() const {
+  return std::string(level_text(level)) + ":" + (minor ? "v1." + std::to_string(*minor) : "latest");
+}
 
 bool SecurityPolicy::privileged() const {
-  return enforce.level == SecurityLevel::privileged && audit.level == SecurityLevel::privileged && warn.level == SecurityLevel::privileged;
+  return enforce.level == SecurityLevel::privileged && audit.level == SecurityLevel::privileged &&
+         warn.level == SecurityLevel::privileged;
 }
 
 SecurityPolicy policy_of(const json::object& labels) {
@@ -166,7 +181,8 @@ std::string reasons(const std::vector<Violation>& violations) {
 
 std::string details(const std::vector<Violation>& violations) {
   std::vector<std::string> parts;
-  for (const Violation& violation : violations) parts.push_back(violation.reason + (violation.detail.empty() ? "" : " (" + violation.detail + ")"));
+  for (const Violation& violation : violations)
+    parts.push_back(violation.reason + (violation.detail.empty() ? "" : " (" + violation.detail + ")"));
   return join(parts, ", ");
 }
 

@@ -22,7 +22,8 @@ Class class_of(const Object& object) {
 ObjectPtr default_class(const World& world) {
   ObjectPtr found;
   for (ObjectPtr& one : world.list(kPriorityClass))
-    if (get_bool(one->json(), "globalDefault") && (!found || get_int(one->json(), "value") < get_int(found->json(), "value"))) found = std::move(one);
+    if (get_bool(one->json(), "globalDefault") && (!found || get_int(one->json(), "value") < get_int(found->json(), "value")))
+      found = std::move(one);
   return found;
 }
 
@@ -45,13 +46,15 @@ Result<void> admit_new_pod(Request& request, const World& world) {
   if (!found.name.empty()) make(pod, "spec.priorityClassName") = found.name;
   const json::value* number = find(pod, "spec.priority");
   if (number && !number->is_null() && get_int(pod, "spec.priority") != found.value)
-    return refuse(request, "the integer value of priority (" + to_text(*number) + ") must not be provided in pod spec; priority admission controller computed " +
+    return refuse(request, "the integer value of priority (" + to_text(*number) +
+                               ") must not be provided in pod spec; priority admission controller computed " +
                                std::to_string(found.value) + " from the given PriorityClass name");
   make(pod, "spec.priority") = found.value;
   std::string policy(get_string(pod, "spec.preemptionPolicy"));
   if (!policy.empty() && policy != found.preemption)
-    return refuse(request, "the string value of PreemptionPolicy (" + policy + ") must not be provided in pod spec; priority admission controller computed " +
-                               found.preemption + " from the given PriorityClass name");
+    return refuse(request, "the string value of PreemptionPolicy (" + policy +
+                               ") must not be provided in pod spec; priority admission controller computed " + found.preemption +
+                               " from the given PriorityClass name");
   make(pod, "spec.preemptionPolicy") = found.preemption;
   return {};
 }
@@ -65,7 +68,8 @@ class Priority : public Plugin {
     if (request.operation == Operation::create) return admit_new_pod(request, world);
     if (request.operation != Operation::update) return {};
     for (const char* path : {"spec.priority", "spec.preemptionPolicy"})  // who leaves them out does not mean to change them
-      if (const json::value* before = find(request.old->json(), path); before && !find(*request.object, path)) make(*request.object, path) = *before;
+      if (const json::value* before = find(request.old->json(), path); before && !find(*request.object, path))
+        make(*request.object, path) = *before;
     return {};
   }
 

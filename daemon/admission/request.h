@@ -23,10 +23,10 @@ enum class Operation : uint8_t { create, update, remove };
 struct Request {
   Operation operation;
   const Kind& kind;
-  Key key;                           // the name is "" where the server has yet to make one
-  std::string_view subresource;      // "": the object itself
-  json::value* object = nullptr;     // what is to be written, or the body of an action; null: a removal
-  const Object* old = nullptr;       // what is there; null: nothing
+  Key key;                        // the name is "" where the server has yet to make one
+  std::string_view subresource;   // "": the object itself
+  json::value* object = nullptr;  // what is to be written, or the body of an action; null: a removal
+  const Object* old = nullptr;    // what is there; null: nothing
   const User& user;
   WallTime now;
   bool dry_run = false;

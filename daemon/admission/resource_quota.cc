@@ -27,13 +27,16 @@ bool handled(const Request& request) {
   if (!quota::counted(kind) || request.key.ns.empty()) return false;
   if (kind == kPod) return (request.subresource.empty() && creates) || (request.subresource == "resize" && updates);
   if (kind == kService) return creates || updates;
-  if (kind == kPersistentVolumeClaim) return (request.subresource.empty() && creates) || ((request.subresource.empty() || request.subresource == "status") && updates);
+  if (kind == kPersistentVolumeClaim)
+    return (request.subresource.empty() && creates) ||
+           ((request.subresource.empty() || request.subresource == "status") && updates);
   return request.subresource.empty() && creates;
 }
 
 // A quota on cpu or memory wants every container to say what it needs. "": all do.
 std::string missing_amounts(const json::value& pod, const std::vector<std::string>& tracked) {
-  static const std::set<std::string_view> kWanted = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"};
+  static const std::set<std::string_view> kWanted = {"cpu",        "memory",       "requests.cpu", "requests.memory",
+                                                     "limits.cpu", "limits.memory"};
   std::vector<std::string> parts;
   for (const std::string& name : tracked) {
     if (!kWanted.contains(name)) continue;
@@ -42,7 +45,8 @@ std::string missing_amounts(const json::value& pod, const std::vector<std::strin
     std::set<std::string> without;
     for (const char* list : {"spec.containers", "spec.initContainers"})
       for (const json::value& container : get_array(pod, list))
-        if (!get_object(container, limit ? "resources.limits" : "resources.requests").contains(resource)) without.emplace(get_string(container, "name"));
+        if (!get_object(container, limit ? "resources.limits" : "resources.requests").contains(resource))
+          without.emplace(get_string(container, "name"));
     if (!without.empty()) parts.push_back(name + " for: " + join({without.begin(), without.end()}, ","));
   }
   return join(parts, "; ");
@@ -64,13 +68,15 @@ class ResourceQuota : public Plugin {
  private:
   static Result<void> charge(const Request& request, const Object& quota) {
     if (!quota::matches(request.kind, quota.json(), *request.object)) return {};
-    Amounts hard = quota::amounts_of(get_object(quota.json(), "status.hard")), used = quota::amounts_of(get_object(quota.json(), "status.used"));
+    Amounts hard = quota::amounts_of(get_object(quota.json(), "status.hard")),
+            used = quota::amounts_of(get_object(quota.json(), "status.used"));
     std::vector<std::string> tracked = quota::tracked(request.kind, quota::names_of(get_object(quota.json(), "status.hard")));
     if (request.kind == kPod && !says_for_all(*request.object))
       if (std::string missing = missing_amounts(*request.object, tracked); !missing.empty())
         return refuse(request, "failed quota: " + quota.name() + ": must specify " + missing);
     for (const std::string& name : tracked)
-      if (!used.contains(name)) return refuse(request, "status unknown for quota: " + quota.name() + ", resources: " + join(tracked, ","));
+      if (!used.contains(name))
+        return refuse(request, "status unknown for quota: " + quota.name() + ", resources: " + join(tracked, ","));
 
     Amounts asked = TRY(more_than_before(request, quota));
     std::vector<std::string> exceeded;
@@ -81,8 +87,8 @@ class ResourceQuota : public Plugin {
       if (request.subresource != "status" && sum[name] > hard[name]) exceeded.push_back(name);
     }
     if (!exceeded.empty())
-      return refuse(request, "exceeded quota: " + quota.name() + ", requested: " + shown(asked, exceeded) + ", used: " + shown(used, exceeded) +
-                                 ", limited: " + shown(hard, exceeded));
+      return refuse(request, "exceeded quota: " + quota.name() + ", requested: " + shown(asked, exceeded) +
+                                 ", used: " + shown(used, exceeded) + ", limited: " + shown(hard, exceeded));
     if (request.charges && !request.dry_run && sum != used) request.charges->push_back(charged(quota, sum));
     return {};
   }
@@ -95,7 +101,8 @@ class ResourceQuota : public Plugin {
       if (amount.negative()) below.push_back(name);
     if (!below.empty()) return refuse(request, "quota usage is negative for resource(s): " + join(below, ","));
     Amounts before;
-    if (request.old && quota::matches(request.kind, quota.json(), request.old->json())) before = quota::usage_of(request.kind, request.old->json(), request.now);
+    if (request.old && quota::matches(request.kind, quota.json(), request.old->json()))
+      before = quota::usage_of(request.kind, request.old->json(), request.now);
     for (auto& [name, amount] : now) {
       if (auto found = before.find(name); found != before.end()) amount -= found->second;
       if (!amount.is_zero() && !amount.negative()) out[name] = amount;

@@ -61,8 +61,10 @@ Result<void> set_scheduling(Request& request, const Object& runtime_class) {
   for (const auto& wanted : get_object(*scheduling, "nodeSelector")) {
     const json::value* own = get_object(pod, "spec.nodeSelector").if_contains(wanted.key());
     if (own && *own != wanted.value()) {
-      std::string key(wanted.key()), theirs(wanted.value().is_string() ? wanted.value().get_string().c_str() : ""), ours(own->is_string() ? own->get_string().c_str() : "");
-      return refuse(request, "conflict: runtimeClass.scheduling.nodeSelector[" + key + "] = " + theirs + "; pod.spec.nodeSelector[" + key + "] = " + ours);
+      std::string key(wanted.key()), theirs(wanted.value().is_string() ? wanted.value().get_string().c_str() : ""),
+          ours(own->is_string() ? own->get_string().c_str() : "");
+      return refuse(request, "conflict: runtimeClass.scheduling.nodeSelector[" + key + "] = " + theirs +
+                                 "; pod.spec.nodeSelector[" + key + "] = " + ours);
     }
     json::value& selector = make(pod, "spec.nodeSelector");
     if (!selector.is_object()) selector.emplace_object();
@@ -91,8 +93,10 @@ class RuntimeClass : public Plugin {
     const json::value* own = find(*request.object, "spec.overhead");
     bool has_own = own && !own->is_null();
     if (!found || !find(found->json(), "overhead"))
-      return has_own ? refuse(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead") : Result<void>();
-    if (quota::amounts_of(get_object(*request.object, "spec.overhead")) != quota::amounts_of(get_object(found->json(), "overhead.podFixed")))
+      return has_own ? refuse(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+                     : Result<void>();
+    if (quota::amounts_of(get_object(*request.object, "spec.overhead")) !=
+        quota::amounts_of(get_object(found->json(), "overhead.podFixed")))
       return refuse(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
     return {};
   }

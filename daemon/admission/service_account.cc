@@ -29,7 +29,8 @@ ObjectPtr find_account(const Key& key, const World& world, bool may_wait) {
   while (watcher) {
     auto event = (*watcher)->take({}, deadline);
     if (!event || !*event) break;
-    if ((*event)->object && (*event)->object->key() == key && (*event)->type != engine::EventType::deleted) return (*event)->object;
+    if ((*event)->object && (*event)->object->key() == key && (*event)->type != engine::EventType::deleted)
+      return (*event)->object;
   }
   return world.get(kServiceAccount, key);
 }
@@ -37,7 +38,9 @@ ObjectPtr find_account(const Key& key, const World& world, bool may_wait) {
 Result<ObjectPtr> account_of(const Request& request, const World& world, bool may_wait) {
   Key key{request.key.ns, std::string(get_string(*request.object, "spec.serviceAccountName"))};
   ObjectPtr account = find_account(key, world, may_wait);
-  if (!account) return refuse(request, "error looking up service account " + key.text() + ": serviceaccount " + coracle::quoted(key.name) + " not found");
+  if (!account)
+    return refuse(request, "error looking up service account " + key.text() + ": serviceaccount " + coracle::quoted(key.name) +
+                               " not found");
   return account;
 }
 
@@ -59,10 +62,11 @@ json::value token_volume(std::string_view name) {
       json::object{{"serviceAccountToken", json::object{{"expirationSeconds", 3607}, {"path", "token"}}}},
       json::object{{"configMap", json::object{{"name", "kube-root-ca.crt"},
                                               {"items", json::array{json::object{{"key", "ca.crt"}, {"path", "ca.crt"}}}}}}},
-      json::object{{"downwardAPI",
-                    json::object{{"items", json::array{json::object{
-                                               {"path", "namespace"},
-                                               {"fieldRef", json::object{{"apiVersion", "v1"}, {"fieldPath", "metadata.namespace"}}}}}}}}}};
+      json::object{
+          {"downwardAPI",
+           json::object{{"items", json::array{json::object{{"path", "namespace"},
+                                                           {"fieldRef", json::object{{"apiVersion", "v1"},
+                                                                                     {"fieldPath", "metadata.namespace"}}}}}}}}}};
   return json::object{{"name", name}, {"projected", json::object{{"sources", std::move(sources)}, {"defaultMode", 420}}}};
 }
 
@@ -107,7 +111,8 @@ std::string foreign_secret(const json::value& pod, std::string_view only, const 
     for (const json::value& variable : get_array(container, "env")) {
       std::string_view name = get_string(variable, "valueFrom.secretKeyRef.name");
       if (find(variable, "valueFrom.secretKeyRef") && !allowed.contains(name) && why.empty())
-        why = who + " with envVar " + std::string(get_string(variable, "name")) + " referencing secret.secretName=\"" + std::string(name) + tail;
+        why = who + " with envVar " + std::string(get_string(variable, "name")) + " referencing secret.secretName=\"" +
+              std::string(name) + tail;
     }
     for (const json::value& source : get_array(container, "envFrom")) {
       std::string_view name = get_string(source, "secretRef.name");
@@ -123,25 +128,29 @@ std::string foreign_secret(const json::value& pod, const Object& account) {
   for (const json::value& volume : get_array(pod, "spec.volumes")) {
     std::string name(get_string(volume, "secret.secretName"));
     if (find(volume, "secret") && !allowed.contains(name))
-      return "volume with secret.secretName=\"" + name + "\" is not allowed because service account " + account.name() + " does not reference that secret";
+      return "volume with secret.secretName=\"" + name + "\" is not allowed because service account " + account.name() +
+             " does not reference that secret";
   }
   if (auto why = foreign_secret(pod, "initContainers", "init container", account); !why.empty()) return why;
   if (auto why = foreign_secret(pod, "containers", "container", account); !why.empty()) return why;
   const json::array& used = get_array(pod, "spec.imagePullSecrets");
   for (size_t i = 0; i < used.size(); i++)
     if (std::string name(get_string(used[i], "name")); !pulls.contains(name))
-      return "imagePullSecrets[" + std::to_string(i) + "].name=\"" + name + "\" is not allowed because service account " + account.name() + " does not reference that imagePullSecret";
+      return "imagePullSecrets[" + std::to_string(i) + "].name=\"" + name + "\" is not allowed because service account " +
+             account.name() + " does not reference that imagePullSecret";
   return {};
 }
 
 Result<void> check_mirror(const Request& request) {
   const json::value& pod = *request.object;
-  if (!get_string(pod, "spec.serviceAccountName").empty()) return refuse(request, "a mirror pod may not reference service accounts");
+  if (!get_string(pod, "spec.serviceAccountName").empty())
+    return refuse(request, "a mirror pod may not reference service accounts");
   bool secrets = false, tokens = false;
   if (const json::value* spec = find(pod, "spec")) visit_secrets(*spec, [&](std::string_view) { secrets = true; });
   if (secrets) return refuse(request, "a mirror pod may not reference secrets");
   for (const json::value& volume : get_array(pod, "spec.volumes"))
-    for (const json::value& source : get_array(volume, "projected.sources")) tokens |= find(source, "serviceAccountToken") != nullptr;
+    for (const json::value& source : get_array(volume, "projected.sources"))
+      tokens |= find(source, "serviceAccountToken") != nullptr;
   if (tokens) return refuse(request, "a mirror pod may not use ServiceAccountToken volume projections");
   return {};
 }
@@ -162,7 +171,8 @@ class ServiceAccount : public Plugin {
     ObjectPtr account = TRY(account_of(request, world, true));
     if (wants_token(pod, *account)) mount_token(pod, world);
     if (get_array(pod, "spec.imagePullSecrets").empty())
-      if (const json::array& secrets = get_array(account->json(), "imagePullSecrets"); !secrets.empty()) make(pod, "spec.imagePullSecrets") = secrets;
+      if (const json::array& secrets = get_array(account->json(), "imagePullSecrets"); !secrets.empty())
+        make(pod, "spec.imagePullSecrets") = secrets;
     return {};
   }
 
@@ -175,7 +185,8 @@ class ServiceAccount : public Plugin {
       return refuse(request, "no service account specified for pod " + request.key.text());
     ObjectPtr account = TRY(account_of(request, world, false));
     if (!enforces_secrets(*account)) return {};
-    std::string why = debugs ? foreign_secret(pod, "ephemeralContainers", "ephemeral container", *account) : foreign_secret(pod, *account);
+    std::string why =
+        debugs ? foreign_secret(pod, "ephemeralContainers", "ephemeral container", *account) : foreign_secret(pod, *account);
     if (!why.empty()) return refuse(request, why);
     return {};
   }

@@ -27,7 +27,8 @@ class StartOrder : public Plugin {
     if (!request.creates(kPod) || !written_at(*request.object, kPlaces[0])) return {};
     if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it has its node: the node agent holds it back
     json::array& gates = array_at(*request.object, "spec.schedulingGates");
-    bool there = std::any_of(gates.begin(), gates.end(), [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+    bool there = std::any_of(gates.begin(), gates.end(),
+                             [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
     if (!there) gates.emplace_back(json::object{{"name", order::kAfter}});
     return {};
   }

@@ -14,7 +14,8 @@ Quantity storage_of(const json::value& claim) {
 }
 
 std::string class_of(const json::value& claim) {
-  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains("volume.beta.kubernetes.io/storage-class"); beta && beta->is_string())
+  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains("volume.beta.kubernetes.io/storage-class");
+      beta && beta->is_string())
     return std::string(beta->get_string());
   return std::string(get_string(claim, "spec.storageClassName"));
 }
@@ -24,13 +25,18 @@ class VolumeClaimResize : public Plugin {
   std::string_view name() const override { return "PersistentVolumeClaimResize"; }
 
   Result<void> validate(const Request& request, const World& world) const override {
-    bool concerned = request.kind == kPersistentVolumeClaim && request.subresource.empty() && request.operation == Operation::update;
+    bool concerned =
+        request.kind == kPersistentVolumeClaim && request.subresource.empty() && request.operation == Operation::update;
     if (!concerned || storage_of(*request.object) <= storage_of(request.old->json())) return {};
-    if (get_string(request.old->json(), "status.phase") != "Bound") return refuse(request, "Only bound persistent volume claims can be expanded");
+    if (get_string(request.old->json(), "status.phase") != "Bound")
+      return refuse(request, "Only bound persistent volume claims can be expanded");
     std::string name = class_of(*request.object);
-    ObjectPtr storage_class = name.empty() || name != class_of(request.old->json()) ? nullptr : world.get(kStorageClass, {"", name});
+    ObjectPtr storage_class =
+        name.empty() || name != class_of(request.old->json()) ? nullptr : world.get(kStorageClass, {"", name});
     if (storage_class && get_bool(storage_class->json(), "allowVolumeExpansion")) return {};
-    return refuse(request, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");
+    return refuse(
+        request,
+        "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");
   }
 };
 

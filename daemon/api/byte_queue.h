@@ -39,8 +39,9 @@ class ByteQueue {  // Thread-safe.
   }
   // Blocks for all there is. "": the end, or abandoned.
   std::string take() {
-    return state_.wait({}, [](const State& state) { return !state.bytes.empty() || state.ended || state.unwanted; },
-                       [](State& state) { return std::exchange(state.bytes, {}); });
+    return state_.wait(
+        {}, [](const State& state) { return !state.bytes.empty() || state.ended || state.unwanted; },
+        [](State& state) { return std::exchange(state.bytes, {}); });
   }
   size_t size() const {
     return state_.with([](const State& state) { return state.bytes.size(); });

@@ -14,7 +14,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kGzipFrom = 128 << 10;      // Source: apiserver responsewriters
+constexpr size_t kGzipFrom = 128 << 10;  // Source: apiserver responsewriters
 constexpr size_t kWarningRunesMax = 4096, kWarningCut = 256;
 
 bool begins_rune(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
@@ -66,7 +66,8 @@ std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
 class WithoutType {
  public:
   explicit WithoutType(const Kind& kind) {
-    std::string api_version = "\"apiVersion\":\"" + kind.api_version() + "\",", name = "\"kind\":\"" + std::string(kind.kind) + "\",";
+    std::string api_version = "\"apiVersion\":\"" + kind.api_version() + "\",",
+                name = "\"kind\":\"" + std::string(kind.kind) + "\",";
     heads_ = {"{" + api_version + name, "{" + name + api_version};
   }
   std::string_view operator()(const Object& object) const {
@@ -179,15 +180,19 @@ json::value list_value(const schema::KindInfo& info, const engine::ListPage& pag
     item.get_object().erase("kind");
     items.push_back(std::move(item));
   }
-  return json::object{{"kind", info.list_kind}, {"apiVersion", info.kind.api_version()},
-                      {"metadata", list_metadata(page)}, {"items", std::move(items)}};
+  return json::object{{"kind", info.list_kind},
+                      {"apiVersion", info.kind.api_version()},
+                      {"metadata", list_metadata(page)},
+                      {"items", std::move(items)}};
 }
 
 json::value partial_list(const engine::ListPage& page) {
   json::array items;
   for (const ObjectPtr& object : page.items) items.push_back(schema::partial_metadata(object->json()));
-  return json::object{{"kind", "PartialObjectMetadataList"}, {"apiVersion", "meta.k8s.io/v1"},
-                      {"metadata", list_metadata(page)}, {"items", std::move(items)}};
+  return json::object{{"kind", "PartialObjectMetadataList"},
+                      {"apiVersion", "meta.k8s.io/v1"},
+                      {"metadata", list_metadata(page)},
+                      {"items", std::move(items)}};
 }
 
 // "*core.PodList": how the answer of a Kubernetes server calls what it has.

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "daemon/access/audit_log.h"
 #include "daemon/api/http.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/negotiate.h"
 #include "daemon/api/route.h"
 #include "daemon/api/server.h"
-#include "daemon/access/audit_log.h"
 #include "daemon/api/user.h"
 #include "daemon/backup/keeper.h"
 #include "daemon/fairness/fairness.h"
@@ -48,8 +48,8 @@ struct Call {
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
   std::optional<fairness::Classified> flow;  // where fairness put it
-  std::string audit_id;                    // the header Audit-ID
-  access::AuditRecord* audit = nullptr;    // where this call is written down, nullptr: nowhere
+  std::string audit_id;                      // the header Audit-ID
+  access::AuditRecord* audit = nullptr;      // where this call is written down, nullptr: nowhere
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }

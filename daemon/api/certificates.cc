@@ -23,7 +23,9 @@ namespace {
 template <auto Free>
 struct Freer {
   template <typename T>
-  void operator()(T* what) const { Free(what); }
+  void operator()(T* what) const {
+    Free(what);
+  }
 };
 using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
@@ -98,7 +100,7 @@ Certificate blank(EVP_PKEY* key, const std::string& not_after) {
   serial[0] &= 0x7f;
   std::unique_ptr<BIGNUM, Freer<BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
   BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
-  ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate.get()), std::string(kNotBefore).c_str() );
+  ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate.get()), std::string(kNotBefore).c_str());
   ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate.get()), not_after.c_str());
   X509_set_pubkey(certificate.get(), key);
   return certificate;

@@ -42,9 +42,9 @@ struct CertificateFacts {
 Result<std::string> make_key();  // PKCS#8 PEM
 Result<KeyPair> make_ca(std::string_view common_name);
 Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);
-Result<CertificateFacts> read_facts(std::string_view certificate);            // Errors: invalid
+Result<CertificateFacts> read_facts(std::string_view certificate);  // Errors: invalid
 bool signed_by(std::string_view certificate, std::string_view ca);
-std::string sha256_fingerprint(std::string_view certificate);                 // of the DER, hex
+std::string sha256_fingerprint(std::string_view certificate);  // of the DER, hex
 
 struct PkiNames {  // what the serving certificate must be good for
   std::vector<std::string> dns_names, addresses;

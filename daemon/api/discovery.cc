@@ -33,11 +33,27 @@ struct Version {
 // The groups in the order in which clients look for a kind that several of them have. Those that are not here follow.
 // Source: kube-aggregator's API service priorities.
 size_t rank_of(std::string_view group) {
-  static constexpr std::string_view kOrder[] = {
-      "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
-      "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
-      "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
-      "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io"};
+  static constexpr std::string_view kOrder[] = {"",
+                                                "apiregistration.k8s.io",
+                                                "apps",
+                                                "events.k8s.io",
+                                                "authentication.k8s.io",
+                                                "authorization.k8s.io",
+                                                "autoscaling",
+                                                "batch",
+                                                "certificates.k8s.io",
+                                                "networking.k8s.io",
+                                                "policy",
+                                                "rbac.authorization.k8s.io",
+                                                "storage.k8s.io",
+                                                "admissionregistration.k8s.io",
+                                                "apiextensions.k8s.io",
+                                                "scheduling.k8s.io",
+                                                "coordination.k8s.io",
+                                                "node.k8s.io",
+                                                "discovery.k8s.io",
+                                                "resource.k8s.io",
+                                                "flowcontrol.apiserver.k8s.io"};
   return size_t(std::find(std::begin(kOrder), std::end(kOrder), group) - std::begin(kOrder));
 }
 
@@ -86,8 +102,11 @@ bool of_other_group(const KindInfo& info, const Subresource& sub) {
 
 void list_resource(json::array& into, const KindInfo& info) {
   const Kind& kind = info.kind;
-  json::object entry{{"name", kind.resource}, {"singularName", info.singular}, {"namespaced", kind.namespaced},
-                     {"kind", kind.kind}, {"verbs", words(info.verbs)}};
+  json::object entry{{"name", kind.resource},
+                     {"singularName", info.singular},
+                     {"namespaced", kind.namespaced},
+                     {"kind", kind.kind},
+                     {"verbs", words(info.verbs)}};
   if (!info.short_names.empty()) entry["shortNames"] = words(info.short_names);
   if (!info.categories.empty()) entry["categories"] = words(info.categories);
   if (info.has_verb("get")) entry["storageVersionHash"] = storage_hash(info.stored().kind);
@@ -96,7 +115,8 @@ void list_resource(json::array& into, const KindInfo& info) {
   for (const Subresource& sub : info.subresources()) subs.push_back(&sub);
   std::sort(subs.begin(), subs.end(), [](auto* a, auto* b) { return a->name < b->name; });
   for (const Subresource* sub : subs) {
-    json::object item{{"name", std::string(kind.resource) + "/" + std::string(sub->name)}, {"singularName", ""},
+    json::object item{{"name", std::string(kind.resource) + "/" + std::string(sub->name)},
+                      {"singularName", ""},
                       {"namespaced", kind.namespaced}};
     if (of_other_group(info, *sub)) item["group"] = sub->group, item["version"] = sub->version;
     item["kind"] = sub->kind;
@@ -149,8 +169,10 @@ json::object response_kind(std::string_view group, std::string_view version, std
 }
 
 json::object aggregated_resource(const KindInfo& info) {
-  json::object entry{{"resource", info.kind.resource}, {"responseKind", response_kind("", "", info.kind.kind)},
-                     {"scope", info.kind.namespaced ? "Namespaced" : "Cluster"}, {"singularResource", info.singular},
+  json::object entry{{"resource", info.kind.resource},
+                     {"responseKind", response_kind("", "", info.kind.kind)},
+                     {"scope", info.kind.namespaced ? "Namespaced" : "Cluster"},
+                     {"singularResource", info.singular},
                      {"verbs", words(info.verbs)}};
   if (!info.short_names.empty()) entry["shortNames"] = words(info.short_names);
   if (!info.categories.empty()) entry["categories"] = words(info.categories);
@@ -180,9 +202,12 @@ json::value aggregated(bool core) {
     items.push_back(json::object{{"metadata", std::move(metadata)}, {"versions", std::move(all)}});
   };
   if (core) add("");
-  else for (std::string_view group : groups()) add(group);
-  return json::object{{"kind", "APIGroupDiscoveryList"}, {"apiVersion", "apidiscovery.k8s.io/v2"},
-                      {"metadata", json::object()}, {"items", std::move(items)}};
+  else
+    for (std::string_view group : groups()) add(group);
+  return json::object{{"kind", "APIGroupDiscoveryList"},
+                      {"apiVersion", "apidiscovery.k8s.io/v2"},
+                      {"metadata", json::object()},
+                      {"items", std::move(items)}};
 }
 
 // Whether the client prefers the aggregated form to the legacy one. v2beta1 is no longer served.

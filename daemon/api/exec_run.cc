@@ -54,7 +54,8 @@ void ExecRun::feed() {
 
 void ExecRun::see_out(const std::optional<Error>& not_started) {
   carrier_.ended(not_started ? Result<int>(*not_started) : session_->wait());
-  left_.wait_until({}, std::chrono::steady_clock::now() + kGoodbye, [](bool left) { return left; }, [](bool) {});
+  left_.wait_until(
+      {}, std::chrono::steady_clock::now() + kGoodbye, [](bool left) { return left; }, [](bool) {});
   sys::shut_down(carrier_.socket);  // wakes who receives, when it still does
 }
 

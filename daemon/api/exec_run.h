@@ -21,8 +21,8 @@ struct ExecCarrier {
   ExecOutput& output;
   // Blocks. "" at the end; nothing when the client was cut off, which ends no input. None: there is no input.
   std::function<std::optional<std::string>()> read_stdin;
-  std::function<void(const Result<int>&)> ended;   // all output was handed over; or it could not be started
-  const Fd& socket;                                // ended, some time after, when the client stays
+  std::function<void(const Result<int>&)> ended;  // all output was handed over; or it could not be started
+  const Fd& socket;                               // ended, some time after, when the client stays
 };
 
 class ExecRun {

@@ -43,12 +43,12 @@ class Streams {  // which of the wanted ones are there
   }
   bool wait_for_all() {
     auto done = [&](const State& state) { return state.left || state.open.size() == wanted_.size(); };
-    return state_.wait_until({}, std::chrono::steady_clock::now() + kStreamCreation, done, [&](const State& state) {
-      return !state.left && state.open.size() == wanted_.size();
-    });
+    return state_.wait_until({}, std::chrono::steady_clock::now() + kStreamCreation, done,
+                             [&](const State& state) { return !state.left && state.open.size() == wanted_.size(); });
   }
   void wait_until_left() {
-    state_.wait({}, [](const State& state) { return state.left; }, [](const State&) {});
+    state_.wait(
+        {}, [](const State& state) { return state.left; }, [](const State&) {});
   }
   SpdyStreamPtr find(const std::string& name) const {
     return state_.with([&](const State& state) {
@@ -68,7 +68,8 @@ class Streams {  // which of the wanted ones are there
 
 class Output : public ExecOutput {
  public:
-  explicit Output(const Streams& streams) : stdout_(streams.find("stdout")), stderr_(streams.find("stderr")), error_(streams.find("error")) {}
+  explicit Output(const Streams& streams)
+      : stdout_(streams.find("stdout")), stderr_(streams.find("stderr")), error_(streams.find("error")) {}
   bool write_stdout(std::string_view bytes) override { return !stdout_ || stdout_->write(bytes); }
   bool write_stderr(std::string_view bytes) override { return !stderr_ || stderr_->write(bytes); }
   void ended(const std::string& how) {

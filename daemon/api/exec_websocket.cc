@@ -15,7 +15,9 @@ enum Channel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResi
 class Channels : public ExecOutput {
  public:
   Channels(WebSocket& socket, ChannelProtocol protocol) : socket_(socket), protocol_(protocol) {}
-  bool write(uint8_t channel, std::string_view bytes) { return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes)); }
+  bool write(uint8_t channel, std::string_view bytes) {
+    return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes));
+  }
   bool write_stdout(std::string_view bytes) override { return bytes.empty() || write(kStdout, bytes); }
   bool write_stderr(std::string_view bytes) override { return bytes.empty() || write(kStderr, bytes); }
 
@@ -82,7 +84,8 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
     if (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)) channels.write(channel, {});
   Stdin input;
   auto read_stdin = request.use_stdin ? std::function<std::optional<std::string>()>([&] { return input.read(); }) : nullptr;
-  ExecRun run(call.house.streams, request, {channels, read_stdin, [&](const Result<int>& code) { channels.ended(code); }, connection.socket()});
+  ExecRun run(call.house.streams, request,
+              {channels, read_stdin, [&](const Result<int>& code) { channels.ended(code); }, connection.socket()});
   read_input(socket, connection.socket(), run, input, protocol);
   input.bytes.abandon();
   sys::shut_down(connection.socket());  // wakes who writes still

@@ -17,8 +17,9 @@ Result<uint16_t> read_port(std::string_view text) {
 }
 
 Forward::Forward(PodStreams& streams, Key pod, std::string pod_uid, uint16_t port, ForwardEnds ends)
-    : streams_(streams), pod_(std::move(pod)), pod_uid_(std::move(pod_uid)), port_(port), ends_(std::move(ends)),
-      thread_([this] { run(); }) {}
+    : streams_(streams), pod_(std::move(pod)), pod_uid_(std::move(pod_uid)), port_(port), ends_(std::move(ends)), thread_([this] {
+        run();
+      }) {}
 
 Forward::~Forward() {
   stop_.request_stop();
@@ -29,7 +30,9 @@ Forward::~Forward() {
 void Forward::run() {
   auto done = carry();
   std::string why;
-  if (!done) why = "error forwarding port " + std::to_string(port_) + " to pod " + pod_.name + ", uid " + pod_uid_ + ": " + done.error().text();
+  if (!done)
+    why = "error forwarding port " + std::to_string(port_) + " to pod " + pod_.name + ", uid " + pod_uid_ + ": " +
+          done.error().text();
   ends_.closed(why);
   over_ = true;
 }

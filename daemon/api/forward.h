@@ -22,13 +22,13 @@ namespace coracle::api {
 
 constexpr std::chrono::milliseconds kLastWord{500};  // of a client, after the pod has ended. Source: socat's -t
 
-struct ForwardEnds {  // how to reach the client; called by Forward's threads
-  std::function<std::string()> read;              // blocks; "" at the end, or when it is over
-  std::function<void()> stop_reading;             // read returns, from now on at once
-  std::function<bool(std::string_view)> write;    // blocks; false: the client wants no more
-  std::function<void()> finish;                   // the pod has said all
-  std::function<void(std::string_view)> closed;   // it is over; not "": why it could not be
-  bool hears_half_closes = false;                 // the client does: it will end by itself
+struct ForwardEnds {                             // how to reach the client; called by Forward's threads
+  std::function<std::string()> read;             // blocks; "" at the end, or when it is over
+  std::function<void()> stop_reading;            // read returns, from now on at once
+  std::function<bool(std::string_view)> write;   // blocks; false: the client wants no more
+  std::function<void()> finish;                  // the pod has said all
+  std::function<void(std::string_view)> closed;  // it is over; not "": why it could not be
+  bool hears_half_closes = false;                // the client does: it will end by itself
 };
 
 class Forward {

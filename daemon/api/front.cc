@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) read bodies that are chunked or packed from
-// our streams. What it gets to read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h), and so
-// is the answer. A request without a body, or with a plain one of known size, does not pass it.
+// our streams. What it gets to read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h), and
+// so is the answer. A request without a body, or with a plain one of known size, does not pass it.
 #include "daemon/api/front.h"
 
 #include <httplib.h>
@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kCrewIdle{20};  // a thread without work leaves
 constexpr std::chrono::milliseconds kLinger{20};
 // How long a thread waits for the rest of a handshake or head; who takes longer waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
-constexpr std::chrono::milliseconds kSettled{100};  // who rests for less may be on the way into the ready set still
+constexpr std::chrono::milliseconds kSettled{100};   // who rests for less may be on the way into the ready set still
 constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 constexpr size_t kBodyPiece = 16 << 10;
@@ -57,7 +57,7 @@ class RequestStream : public httplib::Stream {
     ip = connection_.local().address, port = connection_.local().port;
   }
   socket_t socket() const override { return 0; }  // only compared with FD_SETSIZE, which does not bind us: we poll
-#if defined(CPPHTTPLIB_VERSION_NUM)  // 0.19 and newer ask these as well
+#if defined(CPPHTTPLIB_VERSION_NUM)               // 0.19 and newer ask these as well
   bool wait_readable() const { return true; }
   bool wait_writable() const { return true; }
   time_t duration() const { return 0; }
@@ -188,20 +188,20 @@ struct Connection {
   explicit Connection(Fd socket, std::shared_ptr<SSL_CTX> context) : tls(std::move(socket), std::move(context)) {}
   TlsConnection tls;
   uint64_t token = 0;
-  bool greeted = false;       // the handshake is over
+  bool greeted = false;  // the handshake is over
   SteadyTime rests_since{};
-  SteadyTime rests_until{};   // closed when nothing comes by then
+  SteadyTime rests_until{};              // closed when nothing comes by then
   std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
-  bool in_set = false;        // known to the ReadySet
+  bool in_set = false;                   // known to the ReadySet
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-struct Book {  // everything that doorman and crew share
+struct Book {                                 // everything that doorman and crew share
   std::map<uint64_t, ConnectionPtr> resting;  // armed in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
-  std::deque<ConnectionPtr> waiting;          // readable, no thread yet
+  std::deque<ConnectionPtr> waiting;              // readable, no thread yet
   std::map<uint64_t, std::stop_source> noticing;  // serving, and its thread wants to know when the peer stirs
-  uint64_t next_token = 1000;                 // below: listeners and the bell
+  uint64_t next_token = 1000;                     // below: listeners and the bell
   int threads = 0, idle_threads = 0, requests = 0, watches = 0;
   bool stopping = false;
   int connections() const { return int(resting.size() + serving.size() + waiting.size()); }
@@ -385,7 +385,7 @@ void Front::State::hand_over(ConnectionPtr connection) {
   if (!hire) return;
   try {
     std::thread([this] { work(); }).detach();  // counted in `threads`: stop() waits for it
-  } catch (const std::system_error& why) {  // the machine has no more: who runs will come for it
+  } catch (const std::system_error& why) {     // the machine has no more: who runs will come for it
     log_warning("api", "no thread for a request", {{"why", why.what()}});
     book.with([](Book& b) { b.threads--; });
   }
@@ -564,7 +564,8 @@ void Front::stop() {
   for (auto& [token, source] : noticing) source.request_stop();
   for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes who reads, writes or watches
   state_->book.notify();
-  state_->book.wait(std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});
+  state_->book.wait(
+      std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});
 }
 
 Front::Counts Front::counts() const {

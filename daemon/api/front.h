@@ -19,17 +19,17 @@
 
 namespace coracle::api {
 
-constexpr int kRequestsMax = 192;       // short requests at once, those that wait for their turn included (daemon/fairness)
-constexpr int kWatchesMax = 512;        // watches, log follows, execs at once
-constexpr int kConnectionsMax = 1024;   // open connections, resting ones included
-constexpr int kCrewSpare = 8;           // threads that can still say 429
+constexpr int kRequestsMax = 192;      // short requests at once, those that wait for their turn included (daemon/fairness)
+constexpr int kWatchesMax = 512;       // watches, log follows, execs at once
+constexpr int kConnectionsMax = 1024;  // open connections, resting ones included
+constexpr int kCrewSpare = 8;          // threads that can still say 429
 
 struct FrontLimits {  // tests make them small
   int requests = kRequestsMax, watches = kWatchesMax, connections = kConnectionsMax;
-  std::chrono::milliseconds handshake{10'000};   // from accept to its end
-  std::chrono::milliseconds head{10'000};        // from its first byte to the empty line
-  std::chrono::milliseconds body{60'000};        // an ordinary one, whole
-  std::chrono::milliseconds rest{300'000};       // between two requests
+  std::chrono::milliseconds handshake{10'000};  // from accept to its end
+  std::chrono::milliseconds head{10'000};       // from its first byte to the empty line
+  std::chrono::milliseconds body{60'000};       // an ordinary one, whole
+  std::chrono::milliseconds rest{300'000};      // between two requests
 };
 
 class Front {

@@ -172,10 +172,8 @@ Result<Head> vet_head(std::string_view bytes) {
     size_t end = bytes.find("\r\n");
     std::string_view line = bytes.substr(0, end);
     bytes.remove_prefix(end + 2);
-    if (std::exchange(first, false))
-      TRY(read_request_line(line, head));
-    else
-      TRY(read_header(line, head.headers));
+    if (std::exchange(first, false)) TRY(read_request_line(line, head));
+    else TRY(read_header(line, head.headers));
   }
   TRY(frame_body(head));
   std::string_view connection = head.headers.get("Connection");

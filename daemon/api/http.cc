@@ -36,7 +36,8 @@ std::stop_token Exchange::notice_peer() {
 ChunkedAnswer::ChunkedAnswer(Exchange& exchange, std::string_view content_type,
                              const std::vector<std::pair<std::string, std::string>>& headers)
     : exchange_(exchange), connection_(exchange.take_over()) {
-  connection_.write(begin_head(200, headers) + "Transfer-Encoding: chunked\r\nContent-Type: " + std::string(content_type) + "\r\n\r\n");
+  connection_.write(begin_head(200, headers) + "Transfer-Encoding: chunked\r\nContent-Type: " + std::string(content_type) +
+                    "\r\n\r\n");
   connection_.flush();
 }
 
@@ -52,13 +53,29 @@ bool ChunkedAnswer::flush() { return connection_.flush(); }
 void ChunkedAnswer::end() { exchange_.reusable = connection_.write("0\r\n\r\n") && connection_.flush(); }
 
 std::string_view status_text(int status) {
-  static constexpr std::pair<int, std::string_view> kTexts[] = {
-      {101, "Switching Protocols"}, {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"},
-      {301, "Moved Permanently"}, {304, "Not Modified"}, {400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"},
-      {404, "Not Found"}, {405, "Method Not Allowed"}, {406, "Not Acceptable"}, {409, "Conflict"}, {410, "Gone"},
-      {413, "Request Entity Too Large"}, {415, "Unsupported Media Type"}, {422, "Unprocessable Entity"},
-      {429, "Too Many Requests"}, {500, "Internal Server Error"}, {501, "Not Implemented"}, {503, "Service Unavailable"},
-      {504, "Gateway Timeout"}};
+  static constexpr std::pair<int, std::string_view> kTexts[] = {{101, "Switching Protocols"},
+                                                                {200, "OK"},
+                                                                {201, "Created"},
+                                                                {202, "Accepted"},
+                                                                {204, "No Content"},
+                                                                {301, "Moved Permanently"},
+                                                                {304, "Not Modified"},
+                                                                {400, "Bad Request"},
+                                                                {401, "Unauthorized"},
+                                                                {403, "Forbidden"},
+                                                                {404, "Not Found"},
+                                                                {405, "Method Not Allowed"},
+                                                                {406, "Not Acceptable"},
+                                                                {409, "Conflict"},
+                                                                {410, "Gone"},
+                                                                {413, "Request Entity Too Large"},
+                                                                {415, "Unsupported Media Type"},
+                                                                {422, "Unprocessable Entity"},
+                                                                {429, "Too Many Requests"},
+                                                                {500, "Internal Server Error"},
+                                                                {501, "Not Implemented"},
+                                                                {503, "Service Unavailable"},
+                                                                {504, "Gateway Timeout"}};
   auto found = std::find_if(std::begin(kTexts), std::end(kTexts), [&](const auto& row) { return row.first == status; });
   return found == std::end(kTexts) ? "Unknown" : found->second;
 }

@@ -40,7 +40,8 @@ using BodySource = std::function<Result<void>(const std::function<bool(std::stri
 class Exchange {
  public:
   // `notice_peer`: see below; from the front, or empty in tests.
-  Exchange(const Head& head, TlsConnection& connection, bool is_long, BodySource body, std::function<std::stop_token()> notice_peer = {})
+  Exchange(const Head& head, TlsConnection& connection, bool is_long, BodySource body,
+           std::function<std::stop_token()> notice_peer = {})
       : head(head), connection(connection), is_long(is_long), body_(std::move(body)), notice_peer_(std::move(notice_peer)) {}
 
   const Head& head;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAPI documents for kubectl explain and apply: written by the schema when asked for, never kept: they are large and
 // clients keep them by their hash. Source: Kubernetes "OpenAPI v2/v3 endpoints".
+#include "store/schema/openapi.h"
+
 #include <algorithm>
 
 #include "daemon/api/handlers.h"
 #include "runtime/base/text.h"
-#include "store/schema/openapi.h"
 
 namespace coracle::api {
 namespace {
@@ -61,7 +62,8 @@ void serve_openapi(Call& call) {
     call.answer().headers = {{"Location", path + "?hash=" + schema::openapi_hash()}};
     return;
   }
-  send(call, "application/json", etag, [](std::string_view name) { return schema::openapi_v3(name); }, document, !hash.empty());
+  send(
+      call, "application/json", etag, [](std::string_view name) { return schema::openapi_v3(name); }, document, !hash.empty());
 }
 
 }  // namespace coracle::api

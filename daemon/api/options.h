@@ -14,8 +14,8 @@
 
 namespace coracle::api {
 
-struct ListParameters {  // of a list, a watch or the deletion of a collection
-  ListOptions options;   // with the namespace of the URL
+struct ListParameters {         // of a list, a watch or the deletion of a collection
+  ListOptions options;          // with the namespace of the URL
   std::string revision, match;  // resourceVersion, resourceVersionMatch: as given
   std::optional<bool> send_initial_events;
   bool bookmarks = false;

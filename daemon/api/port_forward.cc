@@ -22,7 +22,8 @@ Result<ForwardRequest> read_request(Call& call) {
   ForwardRequest request;
   request.pod = call.key();
   ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
-  if (get_string(pod->json(), "spec.nodeName").empty()) return bad_request("pod " + pod->name() + " does not have a host assigned");
+  if (get_string(pod->json(), "spec.nodeName").empty())
+    return bad_request("pod " + pod->name() + " does not have a host assigned");
   std::string_view phase = get_string(pod->json(), "status.phase");
   if (phase == "Succeeded" || phase == "Failed")
     return Error(Code::internal, "unable to upgrade connection: pod not found (" + quoted(pod->name() + "_" + pod->ns()) + ")");
@@ -52,8 +53,10 @@ Result<void> over_websocket(Call& call, const ForwardRequest& request) {
     return {};
   }
   if (request.ports.empty()) return bad_request("query parameter \"port\" is required");
-  if (request.ports.size() > kPortsMax) return bad_request("at most " + std::to_string(kPortsMax) + " ports may be forwarded by one connection");
-  WebSocket socket = TRY(WebSocket::accept(call.exchange, {"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", ""}));
+  if (request.ports.size() > kPortsMax)
+    return bad_request("at most " + std::to_string(kPortsMax) + " ports may be forwarded by one connection");
+  WebSocket socket =
+      TRY(WebSocket::accept(call.exchange, {"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", ""}));
   forward_channels(streams, connection, socket, request);
   return {};
 }

@@ -15,7 +15,8 @@ struct ForwardRequest {
   std::vector<uint16_t> ports;  // of a WebSocket with channels; with streams, each names its own
 };
 
-void forward_streams(PodStreams& streams, ByteLink& link, const ForwardRequest& request);                    // port_forward_spdy.cc
-void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket, const ForwardRequest& request);  // …_websocket.cc
+void forward_streams(PodStreams& streams, ByteLink& link, const ForwardRequest& request);  // port_forward_spdy.cc
+void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket,
+                      const ForwardRequest& request);  // …_websocket.cc
 
 }  // namespace coracle::api

@@ -15,7 +15,8 @@ Result<ForwardStream> read_forward_stream(uint32_t id, std::string_view type, st
   if (type.empty()) return bad_request("\"streamType\" header is required");
   if (type != "error" && type != "data") return bad_request("invalid stream type " + quoted(type));
   stream.is_error = type == "error";
-  stream.request = request.empty() ? "stream " + std::to_string(stream.is_error ? id : id - 2) : "request " + std::string(request);
+  stream.request =
+      request.empty() ? "stream " + std::to_string(stream.is_error ? id : id - 2) : "request " + std::string(request);
   return stream;
 }
 
@@ -25,7 +26,8 @@ StreamPairs::Added StreamPairs::add(uint32_t id, const ForwardStream& stream, St
   uint32_t& mine = stream.is_error ? pair.error : pair.data;
   Added added;
   if (mine != 0) {
-    added.trouble = "error processing stream for " + stream.request + ": " + (stream.is_error ? "error" : "data") + " stream already assigned";
+    added.trouble = "error processing stream for " + stream.request + ": " + (stream.is_error ? "error" : "data") +
+                    " stream already assigned";
     added.error_stream = pair.error;
     return added;
   }

@@ -36,8 +36,8 @@ class StreamPairs {
  public:
   struct Added {
     std::optional<StreamPair> complete;
-    std::string trouble;          // not "": a second one of its kind
-    uint32_t error_stream = 0;    // where the trouble can be told; 0: nowhere
+    std::string trouble;        // not "": a second one of its kind
+    uint32_t error_stream = 0;  // where the trouble can be told; 0: nowhere
   };
   Added add(uint32_t id, const ForwardStream& stream, SteadyTime now);
   // Whose partners have not come in time.

@@ -26,7 +26,8 @@ class Forwards {  // used by the session's thread
     std::erase_if(running_, [](const Forward& forward) { return forward.over(); });
     auto read = read_stream(*stream);
     if (!read) return;  // it would not have been admitted
-    if (waiting_.size() >= kStreamsMax) return stream->reset(spdy::ResetStatus::refused_stream);  // those before were reset, and count
+    if (waiting_.size() >= kStreamsMax)
+      return stream->reset(spdy::ResetStatus::refused_stream);  // those before were reset, and count
     waiting_.emplace(stream->id(), stream);
     auto added = pairs_.add(stream->id(), *read, now);
     if (!added.trouble.empty()) {

@@ -16,9 +16,13 @@ namespace {
 class Channels {
  public:
   Channels(TlsConnection& connection, WebSocket& socket)
-      : connection_(connection), socket_(socket), protocol_(channel_protocol(socket.protocol()).value_or(ChannelProtocol{4, false})) {}
+      : connection_(connection),
+        socket_(socket),
+        protocol_(channel_protocol(socket.protocol()).value_or(ChannelProtocol{4, false})) {}
 
-  bool write(uint8_t channel, std::string_view bytes) { return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes)); }
+  bool write(uint8_t channel, std::string_view bytes) {
+    return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes));
+  }
   bool tells_ends() const { return protocol_.version >= 5; }
   ByteQueue& input(size_t index) { return inputs_[index]; }
 
@@ -27,7 +31,8 @@ class Channels {
     inputs_.resize(request.ports.size());
     for (size_t i = 0; i < request.ports.size(); i++)
       for (uint8_t channel : {data_channel(i), error_channel(i)}) write(channel, port_greeting(request.ports[i]));
-    for (size_t i = 0; i < request.ports.size(); i++) running_.emplace_back(streams, request.pod, request.uid, request.ports[i], ends(i));
+    for (size_t i = 0; i < request.ports.size(); i++)
+      running_.emplace_back(streams, request.pod, request.uid, request.ports[i], ends(i));
   }
 
   // Until the client leaves, or has answered our goodbye.
@@ -43,10 +48,12 @@ class Channels {
 
   // The last connection is over: the client is told, and given time to leave.
   void say_goodbye(std::stop_token left) {
-    bool all = open_.wait(left, [](size_t open) { return open == 0; }, [](size_t open) { return open == 0; });
+    bool all = open_.wait(
+        left, [](size_t open) { return open == 0; }, [](size_t open) { return open == 0; });
     if (!all) return;
     socket_.close();
-    (void)open_.wait_until(left, std::chrono::steady_clock::now() + kGoodbye, [](size_t) { return false; }, [](size_t) { return 0; });
+    (void)open_.wait_until(
+        left, std::chrono::steady_clock::now() + kGoodbye, [](size_t) { return false; }, [](size_t) { return 0; });
     sys::shut_down(connection_.socket());
   }
 

@@ -15,8 +15,8 @@ constexpr int kGzipBits = 15 + 16, kWrappedBits = 15, kBareBits = -15;  // zlib'
 // Whether a deflate body begins with the wrapper's two bytes.
 bool is_wrapped(unsigned char first) { return (first & 0x0f) == Z_DEFLATED && first >> 4 <= 7; }
 
-// Takes steps of inflate or deflate over all of `bytes`, and hands over what comes out until `take` returns false, the stream ends
-// or fails. Gives what the last step said.
+// Takes steps of inflate or deflate over all of `bytes`, and hands over what comes out until `take` returns false, the stream
+// ends or fails. Gives what the last step said.
 template <typename Step, typename Take>
 int pump(z_stream& stream, std::string_view bytes, Step step, Take take) {
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -58,7 +58,8 @@ Result<void> Unpacker::feed(std::string_view bytes, const std::function<bool(std
     if (inflateInit2(&stream, bits) != Z_OK) return Error(Code::internal, "zlib has no memory");
     state_->begun = true;
   }
-  int said = pump(stream, bytes, [](z_stream* at) { return inflate(at, Z_NO_FLUSH); }, take);
+  int said = pump(
+      stream, bytes, [](z_stream* at) { return inflate(at, Z_NO_FLUSH); }, take);
   state_->ended = said == Z_STREAM_END;
   if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR)
     return Error(Code::bad_request, "the body is not compressed as it says");
@@ -73,8 +74,9 @@ struct Packer::State {
   void run(std::string_view bytes, int flush, std::string& out) {
     if (coding == Coding::none) return void(out += bytes);
     if (!works) return;
-    pump(stream, bytes, [flush](z_stream* at) { return deflate(at, flush); },  // with a good stream it cannot fail
-         [&out](std::string_view piece) { return out += piece, true; });
+    pump(
+        stream, bytes, [flush](z_stream* at) { return deflate(at, flush); },  // with a good stream it cannot fail
+        [&out](std::string_view piece) { return out += piece, true; });
   }
 };
 

@@ -31,7 +31,7 @@ class Packer {
  public:
   explicit Packer(Coding coding);
   ~Packer();
-  bool works() const;  // false: there is no memory for it
+  bool works() const;                                   // false: there is no memory for it
   void feed(std::string_view bytes, std::string& out);  // all of it is in `out` afterwards: a reader need not wait
   void end(std::string& out, std::string_view last = {});
 

@@ -141,9 +141,10 @@ Result<void> patch(Call& call) {
 // Kinds whose deletion is answered with the object: the rest is told a Status. Source: registry ReturnDeletedObject.
 bool returns_deleted(const Kind& kind) {
   static constexpr std::string_view kResources[] = {
-      "pods", "podtemplates", "persistentvolumes", "persistentvolumeclaims", "resourcequotas", "services", "serviceaccounts",
-      "csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses",
-      "deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"};
+      "pods",           "podtemplates",   "persistentvolumes",      "persistentvolumeclaims",
+      "resourcequotas", "services",       "serviceaccounts",        "csidrivers",
+      "csinodes",       "storageclasses", "volumeattachments",      "volumeattributesclasses",
+      "deviceclasses",  "resourceclaims", "resourceclaimtemplates", "resourceslices"};
   return std::find(std::begin(kResources), std::end(kResources), kind.resource) != std::end(kResources);
 }
 

@@ -69,8 +69,9 @@ RequestLabels labels_of(const Call& call) {
   std::string verb = route.verb(call.head());
   RequestLabels labels;
   static constexpr std::pair<std::string_view, std::string_view> kVerbs[] = {
-      {"create", "POST"}, {"update", "PUT"}, {"deletecollection", "DELETECOLLECTION"}, {"patch", "PATCH"}, {"delete", "DELETE"},
-      {"get", "GET"}, {"list", "LIST"}, {"watch", "WATCH"}};
+      {"create", "POST"}, {"update", "PUT"},    {"deletecollection", "DELETECOLLECTION"},
+      {"patch", "PATCH"}, {"delete", "DELETE"}, {"get", "GET"},
+      {"list", "LIST"},   {"watch", "WATCH"}};
   auto found = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& row) { return row.first == verb; });
   labels.verb = found == std::end(kVerbs) ? "OTHER" : std::string(found->second);
   if (labels.verb == "PATCH" && call.head().headers.get("Content-Type").starts_with("application/apply-patch"))
@@ -251,7 +252,8 @@ Result<void> Server::State::renew() {
 void Server::State::keep(std::stop_token stop) {
   SteadyTime next = std::chrono::steady_clock::now() + kCertificateCheck;
   while (!stop.stop_requested()) {
-    News told = news.wait_until(stop, next, [](const News& now) { return now.any; }, [](News& now) { return std::exchange(now, {}); });
+    News told = news.wait_until(
+        stop, next, [](const News& now) { return now.any; }, [](News& now) { return std::exchange(now, {}); });
     if (stop.stop_requested()) return;
     flow_objects.tend();
     if (!told.clock_set && std::chrono::steady_clock::now() < next) continue;

@@ -26,21 +26,21 @@ namespace coracle::api {
 
 struct HealthCheck {
   std::string name;
-  std::function<bool()> good;   // does not block
-  bool live = false;            // also asked by /livez
+  std::function<bool()> good;  // does not block
+  bool live = false;           // also asked by /livez
 };
 
 struct Config {
-  std::string pki_dir;                      // /var/lib/coracle/pki
-  std::vector<sys::Endpoint> listen;        // numeric; port 0 picks one. Empty: 127.0.0.1 and ::1 are not implied
+  std::string pki_dir;                // /var/lib/coracle/pki
+  std::vector<sys::Endpoint> listen;  // numeric; port 0 picks one. Empty: 127.0.0.1 and ::1 are not implied
   std::string node_name;
-  std::vector<std::string> dns_names;       // further names of the serving certificate
-  std::vector<std::string> addresses;       // further addresses: the node's, the service range's first
+  std::vector<std::string> dns_names;  // further names of the serving certificate
+  std::vector<std::string> addresses;  // further addresses: the node's, the service range's first
   std::string cluster_domain = "cluster.local";
-  std::string kubeconfig_path;              // "" = none is written
-  access::AuditSettings audit;              // without paths: nothing is written down
-  access::TokenSettings tokens;                     // an empty issuer follows from cluster_domain
-  std::vector<HealthCheck> checks;          // for /readyz and /livez, beside our own
+  std::string kubeconfig_path;      // "" = none is written
+  access::AuditSettings audit;      // without paths: nothing is written down
+  access::TokenSettings tokens;     // an empty issuer follows from cluster_domain
+  std::vector<HealthCheck> checks;  // for /readyz and /livez, beside our own
   FrontLimits limits;
   fairness::FairnessLimits fairness;
   std::function<void(std::string&)> metrics;  // writes further ones, as text
@@ -66,9 +66,9 @@ class Server {
   void stop();  // ends every connection and returns when no handler runs
 
   const std::vector<sys::Endpoint>& bound() const;
-  const std::string& ca_certificate() const;   // PEM; for kube-root-ca.crt
-  KeyPair admin() const;                       // the administrator's certificate and key
-  access::Authority authority() const;         // by which certificate requests are signed
+  const std::string& ca_certificate() const;  // PEM; for kube-root-ca.crt
+  KeyPair admin() const;                      // the administrator's certificate and key
+  access::Authority authority() const;        // by which certificate requests are signed
   const access::Authorizer& authorizer() const;
   const access::Tokens& tokens() const;
   Front::Counts counts() const;

@@ -38,17 +38,20 @@ size_t SpdySession::claim(uint32_t stream, size_t wanted) {
     auto found = book.streams.find(stream);
     return !book.gone && found != book.streams.end() && !found->second.output_ended ? &found->second : nullptr;
   };
-  return book_.wait({}, [&](const Book& book) {
-    const Entry* entry = open(book);
-    return !entry || !book.keeps_windows || (entry->window > 0 && book.window > 0);
-  }, [&](Book& book) -> size_t {
-    if (!open(book)) return 0;
-    Entry& entry = book.streams.at(stream);
-    size_t count = wanted;
-    if (book.keeps_windows) count = std::min({count, size_t(entry.window), size_t(book.window)});
-    entry.window -= int64_t(count), book.window -= int64_t(count);
-    return count;
-  });
+  return book_.wait(
+      {},
+      [&](const Book& book) {
+        const Entry* entry = open(book);
+        return !entry || !book.keeps_windows || (entry->window > 0 && book.window > 0);
+      },
+      [&](Book& book) -> size_t {
+        if (!open(book)) return 0;
+        Entry& entry = book.streams.at(stream);
+        size_t count = wanted;
+        if (book.keeps_windows) count = std::min({count, size_t(entry.window), size_t(book.window)});
+        entry.window -= int64_t(count), book.window -= int64_t(count);
+        return count;
+      });
 }
 
 bool SpdySession::send(uint32_t stream, std::string_view bytes) {
@@ -92,7 +95,8 @@ void SpdySession::forget(uint32_t stream) {
 // ---- the connection ----
 
 Result<void> SpdySession::run() {
-  std::string greeting = spdy::FrameEncoder::settings({{{spdy::kMaxConcurrentStreams, kStreamsMax}, {spdy::kInitialWindowSize, spdy::kWindowMax}}});
+  std::string greeting =
+      spdy::FrameEncoder::settings({{{spdy::kMaxConcurrentStreams, kStreamsMax}, {spdy::kInitialWindowSize, spdy::kWindowMax}}});
   greeting += spdy::FrameEncoder::window_update(0, uint32_t(spdy::kWindowMax - spdy::kWindowInitial));
   Result<void> outcome;
   if (link_.write(greeting)) {
@@ -201,7 +205,9 @@ Result<void> SpdySession::deliver(spdy::Data& frame) {
     bool ended = false, known = false;
     size_t acknowledge = 0;
   };
-  auto acknowledged = [&](size_t& received) { return (received += frame.bytes.size()) >= kAcknowledgeFrom ? std::exchange(received, 0) : 0; };
+  auto acknowledged = [&](size_t& received) {
+    return (received += frame.bytes.size()) >= kAcknowledgeFrom ? std::exchange(received, 0) : 0;
+  };
   Found found = book_.with([&](Book& book) {
     auto entry = book.streams.find(frame.stream);
     if (entry == book.streams.end()) return Found{nullptr, false, frame.stream <= book.last_stream, 0};
@@ -214,7 +220,7 @@ Result<void> SpdySession::deliver(spdy::Data& frame) {
   if (found.acknowledge) answer += spdy::FrameEncoder::window_update(frame.stream, uint32_t(found.acknowledge));
   if (!answer.empty()) (void)link_.write(answer);  // reading will tell that it is gone
   if (!found.stream) return {};                    // on its way when the stream was reset
-  waiting_ += frame.bytes.size();  // before anybody can take them
+  waiting_ += frame.bytes.size();                  // before anybody can take them
   if (!found.stream->input_.put(frame.bytes)) waiting_ -= frame.bytes.size();
   last_filled_ = found.stream;
   if (frame.fin) end_input(frame.stream);

@@ -22,14 +22,15 @@
 
 namespace coracle::api {
 
-constexpr size_t kStreamsMax = 256;            // at once, of one connection
+constexpr size_t kStreamsMax = 256;             // at once, of one connection
 constexpr size_t kSessionBacklogMax = 1 << 20;  // bytes that wait in all of a connection's (in one: kBacklogMax)
 
 class SpdySession;
 
 class SpdyStream {  // Thread-safe; one thread reads.
  public:
-  SpdyStream(SpdySession& session, uint32_t id, spdy::HeaderList headers) : session_(session), id_(id), headers_(std::move(headers)) {}
+  SpdyStream(SpdySession& session, uint32_t id, spdy::HeaderList headers)
+      : session_(session), id_(id), headers_(std::move(headers)) {}
 
   uint32_t id() const { return id_; }
   std::string_view header(std::string_view name) const { return spdy::find_header(headers_, name); }
@@ -37,10 +38,10 @@ class SpdyStream {  // Thread-safe; one thread reads.
   // Blocks for what the client sends. "": it has finished, has left, or nobody wants it any more.
   std::string read();
   bool cut_off() const { return input_.cut_off(); }  // the end that was read is not one that the client has told
-  void stop_reading();  // from any thread: who reads returns, and what comes is thrown away
+  void stop_reading();                               // from any thread: who reads returns, and what comes is thrown away
   // Blocks while the client does not read. False: it wants no more, or is gone.
   bool write(std::string_view bytes);
-  void finish();  // our side has said all
+  void finish();                                                     // our side has said all
   void reset(spdy::ResetStatus status = spdy::ResetStatus::cancel);  // both sides have
 
  private:
@@ -52,9 +53,9 @@ class SpdyStream {  // Thread-safe; one thread reads.
 };
 using SpdyStreamPtr = std::shared_ptr<SpdyStream>;
 
-struct SpdyHandler {  // called by run()'s thread; must not block
-  std::function<bool(const SpdyStream&)> admit;       // whether such a stream is wanted
-  std::function<void(const SpdyStreamPtr&)> opened;   // the client knows that it is
+struct SpdyHandler {                                 // called by run()'s thread; must not block
+  std::function<bool(const SpdyStream&)> admit;      // whether such a stream is wanted
+  std::function<void(const SpdyStreamPtr&)> opened;  // the client knows that it is
 };
 
 class SpdySession {
@@ -70,7 +71,7 @@ class SpdySession {
   friend class SpdyStream;
   struct Entry {
     SpdyStreamPtr stream;
-    int64_t window = 0;  // what the client takes of it
+    int64_t window = 0;   // what the client takes of it
     size_t received = 0;  // since it was last told to go on
     bool input_ended = false, output_ended = false;
   };
@@ -106,7 +107,7 @@ class SpdySession {
   spdy::FrameDecoder decoder_;
   spdy::FrameEncoder encoder_;  // run()'s
   Guarded<Book> book_;
-  SpdyStreamPtr last_filled_;  // run()'s: the stream that got bytes last
+  SpdyStreamPtr last_filled_;        // run()'s: the stream that got bytes last
   std::atomic<size_t> waiting_ = 0;  // bytes, in all streams
   sys::Bell room_;
   size_t received_ = 0;  // run()'s: since the client was last told to go on

@@ -16,7 +16,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kReadChunk = 16 << 10;   // a TLS record
+constexpr size_t kReadChunk = 16 << 10;  // a TLS record
 constexpr size_t kWriteChunk = 16 << 10;
 
 Error ssl_error(Code code, std::string_view doing) {
@@ -68,7 +68,8 @@ bool encrypts_aes_itself() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #elif defined(__aarch64__)
-  constexpr unsigned long kAes = 1 << 3, kPmull = 1 << 4;  // HWCAP_AES, HWCAP_PMULL. Source: Linux, Documentation/arch/arm64/elf_hwcaps.rst
+  constexpr unsigned long kAes = 1 << 3,
+                          kPmull = 1 << 4;  // HWCAP_AES, HWCAP_PMULL. Source: Linux, Documentation/arch/arm64/elf_hwcaps.rst
   return (::getauxval(AT_HWCAP) & (kAes | kPmull)) == (kAes | kPmull);
 #else
   return false;
@@ -80,7 +81,8 @@ void choose_ciphers(SSL_CTX* context) {
   bool aes = encrypts_aes_itself();
   (void)SSL_CTX_set_ciphersuites(context, aes ? "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
                                               : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384");
-  (void)SSL_CTX_set_cipher_list(context, aes ? "ECDHE+AES128+AESGCM:ECDHE+CHACHA20:ECDHE+AESGCM" : "ECDHE+CHACHA20:ECDHE+AES128+AESGCM:ECDHE+AESGCM");
+  (void)SSL_CTX_set_cipher_list(
+      context, aes ? "ECDHE+AES128+AESGCM:ECDHE+CHACHA20:ECDHE+AESGCM" : "ECDHE+CHACHA20:ECDHE+AES128+AESGCM:ECDHE+AESGCM");
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
 }
 
@@ -125,8 +127,11 @@ std::shared_ptr<SSL_CTX> TlsSettings::current() const {
 }
 
 TlsConnection::TlsConnection(Fd socket, std::shared_ptr<SSL_CTX> context)
-    : socket_(std::move(socket)), context_(std::move(context)), ssl_(SSL_new(context_.get()), SSL_free),
-      peer_(sys::peer_endpoint(socket_)), local_(sys::local_endpoint(socket_)) {
+    : socket_(std::move(socket)),
+      context_(std::move(context)),
+      ssl_(SSL_new(context_.get()), SSL_free),
+      peer_(sys::peer_endpoint(socket_)),
+      local_(sys::local_endpoint(socket_)) {
   SSL_set_fd(ssl_.get(), socket_.get());
   SSL_set_accept_state(ssl_.get());
 }
@@ -240,8 +245,9 @@ bool TlsConnection::write_through(std::string_view& bytes) {
     }
     bool wants = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
     if (wants && !waits_) return false;
-    auto woken = wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_patience_)
-                       : sys::Waited{};
+    auto woken =
+        wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_patience_)
+              : sys::Waited{};
     if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
   }
   return true;

@@ -43,11 +43,14 @@ Result<std::optional<std::string>> accept_spdy(Call& call, const std::vector<std
   auto chosen = std::find_first_of(theirs.begin(), theirs.end(), ours.begin(), ours.end());
   if (chosen == theirs.end()) {
     for (std::string_view name : ours) call.answer().headers.emplace_back("X-Accepted-Stream-Protocol-Versions", name);
-    answer_text(call, 403, "unable to upgrade: unable to negotiate protocol: client supports " + listed(theirs) + ", server accepts " + listed(ours) + "\n");
+    answer_text(call, 403,
+                "unable to upgrade: unable to negotiate protocol: client supports " + listed(theirs) + ", server accepts " +
+                    listed(ours) + "\n");
     return std::nullopt;
   }
   std::string version(*chosen);
-  std::string head = begin_head(101, {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}, {std::string(kVersionHeader), version}});
+  std::string head =
+      begin_head(101, {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}, {std::string(kVersionHeader), version}});
   TlsConnection& connection = call.exchange.take_over(101);
   if (!connection.write(head + "\r\n") || !connection.flush()) return Error(Code::unavailable, "the client went away");
   connection.set_read_deadline(SteadyTime::max());

@@ -4,12 +4,13 @@
 //   engine::Watcher ▸ seen_through(selectors) ▸ represent ▸ frame ▸ client
 // The thread sleeps in the watcher; the front wakes it when the client leaves (Exchange::notice_peer). A watcher that is too
 // slow is ended, it never misses events. Source: Kubernetes API concepts; wire forms in apiserver handlers/watch.
+#include "daemon/registry/watch.h"
+
 #include <chrono>
 
 #include "daemon/api/handlers.h"
 #include "daemon/api/options.h"
 #include "daemon/api/websocket.h"
-#include "daemon/registry/watch.h"
 #include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -28,16 +29,14 @@ struct Request {
   registry::Filter filter;
   std::string ns;
   bool bookmarks = false, marks_end_of_initial = false;
-  Revision after = 0;         // 0: begin with what is there
-  Revision not_before = 0;    // with what is there, when it is no older than this
+  Revision after = 0;       // 0: begin with what is there
+  Revision not_before = 0;  // with what is there, when it is no older than this
   SteadyTime deadline;
   Wanted wanted;
   schema::IncludeObject include = schema::IncludeObject::metadata;
 };
 
-seconds random_timeout() {
-  return kTimeoutMin + seconds(random_below(uint32_t((kTimeoutMax - kTimeoutMin).count() + 1)));
-}
+seconds random_timeout() { return kTimeoutMin + seconds(random_below(uint32_t((kTimeoutMax - kTimeoutMin).count() + 1))); }
 
 Result<Request> read_request(Call& call) {
   Request request;
@@ -187,7 +186,8 @@ bool tell(const Request& request, const engine::Event& event, Stream& stream) {
 }
 
 // For the commonest of watches: texts as they are stored, to a client that keeps up. `unflushed`: something stayed behind.
-std::optional<engine::StandIn> make_stand_in(Call& call, const Request& request, Stream& stream, Frames& frames, bool& unflushed) {
+std::optional<engine::StandIn> make_stand_in(Call& call, const Request& request, Stream& stream, Frames& frames,
+                                             bool& unflushed) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
   TlsConnection& connection = call.exchange.connection;
   auto write = [&connection, &unflushed](const std::function<bool()>& what) {

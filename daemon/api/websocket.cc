@@ -96,7 +96,8 @@ Result<WebSocket> WebSocket::accept(Exchange& exchange, const std::vector<std::s
   bool may_be_none = std::find(protocols.begin(), protocols.end(), "") != protocols.end();
   bool offers_some = headers.has("Sec-WebSocket-Protocol");
   if (chosen.empty() && (offers_some || !may_be_none)) return broken("no common subprotocol");
-  std::string head = begin_head(101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", websocket_accept(key)}});
+  std::string head =
+      begin_head(101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", websocket_accept(key)}});
   if (!chosen.empty()) head += "Sec-WebSocket-Protocol: " + chosen + "\r\n";
   TlsConnection& connection = exchange.take_over(101);
   if (!connection.write(head + "\r\n") || !connection.flush()) return Error(Code::unavailable, "the client went away");

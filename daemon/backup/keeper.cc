@@ -15,13 +15,13 @@
 namespace coracle::backup {
 namespace {
 
-constexpr Bytes kDiskLeft{int64_t(32) << 20};        // an upload leaves this much to everybody else
-constexpr size_t kLookEvery = 1 << 20;               // bytes of an upload between two looks at the disk
-constexpr std::chrono::minutes kQuiet{1};            // without a write that somebody waits for
-constexpr std::chrono::hours kCheckEvery{24};        // when it is quiet …
+constexpr Bytes kDiskLeft{int64_t(32) << 20};         // an upload leaves this much to everybody else
+constexpr size_t kLookEvery = 1 << 20;                // bytes of an upload between two looks at the disk
+constexpr std::chrono::minutes kQuiet{1};             // without a write that somebody waits for
+constexpr std::chrono::hours kCheckEvery{24};         // when it is quiet …
 constexpr std::chrono::hours kCheckAtLeastEvery{72};  // … and when it never is
 constexpr std::chrono::hours kCompactEvery{24};
-constexpr uint64_t kWorthCompacting = 1 << 20;       // unused bytes; see worth_compacting
+constexpr uint64_t kWorthCompacting = 1 << 20;  // unused bytes; see worth_compacting
 constexpr size_t kFindingsLogged = 5;
 
 std::string restore_dir(const std::string& state_dir) { return state_dir + "/restore"; }
@@ -52,7 +52,8 @@ Result<std::vector<std::string>> check_objects(const std::vector<ObjectPtr>& obj
   std::vector<std::string> warnings;
   for (const ObjectPtr& object : objects) {
     std::string name = object->kind().qualified_resource() + " " + object->key().text();
-    const schema::KindInfo* info = schema::catalog().by_kind(get_string(object->json(), "apiVersion"), get_string(object->json(), "kind"));
+    const schema::KindInfo* info =
+        schema::catalog().by_kind(get_string(object->json(), "apiVersion"), get_string(object->json(), "kind"));
     if (!info) {
       warnings.push_back(name + " is of a kind that this version does not serve; it is kept");
       continue;
@@ -146,7 +147,8 @@ Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
   bool with_keys = keys && !copy.files.empty();
   if (with_keys) {
     TRY(sys::make_directories(directory + "/pki", 0700));
-    for (const auto& file : copy.files) TRY(sys::replace_file(directory + "/pki/" + file.name, file.content, file.name.ends_with(".key") ? 0600 : 0644));
+    for (const auto& file : copy.files)
+      TRY(sys::replace_file(directory + "/pki/" + file.name, file.content, file.name.ends_with(".key") ? 0600 : 0644));
   }
   // From here on nothing is acknowledged that the restored store would not hold.
   Revision last = engine_.seal(Error(Code::unavailable, "the store is being replaced by a restored copy; try again in a moment"));
@@ -160,8 +162,9 @@ Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
   log_notice("store", "a backup was restored; the house starts anew over it", {{"taken", copy.label.taken}, {"kept", aside}});
   json::array told;
   for (const std::string& warning : warnings) told.emplace_back(warning);
-  return json::object{{"objects", copy.objects.size()}, {"taken", copy.label.taken}, {"node", copy.label.node}, {"version", copy.label.version},
-                      {"keys", with_keys}, {"kept", aside}, {"warnings", std::move(told)}};
+  return json::object{{"objects", copy.objects.size()}, {"taken", copy.label.taken}, {"node", copy.label.node},
+                      {"version", copy.label.version},  {"keys", with_keys},         {"kept", aside},
+                      {"warnings", std::move(told)}};
 }
 
 void Keeper::start_anew() const {
@@ -201,7 +204,10 @@ Result<void> adopt(const std::string& state_dir) {
 
 Result<json::value> Keeper::state() {
   engine::FileSize size = TRY(engine_.file_size());
-  json::object out{{"bytes", size.bytes}, {"unusedBytes", size.unused}, {"objects", engine_.snapshot().objects.size()}, {"revision", engine_.revision()}};
+  json::object out{{"bytes", size.bytes},
+                   {"unusedBytes", size.unused},
+                   {"objects", engine_.snapshot().objects.size()},
+                   {"revision", engine_.revision()}};
   checked_.with([&](const auto& checked) {
     if (checked) out["check"] = checked_json(checked->at, checked->findings);
   });
@@ -211,7 +217,9 @@ Result<json::value> Keeper::state() {
 json::value Keeper::check() {
   std::vector<std::string> findings = engine_.check();
   for (size_t i = 0; i < findings.size() && i < kFindingsLogged; i++)
-    log_error("store", "the store's file is damaged; memory still has everything: save it with coraclectl backup, then write it anew with coraclectl restore",
+    log_error("store",
+              "the store's file is damaged; memory still has everything: save it with coraclectl backup, then write it anew with "
+              "coraclectl restore",
               {{"finding", findings[i]}});
   WallTime now = clock_.now();
   json::value told = checked_json(now, findings);

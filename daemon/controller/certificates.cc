@@ -14,16 +14,19 @@ namespace {
 
 constexpr std::chrono::hours kDecidedLifetime{1}, kPendingLifetime{24};
 
-bool has(const json::value& request, std::string_view type) { return find_condition(get_array(request, "status.conditions"), type) != nullptr; }
+bool has(const json::value& request, std::string_view type) {
+  return find_condition(get_array(request, "status.conditions"), type) != nullptr;
+}
 bool decided(const json::value& request) { return has(request, "Approved") || has(request, "Denied"); }
 bool issued(const json::value& request) { return !get_string(request, "status.certificate").empty(); }
 
-json::value with_condition(const json::value& request, std::string_view type, std::string_view reason, std::string_view message, WallTime now) {
+json::value with_condition(const json::value& request, std::string_view type, std::string_view reason, std::string_view message,
+                           WallTime now) {
   json::value out = request;
   json::value& conditions = make(out, "status.conditions");
   if (!conditions.is_array()) conditions.emplace_array();
-  conditions.get_array().push_back(json::object{{"type", type}, {"status", "True"}, {"reason", reason}, {"message", message},
-                                                {"lastUpdateTime", format_time(now)}});
+  conditions.get_array().push_back(json::object{
+      {"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}, {"lastUpdateTime", format_time(now)}});
   return out;
 }
 
@@ -40,7 +43,10 @@ WallTime end_of(const json::value& request) {
 class Certificates : public Controller {
  public:
   explicit Certificates(const Context& context)
-      : client_(context.client), clock_(context.clock), config_(context.config), requests_(context.informers.of(kCertificateSigningRequest)) {}
+      : client_(context.client),
+        clock_(context.clock),
+        config_(context.config),
+        requests_(context.informers.of(kCertificateSigningRequest)) {}
 
   std::string_view name() const override { return "certificates"; }
 
@@ -61,7 +67,8 @@ class Certificates : public Controller {
       return Outcome{};
     }
     if (!decided(body) && config_.judge_request) TRY(approve(body));
-    else if (has(body, "Approved") && !has(body, "Denied") && !has(body, "Failed") && !issued(body) && config_.sign_request) TRY(sign(body));
+    else if (has(body, "Approved") && !has(body, "Denied") && !has(body, "Failed") && !issued(body) && config_.sign_request)
+      TRY(sign(body));
     return Outcome{std::chrono::nanoseconds(end_of(body) - clock_.now())};
   }
 
@@ -69,7 +76,8 @@ class Certificates : public Controller {
   Result<void> approve(const json::value& request) {
     std::optional<std::string> message = TRY(config_.judge_request(request));
     if (!message) return {};
-    TRY(client_.update(kCertificateSigningRequest, with_condition(request, "Approved", "AutoApproved", *message, clock_.now()), {.subresource = "approval"}));
+    TRY(client_.update(kCertificateSigningRequest, with_condition(request, "Approved", "AutoApproved", *message, clock_.now()),
+                       {.subresource = "approval"}));
     return {};
   }
 
@@ -91,6 +99,8 @@ class Certificates : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_certificates_controller(const Context& context) { return std::make_unique<Certificates>(context); }
+std::unique_ptr<Controller> make_certificates_controller(const Context& context) {
+  return std::make_unique<Certificates>(context);
+}
 
 }  // namespace coracle::controller

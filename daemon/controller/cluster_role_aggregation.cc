@@ -56,6 +56,8 @@ class ClusterRoleAggregation : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_cluster_role_aggregation(const Context& context) { return std::make_unique<ClusterRoleAggregation>(context); }
+std::unique_ptr<Controller> make_cluster_role_aggregation(const Context& context) {
+  return std::make_unique<ClusterRoleAggregation>(context);
+}
 
 }  // namespace coracle::controller

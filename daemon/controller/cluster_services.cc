@@ -40,7 +40,9 @@ class ClusterServices : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     for (auto [kind, informer] : watched_) {
-      auto gone = last_seen_.with([&, kind = kind](auto& seen) { return seen.contains({kind, key}) ? seen.at({kind, key}) : nullptr; });
+      auto gone = last_seen_.with([&, kind = kind](auto& seen) {
+        return seen.contains({kind, key}) ? seen.at({kind, key}) : nullptr;
+      });
       if (!gone || informer->get(key)) continue;
       auto created = client_.create(*kind, made_anew(*gone));
       if (!created && created.error().code() != Code::already_exists) return created.take_error().wrap("bring back " + key.name);

@@ -21,10 +21,8 @@ std::optional<json::array> without_owner(const Object& object, std::string_view 
   json::array kept;
   bool found = false;
   for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences")) {
-    if (get_string(reference, "uid") == uid)
-      found = true;
-    else
-      kept.push_back(reference);
+    if (get_string(reference, "uid") == uid) found = true;
+    else kept.push_back(reference);
   }
   if (!found) return std::nullopt;
   return kept;
@@ -46,15 +44,15 @@ std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns) {
 }
 
 void index_by_node(Informer& pods) {
-  pods.add_index("node", [](const Object& pod) { return std::vector<std::string>{std::string(view::Pod(pod).spec().node_name())}; });
+  pods.add_index("node",
+                 [](const Object& pod) { return std::vector<std::string>{std::string(view::Pod(pod).spec().node_name())}; });
 }
 
 namespace {
 
 json::value owners_patch(const Object& object, json::array owners, std::optional<json::array> finalizers) {
-  json::object metadata{{"uid", object.uid()},
-                        {"resourceVersion", std::to_string(object.revision())},
-                        {"ownerReferences", std::move(owners)}};
+  json::object metadata{
+      {"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"ownerReferences", std::move(owners)}};
   if (finalizers) metadata["finalizers"] = std::move(*finalizers);
   return {{"metadata", std::move(metadata)}};
 }
@@ -67,7 +65,8 @@ Result<ObjectPtr> adopt(Client& client, const Object& owner, const Object& orpha
     finalizers = get_array(orphan.json(), "metadata.finalizers");
     finalizers->emplace_back(finalizer);
   }
-  return client.patch(orphan.kind(), orphan.key(), PatchType::merge, owners_patch(orphan, std::move(owners), std::move(finalizers)));
+  return client.patch(orphan.kind(), orphan.key(), PatchType::merge,
+                      owners_patch(orphan, std::move(owners), std::move(finalizers)));
 }
 
 Result<void> release(Client& client, const Object& owner, const Object& object, std::string_view finalizer) {
@@ -79,7 +78,8 @@ Result<void> release(Client& client, const Object& owner, const Object& object, 
     for (const json::value& each : get_array(object.json(), "metadata.finalizers"))
       if (each != json::value(finalizer)) finalizers->push_back(each);
   }
-  auto done = client.patch(object.kind(), object.key(), PatchType::merge, owners_patch(object, std::move(*owners), std::move(finalizers)));
+  auto done = client.patch(object.kind(), object.key(), PatchType::merge,
+                           owners_patch(object, std::move(*owners), std::move(finalizers)));
   if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + object.name());
   return {};
 }
@@ -116,10 +116,8 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
     }
     if (!*allowed) break;
     auto adopted = adopt(client, owner, *object, finalizer);
-    if (adopted)
-      claimed.push_back(std::move(*adopted));
-    else if (adopted.error().code() != Code::not_found)
-      return adopted.take_error().wrap("adopt " + object->name());
+    if (adopted) claimed.push_back(std::move(*adopted));
+    else if (adopted.error().code() != Code::not_found) return adopted.take_error().wrap("adopt " + object->name());
   }
   return claimed;
 }

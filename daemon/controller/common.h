@@ -35,9 +35,9 @@ void index_by_node(Informer& pods);
 // Whom a set owns among what is there: adopts matching orphans, lets go of what matches no more. `belongs`: what has to hold
 // beside the selector. What is adopted gets the `finalizer`, what is let go loses it. Source: client-go controller ref manager
 // (semantics).
-Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
-                                     const json::value* selector, bool active_only,
-                                     const std::function<bool(const Object&)>& belongs = {}, std::string_view finalizer = {});
+Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner, const json::value* selector,
+                                     bool active_only, const std::function<bool(const Object&)>& belongs = {},
+                                     std::string_view finalizer = {});
 bool has_finalizer(const Object& object, std::string_view finalizer);
 
 bool pod_finished(view::Pod pod);    // Succeeded or Failed

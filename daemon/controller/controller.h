@@ -20,7 +20,7 @@
 
 namespace coracle::controller {
 
-struct SignedRequest {  // neither: somebody else's to sign
+struct SignedRequest {      // neither: somebody else's to sign
   std::string certificate;  // PEM
   std::string failure;      // why it will never be signed
 };

@@ -121,7 +121,8 @@ class CronJobController : public Controller {
     TRY(look_at_jobs(*cron_job, jobs, status));
     Outcome outcome;
     Result<void> started;
-    bool caught_up = last_run(status) != last_run(get_object(cron_job->json(), "status"));  // what is due now is judged by what is written now
+    bool caught_up =
+        last_run(status) != last_run(get_object(cron_job->json(), "status"));  // what is due now is judged by what is written now
     if (!cron_job->deleting() && !caught_up) started = run(*cron_job, status, outcome);
     ObjectPtr written = TRY(update_status(client_, *cron_job, std::move(status)));
     if (written) own_status_.wrote(key, written->revision());
@@ -183,8 +184,12 @@ class CronJobController : public Controller {
   }
 
   static json::value reference_to(const Object& job) {
-    return {{"apiVersion", kJob.api_version()}, {"kind", kJob.kind}, {"namespace", job.ns()}, {"name", job.name()},
-            {"uid", job.uid()}, {"resourceVersion", std::to_string(job.revision())}};
+    return {{"apiVersion", kJob.api_version()},
+            {"kind", kJob.kind},
+            {"namespace", job.ns()},
+            {"name", job.name()},
+            {"uid", job.uid()},
+            {"resourceVersion", std::to_string(job.revision())}};
   }
 
   static void note_success(const Object& job, json::object& status) {
@@ -254,7 +259,8 @@ class CronJobController : public Controller {
   // It is of a day to come, and now is no time before the cron job was made: then it is the clock of now that is wrong, and once
   // that is set the last run counts again.
   static bool last_was_wrong(view::CronJob cron_job, WallTime now) {
-    auto created = parse_time(cron_job.metadata().creation_timestamp()), last = parse_time(cron_job.status().last_schedule_time());
+    auto created = parse_time(cron_job.metadata().creation_timestamp()),
+         last = parse_time(cron_job.status().last_schedule_time());
     return last && *last > now + kBelievedAhead && created && *created <= now;
   }
 

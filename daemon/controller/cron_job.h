@@ -13,13 +13,13 @@
 namespace coracle::controller {
 
 inline constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-inline constexpr int kMissedRunsMax = 100;  // beyond that somebody is told
+inline constexpr int kMissedRunsMax = 100;               // beyond that somebody is told
 inline constexpr std::chrono::hours kBelievedAhead{24};  // a last run further ahead than that was of a clock that was wrong
 
 struct DueRun {
-  std::optional<WallTime> at;       // the last scheduled time that has passed without a job. None: nothing is due
-  std::optional<WallTime> missed;   // a later one than `at` passed too long ago for startingDeadlineSeconds
-  bool many_missed = false;         // more than kMissedRunsMax before it
+  std::optional<WallTime> at;      // the last scheduled time that has passed without a job. None: nothing is due
+  std::optional<WallTime> missed;  // a later one than `at` passed too long ago for startingDeadlineSeconds
+  bool many_missed = false;        // more than kMissedRunsMax before it
 };
 DueRun due_run(view::CronJob cron_job, const schema::Schedule& schedule, const schema::TimeZone& zone, WallTime now);
 

@@ -116,10 +116,8 @@ class DaemonSetController : public Controller {
     for (const std::string& node : plan.create)  // the first failure ends it: what hinders one pod hinders all
       TRY(control_.create(set, daemon_pod(set, hash, node), failure));
     for (const DaemonSetPlan::Removal& removal : plan.remove) {
-      if (removal.reason == "FailedDaemonPod")
-        recorder_.warning(set, removal.reason, removal.message);
-      else if (!removal.reason.empty())
-        recorder_.normal(set, removal.reason, removal.message);
+      if (removal.reason == "FailedDaemonPod") recorder_.warning(set, removal.reason, removal.message);
+      else if (!removal.reason.empty()) recorder_.normal(set, removal.reason, removal.message);
       TRY(control_.remove(set, *removal.pod, failure));
       if (!removal.failed_on.empty()) failed_.tried(set, removal.failed_on);
     }

@@ -68,8 +68,8 @@ NodeFit fit_of(view::Pod pod, const Object& node) {
   return out;
 }
 
-// Kubernetes takes a pod of the set's generation for a new one whatever its hash; but a set made anew over the pods of one that was
-// orphaned counts from 1 too, and would leave them as they are.
+// Kubernetes takes a pod of the set's generation for a new one whatever its hash; but a set made anew over the pods of one that
+// was orphaned counts from 1 too, and would leave them as they are.
 bool of_revision(const Object& set, const std::string& hash, const Object& pod) {
   if (std::string_view own = pod.label(kRevisionLabel); !own.empty()) return own == hash;
   std::string_view generation = set.annotation(kGenerationAnnotation);
@@ -155,10 +155,8 @@ class Planner {
     bool waits = false;
     for (const ObjectPtr& pod : place.pods) {
       if (leaving(*pod)) continue;
-      if (pod_finished(view::Pod(*pod)))
-        waits |= !remove_ended(node, pod);
-      else
-        running.push_back(pod);
+      if (pod_finished(view::Pod(*pod))) waits |= !remove_ended(node, pod);
+      else running.push_back(pod);
     }
     if (max_surge_ > 0) return keep_surging(node, place, running, waits);
     for (size_t i = 1; i < running.size(); ++i) remove(running[i]);  // the oldest stays
@@ -193,10 +191,8 @@ class Planner {
     ObjectPtr oldest_updated, oldest_old;
     for (const ObjectPtr& pod : running) {
       ObjectPtr& oldest = updated(*pod) ? oldest_updated : oldest_old;
-      if (oldest)
-        remove(pod);
-      else
-        oldest = pod;
+      if (oldest) remove(pod);
+      else oldest = pod;
     }
     if (!oldest_updated || !oldest_old) return;
     if (!pod_ready(view::Pod(*oldest_old)) || available(*oldest_updated)) remove(oldest_old);
@@ -254,15 +250,11 @@ class Planner {
       if (pair.old || pair.updated) available_nodes += available(pair.old ? *pair.old : *pair.updated);
       if (!pair.old) continue;
       if (pair.updated) {
-        if (available(*pair.updated))
-          remove(pair.old);
-        else
-          ++surging;
+        if (available(*pair.updated)) remove(pair.old);
+        else ++surging;
       } else if (!place.fit.should_run) {
-        if (available(*pair.old))
-          misplaced.push_back(pair.old);
-        else
-          remove(pair.old);
+        if (available(*pair.old)) misplaced.push_back(pair.old);
+        else remove(pair.old);
       } else if (available(*pair.old)) {
         candidates.push_back(name);
       } else {
@@ -298,10 +290,8 @@ class Planner {
     status["numberReady"] = ready;
     status["observedGeneration"] = get_int(set_.json(), "metadata.generation");
     auto put = [&](std::string_view name, int64_t count) {
-      if (count == 0)
-        status.erase(name);
-      else
-        status[name] = count;
+      if (count == 0) status.erase(name);
+      else status[name] = count;
     };
     put("updatedNumberScheduled", updated_pods);
     put("numberAvailable", available_pods);

@@ -92,12 +92,9 @@ class DeploymentController : public Controller {
 
   Result<void> apply(const Object& deployment, const DeploymentStep& step) {
     switch (step.what) {
-      case DeploymentStep::What::create:
-        return create(deployment, step);
-      case DeploymentStep::What::update:
-        return update(deployment, step);
-      case DeploymentStep::What::remove:
-        return remove(*step.set);
+      case DeploymentStep::What::create: return create(deployment, step);
+      case DeploymentStep::What::update: return update(deployment, step);
+      case DeploymentStep::What::remove: return remove(*step.set);
     }
     return {};
   }
@@ -143,8 +140,7 @@ class DeploymentController : public Controller {
 
   Result<void> remove(const Object& set) {
     auto removed = client_.remove(kReplicaSet, set.key(), {.uid = set.uid()});
-    if (!removed && removed.error().code() != Code::not_found)
-      return removed.take_error().wrap("remove old replica set");
+    if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove old replica set");
     return {};
   }
 
@@ -169,8 +165,7 @@ class DeploymentController : public Controller {
     if (!annotated) return write_status(client_, deployment, std::move(plan.status));
     json::value before = get_object(deployment.json(), "status"), after = std::move(plan.status);
     json::value patch = {{"status", make_merge_patch(before, after)}};  // counts that are zero now are taken away
-    TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch, {.subresource = "status"})
-            .wrap("write status"));
+    TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch, {.subresource = "status"}).wrap("write status"));
     return {};
   }
 

@@ -21,9 +21,7 @@ bool has_observed(const Object& set) {
 }
 // A set that has just been made smaller still tells of pods that are about to go.
 int64_t available(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
-int64_t revision_of(const Object& set) {
-  return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0);
-}
+int64_t revision_of(const Object& set) { return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0); }
 std::optional<int64_t> number_annotation(const Object& set, std::string_view name) {
   return parse_number<int64_t>(set.annotation(name));
 }
@@ -41,9 +39,9 @@ int64_t sum_status(const std::vector<ObjectPtr>& sets, const std::string& name) 
 
 // The new set's annotations: the Deployment's own, but for those that are about the Deployment itself.
 bool is_about_deployment(std::string_view annotation) {
-  for (std::string_view own : {std::string_view("kubectl.kubernetes.io/last-applied-configuration"),
-                               kRevisionAnnotation, kRevisionHistoryAnnotation, kDesiredAnnotation, kMaxAnnotation,
-                               std::string_view("deprecated.deployment.rollback.to")})
+  for (std::string_view own :
+       {std::string_view("kubectl.kubernetes.io/last-applied-configuration"), kRevisionAnnotation, kRevisionHistoryAnnotation,
+        kDesiredAnnotation, kMaxAnnotation, std::string_view("deprecated.deployment.rollback.to")})
     if (annotation == own) return true;
   return false;
 }
@@ -59,10 +57,8 @@ class Planner {
     std::sort(all_.begin(), all_.end(), older);
     for (const ObjectPtr& set : all_) {
       bool is_new = !new_ && same_template(template_of(*set), template_of(object_));
-      if (is_new)
-        new_ = set;  // the oldest of several
-      else
-        old_.push_back(set);
+      if (is_new) new_ = set;  // the oldest of several
+      else old_.push_back(set);
     }
     resolve_fences();
   }
@@ -100,7 +96,7 @@ class Planner {
   bool pausing() const {
     if (deployment_.spec().paused()) return true;
     bool several = std::count_if(all_.begin(), all_.end(), [](const ObjectPtr& set) { return spec_replicas(*set) > 0; }) > 1;
-    if (!rolling_ && several) return false;  // nothing to share out among them: the old ones go
+    if (!rolling_ && several) return false;                                   // nothing to share out among them: the old ones go
     return std::any_of(all_.begin(), all_.end(), [&](const ObjectPtr& set) {  // someone scaled the Deployment
       auto desired = number_annotation(*set, kDesiredAnnotation);
       return spec_replicas(*set) > 0 && desired && *desired != replicas_;
@@ -192,10 +188,8 @@ class Planner {
     make(body, "metadata.annotations") = annotations_for(new_, true, plan_.revision);
     int64_t min_ready = deployment_.spec().min_ready_seconds();
     json::object& spec = object_at(body, "spec");
-    if (min_ready)
-      spec["minReadySeconds"] = min_ready;
-    else
-      spec.erase("minReadySeconds");
+    if (min_ready) spec["minReadySeconds"] = min_ready;
+    else spec.erase("minReadySeconds");
     return update(new_, std::move(body));
   }
 
@@ -329,10 +323,8 @@ class Planner {
     json::object status;
     if (const json::object* present = deployment_.status().raw().if_object()) status = *present;
     auto put = [&](std::string_view name, int64_t count) {
-      if (count == 0)
-        status.erase(name);
-      else
-        status[name] = count;
+      if (count == 0) status.erase(name);
+      else status[name] = count;
     };
     int64_t available = sum_status(all_, "availableReplicas");
     put("observedGeneration", deployment_.metadata().generation());
@@ -358,21 +350,16 @@ class Planner {
   void set(std::string_view type, std::string_view state, std::string_view reason, std::string message) {
     const json::value* present = find_condition(conditions_, type);
     if (present && get_string(*present, "status") == state && get_string(*present, "reason") == reason) return;
-    set_condition(conditions_, {std::string(type), std::string(state), std::string(reason), std::move(message)}, now_,
-                  true);
+    set_condition(conditions_, {std::string(type), std::string(state), std::string(reason), std::move(message)}, now_, true);
   }
 
   json::value status(bool rolling_out) {
     json::object status = status_counts();
     bool enough = count_of(status, "availableReplicas") >= replicas_ - max_unavailable_;
-    if (enough)
-      set("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.");
-    else
-      set("Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
-    if (!deadline())
-      drop_condition(conditions_, "Progressing");
-    else if (!object_.deleting())
-      progress(status, rolling_out);
+    if (enough) set("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.");
+    else set("Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
+    if (!deadline()) drop_condition(conditions_, "Progressing");
+    else if (!object_.deleting()) progress(status, rolling_out);
     copy_failure();
     status["conditions"] = conditions_;
     return status;
@@ -395,22 +382,19 @@ class Planner {
     std::string reason(present ? get_string(*present, "reason") : "");
     if (reason == "ProgressDeadlineExceeded" && !rolling_out) return;  // that nothing moved is not covered up by a pause
     if (deployment_.spec().paused()) return set("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused");
-    if (reason == "DeploymentPaused")
-      return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
+    if (reason == "DeploymentPaused") return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
     if (!rolling_out) return;
     if (!created_name_.empty())
       return set("Progressing", "True", "NewReplicaSetCreated", "Created new replica set " + coracle::quoted(created_name_));
     if (!present && new_)
       set("Progressing", "True", "FoundNewReplicaSet", "Found new replica set " + coracle::quoted(new_->name()));
-    bool settled =
-        count_of(status, "replicas") == count_of(status, "updatedReplicas") && reason == "NewReplicaSetAvailable";
+    bool settled = count_of(status, "replicas") == count_of(status, "updatedReplicas") && reason == "NewReplicaSetAvailable";
     if (settled) return;
     if (complete(status)) {
       set("Progressing", "True", "NewReplicaSetAvailable", set_name() + " has successfully progressed.");
     } else if (progressed(status)) {
       // A sign of life restarts the deadline: lastUpdateTime moves, lastTransitionTime does not while it was True.
-      set_condition(conditions_, {"Progressing", "True", "ReplicaSetUpdated", set_name() + " is progressing."}, now_,
-                    true);
+      set_condition(conditions_, {"Progressing", "True", "ReplicaSetUpdated", set_name() + " is progressing."}, now_, true);
       look_at_deadline();
     } else if (timed_out()) {
       set("Progressing", "False", "ProgressDeadlineExceeded", set_name() + " has timed out progressing.");
@@ -447,8 +431,7 @@ class Planner {
 
   void look_at_deadline() {
     auto at = deadline_at();
-    if (at)
-      plan_.again = std::max<std::chrono::nanoseconds>(*at - now_, std::chrono::seconds(0)) + std::chrono::seconds(1);
+    if (at) plan_.again = std::max<std::chrono::nanoseconds>(*at - now_, std::chrono::seconds(0)) + std::chrono::seconds(1);
   }
 
   // What hinders a set hinders the Deployment.
@@ -477,15 +460,16 @@ class Planner {
 };
 
 json::value without_hash(json::value pod_template) {
-  if (json::value* labels = const_cast<json::value*>(find(pod_template, "metadata.labels"));
-      labels && labels->is_object())
+  if (json::value* labels = const_cast<json::value*>(find(pod_template, "metadata.labels")); labels && labels->is_object())
     labels->get_object().erase(kHashLabel);
   return pod_template;
 }
 
 }  // namespace
 
-std::string template_hash(const json::value& pod_template, int64_t collisions) { return name_hash(to_text(pod_template), collisions); }
+std::string template_hash(const json::value& pod_template, int64_t collisions) {
+  return name_hash(to_text(pod_template), collisions);
+}
 
 bool same_template(const json::value& a, const json::value& b) { return without_hash(a) == without_hash(b); }
 
@@ -504,8 +488,7 @@ json::value status_after_refusal(const Object& deployment, const std::string& me
   json::value& status = make(body, "status");
   json::array conditions = get_array(status, "conditions");
   const json::value* present = find_condition(conditions, "Progressing");
-  if (!present || get_string(*present, "reason") != "ReplicaSetCreateError" ||
-      get_string(*present, "message") != message)
+  if (!present || get_string(*present, "reason") != "ReplicaSetCreateError" || get_string(*present, "message") != message)
     set_condition(conditions, {"Progressing", "False", "ReplicaSetCreateError", message}, now, true);
   make(status, "conditions") = std::move(conditions);
   return status;

@@ -3,13 +3,14 @@
 // evicted now. Evictions charge the budget themselves and name the pod in disruptedPods; it counts as gone until it is, or
 // until two minutes have shown that it does not go. By then a pod that was told to go, and did not, is told no more.
 //   keys: {namespace, name} a budget · {"pod/<namespace>", name} a pod. Source: Kubernetes pkg/controller/disruption.
+#include "daemon/quota/disruption.h"
+
 #include <array>
 #include <set>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 #include "daemon/controller/elapsed.h"
-#include "daemon/quota/disruption.h"
 #include "store/object/selector.h"
 #include "store/schema/catalog.h"
 
@@ -33,8 +34,8 @@ class DisruptionController : public Controller {
         clock_(context.clock),
         budgets_(context.informers.of(kPodDisruptionBudget)),
         pods_(context.informers.of(kPod)),
-        scaled_{&context.informers.of(kDeployment), &context.informers.of(kReplicaSet), &context.informers.of(kReplicationController),
-                &context.informers.of(kStatefulSet)},
+        scaled_{&context.informers.of(kDeployment), &context.informers.of(kReplicaSet),
+                &context.informers.of(kReplicationController), &context.informers.of(kStatefulSet)},
         recorder_(context.events, "controllermanager"),
         elapsed_(context.clock) {}
 
@@ -71,11 +72,13 @@ class DisruptionController : public Controller {
     auto expected = expectation(*budget, pods);
     if (!expected && expected.error().code() != Code::invalid) return expected.take_error();  // it may be known the next time
     if (!expected) {
-      recorder_.warning(*budget, "CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: " + expected.error().text());
+      recorder_.warning(*budget, "CalculateExpectedPodCountFailed",
+                        "Failed to calculate the number of expected pods: " + expected.error().text());
       TRY(write(*budget, [&](json::value& body) {
         make(body, "status.disruptionsAllowed") = 0;
         make(body, "status.observedGeneration") = get_int(body, "metadata.generation");
-        for (const char* count : {"currentHealthy", "desiredHealthy", "expectedPods"}) make(body, "status." + std::string(count)) = get_int(body, "status." + std::string(count));
+        for (const char* count : {"currentHealthy", "desiredHealthy", "expectedPods"})
+          make(body, "status." + std::string(count)) = get_int(body, "status." + std::string(count));
         quota::set_sync_failed(body, expected.error().text(), clock_.now());
       }));
       return Outcome{};
@@ -145,8 +148,10 @@ class DisruptionController : public Controller {
     if (unmanaged)
       recorder_.warning(budget, "UnmanagedPods",
                         "Pods selected by this PodDisruptionBudget (selector: " + to_text(*find(budget.json(), "spec.selector")) +
-                            ") were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in "
-                            "undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.");
+                            ") were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, "
+                            "which may result in "
+                            "undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to "
+                            "an integer value.");
     return sum;
   }
 
@@ -160,7 +165,8 @@ class DisruptionController : public Controller {
       if (!scales) {
         std::string_view group = schema::split_api_version(reference.api_version).group;
         std::string resource = info ? std::string(info->kind.resource) : to_plural(reference.kind);
-        return Error(Code::invalid, resource + (group.empty() ? "" : "." + std::string(group)) + " does not implement the scale subresource");
+        return Error(Code::invalid,
+                     resource + (group.empty() ? "" : "." + std::string(group)) + " does not implement the scale subresource");
       }
       auto found = client_.get(info->kind, {pod.ns(), reference.name});
       if (!found && found.error().code() != Code::not_found) return found.take_error();
@@ -187,7 +193,8 @@ class DisruptionController : public Controller {
     const json::object& marked = get_object(budget.json(), "status.disruptedPods");
     for (const ObjectPtr& pod : pods) {
       const json::value* since = marked.if_contains(pod->name());
-      auto time = since && since->is_string() && !pod->deleting() ? parse_time(since->get_string()) : Result<WallTime>(Error(Code::invalid, ""));
+      auto time = since && since->is_string() && !pod->deleting() ? parse_time(since->get_string())
+                                                                  : Result<WallTime>(Error(Code::invalid, ""));
       if (!time) continue;
       WallTime until = *time + kGoesWithin;
       if (until < clock_.now()) {
@@ -238,6 +245,8 @@ class DisruptionController : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_disruption_controller(const Context& context) { return std::make_unique<DisruptionController>(context); }
+std::unique_ptr<Controller> make_disruption_controller(const Context& context) {
+  return std::make_unique<DisruptionController>(context);
+}
 
 }  // namespace coracle::controller

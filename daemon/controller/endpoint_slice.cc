@@ -53,9 +53,8 @@ class EndpointSliceController : public Controller {
  private:
   std::vector<ObjectPtr> present(const Key& key) const {
     std::vector<ObjectPtr> slices = slices_.by_index("service", key.text());
-    std::erase_if(slices, [](const ObjectPtr& slice) {
-      return slice->label(kManagedByLabel) != kSliceController || slice->deleting();
-    });
+    std::erase_if(slices,
+                  [](const ObjectPtr& slice) { return slice->label(kManagedByLabel) != kSliceController || slice->deleting(); });
     return slices;
   }
   std::string zone_of(std::string_view node) const {

@@ -26,8 +26,7 @@ class EndpointSliceMirror : public Controller {
     endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
     slices_.on_change([=](const Informer::Change& change) {
       const Object& slice = change.any();
-      if (slice.label(kManagedByLabel) == kSliceMirror)
-        look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
+      if (slice.label(kManagedByLabel) == kSliceMirror) look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
   }
 
@@ -35,10 +34,8 @@ class EndpointSliceMirror : public Controller {
     if (!own_.shown(key, slices_)) return Outcome{OwnWrites::kLookAgain};
     SlicePlan plan;
     ObjectPtr endpoints = mirrored(key);
-    if (endpoints)
-      plan = plan_slices({*endpoints, key.name, kSliceMirror}, backends_of_endpoints(*endpoints), present(key));
-    else
-      plan.remove = present(key);
+    if (endpoints) plan = plan_slices({*endpoints, key.name, kSliceMirror}, backends_of_endpoints(*endpoints), present(key));
+    else plan.remove = present(key);
     TRY(apply(client_, plan, key, own_));
     return Outcome{};
   }

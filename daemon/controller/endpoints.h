@@ -37,11 +37,11 @@ struct Backend {  // one pod at one of its addresses
   bool serving = false, terminating = false;
   std::string node, zone, hostname;
   bool prefers_zone = false, prefers_node = false;  // clients there shall use it
-  json::value target;  // ObjectReference
+  json::value target;                               // ObjectReference
 };
 
-// The pods behind a service, for one address family ("IPv4", "IPv6"), sorted by address; of several at one address (the node's) the
-// ready one first. `zone_of` may be empty.
+// The pods behind a service, for one address family ("IPv4", "IPv6"), sorted by address; of several at one address (the node's)
+// the ready one first. `zone_of` may be empty.
 std::vector<Backend> backends(const Object& service, const std::vector<ObjectPtr>& pods, std::string_view family,
                               const std::function<std::string(std::string_view node)>& zone_of);
 std::vector<std::string> families(const Object& service);

@@ -42,8 +42,7 @@ std::vector<ServicePort> ports_of(view::Service service, view::Pod pod) {
   std::vector<ServicePort> ports;
   for (view::ServicePort port : service.spec().ports())
     if (int64_t number = target_port(pod, port))
-      ports.push_back(
-          {std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), number});
+      ports.push_back({std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), number});
   return ports;
 }
 
@@ -87,7 +86,9 @@ std::vector<Backend> backends(const Object& object, const std::vector<ObjectPtr>
     out.push_back(std::move(backend));
   }
   std::sort(out.begin(), out.end(), [](const Backend& a, const Backend& b) {
-    auto key = [](const Backend& backend) { return std::tuple(std::string_view(backend.address), !backend.ready, !backend.serving); };
+    auto key = [](const Backend& backend) {
+      return std::tuple(std::string_view(backend.address), !backend.ready, !backend.serving);
+    };
     return key(a) < key(b);
   });
   return out;
@@ -160,14 +161,10 @@ json::value endpoints_object(const Object& service, const std::vector<Backend>& 
                                            {"metadata", {{"name", service.name()}, {"namespace", service.ns()}}}};
   make(body, "metadata.labels") = std::move(labels);
   constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
-  if (truncated)
-    object_at(body, "metadata.annotations")[kOverCapacity] = "truncated";
-  else if (find(body, "metadata.annotations"))
-    object_at(body, "metadata.annotations").erase(kOverCapacity);
-  if (subsets.empty())
-    body.as_object().erase("subsets");
-  else
-    body.as_object()["subsets"] = std::move(subsets);
+  if (truncated) object_at(body, "metadata.annotations")[kOverCapacity] = "truncated";
+  else if (find(body, "metadata.annotations")) object_at(body, "metadata.annotations").erase(kOverCapacity);
+  if (subsets.empty()) body.as_object().erase("subsets");
+  else body.as_object()["subsets"] = std::move(subsets);
   return body;
 }
 
@@ -211,11 +208,10 @@ json::object slice_labels(const SliceOwner& owner) {
 void copy_annotations(const SliceOwner& owner, json::value& slice) {
   if (owner.manager != kSliceMirror) return;
   json::object annotations = get_object(owner.owner.json(), "metadata.annotations");
-  for (const char* own : {"kubectl.kubernetes.io/last-applied-configuration", "endpoints.kubernetes.io/last-change-trigger-time"}) annotations.erase(own);
-  if (!annotations.empty())
-    make(slice, "metadata.annotations") = std::move(annotations);
-  else if (find(slice, "metadata.annotations"))
-    object_at(slice, "metadata").erase("annotations");
+  for (const char* own : {"kubectl.kubernetes.io/last-applied-configuration", "endpoints.kubernetes.io/last-change-trigger-time"})
+    annotations.erase(own);
+  if (!annotations.empty()) make(slice, "metadata.annotations") = std::move(annotations);
+  else if (find(slice, "metadata.annotations")) object_at(slice, "metadata").erase("annotations");
 }
 
 json::value new_slice(const SliceOwner& owner, const std::string& family) {
@@ -237,15 +233,13 @@ struct Group {
 
 class Spreader {
  public:
-  Spreader(const SliceOwner& owner, const std::string& family, SlicePlan& plan)
-      : owner_(owner), family_(family), plan_(plan) {}
+  Spreader(const SliceOwner& owner, const std::string& family, SlicePlan& plan) : owner_(owner), family_(family), plan_(plan) {}
 
   void spread(const std::vector<ServicePort>& ports, Group& group) {
     json::array port_list = slice_ports(ports);
     std::vector<json::array> kept(group.slices.size());
     for (size_t i = 0; i < group.slices.size(); ++i)
-      for (const json::value& endpoint : get_array(group.slices[i]->json(), "endpoints"))
-        take(endpoint, group, kept[i]);
+      for (const json::value& endpoint : get_array(group.slices[i]->json(), "endpoints")) take(endpoint, group, kept[i]);
     for (size_t i = 0; i < kept.size(); ++i) {
       bool needed = !kept[i].empty();
       while (needed && kept[i].size() < kEndpointsPerSlice && !group.wanted.empty()) move_first(group, kept[i]);
@@ -253,10 +247,8 @@ class Spreader {
     for (size_t i = 0; i < kept.size(); ++i) {
       if (kept[i].empty())
         while (kept[i].size() < kEndpointsPerSlice && !group.wanted.empty()) move_first(group, kept[i]);
-      if (kept[i].empty())
-        plan_.remove.push_back(group.slices[i]);
-      else
-        put(group.slices[i], port_list, std::move(kept[i]));
+      if (kept[i].empty()) plan_.remove.push_back(group.slices[i]);
+      else put(group.slices[i], port_list, std::move(kept[i]));
     }
     while (!group.wanted.empty()) {
       json::array fresh;
@@ -290,10 +282,8 @@ class Spreader {
     copy_annotations(owner_, body);
     body.as_object()["endpoints"] = std::move(endpoints);
     body.as_object()["ports"] = ports;
-    if (!present)
-      plan_.create.push_back(std::move(body));
-    else if (body != present->json())
-      plan_.update.push_back(std::move(body));
+    if (!present) plan_.create.push_back(std::move(body));
+    else if (body != present->json()) plan_.update.push_back(std::move(body));
   }
 
   const SliceOwner& owner_;
@@ -304,8 +294,7 @@ class Spreader {
 std::vector<ServicePort> ports_in(const Object& slice) {
   std::vector<ServicePort> ports;
   for (auto port : view::EndpointSlice(slice).ports())
-    ports.push_back(
-        {std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), port.port()});
+    ports.push_back({std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), port.port()});
   return ports;
 }
 
@@ -329,10 +318,8 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::
     }
     for (const ObjectPtr& slice : slices) {
       auto group = groups.find(ports_in(*slice));
-      if (group != groups.end())
-        group->second.slices.push_back(slice);
-      else
-        groups.begin()->second.slices.push_back(slice);  // its ports are of the past: it may serve others
+      if (group != groups.end()) group->second.slices.push_back(slice);
+      else groups.begin()->second.slices.push_back(slice);  // its ports are of the past: it may serve others
     }
     for (auto& [ports, group] : groups) spreader.spread(ports, group);
   }
@@ -346,8 +333,7 @@ std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& 
   for (view::EndpointSubset subset : view::Endpoints(endpoints).subsets()) {
     std::vector<ServicePort> ports;
     for (auto port : subset.ports())
-      ports.push_back(
-          {std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), port.port()});
+      ports.push_back({std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), port.port()});
     auto add = [&](auto addresses, bool ready) {
       for (view::EndpointAddress address : addresses) {
         Backend backend{std::string(address.ip()), ports, ready, ready, false};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event expiry: an event is of interest for an hour after it was written last, by a clock that does not jump; and of more than
-// Config::events_max the oldest go at once, a tenth of them, so that not each new one has to look. One timer for all: it is set to
-// the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
+// Config::events_max the oldest go at once, a tenth of them, so that not each new one has to look. One timer for all: it is set
+// to the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
 #include <algorithm>
 #include <map>
 
@@ -39,7 +39,8 @@ class EventExpiry : public Controller {
   void subscribe(const LookAt& look_at) override {
     events_.on_change([=, this](const Informer::Change& change) {
       size_t there = written_.with([&](auto& written) {
-        if (change.after) written[change.after->key()] = events_.synced() ? clock_.steady() : clock_.steady() - age(*change.after);
+        if (change.after)
+          written[change.after->key()] = events_.synced() ? clock_.steady() : clock_.steady() - age(*change.after);
         else written.erase(change.before->key());
         return written.size();
       });

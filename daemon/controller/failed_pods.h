@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FailedPods: how long a pod that ended stays, or stays without a successor, before another one is tried in its place. A pod that the
-// node refuses fails as fast as it is made, and every try is written to the card: the first is replaced at once, then after a second,
-// doubled each time up to a limit, and from the start when it has gone well for twice that. Source: client-go util/flowcontrol
-// backoff (semantics).
+// FailedPods: how long a pod that ended stays, or stays without a successor, before another one is tried in its place. A pod that
+// the node refuses fails as fast as it is made, and every try is written to the card: the first is replaced at once, then after a
+// second, doubled each time up to a limit, and from the start when it has gone well for twice that. Source: client-go
+// util/flowcontrol backoff (semantics).
 #pragma once
 
 #include <algorithm>

@@ -17,15 +17,13 @@
 
 namespace coracle::controller {
 
-OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& owners,
-                     const std::vector<OwnerState>& states, bool has_dependents) {
+OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& owners, const std::vector<OwnerState>& states,
+                     bool has_dependents) {
   OwnedPlan plan;
   bool solid = false, waiting = false;
   for (size_t i = 0; i < owners.size(); ++i) {
-    if (states[i] == OwnerState::solid)
-      solid = true;
-    else
-      plan.drop.push_back(owners[i].uid);
+    if (states[i] == OwnerState::solid) solid = true;
+    else plan.drop.push_back(owners[i].uid);
     waiting |= states[i] == OwnerState::waiting;
   }
   if (plan.drop.empty()) return plan;
@@ -34,14 +32,10 @@ OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& ow
     return plan;
   }
   plan.what = OwnedPlan::What::remove;
-  if (waiting && has_dependents)
-    plan.propagation = "Foreground";
-  else if (has_finalizer(object, kOrphan))
-    plan.propagation = "Orphan";
-  else if (has_finalizer(object, kForeground))
-    plan.propagation = "Foreground";
-  else
-    plan.propagation = "Background";
+  if (waiting && has_dependents) plan.propagation = "Foreground";
+  else if (has_finalizer(object, kOrphan)) plan.propagation = "Orphan";
+  else if (has_finalizer(object, kForeground)) plan.propagation = "Foreground";
+  else plan.propagation = "Background";
   return plan;
 }
 
@@ -50,9 +44,7 @@ json::value without_finalizer_patch(const Object& object, std::string_view final
   for (const json::value& entry : get_array(object.json(), "metadata.finalizers"))
     if (!entry.is_string() || entry.get_string() != finalizer) kept.push_back(entry);
   return {{"metadata",
-           {{"uid", object.uid()},
-            {"resourceVersion", std::to_string(object.revision())},
-            {"finalizers", std::move(kept)}}}};
+           {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"finalizers", std::move(kept)}}}};
 }
 
 namespace {
@@ -61,7 +53,8 @@ constexpr std::string_view kByOwner = "owner";
 
 class GarbageCollector : public Controller {
  public:
-  explicit GarbageCollector(const Context& context) : client_(context.client), recorder_(context.events, "garbage-collector-controller") {
+  explicit GarbageCollector(const Context& context)
+      : client_(context.client), recorder_(context.events, "garbage-collector-controller") {
     for (const schema::KindInfo& info : schema::catalog().kinds()) {
       bool kept = &info.stored() == &info && info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
       if (!kept || info.kind.resource == kEvent.resource) continue;  // events own nothing, are owned by nobody
@@ -108,12 +101,8 @@ class GarbageCollector : public Controller {
   };
 
   // Without parsing: most objects have no owner.
-  static bool mentions_owners(const Object& object) {
-    return object.mentions("ownerReferences");
-  }
-  static Key key_of(const Object& object) {
-    return {object.kind().qualified_resource() + "/" + object.ns(), object.name()};
-  }
+  static bool mentions_owners(const Object& object) { return object.mentions("ownerReferences"); }
+  static Key key_of(const Object& object) { return {object.kind().qualified_resource() + "/" + object.ns(), object.name()}; }
 
   void on_change(const Informer::Change& change, const LookAt& look_at) const {
     const Object& object = change.any();
@@ -121,8 +110,7 @@ class GarbageCollector : public Controller {
       for (const ObjectPtr& dependent : dependents(object.uid())) look_at.now(key_of(*dependent));
     }
     if (!mentions_owners(object)) {
-      if (change.after && object.mentions("finalizers") && object.deleting())
-        look_at.now(key_of(object));
+      if (change.after && object.mentions("finalizers") && object.deleting()) look_at.now(key_of(object));
       return;
     }
     if (change.after) look_at.now(key_of(object));
@@ -179,8 +167,8 @@ class GarbageCollector : public Controller {
   // Owners are of the same namespace, or of none.
   void tell_wrong_namespace(const Object& object, const OwnerReference& reference) const {
     recorder_.warning(object, "OwnerRefInvalidNamespace",
-                      "ownerRef [" + reference.api_version + "/" + reference.kind + ", namespace: " + object.ns() + ", name: " + reference.name +
-                          ", uid: " + reference.uid + "] does not exist in namespace " + quoted(object.ns()));
+                      "ownerRef [" + reference.api_version + "/" + reference.kind + ", namespace: " + object.ns() + ", name: " +
+                          reference.name + ", uid: " + reference.uid + "] does not exist in namespace " + quoted(object.ns()));
   }
 
   static bool lives_elsewhere(const Held& held, const std::string& uid) {
@@ -210,13 +198,10 @@ class GarbageCollector : public Controller {
     }
     OwnedPlan plan = plan_owned(object, owners, states, !dependents(object.uid()).empty());
     switch (plan.what) {
-      case OwnedPlan::What::nothing:
-        return {};
-      case OwnedPlan::What::drop_references:
-        return drop_references(object, plan.drop);
+      case OwnedPlan::What::nothing: return {};
+      case OwnedPlan::What::drop_references: return drop_references(object, plan.drop);
       case OwnedPlan::What::remove:
-        if (plan.propagation == "Foreground")
-          TRY(break_circle(object));
+        if (plan.propagation == "Foreground") TRY(break_circle(object));
         return remove(object, plan.propagation);
     }
     return {};
@@ -226,12 +211,10 @@ class GarbageCollector : public Controller {
     json::array kept;
     for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences"))
       if (std::find(uids.begin(), uids.end(), get_string(reference, "uid")) == uids.end()) kept.push_back(reference);
-    json::value patch = {{"metadata",
-                          {{"uid", object.uid()},
-                           {"resourceVersion", std::to_string(object.revision())},
-                           {"ownerReferences", std::move(kept)}}}};
-    return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch),
-                       "drop owner of " + object.name());
+    json::value patch = {
+        {"metadata",
+         {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"ownerReferences", std::move(kept)}}}};
+    return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch), "drop owner of " + object.name());
   }
 
   // As it was judged, and not otherwise: it may have been cut loose, or have found another owner, and our cache be late.
@@ -264,9 +247,8 @@ class GarbageCollector : public Controller {
   }
 
   Result<void> finish(const Object& owner, std::string_view finalizer) {
-    return ignore_gone(
-        client_.patch(owner.kind(), owner.key(), PatchType::merge, without_finalizer_patch(owner, finalizer)),
-        "finish deletion of " + owner.name());
+    return ignore_gone(client_.patch(owner.kind(), owner.key(), PatchType::merge, without_finalizer_patch(owner, finalizer)),
+                       "finish deletion of " + owner.name());
   }
 
   static Result<void> ignore_gone(Result<ObjectPtr> written, const std::string& doing) {
@@ -281,8 +263,6 @@ class GarbageCollector : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_garbage_collector(const Context& context) {
-  return std::make_unique<GarbageCollector>(context);
-}
+std::unique_ptr<Controller> make_garbage_collector(const Context& context) { return std::make_unique<GarbageCollector>(context); }
 
 }  // namespace coracle::controller

@@ -110,12 +110,14 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
 
 void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at) {
   index_by_controller(revisions);
-  // One that its set has just made says nothing new, but where the set did not know of another one yet and gave it the same number.
+  // One that its set has just made says nothing new, but where the set did not know of another one yet and gave it the same
+  // number.
   auto says_nothing_new = [&revisions](const Object& made) {
     auto owner = made.controller();
     if (!owner) return false;
     std::vector<ObjectPtr> all = revisions.by_index("controller", owner->uid);
-    return std::none_of(all.begin(), all.end(), [&](const ObjectPtr& each) { return each->uid() != made.uid() && number_of(*each) == number_of(made); });
+    return std::none_of(all.begin(), all.end(),
+                        [&](const ObjectPtr& each) { return each->uid() != made.uid() && number_of(*each) == number_of(made); });
   };
   revisions.on_change([=, &kind, &sets](const Informer::Change& change) {
     if (!change.before && says_nothing_new(*change.after)) return;

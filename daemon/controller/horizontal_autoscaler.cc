@@ -22,7 +22,7 @@ const Key kTick{"", "tick"};
 
 struct Memory {  // of one autoscaler
   AutoscalerPast past;
-  std::optional<LabelSelector> selector;  // of its target's pods
+  std::optional<LabelSelector> selector;   // of its target's pods
   std::map<std::string, SteadyTime> said;  // warnings, and when
 };
 
@@ -127,10 +127,8 @@ class HorizontalAutoscaler : public Controller {
       set(look, decision.limited);
       desired = decision.replicas;
     }
-    if (desired != look.current)
-      TRY(rescale(look, kind->kind, std::move(*scale), desired, reason));
-    else
-      look.desired = desired;
+    if (desired != look.current) TRY(rescale(look, kind->kind, std::move(*scale), desired, reason));
+    else look.desired = desired;
     return write(look);
   }
 
@@ -255,10 +253,8 @@ class HorizontalAutoscaler : public Controller {
     json::array before = get_array(body, "status.currentMetrics");
     json::value unchanged = status;
     if (old && same_measurement(before, look.measured, get_array(body, "spec.metrics")) && unchanged == *old) return {};
-    if (look.measured.empty())
-      status["currentMetrics"] = nullptr;
-    else
-      status["currentMetrics"] = std::move(look.measured);
+    if (look.measured.empty()) status["currentMetrics"] = nullptr;
+    else status["currentMetrics"] = std::move(look.measured);
     auto written = write_status(client_, look.autoscaler, std::move(status));
     if (written || written.error().code() == Code::not_found || written.error().code() == Code::conflict)
       return {};  // gone, or looked at again

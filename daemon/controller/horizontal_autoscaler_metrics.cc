@@ -152,8 +152,7 @@ Result<void> AutoscalerMetrics::measure() {
   if (!failure_ && !asked_) {
     asked_ = true;
     auto list = client_.list(kPodMetrics, {});
-    if (!list)
-      failure_ = list.take_error();
+    if (!list) failure_ = list.take_error();
     else
       for (ObjectPtr& pod : list->items) measured_[pod->key()] = std::move(pod);
   }
@@ -258,10 +257,8 @@ Result<MetricAnswer> answer_object(const MetricQuestion& question, const json::v
     return Error(measured.error().code(), "unable to get metric " + metric + ":" + where + " " + measured.error().text());
   }
   MetricAnswer out;
-  if (by_value)
-    out.proposal = TRY(propose_by_value(question.target, *measured, milli(source, "target.value")));
-  else
-    out.proposal = propose_per_pod(question.target, *measured, milli(source, "target.averageValue"));
+  if (by_value) out.proposal = TRY(propose_by_value(question.target, *measured, milli(source, "target.value")));
+  else out.proposal = propose_per_pod(question.target, *measured, milli(source, "target.averageValue"));
   out.name = std::string(get_string(described, "kind")) + " metric " + metric;
   json::object status{{"metric", identifier_of(source)},
                       {"current", json::object{{by_value ? "value" : "averageValue", milli_text(out.proposal.amount)}}},
@@ -282,10 +279,8 @@ Result<MetricAnswer> answer_external(const MetricQuestion& question, const json:
     return Error(measured.error().code(),
                  "unable to get external metric " + question.ns + "/" + metric + "/" + shown + ": " + measured.error().text());
   MetricAnswer out;
-  if (per_pod)
-    out.proposal = propose_per_pod(question.target, *measured, milli(source, "target.averageValue"));
-  else
-    out.proposal = TRY(propose_by_value(question.target, *measured, milli(source, "target.value")));
+  if (per_pod) out.proposal = propose_per_pod(question.target, *measured, milli(source, "target.averageValue"));
+  else out.proposal = TRY(propose_by_value(question.target, *measured, milli(source, "target.value")));
   out.name = "external metric " + metric + "(" + shown + ")";
   out.status = json::object{
       {"type", "External"},

@@ -46,16 +46,11 @@ Groups group(const Target& target, const PodMetrics& metrics, bool is_cpu) {
     view::Pod pod(*object);
     std::string_view phase = pod.status().phase();
     auto metric = metrics.find(object->name());
-    if (object->deleting() || phase == "Failed")
-      out.ignored.insert(object->name());
-    else if (phase == "Pending" || phase.empty())
-      out.unready.insert(object->name());
-    else if (metric == metrics.end())
-      out.missing.insert(object->name());
-    else if (is_cpu && is_starting(pod, metric->second, target.now))
-      out.unready.insert(object->name());
-    else
-      ++out.ready;
+    if (object->deleting() || phase == "Failed") out.ignored.insert(object->name());
+    else if (phase == "Pending" || phase.empty()) out.unready.insert(object->name());
+    else if (metric == metrics.end()) out.missing.insert(object->name());
+    else if (is_cpu && is_starting(pod, metric->second, target.now)) out.unready.insert(object->name());
+    else ++out.ready;
   }
   return out;
 }
@@ -226,12 +221,9 @@ int64_t rate_limit(const AutoscalerPast& past, const ScalingRules& rules, bool u
   for (const ScalingPolicy& policy : rules.policies) {
     int64_t began = current - changed_within(past.ups, policy.period, now) + changed_within(past.downs, policy.period, now);
     int64_t allowed;
-    if (!policy.percent)
-      allowed = up ? began + policy.value : began - policy.value;
-    else if (up)
-      allowed = whole(double(began) * (1 + double(policy.value) / 100));  // rounded so that it can grow at all
-    else
-      allowed = int64_t(double(began) * (1 - double(policy.value) / 100));
+    if (!policy.percent) allowed = up ? began + policy.value : began - policy.value;
+    else if (up) allowed = whole(double(began) * (1 + double(policy.value) / 100));  // rounded so that it can grow at all
+    else allowed = int64_t(double(began) * (1 - double(policy.value) / 100));
     limit = !limit ? allowed : farthest == up ? std::max(*limit, allowed) : std::min(*limit, allowed);
   }
   return up ? std::max(*limit, current) : std::min(*limit, current);
@@ -300,10 +292,8 @@ Decision decide_replicas(AutoscalerPast& past, const std::optional<Behavior>& be
     if (advice.at > now - up) lowest = std::min(lowest, advice.replicas);
     if (behavior ? advice.at > now - down : advice.at >= now - down) highest = std::max(highest, advice.replicas);
   }
-  if (behavior)
-    stabilised = std::min(std::max(limits.current, lowest), highest);
-  else
-    stabilised = highest;
+  if (behavior) stabilised = std::min(std::max(limits.current, lowest), highest);
+  else stabilised = highest;
   past.advice.push_back({now, proposed});
   forget_before(past.advice, now - std::max({up, down, kAutoscalerPeriod}));
 
@@ -325,10 +315,8 @@ Decision decide_replicas(AutoscalerPast& past, const std::optional<Behavior>& be
 
 void remember_change(AutoscalerPast& past, int64_t from, int64_t to, SteadyTime now) {
   for (auto* changes : {&past.ups, &past.downs}) forget_before(*changes, now - kPolicyPeriodMost);
-  if (to > from)
-    past.ups.push_back({now, to - from});
-  else
-    past.downs.push_back({now, from - to});
+  if (to > from) past.ups.push_back({now, to - from});
+  else past.downs.push_back({now, from - to});
 }
 
 // ---- status ----

@@ -79,9 +79,8 @@ class JobController : public Controller {
     std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, job, &selector, false, {}, kJobTracking));
     JobFacts facts = look_at_job(job, pods, still_active(job, pods), still_held(job, pods));
     JobBackOff back_off = back_off_of(facts);
-    JobDecision decision = decide_job(facts, back_off, [&](const std::string& what, WallTime moment) {
-      return elapsed_.since(job.uid(), what, moment);
-    });
+    JobDecision decision = decide_job(
+        facts, back_off, [&](const std::string& what, WallTime moment) { return elapsed_.since(job.uid(), what, moment); });
     JobPods counts = counted(facts);
     Result<void> managed = manage(facts, decision, counts);
     TRY(track(facts, decision, counts, back_off));

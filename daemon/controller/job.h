@@ -25,7 +25,7 @@ inline constexpr std::string_view kJobTracking = "batch.kubernetes.io/job-tracki
 inline constexpr std::string_view kCompletionIndex = "batch.kubernetes.io/job-completion-index";
 inline constexpr std::string_view kIndexFailures = "batch.kubernetes.io/job-index-failure-count";
 inline constexpr std::string_view kIndexIgnoredFailures = "batch.kubernetes.io/job-index-ignored-failure-count";
-inline constexpr size_t kUncountedMax = 500;    // pods on their way into the counts: their uids stand in the status
+inline constexpr size_t kUncountedMax = 500;     // pods on their way into the counts: their uids stand in the status
 inline constexpr int64_t kJobPodsPerTurn = 500;  // made or removed
 inline constexpr std::chrono::seconds kJobBackOffFirst{10}, kJobBackOffLongest{600};
 
@@ -66,11 +66,11 @@ struct JobFacts {
   bool only_failed_replaced;           // a pod that is ending still holds its place
   std::optional<int64_t> completions;  // nothing: a work queue
   std::vector<ObjectPtr> pods, active, terminating;
-  std::set<std::string> held;  // uids of pods that are not accounted for: the finalizer stands
+  std::set<std::string> held;                        // uids of pods that are not accounted for: the finalizer stands
   std::vector<ObjectPtr> new_succeeded, new_failed;  // ended, and not in the status in any way
-  int64_t succeeded = 0, failed = 0;   // with those
-  IndexSet counted, done, failed_indexes;  // indexes that succeeded: by the status, and now; that failed
-  std::map<int64_t, ObjectPtr> replaced;   // per_index: the failed pod of each index whose successor inherits its count
+  int64_t succeeded = 0, failed = 0;                 // with those
+  IndexSet counted, done, failed_indexes;            // indexes that succeeded: by the status, and now; that failed
+  std::map<int64_t, ObjectPtr> replaced;             // per_index: the failed pod of each index whose successor inherits its count
 
   bool failed_pod(const Object& pod) const;  // it failed, or counts as such
 };
@@ -99,9 +99,9 @@ struct JobPods {  // once pods were made and removed
 };
 struct JobTracking {
   json::object status;
-  std::vector<ObjectPtr> release;     // their finalizer may go once the status is written
-  std::optional<Condition> last_word; // Complete or Failed, once everything is counted
-  std::optional<bool> suspended;      // it was just suspended, or resumed
+  std::vector<ObjectPtr> release;      // their finalizer may go once the status is written
+  std::optional<Condition> last_word;  // Complete or Failed, once everything is counted
+  std::optional<bool> suspended;       // it was just suspended, or resumed
 };
 JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const JobPods& pods, WallTime now);
 

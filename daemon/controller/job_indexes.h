@@ -22,7 +22,7 @@ class IndexSet {
   bool contains(int64_t index) const;
   bool empty() const { return spans_.empty(); }
   int64_t size() const;
-  int64_t common(const IndexSet& other) const;                          // how many are in both
+  int64_t common(const IndexSet& other) const;                             // how many are in both
   std::vector<int64_t> first_missing(int64_t count, int64_t limit) const;  // at most so many, below `limit`
   std::string text() const;
 

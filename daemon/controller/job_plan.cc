@@ -154,7 +154,8 @@ std::optional<Condition> end_by_deadline(const JobFacts& facts, const Since& sin
   return std::nullopt;
 }
 
-// Which active pods give way when `count` must go. In any case: of two with the same index one, and those whose index there is not.
+// Which active pods give way when `count` must go. In any case: of two with the same index one, and those whose index there is
+// not.
 std::vector<ObjectPtr> to_remove(const JobFacts& facts, int64_t count) {
   std::vector<ObjectPtr> remove, left;
   if (!facts.indexed) {
@@ -237,10 +238,15 @@ bool set_job_condition(json::object& status, const Condition& condition, WallTim
   auto* present = const_cast<json::value*>(find_condition(conditions, condition.type));
   if (!present && condition.status == "False") return false;
   auto same = [&](std::string_view field, const std::string& text) { return get_string(*present, field) == text; };
-  bool unchanged = present && same("status", condition.status) && same("reason", condition.reason) && same("message", condition.message);
+  bool unchanged =
+      present && same("status", condition.status) && same("reason", condition.reason) && same("message", condition.message);
   if (unchanged) return false;
-  json::object fresh{{"type", condition.type}, {"status", condition.status}, {"lastProbeTime", format_time(now)},
-                     {"lastTransitionTime", format_time(now)}, {"reason", condition.reason}, {"message", condition.message}};
+  json::object fresh{{"type", condition.type},
+                     {"status", condition.status},
+                     {"lastProbeTime", format_time(now)},
+                     {"lastTransitionTime", format_time(now)},
+                     {"reason", condition.reason},
+                     {"message", condition.message}};
   if (present) *present = std::move(fresh);
   else conditions.push_back(std::move(fresh));
   status["conditions"] = std::move(conditions);
@@ -345,9 +351,14 @@ JobFacts look_at_job(const Object& object, std::vector<ObjectPtr> pods, std::vec
   view::Job job(object);
   view::JobSpec spec = job.spec();
   bool indexed = spec.completion_mode() == "Indexed";
-  JobFacts facts{.object = object, .job = job, .indexed = indexed, .per_index = indexed && spec.has_backoff_limit_per_index(),
+  JobFacts facts{.object = object,
+                 .job = job,
+                 .indexed = indexed,
+                 .per_index = indexed && spec.has_backoff_limit_per_index(),
                  .only_failed_replaced = spec.pod_replacement_policy() == "Failed" || spec.has_pod_failure_policy(),
-                 .pods = std::move(pods), .active = std::move(active), .held = std::move(held)};
+                 .pods = std::move(pods),
+                 .active = std::move(active),
+                 .held = std::move(held)};
   if (spec.has_completions()) facts.completions = spec.completions();
   std::set<ObjectPtr> runs(facts.active.begin(), facts.active.end());
   for (const ObjectPtr& pod : facts.pods)
@@ -416,7 +427,8 @@ JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const 
   if (end && pods.active > 0) end.reset();  // not before all of them were asked to go
   if (!end && !decision.end && reached(facts, pods.active))
     end = Condition{"SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods"};
-  bool begins = !facts.job.spec().suspend() || (end && facts.completions != 0);  // whose end came while it was suspended has begun before
+  bool begins =
+      !facts.job.spec().suspend() || (end && facts.completions != 0);  // whose end came while it was suspended has begun before
   if (!facts.job.status().has_start_time() && begins) out.status["startTime"] = format_time(now);
   if (!end && decision.managed) note_suspension(facts, out, now);
   set_count(out.status, "active", pods.active);
@@ -426,7 +438,8 @@ JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const 
   bool all = note_ends(facts, end, out);
   if (!end) return out;
   if (end->type != "Failed") set_job_condition(out.status, *end, now);
-  if (all) out.last_word = Condition{end->type == "SuccessCriteriaMet" ? "Complete" : "Failed", "True", end->reason, end->message};
+  if (all)
+    out.last_word = Condition{end->type == "SuccessCriteriaMet" ? "Complete" : "Failed", "True", end->reason, end->message};
   return out;
 }
 

@@ -68,10 +68,9 @@ Manager::~Manager() {
 
 void Manager::add(std::unique_ptr<Controller> controller) {
   std::string name(controller->name());
-  controller->subscribe({[this, name](Key key) { queue_->add(tagged(name, std::move(key))); },
-                         [this, name](Key key, std::chrono::nanoseconds delay) {
-                           queue_->add_after(tagged(name, std::move(key)), delay);
-                         }});
+  controller->subscribe(
+      {[this, name](Key key) { queue_->add(tagged(name, std::move(key))); },
+       [this, name](Key key, std::chrono::nanoseconds delay) { queue_->add_after(tagged(name, std::move(key)), delay); }});
   controllers_.emplace(std::move(name), std::move(controller));
 }
 

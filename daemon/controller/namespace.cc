@@ -51,13 +51,11 @@ void content_conditions(json::array& conditions, const Remaining& remaining, Wal
     set_condition(conditions, {std::move(type), std::string(status), std::move(reason), std::move(message)}, now);
   };
   set("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered");
-  set("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions",
-      "All legacy kube types successfully parsed");
+  set("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", "All legacy kube types successfully parsed");
   if (remaining.failure.empty())
     set("NamespaceDeletionContentFailure", false, "ContentDeleted",
         "All content successfully deleted, may be waiting on finalization");
-  else
-    set("NamespaceDeletionContentFailure", true, "ContentDeletionFailed", remaining.failure);
+  else set("NamespaceDeletionContentFailure", true, "ContentDeletionFailed", remaining.failure);
   if (remaining.by_resource.empty())
     set("NamespaceContentRemaining", false, "ContentRemoved", "All content successfully removed");
   else
@@ -105,11 +103,13 @@ class NamespaceController : public Controller {
   std::chrono::nanoseconds pause(const Object& object) const {
     auto since = parse_time(get_string(object.json(), "metadata.deletionTimestamp"));
     if (!since) return kLookAgain;
-    return std::clamp<std::chrono::nanoseconds>(elapsed_.since(object.uid(), "end", *since) / kShareOfWait, kLookAgain, kLookAgainMost);
+    return std::clamp<std::chrono::nanoseconds>(elapsed_.since(object.uid(), "end", *since) / kShareOfWait, kLookAgain,
+                                                kLookAgainMost);
   }
 
   static bool is_content(const schema::KindInfo& info) {
-    return &info.stored() == &info && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
+    return &info.stored() == &info && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") &&
+           !(info.kind == kPod);
   }
 
   // One kind's failure must not keep the others.
@@ -128,7 +128,8 @@ class NamespaceController : public Controller {
       if (!gone) return removed.take_error().wrap("delete " + object->key().text());
     }
     ObjectList left = TRY(client_.list(kind, {.ns = ns}).wrap("list " + kind.qualified_resource()));
-    if (!left.items.empty()) remaining.by_resource[std::string(kind.resource) + "." + std::string(kind.group)] += left.items.size();
+    if (!left.items.empty())
+      remaining.by_resource[std::string(kind.resource) + "." + std::string(kind.group)] += left.items.size();
     for (const ObjectPtr& object : left.items) remaining.pods |= kind == kPod && !waits_for_job(*object);
     for (const ObjectPtr& object : left.items)
       for (const json::value& finalizer : get_array(object->json(), "metadata.finalizers"))

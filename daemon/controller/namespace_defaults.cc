@@ -35,10 +35,8 @@ class PerNamespace : public Controller {
     ObjectPtr present = objects_.get({key.name, object_});
     json::value wanted = this->wanted(key.name, present);
     Result<void> done;
-    if (!present)
-      done = ignore_race(client_.create(kind_, wanted));
-    else if (wanted != present->json())
-      done = ignore_race(client_.update(kind_, wanted));
+    if (!present) done = ignore_race(client_.create(kind_, wanted));
+    else if (wanted != present->json()) done = ignore_race(client_.update(kind_, wanted));
     if (!done) return done.take_error().wrap(object_ + " in " + key.name);
     return Outcome{};
   }
@@ -83,18 +81,17 @@ class RootCaPublisher : public PerNamespace {
 
  protected:
   json::value wanted(const std::string& ns, const ObjectPtr& present) const override {
-    json::value body =
-        present ? present->json()
-                : json::value{{"apiVersion", "v1"},
-                              {"kind", "ConfigMap"},
-                              {"metadata",
-                               {{"name", object()},
-                                {"namespace", ns},
-                                {"annotations",
-                                 {{"kubernetes.io/description",
-                                   "Contains a CA bundle that can be used to verify the API server of this "
-                                   "cluster when using internal endpoints such as the internal service IP or "
-                                   "kubernetes.default.svc."}}}}}};
+    json::value body = present ? present->json()
+                               : json::value{{"apiVersion", "v1"},
+                                             {"kind", "ConfigMap"},
+                                             {"metadata",
+                                              {{"name", object()},
+                                               {"namespace", ns},
+                                               {"annotations",
+                                                {{"kubernetes.io/description",
+                                                  "Contains a CA bundle that can be used to verify the API server of this "
+                                                  "cluster when using internal endpoints such as the internal service IP or "
+                                                  "kubernetes.default.svc."}}}}}};
     body.as_object()["data"] = {{"ca.crt", root_ca_}};
     return body;
   }
@@ -109,8 +106,6 @@ std::unique_ptr<Controller> make_service_account_controller(const Context& conte
   return std::make_unique<ServiceAccountController>(context);
 }
 
-std::unique_ptr<Controller> make_root_ca_publisher(const Context& context) {
-  return std::make_unique<RootCaPublisher>(context);
-}
+std::unique_ptr<Controller> make_root_ca_publisher(const Context& context) { return std::make_unique<RootCaPublisher>(context); }
 
 }  // namespace coracle::controller

@@ -157,7 +157,8 @@ class NodeLifecycle : public Controller {
 
   void note_readiness(const Object& node) {
     std::string ready(node_condition(node, "Ready")), since;
-    if (!ready.empty()) since = get_string(*find_condition(get_array(node.json(), "status.conditions"), "Ready"), "lastTransitionTime");
+    if (!ready.empty())
+      since = get_string(*find_condition(get_array(node.json(), "status.conditions"), "Ready"), "lastTransitionTime");
     bool lost = known_.with([&](auto& known) {
       Known& it = known[node.name()];
       std::string before = std::exchange(it.ready, ready);
@@ -199,9 +200,9 @@ class NodeLifecycle : public Controller {
     });
   }
 
-  // Nobody else says so of pods whose node is down: once of each. A node that says itself that it is not ready may contradict, and
-  // knows better. So does one that was taken for silent and speaks: it is heard within a heartbeat, and if it is not, it is said again.
-  // Returns in what time that is.
+  // Nobody else says so of pods whose node is down: once of each. A node that says itself that it is not ready may contradict,
+  // and knows better. So does one that was taken for silent and speaks: it is heard within a heartbeat, and if it is not, it is
+  // said again. Returns in what time that is.
   Result<std::optional<std::chrono::nanoseconds>> mark_pods(const Object& node) {
     std::optional<std::chrono::nanoseconds> again;
     for (const ObjectPtr& pod : pods_.by_index("node", node.name())) {

@@ -20,7 +20,8 @@ bool out_of_service(const Object& node) {
   const json::array& taints = get_array(node.json(), "spec.taints");
   const json::value* ready = find_condition(get_array(node.json(), "status.conditions"), "Ready");
   return !(ready && get_string(*ready, "status") == "True") &&
-         std::any_of(taints.begin(), taints.end(), [](const json::value& taint) { return get_string(taint, "key") == kOutOfService; });
+         std::any_of(taints.begin(), taints.end(),
+                     [](const json::value& taint) { return get_string(taint, "key") == kOutOfService; });
 }
 
 // Evicted ones first: who made the others may still look at them.
@@ -57,8 +58,7 @@ class PodCollector : public Controller {
       ObjectPtr there = node.empty() ? nullptr : nodes_.get({"", node});
       if (!node.empty() && !there) look_at.after({"node", node}, kVanishedGrace);
       if (there && pod.deleting() && out_of_service(*there)) look_at.now({"node", node});
-      if (pod_finished(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_)
-        look_at.now({"finished", ""});
+      if (pod_finished(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_) look_at.now({"finished", ""});
     });
   }
 
@@ -122,7 +122,8 @@ class PodCollector : public Controller {
   Result<void> collect_finished() {
     std::vector<ObjectPtr> finished = pods_.by_index("finished", "yes");
     if (finished.size() <= finished_max_) return {};
-    std::sort(finished.begin(), finished.end(), [](const ObjectPtr& a, const ObjectPtr& b) { return order_of_going(*a) < order_of_going(*b); });
+    std::sort(finished.begin(), finished.end(),
+              [](const ObjectPtr& a, const ObjectPtr& b) { return order_of_going(*a) < order_of_going(*b); });
     for (size_t i = 0; i < finished.size() - finished_max_; ++i) {
       TRY(remove_now(*finished[i]));
     }
@@ -147,8 +148,6 @@ class PodCollector : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_pod_collector(const Context& context) {
-  return std::make_unique<PodCollector>(context);
-}
+std::unique_ptr<Controller> make_pod_collector(const Context& context) { return std::make_unique<PodCollector>(context); }
 
 }  // namespace coracle::controller

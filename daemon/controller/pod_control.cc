@@ -67,7 +67,8 @@ json::value label_selector_of(const Object& owner) {
   return written ? *written : json::value();
 }
 
-std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready, WallTime now) {
+std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,
+                                                       WallTime now) {
   std::optional<std::chrono::nanoseconds> next;
   for (const ObjectPtr& pod : pods) {
     auto at = pod_available_at(view::Pod(*pod), min_ready);

@@ -25,7 +25,8 @@ bool namespace_terminating(const Error& error);
 
 class PodControl {
  public:
-  PodControl(Client& client, EventRecorder recorder, OwnWrites& own) : client_(client), recorder_(std::move(recorder)), own_(own) {}
+  PodControl(Client& client, EventRecorder recorder, OwnWrites& own)
+      : client_(client), recorder_(std::move(recorder)), own_(own) {}
 
   // Null: the owner's namespace is on its way out, and so is everything in it. Errors: the API's, also in `failure`.
   Result<ObjectPtr> create(const Object& owner, const json::value& pod, Failure& failure);
@@ -46,6 +47,7 @@ json::value label_selector_of(const Object& owner);  // spec.selector, null when
 
 // Readiness of today is availability of later, and nobody else will tell when: how long until the next of the pods becomes
 // available. Nothing when none will by itself.
-std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready, WallTime now);
+std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,
+                                                       WallTime now);
 
 }  // namespace coracle::controller

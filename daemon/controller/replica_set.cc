@@ -65,8 +65,7 @@ bool goes_before(const Rank& a, const Rank& b) {
   return a.name < b.name;
 }
 
-std::vector<ObjectPtr> to_remove(size_t count, const std::vector<ObjectPtr>& active,
-                                 const std::vector<ObjectPtr>& siblings) {
+std::vector<ObjectPtr> to_remove(size_t count, const std::vector<ObjectPtr>& active, const std::vector<ObjectPtr>& siblings) {
   std::map<std::string_view, int64_t> crowd;
   for (const ObjectPtr& pod : siblings)
     if (std::string_view node = view::Pod(*pod).spec().node_name(); !node.empty()) ++crowd[node];
@@ -79,16 +78,13 @@ std::vector<ObjectPtr> to_remove(size_t count, const std::vector<ObjectPtr>& act
 }
 
 void set_count(json::object& status, std::string_view name, size_t count) {
-  if (count == 0)
-    status.erase(name);
-  else
-    status[name] = int64_t(count);
+  if (count == 0) status.erase(name);
+  else status[name] = int64_t(count);
 }
 
 }  // namespace
 
-ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active,
-                                const std::vector<ObjectPtr>& siblings) {
+ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active, const std::vector<ObjectPtr>& siblings) {
   int64_t missing = replicas - int64_t(active.size());
   if (missing >= 0) return {std::min(missing, kReplicaSetBurst), {}};
   return {0, to_remove(size_t(std::min(-missing, kReplicaSetBurst)), active, siblings)};
@@ -115,14 +111,11 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
   if (terminating || status.contains("terminatingReplicas")) status["terminatingReplicas"] = int64_t(terminating);
   status["observedGeneration"] = set.metadata().generation();
   json::array conditions = get_array(status, "conditions");
-  if (failure.message.empty())
-    drop_condition(conditions, "ReplicaFailure");
+  if (failure.message.empty()) drop_condition(conditions, "ReplicaFailure");
   else if (!find_condition(conditions, "ReplicaFailure"))
     set_condition(conditions, {"ReplicaFailure", "True", failure.reason, failure.message}, now);
-  if (conditions.empty())
-    status.erase("conditions");
-  else
-    status["conditions"] = std::move(conditions);
+  if (conditions.empty()) status.erase("conditions");
+  else status["conditions"] = std::move(conditions);
   return status;
 }
 
@@ -133,8 +126,8 @@ constexpr std::chrono::seconds kLongestPause{300};  // before others are tried i
 struct Flavour {
   const Kind& kind;
   std::string_view name, reporter;
-  bool plain_selector;       // a map of labels
-  bool counts_terminating;   // its status has terminatingReplicas
+  bool plain_selector;      // a map of labels
+  bool counts_terminating;  // its status has terminatingReplicas
 };
 constexpr Flavour kOfReplicaSets{kReplicaSet, "replicaset", "replicaset-controller", false, true};
 constexpr Flavour kOfReplicationControllers{kReplicationController, "replicationcontroller", "replication-controller", true,
@@ -177,7 +170,8 @@ class ReplicaSetController : public Controller {
     std::vector<ObjectPtr> active = own_.without_removed(key, std::move(claimed));
     Failure failure;
     Result<void> managed;
-    std::optional<std::chrono::nanoseconds> again = next_available(active, std::chrono::seconds(set.spec().min_ready_seconds()), clock_.now());
+    std::optional<std::chrono::nanoseconds> again =
+        next_available(active, std::chrono::seconds(set.spec().min_ready_seconds()), clock_.now());
     if (!object->deleting()) managed = manage(*object, active, failure, again);
     Result<void> written = write_status(
         client_, *object,
@@ -238,9 +232,8 @@ class ReplicaSetController : public Controller {
   int64_t count_without_successor(const Object& set, const std::set<std::string>& ended) const {
     return succeeded_.with([&](const auto& succeeded) {
       auto known = succeeded.find(set.uid());
-      return std::count_if(ended.begin(), ended.end(), [&](const std::string& uid) {
-        return known == succeeded.end() || !known->second.contains(uid);
-      });
+      return std::count_if(ended.begin(), ended.end(),
+                           [&](const std::string& uid) { return known == succeeded.end() || !known->second.contains(uid); });
     });
   }
 
@@ -256,9 +249,8 @@ class ReplicaSetController : public Controller {
 
   size_t terminating(const Object& set) const {
     auto all = controlled_by(pods_, set);
-    return size_t(std::count_if(all.begin(), all.end(), [](const ObjectPtr& pod) {
-      return pod->deleting() && !pod_finished(view::Pod(*pod));
-    }));
+    return size_t(std::count_if(all.begin(), all.end(),
+                                [](const ObjectPtr& pod) { return pod->deleting() && !pod_finished(view::Pod(*pod)); }));
   }
 
   const Flavour flavour_;

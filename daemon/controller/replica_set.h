@@ -19,8 +19,7 @@ struct ReplicaSetPlan {
 
 // `active`: the set's pods that are neither finished nor being deleted. `siblings`: active pods of all sets with the
 // same controller (a Deployment's), among them `active`: pods on crowded nodes go first.
-ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active,
-                                const std::vector<ObjectPtr>& siblings);
+ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active, const std::vector<ObjectPtr>& siblings);
 
 json::value replica_set_status(const Object& set, const std::vector<ObjectPtr>& active, size_t terminating,
                                const Failure& failure, WallTime now);

@@ -19,7 +19,8 @@ class ResourceQuotaController : public Controller {
   explicit ResourceQuotaController(const Context& context)
       : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kResourceQuota)) {
     for (const schema::KindInfo& info : schema::catalog().kinds())
-      if (quota::counted(info.kind) && info.has_verb("list") && info.has_verb("watch")) counted_.push_back({&info.kind, &context.informers.of(info.kind)});
+      if (quota::counted(info.kind) && info.has_verb("list") && info.has_verb("watch"))
+        counted_.push_back({&info.kind, &context.informers.of(info.kind)});
   }
 
   std::string_view name() const override { return "resourcequota"; }
@@ -111,6 +112,8 @@ class ResourceQuotaController : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_resource_quota_controller(const Context& context) { return std::make_unique<ResourceQuotaController>(context); }
+std::unique_ptr<Controller> make_resource_quota_controller(const Context& context) {
+  return std::make_unique<ResourceQuotaController>(context);
+}
 
 }  // namespace coracle::controller

@@ -14,7 +14,8 @@ namespace {
 
 bool is_gated(const Object& pod) {
   const json::array& gates = get_array(pod.json(), "spec.schedulingGates");
-  return std::any_of(gates.begin(), gates.end(), [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+  return std::any_of(gates.begin(), gates.end(),
+                     [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
 }
 
 class StartOrder : public Controller {
@@ -53,7 +54,8 @@ class StartOrder : public Controller {
  private:
   Result<void> open(const Object& pod) {
     json::array gates = get_array(pod.json(), "spec.schedulingGates");
-    auto ours = std::find_if(gates.begin(), gates.end(), [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+    auto ours = std::find_if(gates.begin(), gates.end(),
+                             [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
     gates.erase(ours);
     json::value left = gates.empty() ? json::value() : json::value(std::move(gates));
     json::value patch = {{"metadata", {{"uid", pod.uid()}, {"resourceVersion", std::to_string(pod.revision())}}},
@@ -68,10 +70,8 @@ class StartOrder : public Controller {
     const json::value* present = find_condition(get_array(pod.json(), "status.conditions"), "PodScheduled");
     if (present && get_string(*present, "message") == message) return {};
     bool circular = !order::cycle(pod, gate_).empty(), unknown = message.find(": not found") != message.npos;
-    if (circular || unknown)
-      recorder_.warning(pod, circular ? "StartOrderCycle" : "WaitingForUnknown", message);
-    else
-      recorder_.normal(pod, "WaitingForOthers", message);
+    if (circular || unknown) recorder_.warning(pod, circular ? "StartOrderCycle" : "WaitingForUnknown", message);
+    else recorder_.normal(pod, "WaitingForOthers", message);
     json::array conditions = get_array(pod.json(), "status.conditions");
     set_condition(conditions, {"PodScheduled", "False", "SchedulingGated", message}, clock_.now());
     json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", {{"conditions", std::move(conditions)}}}};

@@ -122,19 +122,12 @@ class StatefulSetController : public Controller {
 
   Result<void> apply(const Object& set, const StatefulSetStep& step) {
     switch (step.what) {
-      case StatefulSetStep::What::create_claim:
-        return create_claim(set, step);
-      case StatefulSetStep::What::own_claim:
-        return own_claim(step);
-      case StatefulSetStep::What::refuse:
-        tell(set, "create", step.pod, std::string(step.body.get_string()));
-        return {};
-      case StatefulSetStep::What::create:
-        return create(set, step);
-      case StatefulSetStep::What::update:
-        return update(set, step);
-      case StatefulSetStep::What::remove:
-        return remove(set, step);
+      case StatefulSetStep::What::create_claim: return create_claim(set, step);
+      case StatefulSetStep::What::own_claim: return own_claim(step);
+      case StatefulSetStep::What::refuse: tell(set, "create", step.pod, std::string(step.body.get_string())); return {};
+      case StatefulSetStep::What::create: return create(set, step);
+      case StatefulSetStep::What::update: return update(set, step);
+      case StatefulSetStep::What::remove: return remove(set, step);
     }
     return {};
   }
@@ -208,10 +201,8 @@ class StatefulSetController : public Controller {
   void tell(const Object& set, const std::string& verb, const std::string& pod, const std::string& failure = "") {
     std::string what = verb + " Pod " + pod + " in StatefulSet " + set.name(), reason = verb;
     reason[0] = char(reason[0] - 'a' + 'A');
-    if (failure.empty())
-      recorder_.normal(set, "Successful" + reason, what + " successful");
-    else
-      recorder_.warning(set, "Failed" + reason, what + " failed error: " + failure);
+    if (failure.empty()) recorder_.normal(set, "Successful" + reason, what + " successful");
+    else recorder_.warning(set, "Failed" + reason, what + " failed error: " + failure);
   }
 
   Client& client_;

@@ -36,10 +36,8 @@ struct Counts {
 };
 
 void put_count(json::object& status, std::string_view name, int64_t count) {
-  if (count == 0)
-    status.erase(name);
-  else
-    status[name] = count;
+  if (count == 0) status.erase(name);
+  else status[name] = count;
 }
 
 json::object status_with(const Object& set, const Counts& counts) {
@@ -173,10 +171,8 @@ class Planner {
 
   void replace(const ObjectPtr& ended) {
     auto wait = world_.backing_off(ended->name());
-    if (wait)
-      look_again(wait);
-    else
-      remove(ended);
+    if (wait) look_again(wait);
+    else remove(ended);
   }
 
   // What is labelled otherwise or lacks a volume was adopted, or changed by somebody.
@@ -326,10 +322,8 @@ class Planner {
     const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
     int64_t first = start_ + (rolling ? get_int(*rolling, "partition") : 0);
     const json::value* most = rolling ? find(*rolling, "maxUnavailable") : nullptr;
-    if (most)
-      roll_within(first, std::max<int64_t>(1, scaled(most, replicas_, false, 1)));
-    else
-      roll_one(first);
+    if (most) roll_within(first, std::max<int64_t>(1, scaled(most, replicas_, false, 1)));
+    else roll_one(first);
   }
 
   // One goes when all after it are new and well, whether it works or not: a template that does not work stops at the first.

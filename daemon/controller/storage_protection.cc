@@ -25,7 +25,8 @@ bool uses_claim(const json::value& pod, const std::string& claim) {
 }
 
 bool names_class(const json::value& object, std::string_view name) {
-  for (const char* path : {"spec.volumeAttributesClassName", "status.currentVolumeAttributesClassName", "status.modifyVolumeStatus.targetVolumeAttributesClassName"})
+  for (const char* path : {"spec.volumeAttributesClassName", "status.currentVolumeAttributesClassName",
+                           "status.modifyVolumeStatus.targetVolumeAttributesClassName"})
     if (get_string(object, path) == name) return true;
   return false;
 }
@@ -64,14 +65,15 @@ class StorageProtection : public Controller {
   }
 
   Result<Outcome> reconcile(const Key& key) override {
-    if (key.name.starts_with(kVolumeKey)) return release(volumes_.get({"", key.name.substr(kVolumeKey.size())}), kVolumeFinalizer, [](const Object& volume) {
-      return get_string(volume.json(), "status.phase") == "Bound";
-    });
-    if (key.name.starts_with(kClassKey)) return release(classes_.get({"", key.name.substr(kClassKey.size())}), kClassFinalizer, [&](const Object& one) {
-      auto names = [&](const ObjectPtr& object) { return names_class(object->json(), one.name()); };
-      auto claims = claims_.list(), volumes = volumes_.list();
-      return std::any_of(claims.begin(), claims.end(), names) || std::any_of(volumes.begin(), volumes.end(), names);
-    });
+    if (key.name.starts_with(kVolumeKey))
+      return release(volumes_.get({"", key.name.substr(kVolumeKey.size())}), kVolumeFinalizer,
+                     [](const Object& volume) { return get_string(volume.json(), "status.phase") == "Bound"; });
+    if (key.name.starts_with(kClassKey))
+      return release(classes_.get({"", key.name.substr(kClassKey.size())}), kClassFinalizer, [&](const Object& one) {
+        auto names = [&](const ObjectPtr& object) { return names_class(object->json(), one.name()); };
+        auto claims = claims_.list(), volumes = volumes_.list();
+        return std::any_of(claims.begin(), claims.end(), names) || std::any_of(volumes.begin(), volumes.end(), names);
+      });
     return release(claims_.get(key), kClaimFinalizer, [&](const Object& claim) { return in_use(claim); });
   }
 
@@ -104,6 +106,8 @@ class StorageProtection : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> make_storage_protection(const Context& context) { return std::make_unique<StorageProtection>(context); }
+std::unique_ptr<Controller> make_storage_protection(const Context& context) {
+  return std::make_unique<StorageProtection>(context);
+}
 
 }  // namespace coracle::controller

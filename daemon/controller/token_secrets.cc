@@ -24,14 +24,18 @@ bool holds(const json::value& secret, std::string_view key, const std::string& p
 class TokenSecrets : public Controller {
  public:
   explicit TokenSecrets(const Context& context)
-      : client_(context.client), clock_(context.clock), config_(context.config), secrets_(context.informers.of(kSecret)),
+      : client_(context.client),
+        clock_(context.clock),
+        config_(context.config),
+        secrets_(context.informers.of(kSecret)),
         accounts_(context.informers.of(kServiceAccount)) {}
 
   std::string_view name() const override { return "tokensecrets"; }
 
   void subscribe(const LookAt& look_at) override {
     secrets_.on_change([=](const Informer::Change& change) {
-      if (change.after && (is_type(*change.after, kAccountType) || is_type(*change.after, kBootstrapType))) look_at.now(change.after->key());
+      if (change.after && (is_type(*change.after, kAccountType) || is_type(*change.after, kBootstrapType)))
+        look_at.now(change.after->key());
     });
     secrets_.add_index("account", [](const Object& secret) -> std::vector<std::string> {
       if (!is_type(secret, kAccountType)) return {};

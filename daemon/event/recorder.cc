@@ -15,8 +15,8 @@ constexpr std::chrono::seconds kWriteRetry{2};
 std::string identity(const EventRecord& record, bool with_message) {
   const auto& about = record.about;
   std::string text;
-  for (const std::string* part : {&record.component, &record.host, &about.kind, &about.ns, &about.name, &about.uid,
-                                  &about.field_path, &record.reason})
+  for (const std::string* part :
+       {&record.component, &record.host, &about.kind, &about.ns, &about.name, &about.uid, &about.field_path, &record.reason})
     text.append(*part).push_back('\0');
   text += record.warning ? 'W' : 'N';
   return with_message ? text + record.message : text;
@@ -94,8 +94,7 @@ Entry& EventAggregator::Recent<Entry>::use(const std::string& text) {
 }
 
 bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
-  Bucket& bucket =
-      buckets_.use(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name);
+  Bucket& bucket = buckets_.use(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name);
   if (bucket.last != WallTime{}) {
     double refilled = std::chrono::duration<double>(now - bucket.last) / std::chrono::duration<double>(kEventsRefill);
     bucket.tokens = std::min(bucket.tokens + std::max(refilled, 0.0), kEventsBurst);  // a clock set back takes nothing away
@@ -164,8 +163,8 @@ void EventWriter::write(std::stop_token stop, const EventRecord& record) {
   for (int tries = 0; tries < kWriteTriesMax && !stop.stop_requested(); ++tries) {
     auto write = aggregator_.write(record, clock_.now());
     if (!write) return;
-    auto done = write->create ? client_.create(kEvent, write->body)
-                              : client_.patch(kEvent, write->key, PatchType::merge, write->body);
+    auto done =
+        write->create ? client_.create(kEvent, write->body) : client_.patch(kEvent, write->key, PatchType::merge, write->body);
     if (done) return;
     aggregator_.forget(write->key);
     Code code = done.error().code();

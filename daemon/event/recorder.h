@@ -56,8 +56,7 @@ class EventRecorder {
   }
 
  private:
-  void post(bool warning, const Object& about, std::string_view reason, std::string message,
-            std::string field_path) const;
+  void post(bool warning, const Object& about, std::string_view reason, std::string message, std::string field_path) const;
   EventSink* sink_;
   std::string component_, host_;
 };

@@ -23,7 +23,7 @@ struct QueueSettings {
   bool unlimited = false;  // an exempt level: everybody runs
   int queues = 0;          // 0: nobody waits
   int hand_size = 1;
-  int length_limit = 50;   // of one queue
+  int length_limit = 50;  // of one queue
 };
 
 enum class Arrival { runs, waits, no_seats, queue_full };

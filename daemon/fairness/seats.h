@@ -7,12 +7,12 @@
 
 namespace coracle::fairness {
 
-constexpr int kSeatsMax = 10;               // of one request
+constexpr int kSeatsMax = 10;  // of one request
 constexpr int64_t kObjectsPerSeat = 100;
 
 struct ListWork {
-  int64_t stored = 0;     // objects of the kind
-  int64_t limit = 0;      // of a page; 0: all
+  int64_t stored = 0;       // objects of the kind
+  int64_t limit = 0;        // of a page; 0: all
   bool one_object = false;  // the request names it
   bool from_memory = true;  // else what it passes over is read for it
   bool selects = false;     // by label or field

@@ -94,10 +94,9 @@ struct Informer::State : WatchSink {
   Guarded<Cache> cache;
   Guarded<Connection> connection;
   std::stop_source stopping;
-  bool resyncing = true;  // watch thread only
-  std::set<std::pair<std::string, std::string>>
-      seen;                      // watch thread only: what the initial events of a new watch named
-  std::unique_ptr<Watch> watch;  // start(), then the reconnect thread
+  bool resyncing = true;                               // watch thread only
+  std::set<std::pair<std::string, std::string>> seen;  // watch thread only: what the initial events of a new watch named
+  std::unique_ptr<Watch> watch;                        // start(), then the reconnect thread
   std::jthread reconnect_thread;
 
   void tell(const Change& change) {
@@ -107,18 +106,10 @@ struct Informer::State : WatchSink {
   void on_event(const WatchEvent& event) override {
     switch (event.type) {
       case EventType::added:
-      case EventType::modified:
-        put(event.object);
-        break;
-      case EventType::deleted:
-        drop(event.object);
-        break;
-      case EventType::synced:
-        finish_resync(event.revision);
-        break;
-      case EventType::bookmark:
-        reached(event.revision);
-        break;
+      case EventType::modified: put(event.object); break;
+      case EventType::deleted: drop(event.object); break;
+      case EventType::synced: finish_resync(event.revision); break;
+      case EventType::bookmark: reached(event.revision); break;
     }
   }
 
@@ -254,8 +245,7 @@ Result<void> Informer::start() {
   auto opened = state_->open();
   if (opened) return {};
   Code code = opened.error().code();
-  bool later =
-      code == Code::unavailable || code == Code::timeout || code == Code::gone || code == Code::too_many_requests;
+  bool later = code == Code::unavailable || code == Code::timeout || code == Code::gone || code == Code::too_many_requests;
   if (!later) return opened.take_error().wrap("watch " + state_->kind.qualified_resource());
   state_->reconnect_later();
   return {};

@@ -46,8 +46,7 @@ Result<Packet> read(std::string_view bytes) {
 std::string write(const ldns_pkt& packet) {
   Buffer buffer(ldns_buffer_new(kUdpAnswerMax));
   if (!buffer || ldns_pkt2buffer_wire(buffer.get(), &packet) != LDNS_STATUS_OK) return "";
-  return std::string(reinterpret_cast<const char*>(ldns_buffer_begin(buffer.get())),
-                     ldns_buffer_position(buffer.get()));
+  return std::string(reinterpret_cast<const char*>(ldns_buffer_begin(buffer.get())), ldns_buffer_position(buffer.get()));
 }
 
 std::string dotted(const ldns_rdf* dname) {
@@ -95,30 +94,25 @@ std::vector<Rdf> list(Fields... fields) {
 }
 
 Rr soa(const std::string& owner, const ZoneConfig& zone) {
-  return make_rr(owner, uint16_t(RecordType::soa),
-                 list(dname("ns.dns." + zone.domain), dname("hostmaster." + zone.domain), number32(1),
-                      number32(kSoaRefreshSeconds), number32(kSoaRetrySeconds), number32(kSoaExpireSeconds),
-                      number32(kZoneTtlSeconds)));
+  return make_rr(
+      owner, uint16_t(RecordType::soa),
+      list(dname("ns.dns." + zone.domain), dname("hostmaster." + zone.domain), number32(1), number32(kSoaRefreshSeconds),
+           number32(kSoaRetrySeconds), number32(kSoaExpireSeconds), number32(kZoneTtlSeconds)));
 }
 
 Rr rr_of(const Record& record, const ZoneConfig& zone) {
   switch (record.type) {
-    case RecordType::a:
-      return make_rr(record.name, uint16_t(record.type), list(address(record.address)));
-    case RecordType::soa:
-      return soa(record.name, zone);
-    case RecordType::txt:
-      return make_rr(record.name, uint16_t(record.type), list(character_string(record.target)));
+    case RecordType::a: return make_rr(record.name, uint16_t(record.type), list(address(record.address)));
+    case RecordType::soa: return soa(record.name, zone);
+    case RecordType::txt: return make_rr(record.name, uint16_t(record.type), list(character_string(record.target)));
     case RecordType::srv:
       return make_rr(record.name, uint16_t(record.type),
                      list(number16(0), number16(100), number16(record.port), dname(record.target)));
     case RecordType::cname:
     case RecordType::ns:
-    case RecordType::ptr:
-      return make_rr(record.name, uint16_t(record.type), list(dname(record.target)));
+    case RecordType::ptr: return make_rr(record.name, uint16_t(record.type), list(dname(record.target)));
     case RecordType::aaaa:
-    case RecordType::any:
-      break;
+    case RecordType::any: break;
   }
   return nullptr;
 }
@@ -206,8 +200,7 @@ Result<Question> parse_question(std::string_view packet) {
   question.edns = ldns_pkt_edns(parsed.get());
   if (question.edns) {
     question.edns_version = ldns_pkt_edns_version(parsed.get());
-    question.udp_bytes_max =
-        std::clamp<uint16_t>(ldns_pkt_edns_udp_size(parsed.get()), kUdpAnswerPlainMax, kUdpAnswerMax);
+    question.udp_bytes_max = std::clamp<uint16_t>(ldns_pkt_edns_udp_size(parsed.get()), kUdpAnswerPlainMax, kUdpAnswerMax);
   }
   return question;
 }
@@ -265,8 +258,8 @@ bool answers(std::string_view reply, std::string_view asked) {
   return !question.empty() && question_bytes(reply) == question;
 }
 
-Result<std::string> encode_behind_alias(const Question& question, const ZoneAnswer& alias,
-                                        std::string_view upstream_reply, size_t bytes_max) {
+Result<std::string> encode_behind_alias(const Question& question, const ZoneAnswer& alias, std::string_view upstream_reply,
+                                        size_t bytes_max) {
   Packet upstream = TRY(read(upstream_reply));
   Packet packet = reply_to(question, Rcode::no_error);
   ldns_pkt_set_rcode(packet.get(), uint8_t(ldns_pkt_get_rcode(upstream.get())));
@@ -274,8 +267,7 @@ Result<std::string> encode_behind_alias(const Question& question, const ZoneAnsw
   for (const Record& record : alias.answer) push(*packet, LDNS_SECTION_ANSWER, rr_of(record, ZoneConfig{}));
   for (auto [section, from] : {std::pair{LDNS_SECTION_ANSWER, ldns_pkt_answer(upstream.get())},
                                std::pair{LDNS_SECTION_AUTHORITY, ldns_pkt_authority(upstream.get())}})
-    for (size_t i = 0; i < ldns_rr_list_rr_count(from); ++i)
-      push(*packet, section, Rr(ldns_rr_clone(ldns_rr_list_rr(from, i))));
+    for (size_t i = 0; i < ldns_rr_list_rr_count(from); ++i) push(*packet, section, Rr(ldns_rr_clone(ldns_rr_list_rr(from, i))));
   std::string out = write(*packet);
   if (out.size() <= bytes_max) return out;
   Packet bare = reply_to(question, Rcode::no_error);  // the asker comes again over TCP

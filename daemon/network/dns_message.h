@@ -61,7 +61,7 @@ std::string encode_question(uint16_t id, std::string_view name, uint16_t type);
 // Is `reply` an answer to what `asked` asks: same id, same question?
 bool answers(std::string_view reply, std::string_view asked);
 // The alias's records, then what upstream found behind it. Errors: bad_request when the reply cannot be read.
-Result<std::string> encode_behind_alias(const Question& question, const ZoneAnswer& alias,
-                                        std::string_view upstream_reply, size_t bytes_max);
+Result<std::string> encode_behind_alias(const Question& question, const ZoneAnswer& alias, std::string_view upstream_reply,
+                                        size_t bytes_max);
 
 }  // namespace coracle::network

@@ -162,8 +162,8 @@ Result<std::unique_ptr<DnsServer>> DnsServer::open(DnsServerConfig config, const
     TRY(sys::epoll_add(epoll, *udp, EPOLLIN, kUdp));
     TRY(sys::epoll_add(epoll, *tcp, EPOLLIN, kTcp));
     Resolvers resolvers(config.resolv_conf, config.ours);
-    std::unique_ptr<State> state(new State{std::move(config), source, port, std::move(wake), std::move(epoll),
-                                           std::move(*udp), std::move(*tcp), std::move(resolvers)});
+    std::unique_ptr<State> state(new State{std::move(config), source, port, std::move(wake), std::move(epoll), std::move(*udp),
+                                           std::move(*tcp), std::move(resolvers)});
     return std::unique_ptr<DnsServer>(new DnsServer(std::move(state)));
   }
   if (refused) return std::move(*refused);
@@ -192,12 +192,9 @@ void DnsServer::State::run(std::stop_token stop) {
       return;
     }
     for (const sys::Ready& one : *ready) {
-      if (one.key == kUdp)
-        serve_udp();
-      else if (one.key == kTcp)
-        serve_tcp();
-      else if (forwards.contains(one.key))
-        read_forward(one.key, one.events);
+      if (one.key == kUdp) serve_udp();
+      else if (one.key == kTcp) serve_tcp();
+      else if (forwards.contains(one.key)) read_forward(one.key, one.events);
       else if (connections.contains(one.key)) {
         if (one.events & EPOLLOUT) flush_connection(one.key);
         if (connections.contains(one.key) && (one.events & ~EPOLLOUT) != 0) read_connection(one.key);
@@ -281,12 +278,9 @@ void DnsServer::State::reply(const Asker& asker, std::string_view packet) {
 void DnsServer::State::handle(std::string_view packet, const Asker& asker) {
   DnsDecision decision = decide(packet, asker.connection != 0, config.zone, source);
   switch (decision.what) {
-    case DnsDecision::What::ignore:
-      return;
-    case DnsDecision::What::reply:
-      return reply(asker, decision.packet);
-    case DnsDecision::What::forward:
-      return forward(std::move(decision), packet, asker);
+    case DnsDecision::What::ignore: return;
+    case DnsDecision::What::reply: return reply(asker, decision.packet);
+    case DnsDecision::What::forward: return forward(std::move(decision), packet, asker);
   }
 }
 
@@ -294,8 +288,7 @@ void DnsServer::State::handle(std::string_view packet, const Asker& asker) {
 
 void DnsServer::State::forward(DnsDecision decision, std::string_view packet, const Asker& asker) {
   Result<Question> question = parse_question(packet);
-  std::string failure =
-      question ? encode_error(*question, Rcode::server_failure) : encode_error(packet, Rcode::server_failure);
+  std::string failure = question ? encode_error(*question, Rcode::server_failure) : encode_error(packet, Rcode::server_failure);
   auto connection = connections.find(asker.connection);
   bool too_many = forwards.size() >= kForwardsMax ||
                   (connection != connections.end() && connection->second.forwards >= kForwardsPerConnectionMax);

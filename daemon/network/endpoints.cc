@@ -20,8 +20,7 @@ bool acceptable(Ipv4 address) {
 uint16_t port_in(const view::EndpointSlice& slice, std::string_view name, std::string_view protocol) {
   for (view::DiscoveryEndpointPort port : slice.ports()) {
     std::string_view says = port.protocol().empty() ? std::string_view("TCP") : port.protocol();
-    if (port.name() == name && says == protocol && port.port() > 0 && port.port() <= 65535)
-      return uint16_t(port.port());
+    if (port.name() == name && says == protocol && port.port() > 0 && port.port() <= 65535) return uint16_t(port.port());
   }
   return 0;
 }
@@ -66,8 +65,7 @@ std::string service_of(const Object& slice) {
   return name.empty() ? "" : slice.ns() + "/" + std::string(name);
 }
 
-std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name,
-                              std::string_view protocol) {
+std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name, std::string_view protocol) {
   std::vector<Backend> out;
   for (auto wanted : {ready, serves_while_terminating}) {
     for (const ObjectPtr& object : slices) {

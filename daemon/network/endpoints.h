@@ -34,7 +34,6 @@ struct Backend {
 
 // Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve
 // while they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
-std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name,
-                              std::string_view protocol);
+std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name, std::string_view protocol);
 
 }  // namespace coracle::network

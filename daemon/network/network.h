@@ -42,13 +42,13 @@ class Network {
 
   // Gives a sandbox's namespace its interface and addresses (IPv4 first; now exactly one). Asked again, answers the same.
   // Thread-safe, blocks about a millisecond, never waits for the proxy. Errors: unavailable when no address is free.
-  Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns,
-                                          const std::vector<HostPort>& ports);
+  Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns, const std::vector<HostPort>& ports);
   Result<void> detach(const std::string& sandbox);                       // succeeds when it was not attached
   std::vector<std::string> addresses(const std::string& sandbox) const;  // empty when not attached
 
   // Whether Services send new connections to the address, a ready endpoint, by the rules that are in the kernel now
-  // or about to be. Does not block. `applied`, set before start: called whenever that may have changed, from the thread "network"; short.
+  // or about to be. Does not block. `applied`, set before start: called whenever that may have changed, from the thread
+  // "network"; short.
   bool serves(const std::string& address) const;
   void on_rules(std::function<void()> applied);
 

@@ -39,9 +39,8 @@ std::string mac_of(Ipv4 address, int side) {
 constexpr int kPodSide = 0x58, kHostSide = 0x59;
 
 bool is_sandbox_id(std::string_view id) {
-  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
+  return !id.empty() && id.size() <= 64 &&
+         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
 // A kernel setting. Absent (IPv6 switched off at boot) means there is nothing to set.
@@ -95,8 +94,7 @@ Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, I
   TRY(ensure_address(host, anchor, own));
   TRY(ensure_address(host, anchor, dns));
   TRY(host.set_up(anchor));
-  return host.add_route(
-      {.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
+  return host.add_route({.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
 }
 
 // A link that is up is not yet running: the kernel notices the carrier a moment later, and until then drops what is sent
@@ -141,8 +139,7 @@ Result<void> PodNetwork::restore() {
   std::vector<sys::Link> links = TRY(host.links());
   std::vector<Attachment> recorded = TRY(records_.load());
   auto plugged = [&](const Attachment& attachment) {
-    return std::any_of(links.begin(), links.end(),
-                       [&](auto& link) { return link.name == link_name(attachment.address); });
+    return std::any_of(links.begin(), links.end(), [&](auto& link) { return link.name == link_name(attachment.address); });
   };
   for (Attachment& attachment : recorded) {
     Result<void> kept = state_.with([&](State& state) -> Result<void> {

@@ -20,9 +20,7 @@ constexpr const char* kRefused = "refused";            // protocol . address . p
 constexpr const char* kRefusedNodePorts = "refused-node-ports";
 constexpr const char* kHairpin = "hairpin";  // endpoints, as source and destination of one packet
 
-std::string key(Protocol protocol, uint16_t port) {
-  return std::string(protocol_name(protocol)) + " . " + std::to_string(port);
-}
+std::string key(Protocol protocol, uint16_t port) { return std::string(protocol_name(protocol)) + " . " + std::to_string(port); }
 
 std::string key(Protocol protocol, Ipv4 address, uint16_t port) {
   return std::string(protocol_name(protocol)) + " . " + address.text() + " . " + std::to_string(port);
@@ -58,13 +56,12 @@ Ruleset base_rules(const ProxyInput& input) {
       std::string(kLocal) + " meta l4proto . th dport vmap @node-ports",
       std::string(kLocal) + " " + kProtocols + " dnat ip to meta l4proto . th dport map @host-ports",
   };
-  rules.chains["postrouting"] = {
-      "type nat hook postrouting priority 100; policy accept;",
-      {
-          "ct status dnat ip saddr . ip daddr @hairpin snat to " + input.pods.at(1).text(),
-          "ct status dnat oifname != \"lo\" oifname != " + ours + " masquerade",
-          "ip saddr " + input.pods.text() + " oifname != \"lo\" oifname != " + ours + " masquerade",
-      }};
+  rules.chains["postrouting"] = {"type nat hook postrouting priority 100; policy accept;",
+                                 {
+                                     "ct status dnat ip saddr . ip daddr @hairpin snat to " + input.pods.at(1).text(),
+                                     "ct status dnat oifname != \"lo\" oifname != " + ours + " masquerade",
+                                     "ip saddr " + input.pods.text() + " oifname != \"lo\" oifname != " + ours + " masquerade",
+                                 }};
 
   const std::string no_service = "ip daddr " + input.services.text() + " ip daddr != " + dns + " goto refuse";
   const std::string refuse_named = "meta l4proto . ip daddr . th dport @refused goto refuse";
@@ -145,8 +142,7 @@ class Writer {
   void host_port(const PodPort& one) {
     const HostPort& port = one.port;
     Set& set = rules().sets[port.host_ip ? kHostPortsAt : kHostPorts];
-    std::string where =
-        port.host_ip ? key(port.protocol, port.host_ip, port.host_port) : key(port.protocol, port.host_port);
+    std::string where = port.host_ip ? key(port.protocol, port.host_ip, port.host_port) : key(port.protocol, port.host_port);
     if (!set.elements.try_emplace(where, target(one.pod, port.pod_port)).second) return;  // the first one has it
     hairpin(one.pod);
     if (port.protocol == Protocol::udp) plan_.udp.insert({port.host_ip, port.host_port, one.pod, port.pod_port});
@@ -165,8 +161,7 @@ class Writer {
     if (service.spec().type() != "LoadBalancer") return out;
     for (view::LoadBalancerIngress ingress : service.status().load_balancer().ingress()) {
       if (ingress.ip_mode() == "Proxy") continue;
-      if (Ipv4 address = Ipv4::parse(ingress.ip()).value_or({}); address && !address.loopback())
-        out.balancer.push_back(address);
+      if (Ipv4 address = Ipv4::parse(ingress.ip()).value_or({}); address && !address.loopback()) out.balancer.push_back(address);
     }
     for (std::string_view text : service.spec().load_balancer_source_ranges()) {
       out.restricted = true;  // also when the range is an IPv6 one: then no IPv4 source is welcome
@@ -259,12 +254,9 @@ class Writer {
 
 const char* protocol_name(Protocol protocol) {
   switch (protocol) {
-    case Protocol::tcp:
-      return "tcp";
-    case Protocol::udp:
-      return "udp";
-    case Protocol::sctp:
-      return "sctp";
+    case Protocol::tcp: return "tcp";
+    case Protocol::udp: return "udp";
+    case Protocol::sctp: return "sctp";
   }
   return "";
 }

@@ -21,8 +21,7 @@ std::vector<Ipv4> parse_nameservers(std::string_view text, const std::vector<Ipv
     std::string_view value = trim(line.substr(kKeyword.size()));
     value = value.substr(0, value.find_first_of(" \t#;"));
     Ipv4 address = Ipv4::parse(value).value_or({});
-    if (address && !has(ours, address) && !has(servers, address) && servers.size() < kUpstreamsMax)
-      servers.push_back(address);
+    if (address && !has(ours, address) && !has(servers, address) && servers.size() < kUpstreamsMax) servers.push_back(address);
   }
   return servers;
 }

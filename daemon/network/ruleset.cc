@@ -9,9 +9,7 @@ namespace {
 
 std::string table() { return std::string("ip ") + kTableName; }
 
-std::string element(const std::string& key, const std::string& value) {
-  return value.empty() ? key : key + " : " + value;
-}
+std::string element(const std::string& key, const std::string& value) { return value.empty() ? key : key + " : " + value; }
 
 std::string elements(const std::vector<std::string>& list, std::string_view separator) {
   std::string out;

@@ -73,8 +73,7 @@ struct ServiceProxy::State {
 ServiceProxy::ServiceProxy(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ServiceProxy::~ServiceProxy() { stop(); }
 
-Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig config, Informer& services,
-                                                         Informer& slices) {
+Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig config, Informer& services, Informer& slices) {
   Fd wake = TRY(sys::make_eventfd());
   Fd epoll = TRY(sys::make_epoll());
   sys::TableMonitor tables = TRY(sys::TableMonitor::open());
@@ -115,8 +114,7 @@ void ServiceProxy::wake() {
 Result<void> ServiceProxy::wait_applied(std::chrono::milliseconds longest) {
   uint64_t wanted = state_->progress.with([](State::Progress& progress) { return progress.wanted; });
   return state_->progress.wait_until(
-      {}, std::chrono::steady_clock::now() + longest,
-      [&](const State::Progress& progress) { return progress.applied >= wanted; },
+      {}, std::chrono::steady_clock::now() + longest, [&](const State::Progress& progress) { return progress.applied >= wanted; },
       [&](State::Progress& progress) -> Result<void> {
         if (progress.applied >= wanted) return {};
         return Error(Code::timeout, "service rules are not applied yet");

@@ -37,7 +37,7 @@ class ServiceProxy {
   // Before start. Called by the thread whenever rules were applied; short.
   void on_applied(std::function<void()> applied);
   bool serves(Ipv4 address) const;  // as a ready endpoint, by the rules that are applied or by those that are to come
-  void wake();                                                   // something has changed; does not block
+  void wake();                      // something has changed; does not block
   Result<void> wait_applied(std::chrono::milliseconds longest);  // until the rules hold what was there at the call
 
  private:

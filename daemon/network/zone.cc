@@ -143,8 +143,7 @@ class Asked {
     return unknown();
   }
 
-  ZoneAnswer port_named(const view::Service& service, const Key& key, std::string_view name,
-                        std::string_view protocol) {
+  ZoneAnswer port_named(const view::Service& service, const Key& key, std::string_view name, std::string_view protocol) {
     if (!name.starts_with('_') || !protocol.starts_with('_')) return unknown();
     name.remove_prefix(1), protocol.remove_prefix(1);
     for (view::ServicePort port : service.spec().ports()) {
@@ -164,15 +163,14 @@ class Asked {
 
   ZoneAnswer endpoint_ports(const Key& key, const view::ServicePort& port) {
     std::vector<Record> out, hosts;
-    each_ready_endpoint(
-        source_.slices(key), [&](const view::EndpointSlice& slice, const view::Endpoint& endpoint, Ipv4 address) {
-          for (view::DiscoveryEndpointPort at : slice.ports()) {
-            if (at.name() != port.name() || at.port() <= 0) continue;
-            std::string host = host_of(endpoint, address) + "." + service_name(key);
-            hosts.push_back({host, RecordType::a, address, "", 0});
-            out.push_back({std::string(name_), RecordType::srv, {}, std::move(host), uint16_t(at.port())});
-          }
-        });
+    each_ready_endpoint(source_.slices(key), [&](const view::EndpointSlice& slice, const view::Endpoint& endpoint, Ipv4 address) {
+      for (view::DiscoveryEndpointPort at : slice.ports()) {
+        if (at.name() != port.name() || at.port() <= 0) continue;
+        std::string host = host_of(endpoint, address) + "." + service_name(key);
+        hosts.push_back({host, RecordType::a, address, "", 0});
+        out.push_back({std::string(name_), RecordType::srv, {}, std::move(host), uint16_t(at.port())});
+      }
+    });
     if (out.empty()) return unknown();
     ZoneAnswer reply = records(std::move(out));
     if (!reply.answer.empty()) reply.additional = std::move(hosts);
@@ -236,8 +234,7 @@ class Asked {
 };
 
 bool below(std::string_view name, std::string_view zone) {
-  return name == zone ||
-         (name.size() > zone.size() && name.ends_with(zone) && name[name.size() - zone.size() - 1] == '.');
+  return name == zone || (name.size() > zone.size() && name.ends_with(zone) && name[name.size() - zone.size() - 1] == '.');
 }
 
 // The octets of the range's prefix that are whole: 10.96.0.0/12 lies in 10.in-addr.arpa.
@@ -269,8 +266,7 @@ std::optional<ZoneAnswer> answer_reverse(const ZoneConfig& zone, const ZoneSourc
 
 }  // namespace
 
-std::optional<ZoneAnswer> answer(const ZoneConfig& zone, const ZoneSource& source, std::string_view name,
-                                 RecordType type) {
+std::optional<ZoneAnswer> answer(const ZoneConfig& zone, const ZoneSource& source, std::string_view name, RecordType type) {
   if (!below(name, zone.domain)) return answer_reverse(zone, source, name, type);
   std::vector<std::string_view> labels;
   if (name.size() > zone.domain.size()) labels = split(name.substr(0, name.size() - zone.domain.size() - 1), '.');

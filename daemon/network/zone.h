@@ -26,17 +26,7 @@ namespace coracle::network {
 inline constexpr uint32_t kZoneTtlSeconds = 5;
 inline constexpr size_t kZoneRecordsMax = 1000;  // in one answer
 
-enum class RecordType : uint16_t {
-  a = 1,
-  ns = 2,
-  cname = 5,
-  soa = 6,
-  ptr = 12,
-  txt = 16,
-  aaaa = 28,
-  srv = 33,
-  any = 255
-};
+enum class RecordType : uint16_t { a = 1, ns = 2, cname = 5, soa = 6, ptr = 12, txt = 16, aaaa = 28, srv = 33, any = 255 };
 
 struct Record {  // names are dotted, lower case, without the last dot
   std::string name;
@@ -76,7 +66,6 @@ struct ZoneConfig {
 };
 
 // `name` is dotted, lower case, without the last dot. Nothing where the name is not ours: ask somebody else.
-std::optional<ZoneAnswer> answer(const ZoneConfig& zone, const ZoneSource& source, std::string_view name,
-                                 RecordType type);
+std::optional<ZoneAnswer> answer(const ZoneConfig& zone, const ZoneSource& source, std::string_view name, RecordType type);
 
 }  // namespace coracle::network

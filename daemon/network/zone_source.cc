@@ -39,9 +39,7 @@ InformerZone::InformerZone(Informer& services, Informer& slices, Informer& pods)
 
 ObjectPtr InformerZone::service(const Key& key) const { return services_.get(key); }
 
-std::vector<ObjectPtr> InformerZone::slices(const Key& service) const {
-  return slices_.by_index(kServiceIndex, service.text());
-}
+std::vector<ObjectPtr> InformerZone::slices(const Key& service) const { return slices_.by_index(kServiceIndex, service.text()); }
 
 bool InformerZone::has_services(std::string_view ns) const { return !services_.by_index(kNamespaceIndex, ns).empty(); }
 
@@ -50,9 +48,7 @@ ObjectPtr InformerZone::service_at(Ipv4 address) const {
   return found.empty() ? nullptr : found.front();
 }
 
-std::vector<ObjectPtr> InformerZone::slices_at(Ipv4 address) const {
-  return slices_.by_index(kAddressIndex, address.text());
-}
+std::vector<ObjectPtr> InformerZone::slices_at(Ipv4 address) const { return slices_.by_index(kAddressIndex, address.text()); }
 
 ObjectPtr InformerZone::pod_at(Ipv4 address) const {
   std::vector<ObjectPtr> found = pods_.by_index(kAddressIndex, address.text());

@@ -28,7 +28,8 @@ Patience patience_for(std::chrono::seconds timeout, const std::stop_token& stop)
   return {std::chrono::steady_clock::now() + timeout, stop};
 }
 
-ActionResult http_probe(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) {
+ActionResult http_probe(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
+                        std::stop_token stop) {
   static const json::value nothing;
   const json::value* named = find(action, "port");
   auto port = port_number(named ? *named : nothing, target.container);
@@ -49,7 +50,8 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, s
   for (int redirects = 0; redirects <= kRedirectsMax; ++redirects) {
     auto reply = http_get(url, headers, patience);
     if (!reply) return {false, "Get \"" + url.text() + "\": " + reply.error().text()};
-    if (reply->status < 200 || reply->status >= 400) return {false, "HTTP probe failed with statuscode: " + std::to_string(reply->status)};
+    if (reply->status < 200 || reply->status >= 400)
+      return {false, "HTTP probe failed with statuscode: " + std::to_string(reply->status)};
     bool redirect = reply->status >= 300 && reply->status != 304 && !reply->location.empty();
     if (!redirect) return {true, ""};
     auto next = resolve(url, reply->location);
@@ -61,7 +63,8 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, s
   return {false, "stopped after " + std::to_string(kRedirectsMax) + " redirects"};
 }
 
-ActionResult tcp_connect(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) {
+ActionResult tcp_connect(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
+                         std::stop_token stop) {
   static const json::value nothing;
   const json::value* named = find(action, "port");
   auto port = port_number(named ? *named : nothing, target.container);
@@ -73,7 +76,8 @@ ActionResult tcp_connect(const json::value& action, const ActionTarget& target, 
   return {false, "dial tcp " + host_and_port(host, *port) + ": " + connection.error().text()};
 }
 
-ActionResult grpc_check(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) {
+ActionResult grpc_check(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
+                        std::stop_token stop) {
   uint16_t port = uint16_t(get_int(action, "port"));
   auto serving = is_serving(target.address, port, get_string(action, "service"), patience_for(timeout, stop));
   if (!serving) return {false, "health check of " + host_and_port(target.address, port) + ": " + serving.error().text()};
@@ -112,7 +116,8 @@ class Timeout {
 }  // namespace
 
 std::optional<uint16_t> port_number(const json::value& port, const json::value* container) {
-  if (port.is_int64()) return port.get_int64() > 0 && port.get_int64() <= 65535 ? std::optional(uint16_t(port.get_int64())) : std::nullopt;
+  if (port.is_int64())
+    return port.get_int64() > 0 && port.get_int64() <= 65535 ? std::optional(uint16_t(port.get_int64())) : std::nullopt;
   if (!port.is_string()) return std::nullopt;
   std::string_view name = port.get_string();
   if (auto number = parse_number<uint16_t>(name)) return number;
@@ -122,7 +127,8 @@ std::optional<uint16_t> port_number(const json::value& port, const json::value* 
   return std::nullopt;
 }
 
-ActionResult Actions::run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) const {
+ActionResult Actions::run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout,
+                          std::stop_token stop) const {
   if (const auto* command = find(handler, "exec")) return exec(*command, target, timeout, stop);
   if (const auto* action = find(handler, "httpGet")) return http_probe(*action, target, timeout, stop);
   if (const auto* action = find(handler, "tcpSocket")) return tcp_connect(*action, target, timeout, stop);
@@ -131,7 +137,8 @@ ActionResult Actions::run(const json::value& handler, const ActionTarget& target
   return {false, "missing probe handler"};
 }
 
-ActionResult Actions::exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) const {
+ActionResult Actions::exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout,
+                           std::stop_token stop) const {
   runtime::ExecSpec spec;
   for (const auto& word : get_array(command, "command"))
     if (word.is_string()) spec.args.emplace_back(word.get_string());
@@ -148,10 +155,13 @@ ActionResult Actions::exec(const json::value& command, const ActionTarget& targe
   files::pump_both(out, err, keep, timer.token());
   auto code = process->wait(timer.token());
   std::string command_text = join(spec.args, " ");
-  if (!code && timer.over()) return {false, "command timed out: " + coracle::quoted(command_text) + " timed out after " + std::to_string(timeout.count()) + "s"};
+  if (!code && timer.over())
+    return {false,
+            "command timed out: " + coracle::quoted(command_text) + " timed out after " + std::to_string(timeout.count()) + "s"};
   if (!code) return {false, code.error().text()};
   if (*code == 0) return {true, ""};
-  return {false, output.empty() ? "command " + coracle::quoted(command_text) + " exited with " + std::to_string(*code) : as_utf8(output)};
+  return {false, output.empty() ? "command " + coracle::quoted(command_text) + " exited with " + std::to_string(*code)
+                                : as_utf8(output)};
 }
 
 }  // namespace coracle::node

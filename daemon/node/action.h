@@ -17,7 +17,7 @@ namespace coracle::node {
 
 struct ActionTarget {
   std::string sandbox_id, container_id;
-  std::string address;                // the pod's: where requests go when the handler names no host
+  std::string address;                     // the pod's: where requests go when the handler names no host
   const json::value* container = nullptr;  // for named ports
 };
 
@@ -31,10 +31,12 @@ class Actions {
   explicit Actions(runtime::Runtime& runtime) : runtime_(runtime) {}
 
   // `handler` is a Probe or a LifecycleHandler: it has exec, httpGet, tcpSocket, grpc or sleep.
-  ActionResult run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) const;
+  ActionResult run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout,
+                   std::stop_token stop) const;
 
  private:
-  ActionResult exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout, std::stop_token stop) const;
+  ActionResult exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout,
+                    std::stop_token stop) const;
   runtime::Runtime& runtime_;
 };
 

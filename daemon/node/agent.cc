@@ -22,8 +22,11 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       queue_(BackoffPolicy{}, seams.clock),
       recorder_(seams.events, "kubelet", config_.node_name),
       actions_(seams.runtime),
-      probes_(actions_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); },
-              [this](const std::string& uid, const json::value& container, std::string text) { tell_unhealthy(uid, container, std::move(text)); }),
+      probes_(
+          actions_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); },
+          [this](const std::string& uid, const json::value& container, std::string text) {
+            tell_unhealthy(uid, container, std::move(text));
+          }),
       node_object_(config_, seams.client, seams.runtime, seams.clock),
       worker_({.config = config_,
                .client = seams.client,
@@ -47,8 +50,9 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
                .clock = seams.clock}),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
-      metrics_(config_, seams.client, seams.runtime, table_, seams.clock,
-               seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
+      metrics_(
+          config_, seams.client, seams.runtime, table_, seams.clock,
+          seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_(kPullsAtOnce),
       hooks_(kHooksAtOnce) {
   // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
@@ -58,8 +62,10 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
     });
   };
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
-  seams_.config_maps.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change); }); });
-  seams_.secrets.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kSecret, change); }); });
+  seams_.config_maps.on_change(
+      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change); }); });
+  seams_.secrets.on_change(
+      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kSecret, change); }); });
   seams_.runtime.on_change([heard](const std::string& uid) { heard([&](Agent& agent) { agent.on_sandbox(uid); }); });
 }
 
@@ -117,9 +123,8 @@ void Agent::run(std::stop_token stop) {
   sweep();
   std::vector<std::jthread> threads;
   for (int i = 0; i < config_.workers; ++i)
-    threads.emplace_back([this, stop] {
-      run_worker(stop, queue_, "node", [this](const Key& key) { return worker_.reconcile(key); });
-    });
+    threads.emplace_back(
+        [this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return worker_.reconcile(key); }); });
   if (!config_.manifests_dir.empty()) threads.emplace_back([this, stop] { static_pods_.run(stop); });
   node_object_.run(stop);
 }
@@ -192,7 +197,8 @@ void Agent::look_at_draining() {
 
 void Agent::wait_for(std::chrono::nanoseconds span) {
   Guarded<bool> nothing(false);  // only the agent's end comes before the time is up
-  nothing.wait_until(stop_.get_token(), std::chrono::steady_clock::now() + span, [](bool) { return false; }, [](bool) {});
+  nothing.wait_until(
+      stop_.get_token(), std::chrono::steady_clock::now() + span, [](bool) { return false; }, [](bool) {});
 }
 
 json::object Agent::allocatable() const { return node_object_.allocatable(); }

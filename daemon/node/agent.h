@@ -35,7 +35,7 @@ namespace coracle::node {
 // What the agent reads and writes. All outlive it.
 struct AgentSeams {
   Client& client;
-  Informer& pods;         // of this node, or all: others are left alone
+  Informer& pods;  // of this node, or all: others are left alone
   Informer& config_maps;
   Informer& secrets;
   Informer& services;
@@ -97,9 +97,9 @@ class Agent : public PodStreams, public NodeImages {
 
   // What a stream is about: the pod as the API knows it, and its sandbox.
   struct StreamTarget {
-    ObjectPtr pod;      // what runs
-    ObjectPtr shown;    // how the API shows it
-    std::string uid;    // of what runs
+    ObjectPtr pod;    // what runs
+    ObjectPtr shown;  // how the API shows it
+    std::string uid;  // of what runs
   };
   Result<StreamTarget> stream_target(const Key& pod) const;
   Result<std::string> stream_container(const StreamTarget& target, const std::string& wanted) const;
@@ -125,7 +125,7 @@ class Agent : public PodStreams, public NodeImages {
   StaticPods static_pods_;
   std::stop_source stop_;
   Metrics metrics_;
-  TaskPool pulls_, hooks_;           // their tasks reach what stands above
+  TaskPool pulls_, hooks_;  // their tasks reach what stands above
   std::vector<std::jthread> threads_;
 };
 

@@ -17,9 +17,9 @@
 namespace coracle::node {
 
 struct HostPort {
-  std::string host_ip;    // "" = every address of the host
+  std::string host_ip;  // "" = every address of the host
   uint16_t host_port = 0, container_port = 0;
-  std::string protocol;   // "TCP", "UDP", "SCTP"
+  std::string protocol;  // "TCP", "UDP", "SCTP"
 };
 
 struct Attachment {
@@ -31,7 +31,8 @@ struct PodNetworkHooks {
   // Gives the sandbox its interface, addresses and host ports. Idempotent: for a sandbox attached before (by a daemon
   // before this one, too) it returns the addresses that it has. Blocks for the kernel's work only.
   std::function<Result<Attachment>(const std::string& sandbox_id, const Fd& network_namespace, const Key& pod,
-                                   const std::vector<HostPort>& host_ports)> attach;
+                                   const std::vector<HostPort>& host_ports)>
+      attach;
   // Releases what attach gave. Succeeds when there is nothing.
   std::function<Result<void>(const std::string& sandbox_id)> detach;
   // Whether Services still send new connections to this pod's address. Absent: never. Agent::look_at_draining says when to
@@ -50,21 +51,21 @@ struct MountHooks {
 
 struct AgentConfig {
   std::string node_name;
-  std::vector<std::string> node_ips;     // of this machine, the primary one first
+  std::vector<std::string> node_ips;                          // of this machine, the primary one first
   std::string machine_id, boot_id, os_image, kernel_version;  // for nodeInfo; "" = read from the machine
-  std::string state_dir = "/var/lib/coracle/pods";   // <uid>/…: emptyDir, hosts file, termination messages
-  std::string memory_dir = "/run/coracle/volumes";   // <uid>/…: configMap, secret, projected, downwardAPI
-  std::string log_dir = "/var/log/pods";             // <namespace>_<name>_<uid>/<container>/<n>.log
-  std::string manifests_dir;                         // static pods; "" = none
-  std::string seccomp_dir = "/var/lib/coracle/seccomp";  // profiles of type Localhost
-  std::string host_root = "";                        // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests
+  std::string state_dir = "/var/lib/coracle/pods";            // <uid>/…: emptyDir, hosts file, termination messages
+  std::string memory_dir = "/run/coracle/volumes";            // <uid>/…: configMap, secret, projected, downwardAPI
+  std::string log_dir = "/var/log/pods";                      // <namespace>_<name>_<uid>/<container>/<n>.log
+  std::string manifests_dir;                                  // static pods; "" = none
+  std::string seccomp_dir = "/var/lib/coracle/seccomp";       // profiles of type Localhost
+  std::string host_root = "";  // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests
   int pods_max = 110;
-  int workers = 4;                                   // pods worked on at once
-  Bytes system_reserved_memory{0};                   // kept out of allocatable
+  int workers = 4;                  // pods worked on at once
+  Bytes system_reserved_memory{0};  // kept out of allocatable
   Millicores system_reserved_cpu{0};
-  bool seccomp_default = true;                       // RuntimeDefault for pods that name no profile
-  bool has_own_users = false;                        // kernel and disk can give pods user namespaces of their own; only told
-  int64_t pod_pids_max = 4096;                       // processes and threads of one pod; 0 = no limit
+  bool seccomp_default = true;  // RuntimeDefault for pods that name no profile
+  bool has_own_users = false;   // kernel and disk can give pods user namespaces of their own; only told
+  int64_t pod_pids_max = 4096;  // processes and threads of one pod; 0 = no limit
   MountHooks mounts;
 };
 

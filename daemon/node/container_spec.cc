@@ -19,14 +19,20 @@ namespace {
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 // Every capability of the kernel by name. Source: capabilities(7).
-constexpr std::array<std::string_view, 41> kCapabilities = {
-    "CAP_AUDIT_CONTROL", "CAP_AUDIT_READ", "CAP_AUDIT_WRITE", "CAP_BLOCK_SUSPEND", "CAP_BPF", "CAP_CHECKPOINT_RESTORE",
-    "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_IPC_LOCK", "CAP_IPC_OWNER",
-    "CAP_KILL", "CAP_LEASE", "CAP_LINUX_IMMUTABLE", "CAP_MAC_ADMIN", "CAP_MAC_OVERRIDE", "CAP_MKNOD", "CAP_NET_ADMIN",
-    "CAP_NET_BIND_SERVICE", "CAP_NET_BROADCAST", "CAP_NET_RAW", "CAP_PERFMON", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP",
-    "CAP_SETUID", "CAP_SYSLOG", "CAP_SYS_ADMIN", "CAP_SYS_BOOT", "CAP_SYS_CHROOT", "CAP_SYS_MODULE", "CAP_SYS_NICE",
-    "CAP_SYS_PACCT", "CAP_SYS_PTRACE", "CAP_SYS_RAWIO", "CAP_SYS_RESOURCE", "CAP_SYS_TIME", "CAP_SYS_TTY_CONFIG",
-    "CAP_WAKE_ALARM"};
+constexpr std::array<std::string_view, 41> kCapabilities = {"CAP_AUDIT_CONTROL",   "CAP_AUDIT_READ",   "CAP_AUDIT_WRITE",
+                                                            "CAP_BLOCK_SUSPEND",   "CAP_BPF",          "CAP_CHECKPOINT_RESTORE",
+                                                            "CAP_CHOWN",           "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH",
+                                                            "CAP_FOWNER",          "CAP_FSETID",       "CAP_IPC_LOCK",
+                                                            "CAP_IPC_OWNER",       "CAP_KILL",         "CAP_LEASE",
+                                                            "CAP_LINUX_IMMUTABLE", "CAP_MAC_ADMIN",    "CAP_MAC_OVERRIDE",
+                                                            "CAP_MKNOD",           "CAP_NET_ADMIN",    "CAP_NET_BIND_SERVICE",
+                                                            "CAP_NET_BROADCAST",   "CAP_NET_RAW",      "CAP_PERFMON",
+                                                            "CAP_SETFCAP",         "CAP_SETGID",       "CAP_SETPCAP",
+                                                            "CAP_SETUID",          "CAP_SYSLOG",       "CAP_SYS_ADMIN",
+                                                            "CAP_SYS_BOOT",        "CAP_SYS_CHROOT",   "CAP_SYS_MODULE",
+                                                            "CAP_SYS_NICE",        "CAP_SYS_PACCT",    "CAP_SYS_PTRACE",
+                                                            "CAP_SYS_RAWIO",       "CAP_SYS_RESOURCE", "CAP_SYS_TIME",
+                                                            "CAP_SYS_TTY_CONFIG",  "CAP_WAKE_ALARM"};
 
 std::string capability_name(std::string_view text) {  // NET_ADMIN, cap_net_admin → CAP_NET_ADMIN
   std::string name(text);
@@ -91,7 +97,8 @@ class SpecMaker {
   }
 
   void set_environment() {
-    std::map<std::string, std::string> variables{{"PATH", std::string(kDefaultPath)}, {"HOSTNAME", inputs_.host_name},
+    std::map<std::string, std::string> variables{{"PATH", std::string(kDefaultPath)},
+                                                 {"HOSTNAME", inputs_.host_name},
                                                  {"HOME", inputs_.user.home.empty() ? "/" : inputs_.user.home}};
     if (spec_.process.terminal) variables["TERM"] = "xterm";
     for (const auto& entry : inputs_.image.config.env)
@@ -131,7 +138,8 @@ class SpecMaker {
     for (uint32_t gid : user.additional_gids) highest = std::max(highest, gid);
     if (highest < kPodIds) return {};
     return Error(Code::invalid, "id " + std::to_string(highest) + " of container " + std::string(get_string(container_, "name")) +
-                                    " is outside of its pod's user namespace: with hostUsers false ids are 0 to " + std::to_string(kPodIds - 1));
+                                    " is outside of its pod's user namespace: with hostUsers false ids are 0 to " +
+                                    std::to_string(kPodIds - 1));
   }
 
   void set_capabilities() {
@@ -173,7 +181,8 @@ class SpecMaker {
     if (type == "Unconfined") return {};
     if (type == "Localhost") {
       if (!inputs_.local_seccomp || !inputs_.local_seccomp->is_object() || inputs_.local_seccomp->get_object().empty())
-        return Error(Code::invalid, "seccomp profile " + coracle::quoted(seccomp_profile_name(pod_, container_)) + " is missing or empty");
+        return Error(Code::invalid,
+                     "seccomp profile " + coracle::quoted(seccomp_profile_name(pod_, container_)) + " is missing or empty");
       spec_.linux_.seccomp = *inputs_.local_seccomp;
     } else if (type == "RuntimeDefault" || inputs_.seccomp_default) {
       spec_.linux_.seccomp = runtime::default_seccomp();
@@ -208,28 +217,35 @@ class SpecMaker {
       return std::any_of(mounts.begin(), mounts.end(), [&](const auto& m) { return m.destination == destination; });
     };
     for (const auto& volume : inputs_.volumes) {
-      oci::Mount mount{.destination = volume.destination, .type = "bind", .source = "volume " + coracle::quoted(volume.name),
-                       .options = {"rbind"}, .source_fd = volume.source};
+      oci::Mount mount{.destination = volume.destination,
+                       .type = "bind",
+                       .source = "volume " + coracle::quoted(volume.name),
+                       .options = {"rbind"},
+                       .source_fd = volume.source};
       if (volume.id_mapped) mount.options.push_back("idmap");
       // The kernel makes mounts of a user namespace that is not the host's followers of the host's, never the reverse.
       if (volume.propagation == "Bidirectional" && has_own_users(pod_))
         return Error(Code::invalid, "mountPropagation Bidirectional of volume " + coracle::quoted(volume.name) +
                                         " needs the host's users: with hostUsers false nothing is mounted for the host");
-      mount.options.push_back(volume.propagation == "Bidirectional"      ? "rshared"
+      mount.options.push_back(volume.propagation == "Bidirectional"     ? "rshared"
                               : volume.propagation == "HostToContainer" ? "rslave"
-                                                                          : "rprivate");
+                                                                        : "rprivate");
       mount.options.push_back(volume.recursive_read_only ? "rro" : volume.read_only ? "ro" : "rw");
       mounts.push_back(std::move(mount));
     }
     for (const auto& file : inputs_.files) {
       if (mounted(file.destination)) continue;
       bool fixed = spec_.root.readonly && file.destination.starts_with("/etc/");
-      mounts.push_back({.destination = file.destination, .type = "bind", .source = file.source,
+      mounts.push_back({.destination = file.destination,
+                        .type = "bind",
+                        .source = file.source,
                         .options = {"bind", "rprivate", fixed ? "ro" : "rw"}});
       if (has_own_users(pod_)) mounts.back().options.push_back("idmap");
     }
     if (!inputs_.shared_memory_dir.empty() && !mounted("/dev/shm"))
-      mounts.push_back({.destination = "/dev/shm", .type = "bind", .source = inputs_.shared_memory_dir,
+      mounts.push_back({.destination = "/dev/shm",
+                        .type = "bind",
+                        .source = inputs_.shared_memory_dir,
                         .options = {"rbind", "rprivate", "rw", "nosuid", "nodev", "noexec"}});
     // The pod's own mounts stand for the defaults at the same place, and what lies deeper comes later.
     std::erase_if(spec_.mounts, [&](const auto& m) { return mounted(m.destination); });
@@ -250,11 +266,11 @@ struct NamedSignal {
   int number;
 };
 constexpr NamedSignal kSignals[] = {
-    {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ILL", SIGILL},   {"TRAP", SIGTRAP}, {"ABRT", SIGABRT},
-    {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},
-    {"PIPE", SIGPIPE}, {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"CHLD", SIGCHLD}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
-    {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},   {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ},
-    {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO}, {"POLL", SIGPOLL}, {"PWR", SIGPWR},
+    {"HUP", SIGHUP},       {"INT", SIGINT},   {"QUIT", SIGQUIT},   {"ILL", SIGILL},   {"TRAP", SIGTRAP}, {"ABRT", SIGABRT},
+    {"BUS", SIGBUS},       {"FPE", SIGFPE},   {"KILL", SIGKILL},   {"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},
+    {"PIPE", SIGPIPE},     {"ALRM", SIGALRM}, {"TERM", SIGTERM},   {"CHLD", SIGCHLD}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
+    {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU},   {"URG", SIGURG},   {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ},
+    {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},     {"POLL", SIGPOLL}, {"PWR", SIGPWR},
     {"SYS", SIGSYS}};
 constexpr int kSignalMax = 64, kRtMin = 34;
 

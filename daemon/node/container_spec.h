@@ -20,9 +20,9 @@ struct VolumeMount {
   std::string destination;
   std::shared_ptr<const Fd> source;  // what is bound, subPath included
   bool read_only = false, recursive_read_only = false;
-  std::string propagation;           // "", "None", "HostToContainer", "Bidirectional"
-  std::string name;                  // the volume's
-  bool id_mapped = false;            // shown with its owners as the pod's own users
+  std::string propagation;  // "", "None", "HostToContainer", "Bidirectional"
+  std::string name;         // the volume's
+  bool id_mapped = false;   // shown with its owners as the pod's own users
 };
 
 struct ManagedFile {  // a file of ours shown in the container unless one of its own mounts is there
@@ -35,12 +35,12 @@ struct ContainerInputs {
   std::map<std::string, std::string> environment;
   std::vector<VolumeMount> volumes;
   std::vector<ManagedFile> files;
-  std::vector<oci::Device> host_devices;       // for privileged containers
-  std::optional<json::value> local_seccomp;    // the profile that a Localhost seccompProfile names
+  std::vector<oci::Device> host_devices;     // for privileged containers
+  std::optional<json::value> local_seccomp;  // the profile that a Localhost seccompProfile names
   runtime::Enforcement enforcement;
   Bytes machine_memory;
   bool seccomp_default = true;
-  std::string shared_memory_dir;               // "" = /dev/shm of its own
+  std::string shared_memory_dir;  // "" = /dev/shm of its own
   std::string host_name;
   int attempt = 0;
   std::string log_path;

@@ -30,8 +30,13 @@ void add_devices(const Fd& directory, const std::string& path, std::vector<oci::
       auto inside = sys::open_at(directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
       if (inside) add_devices(*inside, path + "/" + entry.name, found, depth + 1);
     } else if ((S_ISCHR(info->st_mode) || S_ISBLK(info->st_mode)) && entry.name != "console") {
-      found.push_back({.path = path + "/" + entry.name, .type = S_ISCHR(info->st_mode) ? "c" : "b", .major = major(info->st_rdev),
-                       .minor = minor(info->st_rdev), .file_mode = info->st_mode & 07777, .uid = info->st_uid, .gid = info->st_gid});
+      found.push_back({.path = path + "/" + entry.name,
+                       .type = S_ISCHR(info->st_mode) ? "c" : "b",
+                       .major = major(info->st_rdev),
+                       .minor = minor(info->st_rdev),
+                       .file_mode = info->st_mode & 07777,
+                       .uid = info->st_uid,
+                       .gid = info->st_gid});
     }
   }
 }
@@ -92,7 +97,8 @@ Result<DirectoryWatch> DirectoryWatch::open(const std::string& directory) {
   DirectoryWatch watch;
   watch.inotify_ = TRY(sys::make_inotify());
   watch.wake_ = TRY(sys::make_eventfd());
-  uint32_t events = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_ONLYDIR;
+  uint32_t events =
+      IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_ONLYDIR;
   TRY(sys::watch_path(watch.inotify_, directory, events));
   return watch;
 }

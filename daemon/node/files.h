@@ -42,6 +42,7 @@ class DirectoryWatch {
 void pump(const Fd& fd, const std::function<bool(std::string_view)>& out, std::stop_token stop);
 // The same for a process's two outputs at once; either may be missing.
 void pump_both(const Fd& out, const Fd& err, const std::function<bool(std::string_view)>& take, std::stop_token stop);
-Result<void> write_all(const Fd& fd, std::string_view bytes, std::stop_token stop);  // Errors: cancelled, unavailable (nobody reads)
+Result<void> write_all(const Fd& fd, std::string_view bytes,
+                       std::stop_token stop);  // Errors: cancelled, unavailable (nobody reads)
 
 }  // namespace coracle::node::files

@@ -17,7 +17,8 @@ enum FrameType : uint8_t { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, k
 enum FrameFlag : uint8_t { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
 
 std::string frame(FrameType type, uint8_t flags, char stream, std::string_view payload) {
-  std::string out{char(payload.size() >> 16), char(payload.size() >> 8), char(payload.size()), char(type), char(flags), 0, 0, 0, stream};
+  std::string out{
+      char(payload.size() >> 16), char(payload.size() >> 8), char(payload.size()), char(type), char(flags), 0, 0, 0, stream};
   return out.append(payload);
 }
 

@@ -119,7 +119,8 @@ std::optional<Url> resolve(const Url& base, std::string_view reference) {
     size_t colon = authority.find(':', bracket);
     url.host = authority.substr(0, colon);
     if (bracket) url.host = url.host.substr(1, bracket - 1);
-    auto port = colon == authority.npos ? std::optional<uint16_t>(url.tls ? 443 : 80) : parse_number<uint16_t>(authority.substr(colon + 1));
+    auto port = colon == authority.npos ? std::optional<uint16_t>(url.tls ? 443 : 80)
+                                        : parse_number<uint16_t>(authority.substr(colon + 1));
     if (url.host.empty() || !port) return std::nullopt;
     url.port = *port;
     url.path = encoded_path(reference);

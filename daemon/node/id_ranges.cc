@@ -56,7 +56,8 @@ std::optional<uint32_t> find_free_range(const std::map<std::string, uint32_t>& t
 void IdRanges::load(const std::vector<runtime::SandboxState>& sandboxes) {
   std::map<std::string, uint32_t> found;
   for (const auto& uid : files::list(config_.state_dir)) {
-    auto text = is_pod_uid(uid) ? sys::read_file(config_.state_dir + "/" + uid + kFile) : Result<std::string>(Error(Code::not_found, uid));
+    auto text = is_pod_uid(uid) ? sys::read_file(config_.state_dir + "/" + uid + kFile)
+                                : Result<std::string>(Error(Code::not_found, uid));
     if (!text) continue;
     auto value = parse_json(*text);
     auto first = value ? range_in(*value, "first") : std::nullopt;
@@ -72,7 +73,8 @@ void IdRanges::load(const std::vector<runtime::SandboxState>& sandboxes) {
 Result<uint32_t> IdRanges::take(const std::string& uid) {
   std::vector<IdSpan> others;
   for (const char* path : {"/etc/subuid", "/etc/subgid"})
-    for (const IdSpan& span : parse_subordinate_ids(sys::read_file(config_.host_root + path).value_or(""))) others.push_back(span);
+    for (const IdSpan& span : parse_subordinate_ids(sys::read_file(config_.host_root + path).value_or("")))
+      others.push_back(span);
   bool is_new = false;
   auto first = taken_.with([&](auto& taken) -> std::optional<uint32_t> {
     if (auto there = taken.find(uid); there != taken.end()) return there->second;

@@ -21,9 +21,9 @@
 
 namespace coracle::node {
 
-constexpr uint32_t kPodIds = 1 << 16;            // of one pod: 0 to 65535 inside
-constexpr uint32_t kFirstPodId = 1 << 19;        // systemd's first for containers
-constexpr uint32_t kLastPodId = 0x6fffffff;      // and its last
+constexpr uint32_t kPodIds = 1 << 16;        // of one pod: 0 to 65535 inside
+constexpr uint32_t kFirstPodId = 1 << 19;    // systemd's first for containers
+constexpr uint32_t kLastPodId = 0x6fffffff;  // and its last
 
 // Whether the pod asks for a user namespace of its own.
 bool has_own_users(const json::value& pod);

@@ -13,10 +13,8 @@ std::map<std::string, Sample> Meter::measure(const std::vector<Gauge>& gauges) {
   std::vector<const Gauge*> cold;
   for (const Gauge& gauge : gauges) {
     auto sample = sample_of(gauge, true);
-    if (sample)
-      out.emplace(gauge.id, *sample);
-    else if (looks_.contains(gauge.id))
-      cold.push_back(&gauge);
+    if (sample) out.emplace(gauge.id, *sample);
+    else if (looks_.contains(gauge.id)) cold.push_back(&gauge);
   }
   if (cold.empty()) return out;
   pause_(kWindowMin);
@@ -37,10 +35,8 @@ std::optional<Sample> Meter::sample_of(const Gauge& gauge, bool may_be_fresh) {
     return std::nullopt;
   }
   std::optional<Look> before;
-  if (known != looks_.end())
-    before = known->second;
-  else if (gauge.age && *gauge.age >= kWindowMin && *gauge.age <= kWindowMax)
-    before = Look{now - *gauge.age, {}, {}};
+  if (known != looks_.end()) before = known->second;
+  else if (gauge.age && *gauge.age >= kWindowMin && *gauge.age <= kWindowMax) before = Look{now - *gauge.age, {}, {}};
   Look look{now, reading->cpu, std::nullopt};
   if (before && now > before->at) {
     auto window = std::chrono::nanoseconds(now - before->at);

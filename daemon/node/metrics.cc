@@ -38,7 +38,8 @@ Result<ObjectPtr> make_metrics(const Kind& kind, const Key& key, const json::obj
 }  // namespace
 
 Result<Reading> read_machine_use(const std::string& stat, const std::string& meminfo) {
-  auto fields = split(std::string_view(stat).substr(0, stat.find('\n')), ' ');  // "cpu  user nice system idle iowait irq softirq steal …"
+  auto fields =
+      split(std::string_view(stat).substr(0, stat.find('\n')), ' ');  // "cpu  user nice system idle iowait irq softirq steal …"
   std::erase(fields, std::string_view());
   if (fields.size() < 8 || fields[0] != "cpu")
     return Error(Code::internal, "/proc/stat does not begin with the machine's cpu time");

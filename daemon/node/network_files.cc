@@ -12,8 +12,8 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kNameserversMax = 3;   // what resolvers read
-constexpr size_t kSearchesMax = 32;     // as Kubernetes validates
+constexpr size_t kNameserversMax = 3;  // what resolvers read
+constexpr size_t kSearchesMax = 32;    // as Kubernetes validates
 constexpr size_t kSearchTextMax = 2048;
 
 std::vector<std::string> words(std::string_view line) {
@@ -106,13 +106,14 @@ std::string make_hosts_file(const json::value& pod, const std::vector<std::strin
     text = "# Kubernetes-managed hosts file (host network).\n" + std::string(host);
     if (!text.ends_with('\n')) text += '\n';
   } else {
-    text = "# Kubernetes-managed hosts file.\n"
-           "127.0.0.1\tlocalhost\n"
-           "::1\tlocalhost ip6-localhost ip6-loopback\n"
-           "fe00::0\tip6-localnet\n"
-           "fe00::0\tip6-mcastprefix\n"
-           "fe00::1\tip6-allnodes\n"
-           "fe00::2\tip6-allrouters\n";
+    text =
+        "# Kubernetes-managed hosts file.\n"
+        "127.0.0.1\tlocalhost\n"
+        "::1\tlocalhost ip6-localhost ip6-loopback\n"
+        "fe00::0\tip6-localnet\n"
+        "fe00::0\tip6-mcastprefix\n"
+        "fe00::1\tip6-allnodes\n"
+        "fe00::2\tip6-allrouters\n";
     std::string fqdn = fqdn_of(pod, cluster_domain), name = hostname_of(pod);
     for (const auto& ip : ips) text += ip + "\t" + (fqdn.empty() ? "" : fqdn + "\t") + name + "\n";
   }

@@ -47,11 +47,15 @@ std::string go_arch(std::string_view machine) {
 }
 
 json::object labels_of(const AgentConfig& config, const MachineFacts& machine) {
-  return {{"kubernetes.io/hostname", config.node_name}, {"kubernetes.io/arch", machine.arch}, {"kubernetes.io/os", "linux"},
-          {"beta.kubernetes.io/arch", machine.arch}, {"beta.kubernetes.io/os", "linux"}};
+  return {{"kubernetes.io/hostname", config.node_name},
+          {"kubernetes.io/arch", machine.arch},
+          {"kubernetes.io/os", "linux"},
+          {"beta.kubernetes.io/arch", machine.arch},
+          {"beta.kubernetes.io/os", "linux"}};
 }
 
-json::object condition(const json::value& before, std::string_view type, bool value, std::string_view reason, std::string_view message, WallTime now) {
+json::object condition(const json::value& before, std::string_view type, bool value, std::string_view reason,
+                       std::string_view message, WallTime now) {
   std::string since = format_time(now), beat = since;
   for (const auto& old : get_array(before, "status.conditions")) {
     if (get_string(old, "type") != type || get_string(old, "status") != (value ? "True" : "False")) continue;
@@ -59,21 +63,28 @@ json::object condition(const json::value& before, std::string_view type, bool va
     // An unchanged condition keeps its heartbeat too: saying the same again is no reason to write.
     if (get_string(old, "reason") == reason && get_string(old, "message") == message) beat = get_string(old, "lastHeartbeatTime");
   }
-  return {{"type", type}, {"status", value ? "True" : "False"}, {"lastHeartbeatTime", beat}, {"lastTransitionTime", since},
-          {"reason", reason}, {"message", message}};
+  return {{"type", type},
+          {"status", value ? "True" : "False"},
+          {"lastHeartbeatTime", beat},
+          {"lastTransitionTime", since},
+          {"reason", reason},
+          {"message", message}};
 }
 
-json::array conditions(const MachineFacts& machine, const runtime::Enforcement& enforcement, const json::value& before, WallTime now) {
+json::array conditions(const MachineFacts& machine, const runtime::Enforcement& enforcement, const json::value& before,
+                       WallTime now) {
   bool memory_low = machine.memory_available.count > 0 && machine.memory_available < kMemoryLow;
   bool disk_low = machine.disk.count > 0 && machine.disk_available.count < machine.disk.count / 10;
   bool processes_low = machine.processes_max > 0 && machine.processes > machine.processes_max * 9 / 10;
   json::array list;
-  list.push_back(condition(before, "MemoryPressure", memory_low, memory_low ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
-                           memory_low ? "kubelet has insufficient memory available" : "kubelet has sufficient memory available", now));
+  list.push_back(
+      condition(before, "MemoryPressure", memory_low, memory_low ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
+                memory_low ? "kubelet has insufficient memory available" : "kubelet has sufficient memory available", now));
   list.push_back(condition(before, "DiskPressure", disk_low, disk_low ? "KubeletHasDiskPressure" : "KubeletHasNoDiskPressure",
                            disk_low ? "kubelet has disk pressure" : "kubelet has no disk pressure", now));
-  list.push_back(condition(before, "PIDPressure", processes_low, processes_low ? "KubeletHasInsufficientPID" : "KubeletHasSufficientPID",
-                           processes_low ? "kubelet has insufficient PID available" : "kubelet has sufficient PID available", now));
+  list.push_back(
+      condition(before, "PIDPressure", processes_low, processes_low ? "KubeletHasInsufficientPID" : "KubeletHasSufficientPID",
+                processes_low ? "kubelet has insufficient PID available" : "kubelet has sufficient PID available", now));
   bool held = enforcement.missing.empty();
   list.push_back(condition(before, "LimitsUnenforced", !held, held ? "AllLimitsEnforced" : "ControllersMissing",
                            held ? "all resource limits can be enforced" : enforcement.missing, now));
@@ -84,7 +95,8 @@ json::array conditions(const MachineFacts& machine, const runtime::Enforcement& 
 json::array images_shown(const std::vector<runtime::Image>& images) {
   std::vector<const runtime::Image*> sorted;
   for (const auto& image : images) sorted.push_back(&image);
-  std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->size != b->size ? a->size > b->size : a->id < b->id; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](auto* a, auto* b) { return a->size != b->size ? a->size > b->size : a->id < b->id; });
   if (sorted.size() > kImagesShownMax) sorted.resize(kImagesShownMax);
   json::array list;
   for (const auto* image : sorted) {
@@ -136,8 +148,10 @@ MachineFacts read_machine(const AgentConfig& config) {
 }
 
 json::object node_capacity(const AgentConfig& config, const MachineFacts& machine) {
-  return {{"cpu", std::to_string(machine.cpus)}, {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
-          {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"}, {"pods", std::to_string(config.pods_max)},
+  return {{"cpu", std::to_string(machine.cpus)},
+          {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
+          {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"},
+          {"pods", std::to_string(config.pods_max)},
           {"hugepages-2Mi", "0"}};
 }
 
@@ -169,13 +183,19 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
   json::array addresses;
   for (const auto& ip : config.node_ips) addresses.push_back(json::object{{"type", "InternalIP"}, {"address", ip}});
   addresses.push_back(json::object{{"type", "Hostname"}, {"address", config.node_name}});
-  json::object info{{"machineID", machine.machine_id}, {"systemUUID", machine.system_uuid}, {"bootID", machine.boot_id},
-                    {"kernelVersion", machine.kernel_version}, {"osImage", machine.os_image},
-                    {"containerRuntimeVersion", "coracle://" + std::string(kVersion).substr(1)}, {"kubeletVersion", kVersion},
-                    {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", machine.arch}};
-  return {{"capacity", node_capacity(config, machine)}, {"allocatable", node_allocatable(config, machine)},
-          {"conditions", conditions(machine, enforcement, before, now)}, {"addresses", std::move(addresses)},
-          {"nodeInfo", std::move(info)}, {"images", images_shown(images)}, {"runtimeHandlers", json::array{runtime_handler(config)}}};
+  json::object info{
+      {"machineID", machine.machine_id}, {"systemUUID", machine.system_uuid},
+      {"bootID", machine.boot_id},       {"kernelVersion", machine.kernel_version},
+      {"osImage", machine.os_image},     {"containerRuntimeVersion", "coracle://" + std::string(kVersion).substr(1)},
+      {"kubeletVersion", kVersion},      {"kubeProxyVersion", ""},
+      {"operatingSystem", "linux"},      {"architecture", machine.arch}};
+  return {{"capacity", node_capacity(config, machine)},
+          {"allocatable", node_allocatable(config, machine)},
+          {"conditions", conditions(machine, enforcement, before, now)},
+          {"addresses", std::move(addresses)},
+          {"nodeInfo", std::move(info)},
+          {"images", images_shown(images)},
+          {"runtimeHandlers", json::array{runtime_handler(config)}}};
 }
 
 NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock)
@@ -198,7 +218,8 @@ Result<void> NodeObject::refresh() {
     json::object labels{{"metadata", json::object{{"labels", std::move(missing)}}}};
     node = TRY(client_.patch(kNode, node->key(), PatchType::merge, labels, {.field_manager = "coracled"}).wrap("label the node"));
   }
-  json::object wanted = make_node_status(config_, machine, runtime_.enforcement(), runtime_.images().list(), node->json(), clock_.now());
+  json::object wanted =
+      make_node_status(config_, machine, runtime_.enforcement(), runtime_.images().list(), node->json(), clock_.now());
   json::object changed;
   for (const auto& [name, value] : wanted) {
     const json::value* there = get_object(node->json(), "status").if_contains(name);
@@ -207,19 +228,27 @@ Result<void> NodeObject::refresh() {
   }
   if (changed.empty()) return {};
   json::object patch{{"status", std::move(changed)}};
-  TRY(client_.patch(kNode, node->key(), PatchType::merge, patch, {.subresource = "status", .field_manager = "coracled"}).wrap("write the node's status"));
+  TRY(client_.patch(kNode, node->key(), PatchType::merge, patch, {.subresource = "status", .field_manager = "coracled"})
+          .wrap("write the node's status"));
   return {};
 }
 
 Result<void> NodeObject::renew_lease() {
   constexpr const char* kLeases = "kube-node-lease";
   std::string now = format_micro_time(clock_.now());
-  json::object spec{{"holderIdentity", config_.node_name}, {"leaseDurationSeconds", 3 * std::chrono::seconds(kLeaseRenewal).count()}, {"renewTime", now}};
-  auto patched = client_.patch(kLease, {kLeases, config_.node_name}, PatchType::merge, json::object{{"spec", spec}}, {.field_manager = "coracled"});
+  json::object spec{{"holderIdentity", config_.node_name},
+                    {"leaseDurationSeconds", 3 * std::chrono::seconds(kLeaseRenewal).count()},
+                    {"renewTime", now}};
+  auto patched = client_.patch(kLease, {kLeases, config_.node_name}, PatchType::merge, json::object{{"spec", spec}},
+                               {.field_manager = "coracled"});
   if (patched) return {};
   if (patched.error().code() != Code::not_found) return patched.take_error().wrap("renew the node's lease");
   json::object metadata{{"namespace", kLeases}, {"name", config_.node_name}};
-  TRY(client_.create(kLease, json::object{{"apiVersion", "coordination.k8s.io/v1"}, {"kind", "Lease"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}})
+  TRY(client_
+          .create(kLease, json::object{{"apiVersion", "coordination.k8s.io/v1"},
+                                       {"kind", "Lease"},
+                                       {"metadata", std::move(metadata)},
+                                       {"spec", std::move(spec)}})
           .wrap("make the node's lease"));
   return {};
 }
@@ -237,7 +266,8 @@ void NodeObject::run(std::stop_token stop) {
       if (fine) renew_at = std::chrono::steady_clock::now() + kLeaseRenewal;
     }
     auto until = std::chrono::steady_clock::now() + (fine ? std::chrono::seconds(kConditionsCheck) : kRetry);
-    News news = news_.wait_until(stop, until, [](const News& news) { return news.touched; }, [](News& news) { return std::exchange(news, {}); });
+    News news = news_.wait_until(
+        stop, until, [](const News& news) { return news.touched; }, [](News& news) { return std::exchange(news, {}); });
     if (news.clock_set) renew_at = {};
   }
 }

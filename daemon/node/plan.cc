@@ -73,9 +73,7 @@ class Planner {
     return failed ? Verdict::failed : Verdict::succeeded;
   }
 
-  bool in_sandbox(const ContainerFacts& container) const {
-    return facts_.sandbox == SandboxFact::alive && container.in_sandbox;
-  }
+  bool in_sandbox(const ContainerFacts& container) const { return facts_.sandbox == SandboxFact::alive && container.in_sandbox; }
 
   // In order, each only when what is before it is done. Returns whether the main containers may run.
   bool run_init_containers() {

@@ -32,7 +32,7 @@ struct Stopping {
   bool hook_running = false;
   bool terminated = false;  // the stop signal was sent
   bool killed = false;
-  SteadyTime deadline;      // of the phase it is in
+  SteadyTime deadline;  // of the phase it is in
 };
 
 struct ContainerFacts {
@@ -41,13 +41,13 @@ struct ContainerFacts {
   RestartPolicy policy = RestartPolicy::always;
   bool restart_by_rule = false;  // its exit code matches a restart rule of its own
   bool has_pre_stop = false;
-  bool in_sandbox = false;       // there is an attempt at it in the sandbox that lives
-  bool ever_ran = false;         // in this sandbox or one before
+  bool in_sandbox = false;  // there is an attempt at it in the sandbox that lives
+  bool ever_ran = false;    // in this sandbox or one before
   bool running = false;
   std::optional<int> exit_code;  // of the newest attempt, when it has ended
   bool started = false;          // running, its startup probe has passed and its postStart hook is done
   Ailment ailment = Ailment::none;
-  std::string ailment_text;      // what the probe or hook said
+  std::string ailment_text;                      // what the probe or hook said
   std::optional<int64_t> ailment_grace_seconds;  // instead of the pod's, when the ailment ends it
   std::optional<SteadyTime> back_off_until;
   std::optional<Stopping> stopping;
@@ -58,27 +58,27 @@ enum class Verdict : uint8_t { none, succeeded, failed };
 
 struct PodFacts {
   SandboxFact sandbox = SandboxFact::absent;
-  bool deleting = false;             // deletionTimestamp is set, or the pod is gone from the API
-  Verdict verdict = Verdict::none;   // decided before: the pod ended, was refused, ran past its deadline
-  bool initialized_before = false;   // main containers have run in this sandbox
-  bool held_back = false;            // it waits for other pods: no sandbox is made for it
+  bool deleting = false;            // deletionTimestamp is set, or the pod is gone from the API
+  Verdict verdict = Verdict::none;  // decided before: the pod ended, was refused, ran past its deadline
+  bool initialized_before = false;  // main containers have run in this sandbox
+  bool held_back = false;           // it waits for other pods: no sandbox is made for it
   int64_t grace_seconds = 30;
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> drain_until;  // Services still send it connections: nothing is told to end before
-  std::vector<ContainerFacts> init;  // with the sidecars, in order
+  std::vector<ContainerFacts> init;       // with the sidecars, in order
   std::vector<ContainerFacts> main;
   SteadyTime now;
 };
 
 enum class StepKind : uint8_t {
   create_sandbox,
-  start,           // the container's next attempt
-  run_pre_stop,    // begin its preStop hook; grace_seconds for hook and termination together
-  terminate,       // send its stop signal; grace_seconds from now
+  start,         // the container's next attempt
+  run_pre_stop,  // begin its preStop hook; grace_seconds for hook and termination together
+  terminate,     // send its stop signal; grace_seconds from now
   kill,
-  discard_sandbox, // a dead one, to be replaced
-  release,         // everything has ended: keep the results, give back the sandbox, its network and its volumes
-  forget,          // released and deleted: remove the pod from the API, and what is left of it here
+  discard_sandbox,  // a dead one, to be replaced
+  release,          // everything has ended: keep the results, give back the sandbox, its network and its volumes
+  forget,           // released and deleted: remove the pod from the API, and what is left of it here
 };
 
 struct Step {
@@ -92,10 +92,10 @@ struct Step {
 struct Plan {
   std::vector<Step> steps;
   Verdict verdict = Verdict::none;
-  bool initialized = false;            // all init containers are done, sidecars started
-  std::vector<std::string> backed_off; // containers that wait out their CrashLoopBackOff
+  bool initialized = false;             // all init containers are done, sidecars started
+  std::vector<std::string> backed_off;  // containers that wait out their CrashLoopBackOff
   bool past_deadline = false;
-  std::optional<SteadyTime> again;     // look again then, if nothing happens before
+  std::optional<SteadyTime> again;  // look again then, if nothing happens before
 };
 
 Plan make_plan(const PodFacts& facts);

@@ -59,7 +59,8 @@ RestartPolicy restart_policy(const json::value& pod, const ContainerRef& contain
 bool restarts_by_rule(const json::value& container, int exit_code) {
   for (const auto& rule : get_array(container, "restartPolicyRules")) {
     const json::array& values = get_array(rule, "exitCodes.values");
-    bool among = std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.is_int64() && v.get_int64() == exit_code; });
+    bool among =
+        std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.is_int64() && v.get_int64() == exit_code; });
     bool matches = get_string(rule, "exitCodes.operator") == "NotIn" ? !among : among;
     if (matches && get_string(rule, "action") == "Restart") return true;
   }

@@ -76,11 +76,13 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
       return *std::move(found);
     }
     if (found.error().code() == Code::invalid) {
-      config_error(container, record, "InvalidImageName", Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
+      config_error(container, record, "InvalidImageName",
+                   Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
       return std::nullopt;
     }
     if (policy == PullPolicy::never) {
-      config_error(container, record, "ErrImageNeverPull", Error(Code::not_found, "Container image " + shown + " is not present with pull policy of Never"));
+      config_error(container, record, "ErrImageNeverPull",
+                   Error(Code::not_found, "Container image " + shown + " is not present with pull policy of Never"));
       return std::nullopt;
     }
   }
@@ -115,7 +117,9 @@ void PodSync::begin_pull(const ContainerRef& container, const std::string& refer
     auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
     auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
     bool fine = image.ok();
-    worker.report(uid, [&](Reports& reports) { reports.pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took}); });
+    worker.report(uid, [&](Reports& reports) {
+      reports.pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took});
+    });
     if (fine) worker.seams_.images_changed();
     worker.seams_.look_again(uid);
   };
@@ -133,8 +137,10 @@ void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
     pull.error.clear();
     pull.back_off.reset();
     record.waiting_reason.clear();
-    event(false, "Pulled", "Successfully pulled image " + shown + " in " + seconds_text(done.took) + " (" + seconds_text(done.took) +
-                               " including waiting). Image size: " + std::to_string(done.image->size.count) + " bytes.", &*container);
+    event(false, "Pulled",
+          "Successfully pulled image " + shown + " in " + seconds_text(done.took) + " (" + seconds_text(done.took) +
+              " including waiting). Image size: " + std::to_string(done.image->size.count) + " bytes.",
+          &*container);
     return;
   }
   pull.reason = pull_error_reason(done.image.error());
@@ -168,13 +174,20 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   if (is_privileged(spec)) inputs.host_devices = files::devices();
   if (std::string profile = seccomp_profile_name(pod(), spec); !profile.empty()) {
     Fd directory = TRY(sys::open_directory(seams_.config.seccomp_dir).wrap("open the seccomp profiles"));
-    std::string text = TRY(sys::read_file_in(directory, profile, 1 << 20).wrap("read seccomp profile " + coracle::quoted(profile)));
+    std::string text =
+        TRY(sys::read_file_in(directory, profile, 1 << 20).wrap("read seccomp profile " + coracle::quoted(profile)));
     inputs.local_seccomp = TRY(parse_json(text).wrap("seccomp profile " + coracle::quoted(profile)));
   }
   runtime::ContainerSpec made = TRY(make_container_spec(pod(), spec, inputs));
   std::string policy(get_string(spec, "terminationMessagePolicy"));
-  made.metadata = ContainerMark{record.name, std::string(get_string(spec, "image")), image.digests.empty() ? image.id : image.digests.front(),
-                                made.stop_signal, definition_of(spec), policy, attempt}.to_text();
+  made.metadata = ContainerMark{record.name,
+                                std::string(get_string(spec, "image")),
+                                image.digests.empty() ? image.id : image.digests.front(),
+                                made.stop_signal,
+                                definition_of(spec),
+                                policy,
+                                attempt}
+                      .to_text();
   return made;
 }
 
@@ -193,7 +206,8 @@ Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& cont
   const AgentConfig& config = seams_.config;
   bool on_host = get_bool(pod(), "spec.hostNetwork");
   std::string hosts = paths_.state + "/etc-hosts", resolv = paths_.state + "/resolv.conf", hostname = paths_.state + "/hostname";
-  std::string hosts_text = make_hosts_file(pod(), record_.ips, on_host ? read_host_file(config, "/etc/hosts") : "", seams_.network.cluster_domain);
+  std::string hosts_text =
+      make_hosts_file(pod(), record_.ips, on_host ? read_host_file(config, "/etc/hosts") : "", seams_.network.cluster_domain);
   if (!sys::exists(hosts) || record_.containers_begun == 0) TRY(files::rewrite_file(hosts, hosts_text, 0644));
   TRY(files::rewrite_file(resolv, make_resolv_conf(pod(), host_resolv_conf(config), seams_.network).text(), 0644));
   TRY(files::rewrite_file(hostname, (on_host ? config.node_name : hostname_of(pod())) + "\n", 0644));
@@ -202,7 +216,9 @@ Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& cont
   std::string message = directory + "/" + std::to_string(attempt) + "-message";
   TRY(files::rewrite_file(message, "", 0666));  // whatever user the container runs as
   std::string shown(get_string(*container.spec, "terminationMessagePath"));
-  return std::vector<ManagedFile>{{"/etc/hosts", hosts}, {"/etc/resolv.conf", resolv}, {"/etc/hostname", hostname},
+  return std::vector<ManagedFile>{{"/etc/hosts", hosts},
+                                  {"/etc/resolv.conf", resolv},
+                                  {"/etc/hostname", hostname},
                                   {shown.empty() ? kTerminationPath : shown, message}};
 }
 
@@ -241,8 +257,11 @@ void PodSync::note_start_failed(const ContainerRef& container, ContainerRecord& 
   std::string now = format_time(seams_.clock.now());
   record.running = false;
   record.in_sandbox = true;
-  record.terminated = json::object{{"exitCode", 128}, {"reason", "StartError"}, {"message", error.text()},
-                                   {"startedAt", "1970-01-01T00:00:00Z"}, {"finishedAt", now}};
+  record.terminated = json::object{{"exitCode", 128},
+                                   {"reason", "StartError"},
+                                   {"message", error.text()},
+                                   {"startedAt", "1970-01-01T00:00:00Z"},
+                                   {"finishedAt", now}};
   record.ended_at = seams_.clock.steady();
   entry_.start_failed[record.name] = attempt;
   event(true, "Failed", "Error: " + error.text(), &container);
@@ -255,7 +274,8 @@ void PodSync::wait_with(ContainerRecord& record, std::string reason, std::string
 }
 
 void PodSync::config_error(const ContainerRef& container, ContainerRecord& record, std::string reason, const Error& error) {
-  if (record.waiting_reason != reason || record.waiting_message != error.text()) event(true, "Failed", "Error: " + error.text(), &container);
+  if (record.waiting_reason != reason || record.waiting_message != error.text())
+    event(true, "Failed", "Error: " + error.text(), &container);
   wait_with(record, std::move(reason), error.text());
   again_at(seams_.clock.steady() + kConfigErrorRetry);
 }

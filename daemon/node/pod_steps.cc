@@ -45,7 +45,12 @@ Result<void> PodSync::create_sandbox() {
   tell_unenforceable();
   TRY(prepare_volumes());
   auto first = TRY(first_id());
-  SandboxMark mark{record_.key, uid_, format_time(seams_.clock.now()), grace_seconds(pod()), get_bool(pod(), "spec.hostNetwork"), desired_.is_static,
+  SandboxMark mark{record_.key,
+                   uid_,
+                   format_time(seams_.clock.now()),
+                   grace_seconds(pod()),
+                   get_bool(pod(), "spec.hostNetwork"),
+                   desired_.is_static,
                    first.value_or(0)};
   auto spec = make_sandbox_spec(pod(), uid_, mark.to_text(), seams_.network.cluster_domain, seams_.config.pod_pids_max);
   if (first) spec.uid_mappings = spec.gid_mappings = {{0, *first, kPodIds}};
@@ -140,7 +145,8 @@ Result<void> PodSync::stop_container(const Step& step) {
   return {};
 }
 
-void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook, std::chrono::seconds timeout) {
+void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook,
+                         std::chrono::seconds timeout) {
   std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
   // Everything by value: the pod may be gone before the hook ends.
   auto task = [&worker = worker_, pod = desired_.object, uid = uid_, name = std::string(container.name), id = record.id(),

@@ -46,7 +46,8 @@ Result<ObjectPtr> object_of(const SandboxMark& mark, const runtime::SandboxState
   }
   json::object metadata{{"namespace", mark.pod.ns}, {"name", mark.pod.name}, {"uid", mark.uid}};
   json::object spec{{"containers", std::move(containers)}, {"terminationGracePeriodSeconds", mark.grace_seconds}};
-  return Object::make(kPod, json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
+  return Object::make(
+      kPod, json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
 }
 
 // What left the API without waiting for us may not take its time: whoever deletes by force wants the name, port or file now.
@@ -91,11 +92,11 @@ Result<Outcome> PodSync::run() {
   TRY(write_status().wrap("write status"));
   if (!applied) return applied.take_error();
   if (plan.again) again_at(*plan.again);
-  if (entry_.volumes_refresh_at && record_.sandbox == SandboxFact::alive) again_at(steady_of(*entry_.volumes_refresh_at, seams_.clock));
+  if (entry_.volumes_refresh_at && record_.sandbox == SandboxFact::alive)
+    again_at(steady_of(*entry_.volumes_refresh_at, seams_.clock));
   if (!again_) return Outcome{};
   return Outcome{std::max(std::chrono::nanoseconds(*again_ - seams_.clock.steady()), std::chrono::nanoseconds(0))};
 }
-
 
 // Makes sure that there is a pod to look at, and that what was known before about it is known again.
 Result<bool> PodSync::prepare() {
@@ -150,7 +151,8 @@ Result<void> PodSync::look() {
   if (found) sandbox = *std::move(found);
   record_.sandbox = !found ? SandboxFact::absent : sandbox.alive ? SandboxFact::alive : SandboxFact::dead;
   const bool has_host_users = SandboxMark::from_text(sandbox.metadata).first_id == 0;
-  if (record_.sandbox == SandboxFact::alive && has_own_users(pod()) && has_host_users) desired_.object = TRY(with_host_users(*desired_.object));
+  if (record_.sandbox == SandboxFact::alive && has_own_users(pod()) && has_host_users)
+    desired_.object = TRY(with_host_users(*desired_.object));
   for (auto& container : record_.containers) look_at(container, sandbox);
   if (record_.sandbox == SandboxFact::alive && !record_.network_known) TRY(attach_network());
   return {};
@@ -283,8 +285,8 @@ void PodSync::take_verdicts() {
     }
     std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
     if (!seams_.probes.watches(uid_, container->id()))
-      seams_.probes.watch({uid_, container->name, container->id(), *ref.spec, address, steady_of(container->started_at, seams_.clock),
-                           container->started, container->ready});
+      seams_.probes.watch({uid_, container->name, container->id(), *ref.spec, address,
+                           steady_of(container->started_at, seams_.clock), container->started, container->ready});
     ProbeVerdict verdict = seams_.probes.verdict(uid_, container->id());
     container->started = verdict.startup_passed;
     container->ready = verdict.startup_passed && verdict.ready;
@@ -342,7 +344,8 @@ void PodSync::note_back_offs(const Plan& plan) {
     if (container->waiting_reason != "CrashLoopBackOff")
       event(true, "BackOff", "Back-off restarting failed container " + name + " in pod " + pod_text(), &*ref);
     container->waiting_reason = "CrashLoopBackOff";
-    container->waiting_message = "back-off " + duration_text(container->back_off.wait()) + " restarting failed container=" + name + " pod=" + pod_text();
+    container->waiting_message =
+        "back-off " + duration_text(container->back_off.wait()) + " restarting failed container=" + name + " pod=" + pod_text();
   }
 }
 
@@ -376,7 +379,8 @@ void PodSync::wait_for_rules() {
   SteadyTime now = seams_.clock.steady();
   if (!entry_.drain_deadline) {
     entry_.drain_deadline = now + std::min<std::chrono::seconds>(kDrainMax, std::chrono::seconds(grace_seconds(pod())));
-    bool was_ready = std::all_of(record_.containers.begin(), record_.containers.end(), [](const auto& c) { return c.ready || !c.running; });
+    bool was_ready =
+        std::all_of(record_.containers.begin(), record_.containers.end(), [](const auto& c) { return c.ready || !c.running; });
     entry_.drain_from = was_ready ? now + kDrainMin : now;
   }
   if (now >= *entry_.drain_deadline) return;
@@ -398,7 +402,8 @@ Result<void> PodSync::write_status() {
   if (seams_.start_order.note(uid_, says_ready(wanted))) seams_.readiness_changed(record_.key.ns);
   auto patch = status_patch(known->json(), wanted);
   if (!patch) return {};
-  auto written = seams_.client.patch(kPod, known->key(), PatchType::strategic, *patch, {.subresource = "status", .field_manager = "coracled"});
+  auto written = seams_.client.patch(kPod, known->key(), PatchType::strategic, *patch,
+                                     {.subresource = "status", .field_manager = "coracled"});
   if (written) {
     entry_.written = *std::move(written);
     return {};

@@ -17,8 +17,8 @@
 namespace coracle::node {
 
 constexpr std::chrono::seconds kConfigErrorRetry{10};  // a container that cannot be carried out as defined is tried again
-constexpr std::chrono::seconds kDrainMax{2};            // a pod that is to end waits no longer for the service rules
-constexpr std::chrono::milliseconds kDrainMin{20};      // one that was ready may be on its way into them
+constexpr std::chrono::seconds kDrainMax{2};           // a pod that is to end waits no longer for the service rules
+constexpr std::chrono::milliseconds kDrainMin{20};     // one that was ready may be on its way into them
 constexpr std::chrono::seconds kPullErrorShown{2};     // ErrImagePull is shown so long, then ImagePullBackOff
 
 // What hooks are known by until they are done: "<container id> postStart".
@@ -28,7 +28,12 @@ std::string hook_name(const ContainerRecord& record, const char* hook);
 class PodSync {
  public:
   PodSync(PodWorker& worker, PodWorker::Entry& entry, std::string uid, DesiredPod desired)
-      : worker_(worker), seams_(worker.seams_), entry_(entry), record_(entry.record), uid_(std::move(uid)), desired_(std::move(desired)) {}
+      : worker_(worker),
+        seams_(worker.seams_),
+        entry_(entry),
+        record_(entry.record),
+        uid_(std::move(uid)),
+        desired_(std::move(desired)) {}
 
   // Reads, plans, does, tells. Errors: what could not be done; everything else was done and told.
   Result<Outcome> run();
@@ -64,7 +69,8 @@ class PodSync {
   Result<void> start(const std::string& name);
   std::optional<runtime::Image> image_for(const ContainerRef& container, ContainerRecord& record);
   void begin_pull(const ContainerRef& container, const std::string& reference, int attempt);
-  Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record, const runtime::Image& image, int attempt);
+  Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record,
+                                                const runtime::Image& image, int attempt);
   Result<std::vector<ManagedFile>> managed_files(const ContainerRef& container, int attempt);
   void note_started(const ContainerRef& container, ContainerRecord& record);
   void note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error);
@@ -90,7 +96,8 @@ class PodSync {
   // Where status is read from: the newest of what the informer has and what we wrote.
   ObjectPtr api() const {
     const ObjectPtr& known = desired_.api();
-    bool newer = known && entry_.written && entry_.written->uid() == known->uid() && entry_.written->revision() > known->revision();
+    bool newer =
+        known && entry_.written && entry_.written->uid() == known->uid() && entry_.written->revision() > known->revision();
     if (!newer) entry_.written.reset();
     return newer ? entry_.written : known;
   }

@@ -16,10 +16,10 @@
 namespace coracle::node {
 
 struct DesiredPod {
-  ObjectPtr object;      // what is to run; null: only a sandbox is known of it
-  ObjectPtr mirror;      // of a static pod: how the API shows it; null while it does not
+  ObjectPtr object;  // what is to run; null: only a sandbox is known of it
+  ObjectPtr mirror;  // of a static pod: how the API shows it; null while it does not
   bool is_static = false;
-  bool gone = false;     // from the API, or from the manifests
+  bool gone = false;          // from the API, or from the manifests
   bool stale_volumes = true;  // what its volumes show may have changed
   bool admitted = false;
 

@@ -37,7 +37,8 @@ const char* probe_field(ProbeKind kind) {
 ProbeTiming ProbeTiming::of(const json::value& probe) {
   auto number = [&](const char* name, int64_t absent, int64_t least) { return std::max(get_int(probe, name, absent), least); };
   return {std::chrono::seconds(number("initialDelaySeconds", 0, 0)), std::chrono::seconds(number("periodSeconds", 10, 1)),
-          std::chrono::seconds(number("timeoutSeconds", 1, 1)), int(number("successThreshold", 1, 1)), int(number("failureThreshold", 3, 1))};
+          std::chrono::seconds(number("timeoutSeconds", 1, 1)), int(number("successThreshold", 1, 1)),
+          int(number("failureThreshold", 3, 1))};
 }
 
 bool ProbeCount::add(bool success) {
@@ -50,7 +51,8 @@ bool ProbeCount::add(bool success) {
 }
 
 struct Probes::Probe {
-  Probe(const json::value& spec_, std::optional<bool> initial) : spec(&spec_), timing(ProbeTiming::of(spec_)), count(timing, initial) {}
+  Probe(const json::value& spec_, std::optional<bool> initial)
+      : spec(&spec_), timing(ProbeTiming::of(spec_)), count(timing, initial) {}
   const json::value* spec;  // of the entry's container
   ProbeTiming timing;
   ProbeCount count;
@@ -68,7 +70,12 @@ struct Probes::Entry {
 
 Probes::Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string&)> changed,
                std::function<void(const std::string&, const json::value&, std::string)> unhealthy)
-    : actions_(actions), clock_(clock), changed_(std::move(changed)), unhealthy_(std::move(unhealthy)), due_(BackoffPolicy{}, clock), running_(kProbesAtOnce) {}
+    : actions_(actions),
+      clock_(clock),
+      changed_(std::move(changed)),
+      unhealthy_(std::move(unhealthy)),
+      due_(BackoffPolicy{}, clock),
+      running_(kProbesAtOnce) {}
 
 Probes::~Probes() {
   stop_.request_stop();
@@ -105,14 +112,16 @@ void Probes::watch(ProbedContainer watched) {
   }
   bool fresh = state_.with([&](State& state) {
     if (!state.entries.try_emplace(key, entry).second) return false;
-    if (state.started && !entry->probes.empty() && !state.dispatcher.joinable()) state.dispatcher = std::jthread([this] { dispatch(); });
+    if (state.started && !entry->probes.empty() && !state.dispatcher.joinable())
+      state.dispatcher = std::jthread([this] { dispatch(); });
     return true;
   });
   if (!fresh) return;
   for (const auto& [kind, probe] : entry->probes) {
     if (kind == ProbeKind::startup && probe.count.result() == true) continue;
     if (kind != ProbeKind::startup && !entry->startup_done()) continue;  // begin when it has passed
-    due_.add_after({key, probe_field(kind)}, std::max<std::chrono::nanoseconds>(container.started + probe.timing.initial_delay - clock_.steady(), {}));
+    due_.add_after({key, probe_field(kind)},
+                   std::max<std::chrono::nanoseconds>(container.started + probe.timing.initial_delay - clock_.steady(), {}));
   }
 }
 
@@ -121,7 +130,8 @@ void Probes::forget(const std::string& uid, const std::string& id) {
 }
 
 void Probes::forget_pod(const std::string& uid) {
-  state_.with([&](State& state) { std::erase_if(state.entries, [&](const auto& entry) { return entry.second->container.uid == uid; }); });
+  state_.with(
+      [&](State& state) { std::erase_if(state.entries, [&](const auto& entry) { return entry.second->container.uid == uid; }); });
 }
 
 ProbeVerdict Probes::verdict(const std::string& uid, const std::string& id) const {
@@ -176,7 +186,8 @@ void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const A
     if (changed && !result.success) entry->text = result.text;
     startup_passed = changed && kind == ProbeKind::startup && result.success;
     // A startup probe is done when it has passed; what has failed for good waits for the restart.
-    bool done = probe.count.result() && (kind == ProbeKind::startup || (kind == ProbeKind::liveness && probe.count.result() == false));
+    bool done =
+        probe.count.result() && (kind == ProbeKind::startup || (kind == ProbeKind::liveness && probe.count.result() == false));
     again = !done;
     period = probe.timing.period;
   });
@@ -186,7 +197,8 @@ void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const A
   if (startup_passed)
     for (const auto& [other, probe] : entry->probes)
       if (other != ProbeKind::startup)
-        due_.add_after({key, probe_field(other)}, std::max<std::chrono::nanoseconds>(container.started + probe.timing.initial_delay - clock_.steady(), {}));
+        due_.add_after({key, probe_field(other)},
+                       std::max<std::chrono::nanoseconds>(container.started + probe.timing.initial_delay - clock_.steady(), {}));
   if (changed) changed_(container.uid);
 }
 

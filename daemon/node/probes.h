@@ -36,7 +36,7 @@ struct ProbeTiming {
 class ProbeCount {
  public:
   ProbeCount(const ProbeTiming& timing, std::optional<bool> initial) : timing_(timing), result_(initial) {}
-  bool add(bool success);  // whether the result has changed
+  bool add(bool success);                                 // whether the result has changed
   std::optional<bool> result() const { return result_; }  // nothing: not known yet
 
  private:
@@ -69,7 +69,7 @@ class Probes {
 
   void start();  // threads are made with the first probe
   bool watches(const std::string& uid, const std::string& id) const;
-  void watch(ProbedContainer container);              // does nothing when it is watched already
+  void watch(ProbedContainer container);  // does nothing when it is watched already
   void forget(const std::string& uid, const std::string& id);
   void forget_pod(const std::string& uid);
   ProbeVerdict verdict(const std::string& uid, const std::string& id) const;

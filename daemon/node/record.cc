@@ -17,7 +17,8 @@ json::value parsed(std::string_view text) {
 std::optional<int64_t> ailment_grace_seconds(Ailment ailment, const json::value& container) {
   if (ailment != Ailment::startup_probe && ailment != Ailment::liveness_probe) return std::nullopt;
   bool startup = ailment == Ailment::startup_probe;
-  const json::value* grace = find(container, startup ? "startupProbe.terminationGracePeriodSeconds" : "livenessProbe.terminationGracePeriodSeconds");
+  const json::value* grace =
+      find(container, startup ? "startupProbe.terminationGracePeriodSeconds" : "livenessProbe.terminationGracePeriodSeconds");
   if (!grace || !grace->is_int64()) return std::nullopt;
   return std::max<int64_t>(grace->get_int64(), 0);
 }
@@ -53,27 +54,44 @@ ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef
 ContainerMark ContainerMark::from_text(std::string_view text) {
   json::value value = parsed(text);
   auto string = [&](const char* name) { return std::string(get_string(value, name)); };
-  return {string("name"), string("image"), string("imageID"), string("stopSignal"), string("definition"),
-          string("terminationPolicy"), int(get_int(value, "attempt"))};
+  return {string("name"),
+          string("image"),
+          string("imageID"),
+          string("stopSignal"),
+          string("definition"),
+          string("terminationPolicy"),
+          int(get_int(value, "attempt"))};
 }
 
 std::string ContainerMark::to_text() const {
-  return coracle::to_text(json::object{{"name", name}, {"attempt", attempt}, {"image", image}, {"imageID", image_id},
-                                       {"stopSignal", stop_signal}, {"definition", definition},
+  return coracle::to_text(json::object{{"name", name},
+                                       {"attempt", attempt},
+                                       {"image", image},
+                                       {"imageID", image_id},
+                                       {"stopSignal", stop_signal},
+                                       {"definition", definition},
                                        {"terminationPolicy", termination_policy}});
 }
 
 SandboxMark SandboxMark::from_text(std::string_view text) {
   json::value value = parsed(text);
   return {Key{std::string(get_string(value, "namespace")), std::string(get_string(value, "name"))},
-          std::string(get_string(value, "uid")), std::string(get_string(value, "created")),
-          get_int(value, "graceSeconds", 30), get_bool(value, "hostNetwork"), get_bool(value, "static"),
+          std::string(get_string(value, "uid")),
+          std::string(get_string(value, "created")),
+          get_int(value, "graceSeconds", 30),
+          get_bool(value, "hostNetwork"),
+          get_bool(value, "static"),
           uint32_t(std::clamp<int64_t>(get_int(value, "firstID"), 0, UINT32_MAX))};
 }
 
 std::string SandboxMark::to_text() const {
-  return coracle::to_text(json::object{{"namespace", pod.ns}, {"name", pod.name}, {"uid", uid}, {"created", created},
-                                       {"graceSeconds", grace_seconds}, {"hostNetwork", host_network}, {"static", is_static},
+  return coracle::to_text(json::object{{"namespace", pod.ns},
+                                       {"name", pod.name},
+                                       {"uid", uid},
+                                       {"created", created},
+                                       {"graceSeconds", grace_seconds},
+                                       {"hostNetwork", host_network},
+                                       {"static", is_static},
                                        {"firstID", first_id}});
 }
 
@@ -98,8 +116,10 @@ void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock)
     fresh.started = get_bool(*status, "started");
     fresh.ready = get_bool(*status, "ready");
     fresh.mark.image_id = get_string(*status, "imageID");
-    if (const auto* ended = coracle::find(*status, "state.terminated"); ended && ended->is_object()) fresh.terminated = ended->get_object();
-    if (const auto* last = coracle::find(*status, "lastState.terminated"); last && last->is_object()) fresh.last = last->get_object();
+    if (const auto* ended = coracle::find(*status, "state.terminated"); ended && ended->is_object())
+      fresh.terminated = ended->get_object();
+    if (const auto* last = coracle::find(*status, "lastState.terminated"); last && last->is_object())
+      fresh.last = last->get_object();
     if (fresh.terminated) fresh.ended_at = clock.steady();
   }
   if (!record.start_time) {
@@ -125,8 +145,8 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
   facts.drain_until = record.drain_until;
   facts.now = now;
   for (const auto& container : containers_of(pod)) {
-    auto found = std::find_if(record.containers.begin(), record.containers.end(),
-                              [&](const auto& c) { return c.name == container.name; });
+    auto found =
+        std::find_if(record.containers.begin(), record.containers.end(), [&](const auto& c) { return c.name == container.name; });
     if (found == record.containers.end()) continue;
     (container.role == Role::main ? facts.main : facts.init).push_back(container_facts(*found, container, pod));
   }

@@ -62,7 +62,7 @@ struct ContainerRecord {
   BackOff back_off;
   Hook post_start, pre_stop;
   std::optional<Stopping> stopping;
-  bool started = false, ready = false;     // as the probes said last
+  bool started = false, ready = false;  // as the probes said last
   Ailment ailment = Ailment::none;
   std::string ailment_text;
 
@@ -79,15 +79,15 @@ struct PodRecord {
   std::vector<std::string> ips;
   Verdict verdict = Verdict::none;
   std::string verdict_reason, verdict_message;  // of the pod: "DeadlineExceeded", "OutOfcpu", …
-  bool held_back = false;     // it waits for other pods
-  bool initialized = false;   // the plan said so last
-  bool released = false;      // sandbox, network and volumes were given back
+  bool held_back = false;                       // it waits for other pods
+  bool initialized = false;                     // the plan said so last
+  bool released = false;                        // sandbox, network and volumes were given back
   bool volumes_ready = false;
-  int containers_begun = 0;   // by this daemon
+  int containers_begun = 0;  // by this daemon
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> drain_until;  // Services still send it connections; not later than this is it told to end
   std::optional<WallTime> start_time;
-  SteadyTime try_again{};     // after a failure that concerns the whole pod (sandbox, volumes): not before
+  SteadyTime try_again{};  // after a failure that concerns the whole pod (sandbox, volumes): not before
 
   ContainerRecord* find(std::string_view name);
 };

@@ -60,9 +60,8 @@ std::optional<Refusal> refuse_resource(const json::value& pod, const std::vector
   sum += wanted;
   if (sum <= *total) return std::nullopt;
   auto number = [&](const Quantity& q) { return std::to_string(name == "cpu" ? q.milli_value() : q.value()); };
-  return Refusal{"OutOf" + std::string(name),
-                 "Node didn't have enough resource: " + std::string(name) + ", requested: " + number(wanted) +
-                     ", used: " + number(used) + ", capacity: " + number(*total)};
+  return Refusal{"OutOf" + std::string(name), "Node didn't have enough resource: " + std::string(name) + ", requested: " +
+                                                  number(wanted) + ", used: " + number(used) + ", capacity: " + number(*total)};
 }
 
 }  // namespace
@@ -79,7 +78,8 @@ QosClass qos_of(const json::value& pod) {
   bool any = false, all_guaranteed = true;
   for (const auto& container : containers_of(pod)) {
     for (const char* name : {"cpu", "memory"}) {
-      Quantity request = or_zero(request_or_limit(*container.spec, name)), limit = or_zero(resource_of(*container.spec, "limits", name));
+      Quantity request = or_zero(request_or_limit(*container.spec, name)),
+               limit = or_zero(resource_of(*container.spec, "limits", name));
       any |= !request.is_zero() || !limit.is_zero();
       all_guaranteed &= !limit.is_zero() && request == limit;
     }
@@ -184,18 +184,28 @@ std::optional<Refusal> refuse(const json::value& pod, const std::vector<ObjectPt
 
 std::optional<Refusal> refuse_sysctls(const json::value& pod) {
   // Namespaced, and harmless to what runs beside. Source: Kubernetes, using sysctls, the safe set.
-  static constexpr std::array<std::string_view, 13> kSafe = {
-      "kernel.shm_rmid_forced",       "net.ipv4.ip_local_port_range",    "net.ipv4.tcp_syncookies",
-      "net.ipv4.ping_group_range",    "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
-      "net.ipv4.tcp_keepalive_time",  "net.ipv4.tcp_fin_timeout",        "net.ipv4.tcp_keepalive_intvl",
-      "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",              "net.ipv4.tcp_wmem",
-      "net.ipv4.tcp_slow_start_after_idle"};
+  static constexpr std::array<std::string_view, 13> kSafe = {"kernel.shm_rmid_forced",
+                                                             "net.ipv4.ip_local_port_range",
+                                                             "net.ipv4.tcp_syncookies",
+                                                             "net.ipv4.ping_group_range",
+                                                             "net.ipv4.ip_unprivileged_port_start",
+                                                             "net.ipv4.ip_local_reserved_ports",
+                                                             "net.ipv4.tcp_keepalive_time",
+                                                             "net.ipv4.tcp_fin_timeout",
+                                                             "net.ipv4.tcp_keepalive_intvl",
+                                                             "net.ipv4.tcp_keepalive_probes",
+                                                             "net.ipv4.tcp_rmem",
+                                                             "net.ipv4.tcp_wmem",
+                                                             "net.ipv4.tcp_slow_start_after_idle"};
   for (const auto& sysctl : get_array(pod, "spec.securityContext.sysctls")) {
     std::string name(get_string(sysctl, "name"));
     std::replace(name.begin(), name.end(), '/', '.');
     bool safe = std::find(kSafe.begin(), kSafe.end(), name) != kSafe.end();
-    bool of_host = (name.starts_with("net.") && get_bool(pod, "spec.hostNetwork")) || (name.starts_with("kernel.") && get_bool(pod, "spec.hostIPC"));
-    if (!safe || of_host) return Refusal{"SysctlForbidden", "forbidden sysctl: " + coracle::quoted(name) + (of_host ? " not allowed with host net or host ipc enabled" : " not allowlisted")};
+    bool of_host = (name.starts_with("net.") && get_bool(pod, "spec.hostNetwork")) ||
+                   (name.starts_with("kernel.") && get_bool(pod, "spec.hostIPC"));
+    if (!safe || of_host)
+      return Refusal{"SysctlForbidden", "forbidden sysctl: " + coracle::quoted(name) +
+                                            (of_host ? " not allowed with host net or host ipc enabled" : " not allowlisted")};
   }
   return std::nullopt;
 }

@@ -40,9 +40,11 @@ json::object& object_at(json::value& value, std::string_view path) {
 
 Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
   auto documents = TRY(parse_yaml(text).wrap(file));
-  if (documents.size() != 1) return Error(Code::invalid, file + ": holds " + std::to_string(documents.size()) + " documents, wanted one Pod");
+  if (documents.size() != 1)
+    return Error(Code::invalid, file + ": holds " + std::to_string(documents.size()) + " documents, wanted one Pod");
   json::value& pod = documents.front();
-  if (get_string(pod, "kind") != "Pod" || get_string(pod, "apiVersion") != "v1") return Error(Code::invalid, file + ": is no v1 Pod");
+  if (get_string(pod, "kind") != "Pod" || get_string(pod, "apiVersion") != "v1")
+    return Error(Code::invalid, file + ": is no v1 Pod");
   std::string name(get_string(pod, "metadata.name"));
   if (name.empty()) return Error(Code::invalid, file + ": metadata.name: Required value");
   if (get_array(pod, "spec.containers").empty()) return Error(Code::invalid, file + ": spec.containers: Required value");
@@ -65,13 +67,17 @@ json::value mirror_of(const Object& pod, std::string_view node_uid) {
   json::object& annotations = object_at(mirror, "metadata.annotations");
   annotations[kMirrorAnnotation] = pod.annotation(kHashAnnotation);
   if (!node_uid.empty())
-    metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", get_string(mirror, "spec.nodeName")},
-                                                           {"uid", node_uid}, {"controller", true}}};
+    metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "v1"},
+                                                           {"kind", "Node"},
+                                                           {"name", get_string(mirror, "spec.nodeName")},
+                                                           {"uid", node_uid},
+                                                           {"controller", true}}};
   if (auto* object = mirror.if_object()) object->erase("status");
   return mirror;
 }
 
-StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table, std::function<void(const std::string&)> look_again)
+StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table,
+                       std::function<void(const std::string&)> look_again)
     : config_(config), client_(client), pods_(pods), table_(table), look_again_(std::move(look_again)) {
   if (config_.manifests_dir.empty()) return;
   (void)sys::make_directories(config_.manifests_dir, 0755);  // told below when it is not there
@@ -120,7 +126,8 @@ Result<void> StaticPods::reflect() {
   std::set<std::string> shown;
   std::string node_uid;
   for (const auto& object : pods_.list()) {
-    if (object->annotation(kMirrorAnnotation).empty() || get_string(object->json(), "spec.nodeName") != config_.node_name) continue;
+    if (object->annotation(kMirrorAnnotation).empty() || get_string(object->json(), "spec.nodeName") != config_.node_name)
+      continue;
     auto pod = table_.get(std::string(object->annotation(kMirrorAnnotation)));
     bool fine = pod && pod->is_static && !pod->gone && !object->deleting() && pod->object->key() == object->key();
     if (fine) {
@@ -137,7 +144,8 @@ Result<void> StaticPods::reflect() {
     if (node_uid.empty())
       if (auto node = client_.get(kNode, {"", config_.node_name})) node_uid = (*node)->uid();
     auto made = client_.create(kPod, mirror_of(*pod->object, node_uid));
-    if (!made && made.error().code() != Code::already_exists) return made.take_error().wrap("make mirror pod " + pod->object->key().text());
+    if (!made && made.error().code() != Code::already_exists)
+      return made.take_error().wrap("make mirror pod " + pod->object->key().text());
   }
   return {};
 }

@@ -34,7 +34,8 @@ json::value mirror_of(const Object& pod, std::string_view node_uid);
 
 class StaticPods {
  public:
-  StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table, std::function<void(const std::string&)> look_again);
+  StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table,
+             std::function<void(const std::string&)> look_again);
 
   // Reads the directory and brings the table level with it. A file that cannot be used is logged, and keeps what it named.
   void read();

@@ -74,7 +74,8 @@ class StatusMaker {
 
   std::string phase() const {
     if (record_.verdict != Verdict::none && !any_running_) return record_.verdict == Verdict::succeeded ? "Succeeded" : "Failed";
-    if (context_.deleting && !any_running_ && record_.released) return main_waiting_ == 0 && !main_failed_ ? "Succeeded" : "Failed";
+    if (context_.deleting && !any_running_ && record_.released)
+      return main_waiting_ == 0 && !main_failed_ ? "Succeeded" : "Failed";
     if (!record_.initialized && main_running_ + main_ended_ == 0) return "Pending";
     if (main_waiting_ > 0 && main_running_ + main_ended_ == 0) return "Pending";
     if (main_waiting_ > 0 && main_running_ == 0 && main_ended_ == 0) return "Pending";
@@ -94,13 +95,13 @@ class StatusMaker {
     } else if (initialized) {
       list.push_back(condition("Initialized", true));
     } else {
-      list.push_back(condition("Initialized", false, "ContainersNotInitialized", "containers with incomplete status: " + listed(incomplete_)));
+      list.push_back(condition("Initialized", false, "ContainersNotInitialized",
+                               "containers with incomplete status: " + listed(incomplete_)));
     }
-    json::object containers_ready =
-        done ? condition("ContainersReady", false, done_reason)
-        : unready_.empty()
-            ? condition("ContainersReady", true)
-            : condition("ContainersReady", false, "ContainersNotReady", "containers with unready status: " + listed(unready_));
+    json::object containers_ready = done               ? condition("ContainersReady", false, done_reason)
+                                    : unready_.empty() ? condition("ContainersReady", true)
+                                                       : condition("ContainersReady", false, "ContainersNotReady",
+                                                                   "containers with unready status: " + listed(unready_));
     list.push_back(ready_condition(containers_ready));
     list.push_back(std::move(containers_ready));
     return list;
@@ -121,7 +122,8 @@ class StatusMaker {
       std::string problem;
       if (!found) problem = "corresponding condition of pod readiness gate \"" + std::string(type) + "\" does not exist.";
       else if (get_string(*found, "status") != "True")
-        problem = "the status of pod readiness gate \"" + std::string(type) + "\" is not \"True\", but " + std::string(get_string(*found, "status"));
+        problem = "the status of pod readiness gate \"" + std::string(type) + "\" is not \"True\", but " +
+                  std::string(get_string(*found, "status"));
       if (!problem.empty()) closed += (closed.empty() ? "" : ", ") + problem;
     }
     if (!closed.empty()) return condition("Ready", false, "ReadinessGatesNotReady", closed);
@@ -139,7 +141,8 @@ class StatusMaker {
     const json::value* before = condition_of(type);
     bool same = before && get_string(*before, "status") == text;
     std::string since = same ? std::string(get_string(*before, "lastTransitionTime")) : std::string();
-    json::object made{{"type", type}, {"status", text}, {"lastTransitionTime", since.empty() ? format_time(context_.now) : since}};
+    json::object made{
+        {"type", type}, {"status", text}, {"lastTransitionTime", since.empty() ? format_time(context_.now) : since}};
     if (auto generation = get_int(pod_, "metadata.generation"); generation > 0) made["observedGeneration"] = generation;
     if (!reason.empty()) made["reason"] = reason;
     if (!message.empty()) made["message"] = message;
@@ -226,8 +229,8 @@ json::array without_leftovers(json::array wanted, const json::array& old) {
 }
 
 bool is_nothing(const json::value& value) {
-  return value.is_null() || (value.is_object() && value.get_object().empty()) || (value.is_array() && value.get_array().empty()) ||
-         (value.is_string() && value.get_string().empty());
+  return value.is_null() || (value.is_object() && value.get_object().empty()) ||
+         (value.is_array() && value.get_array().empty()) || (value.is_string() && value.get_string().empty());
 }
 
 // Equality as the store sees it: what is absent, null, "" or empty says the same.
@@ -246,7 +249,8 @@ bool same(const json::value& a, const json::value& b) {
   }
   if (a.is_array() && b.is_array()) {
     const auto &x = a.get_array(), &y = b.get_array();
-    return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [](const auto& p, const auto& q) { return same(p, q); });
+    return x.size() == y.size() &&
+           std::equal(x.begin(), x.end(), y.begin(), [](const auto& p, const auto& q) { return same(p, q); });
   }
   return a == b;
 }
@@ -262,8 +266,17 @@ json::object make_status(const PodRecord& record, const json::value& pod, const 
 }
 
 std::optional<json::value> status_patch(const json::value& pod, const json::object& wanted) {
-  static const char* const kOwned[] = {"observedGeneration", "phase", "reason", "message", "hostIP", "hostIPs", "podIP",
-                                       "podIPs", "startTime", "initContainerStatuses", "containerStatuses"};
+  static const char* const kOwned[] = {"observedGeneration",
+                                       "phase",
+                                       "reason",
+                                       "message",
+                                       "hostIP",
+                                       "hostIPs",
+                                       "podIP",
+                                       "podIPs",
+                                       "startTime",
+                                       "initContainerStatuses",
+                                       "containerStatuses"};
   const json::object& old = get_object(pod, "status");
   json::object changed;
   for (const char* key : kOwned) {
@@ -278,12 +291,15 @@ std::optional<json::value> status_patch(const json::value& pod, const json::obje
     changed[key] = *after;
     // Merged by key otherwise, so that an old address would stay.
     bool merged_by_key = std::string_view(key) == "podIPs" || std::string_view(key) == "hostIPs";
-    if (merged_by_key && before) changed[key].as_array().insert(changed[key].as_array().begin(), json::object{{"$patch", "replace"}});
+    if (merged_by_key && before)
+      changed[key].as_array().insert(changed[key].as_array().begin(), json::object{{"$patch", "replace"}});
   }
   const json::array& conditions = get_array(pod, "status.conditions");
-  if (!same_conditions(conditions, wanted.at("conditions").get_array())) changed["conditions"] = without_leftovers(wanted.at("conditions").get_array(), conditions);
+  if (!same_conditions(conditions, wanted.at("conditions").get_array()))
+    changed["conditions"] = without_leftovers(wanted.at("conditions").get_array(), conditions);
   if (changed.empty()) return std::nullopt;
-  return json::value(json::object{{"metadata", json::object{{"uid", get_string(pod, "metadata.uid")}}}, {"status", std::move(changed)}});
+  return json::value(
+      json::object{{"metadata", json::object{{"uid", get_string(pod, "metadata.uid")}}}, {"status", std::move(changed)}});
 }
 
 }  // namespace coracle::node

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and exec of the node's pods, connections to their ports, and its images, for the API: the Agent's other two faces. See daemon/stream/stream.h.
+// Logs and exec of the node's pods, connections to their ports, and its images, for the API: the Agent's other two faces. See
+// daemon/stream/stream.h.
 #include <thread>
 
 #include "daemon/node/agent.h"
-#include "daemon/node/loopback.h"
 #include "daemon/node/log_reader.h"
+#include "daemon/node/loopback.h"
 #include "daemon/node/record.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
@@ -25,12 +26,13 @@ class Session : public ExecSession {
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
     auto to_stdout = [&out](auto bytes) { return out.write_stdout(bytes); };
     // An attachment has a copy of what the terminal says, as its log has: reading the terminal itself would take from both.
-    if (output)
-      pumps_.emplace_back([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
-    else if (terminal)
-      pumps_.emplace_back([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
+    if (output) pumps_.emplace_back([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
+    else if (terminal) pumps_.emplace_back([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
     if (errors && !terminal)
-      pumps_.emplace_back([this, fd = std::move(errors), &out] { files::pump(fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop_.get_token()); });
+      pumps_.emplace_back([this, fd = std::move(errors), &out] {
+        files::pump(
+            fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop_.get_token());
+      });
   }
   ~Session() override {
     stop_.request_stop();
@@ -68,7 +70,10 @@ std::string names_of(const json::value& pod, const char* list) {
 }
 
 json::object progress_json(const runtime::PullProgress& progress) {
-  return {{"done", progress.done.count}, {"total", progress.total.count}, {"layersDone", progress.layers_done}, {"layersTotal", progress.layers_total}};
+  return {{"done", progress.done.count},
+          {"total", progress.total.count},
+          {"layersDone", progress.layers_done},
+          {"layersTotal", progress.layers_total}};
 }
 
 json::array texts(const std::vector<std::string>& list) {
@@ -78,16 +83,23 @@ json::array texts(const std::vector<std::string>& list) {
 }
 
 json::object image_json(const runtime::Image& image) {
-  json::object config{{"entrypoint", texts(image.config.entrypoint)}, {"cmd", texts(image.config.cmd)}, {"env", texts(image.config.env)},
-                      {"workingDir", image.config.working_dir}, {"user", image.config.user}, {"stopSignal", image.config.stop_signal}};
-  return {{"id", image.id}, {"references", texts(image.references)}, {"digests", texts(image.digests)}, {"sizeBytes", image.size.count},
-          {"created", format_time(image.created)}, {"config", std::move(config)}};
+  json::object config{
+      {"entrypoint", texts(image.config.entrypoint)}, {"cmd", texts(image.config.cmd)}, {"env", texts(image.config.env)},
+      {"workingDir", image.config.working_dir},       {"user", image.config.user},      {"stopSignal", image.config.stop_signal}};
+  return {{"id", image.id},
+          {"references", texts(image.references)},
+          {"digests", texts(image.digests)},
+          {"sizeBytes", image.size.count},
+          {"created", format_time(image.created)},
+          {"config", std::move(config)}};
 }
 
 // What is left to tell about a container that has no log: it waits, or its log is gone.
 Error no_log(const json::value& shown, const std::string& container, const std::string& pod, bool previous) {
   const json::value* status = status_of(shown, container);
-  if (previous) return bad_request("previous terminated container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) + " not found");
+  if (previous)
+    return bad_request("previous terminated container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) +
+                       " not found");
   std::string reason(status ? get_string(*status, "state.waiting.reason") : "ContainerCreating");
   const char* why = reason.find("Image") != reason.npos ? "trying and failing to pull image" : nullptr;
   std::string text = "container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) + " is waiting to start: ";
@@ -113,8 +125,10 @@ Result<std::string> Agent::stream_container(const StreamTarget& target, const st
   }
   const auto& containers = get_array(pod, "spec.containers");
   if (containers.size() == 1) return std::string(get_string(containers.front(), "name"));
-  std::string text = "a container name must be specified for pod " + target.shown->name() + ", choose one of: " + names_of(pod, "spec.containers");
-  if (!get_array(pod, "spec.initContainers").empty()) text += " or one of the init containers: " + names_of(pod, "spec.initContainers");
+  std::string text = "a container name must be specified for pod " + target.shown->name() +
+                     ", choose one of: " + names_of(pod, "spec.containers");
+  if (!get_array(pod, "spec.initContainers").empty())
+    text += " or one of the init containers: " + names_of(pod, "spec.initContainers");
   return bad_request(text);
 }
 
@@ -130,7 +144,8 @@ Result<void> Agent::logs(const LogRequest& request, const std::function<bool(std
         if (ContainerMark mark = ContainerMark::from_text(state.metadata); mark.name == container && mark.attempt >= found.first)
           found = {mark.attempt, state.running && sandbox->alive};
     const json::value* status = status_of(target.shown->json(), container);
-    if (status && !get_string(*status, "containerID").empty()) found.first = std::max(found.first, int(get_int(*status, "restartCount")));
+    if (status && !get_string(*status, "containerID").empty())
+      found.first = std::max(found.first, int(get_int(*status, "restartCount")));
     return found;
   };
   auto [attempt, running] = newest();
@@ -140,7 +155,8 @@ Result<void> Agent::logs(const LogRequest& request, const std::function<bool(std
   if (attempt < 0) return no_log(target.shown->json(), container, request.pod.name, request.previous);
   if (!request.follow || request.previous || !running) {
     auto read = read_log(path, options, out);
-    if (!read && read.error().code() == Code::not_found) return no_log(target.shown->json(), container, request.pod.name, request.previous);
+    if (!read && read.error().code() == Code::not_found)
+      return no_log(target.shown->json(), container, request.pod.name, request.previous);
     return read;
   }
   auto watch = TRY(files::DirectoryWatch::open(paths.logs + "/" + container).wrap("follow the log"));
@@ -171,7 +187,8 @@ Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, Exe
     std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.attach(target.uid, id, request.use_stdin));
     auto ref = find_container(target.pod->json(), container);
     bool terminal = ref && get_bool(*ref->spec, "tty");
-    return std::unique_ptr<ExecSession>(std::make_unique<Session>(std::move(process), terminal && request.use_stdin, request.use_stdin, out));
+    return std::unique_ptr<ExecSession>(
+        std::make_unique<Session>(std::move(process), terminal && request.use_stdin, request.use_stdin, out));
   }
   runtime::ExecSpec spec{.args = request.command, .terminal = request.tty, .use_stdin = request.use_stdin};
   std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.exec(target.uid, id, spec));

@@ -41,20 +41,22 @@ void TaskPool::run(int id) {
   while (true) {
     state_.with([](State& state) { ++state.idle; });
     auto until = std::chrono::steady_clock::now() + kIdleFor;
-    Task task = state_.wait_until(stop, until, [](const State& state) { return !state.tasks.empty(); }, [&](State& state) -> Task {
-      --state.idle;
-      if (!state.tasks.empty() && !state.closed) {
-        Task next = std::move(state.tasks.front());
-        state.tasks.pop_front();
-        return next;
-      }
-      // Its owner is taken with it; whoever posts next joins it.
-      if (auto self = state.threads.find(id); self != state.threads.end()) {
-        state.ended.push_back(std::move(self->second));
-        state.threads.erase(self);
-      }
-      return nullptr;
-    });
+    Task task = state_.wait_until(
+        stop, until, [](const State& state) { return !state.tasks.empty(); },
+        [&](State& state) -> Task {
+          --state.idle;
+          if (!state.tasks.empty() && !state.closed) {
+            Task next = std::move(state.tasks.front());
+            state.tasks.pop_front();
+            return next;
+          }
+          // Its owner is taken with it; whoever posts next joins it.
+          if (auto self = state.threads.find(id); self != state.threads.end()) {
+            state.ended.push_back(std::move(self->second));
+            state.threads.erase(self);
+          }
+          return nullptr;
+        });
     if (!task) return;
     task(stop);
   }

@@ -105,8 +105,10 @@ class PayloadMaker {
       for (const auto& [key, value] : values) payload_[key] = {value, mode, {}};
     for (const auto& item : items) {
       auto found = values.find(std::string(get_string(item, "key")));
-      if (found != values.end()) payload_[std::string(get_string(item, "path"))] = {found->second, mode_of(item, mode, "mode"), {}};
-      else if (!get_bool(source, "optional")) return Error(Code::not_found, std::string(missing) + std::string(get_string(item, "key")));
+      if (found != values.end())
+        payload_[std::string(get_string(item, "path"))] = {found->second, mode_of(item, mode, "mode"), {}};
+      else if (!get_bool(source, "optional"))
+        return Error(Code::not_found, std::string(missing) + std::string(get_string(item, "key")));
     }
     return {};
   }
@@ -119,7 +121,8 @@ class PayloadMaker {
       } else if (const auto* resource = find(item, "resourceFieldRef")) {
         auto container = find_container(pod_, get_string(*resource, "containerName"));
         if (!container) return Error(Code::invalid, "container " + quoted(get_string(*resource, "containerName")) + " not found");
-        value = TRY(resource_value(*container->spec, get_string(*resource, "resource"), find(*resource, "divisor"), sources_.identity));
+        value = TRY(
+            resource_value(*container->spec, get_string(*resource, "resource"), find(*resource, "divisor"), sources_.identity));
       }
       payload_[std::string(get_string(item, "path"))] = {std::move(value), mode_of(item, mode, "mode"), {}};
     }
@@ -229,7 +232,8 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
   return result;
 }
 
-Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path, uint32_t first_id) const {
+Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
+                                        uint32_t first_id) const {
   bool fresh = !sys::exists(path);
   TRY(sys::make_directories(path, 0755));
   if (is_in_memory(volume)) {
@@ -291,7 +295,8 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     std::string sub_path(get_string(mount, "subPath"));
     if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
       sub_path = expand(expression, environment);
-      if (sub_path.find("$(") != sub_path.npos) return Error(Code::invalid, "failed to expand subPath expression " + quoted(expression));
+      if (sub_path.find("$(") != sub_path.npos)
+        return Error(Code::invalid, "failed to expand subPath expression " + quoted(expression));
     }
     const json::value* volume = find_volume(pod, name);
     bool payload = is_payload_volume(*volume);
@@ -299,7 +304,9 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
       if (sub_path.front() == '/') return Error(Code::invalid, "subPath " + coracle::quoted(sub_path) + " must be relative");
       auto inside = sys::open_in(source, sub_path, O_PATH);
       if (!inside && inside.error().code() == Code::not_found && !payload) inside = make_sub_path(source, sub_path);
-      if (!inside) return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name")));
+      if (!inside)
+        return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " +
+                                        quoted(get_string(container, "name")));
       source = *std::move(inside);
     }
     bool read_only = get_bool(mount, "readOnly") || payload;  // what the node writes is not for the container to write

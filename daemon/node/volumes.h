@@ -21,7 +21,8 @@
 namespace coracle::node {
 
 // Asks the API for a token of the pod's ServiceAccount, bound to the pod.
-using TokenSource = std::function<Result<std::string>(const json::value& pod, std::string_view audience, int64_t expiration_seconds)>;
+using TokenSource =
+    std::function<Result<std::string>(const json::value& pod, std::string_view audience, int64_t expiration_seconds)>;
 
 struct PayloadSources {
   Lookup lookup;
@@ -59,7 +60,8 @@ class Volumes {
   Result<void> remove(const PodPaths& paths) const;
 
  private:
-  Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path, uint32_t first_id) const;
+  Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
+                                 uint32_t first_id) const;
   Result<void> check_host_path(const json::value& volume) const;
   Result<Fd> open_volume(const json::value& pod, std::string_view name, const PodPaths& paths) const;
 

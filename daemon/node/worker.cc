@@ -22,7 +22,9 @@ Result<std::string> request_token(Client& client, const json::value& pod, std::s
   std::string account(get_string(pod, "spec.serviceAccountName"));
   if (account.empty()) account = "default";
   json::object spec{{"expirationSeconds", expiration_seconds},
-                    {"boundObjectRef", json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", get_string(pod, "metadata.name")},
+                    {"boundObjectRef", json::object{{"apiVersion", "v1"},
+                                                    {"kind", "Pod"},
+                                                    {"name", get_string(pod, "metadata.name")},
                                                     {"uid", get_string(pod, "metadata.uid")}}}};
   if (!audience.empty()) spec["audiences"] = json::array{json::value(audience)};
   json::object request{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", std::move(spec)}};

@@ -38,7 +38,7 @@ struct PullDone {
 
 // How far the image of a container's next attempt has come.
 struct Pull {
-  int attempt = -1;      // it was asked for
+  int attempt = -1;  // it was asked for
   bool running = false, done = false;
   BackOff back_off;
   SteadyTime failed_at;
@@ -47,8 +47,8 @@ struct Pull {
 
 // What other threads report about a pod until its next look.
 struct Reports {
-  std::map<std::string, Hook> hooks;       // by "<container id> postStart" and "<container id> preStop"
-  std::map<std::string, PullDone> pulls;   // by container name
+  std::map<std::string, Hook> hooks;      // by "<container id> postStart" and "<container id> preStop"
+  std::map<std::string, PullDone> pulls;  // by container name
 };
 
 struct WorkerSeams {
@@ -63,12 +63,12 @@ struct WorkerSeams {
   PodTable& table;
   Probes& probes;
   const Actions& actions;
-  Executor pulls, hooks;                    // threads for what takes long
+  Executor pulls, hooks;                                   // threads for what takes long
   std::function<void(const std::string& uid)> look_again;  // names a pod for the workers
   std::function<json::object()> allocatable;
   std::function<void()> images_changed;
   StartOrder& start_order;
-  Guarded<std::set<std::string>>& draining;  // pods that wait for the service rules, by uid
+  Guarded<std::set<std::string>>& draining;                 // pods that wait for the service rules, by uid
   std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
   std::function<void(const std::string& ns)> readiness_changed;
   const Clock& clock;
@@ -88,9 +88,9 @@ class PodWorker {
   friend class PodSync;
   struct Entry {
     PodRecord record;
-    ObjectPtr written;  // our newest status, until the informer has it too
-    std::map<std::string, Pull, std::less<>> pulls;         // by container
-    std::map<std::string, int, std::less<>> start_failed;   // by container: the attempt that never came to life
+    ObjectPtr written;                                     // our newest status, until the informer has it too
+    std::map<std::string, Pull, std::less<>> pulls;        // by container
+    std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false;
     std::optional<SteadyTime> drain_from, drain_deadline;  // set once

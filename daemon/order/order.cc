@@ -17,8 +17,8 @@ struct Name {
   std::string_view word;
   const Kind* kind;
 };
-constexpr Name kShortNames[] = {{"po", &kPod}, {"svc", &kService}, {"deploy", &kDeployment}, {"rs", &kReplicaSet}, {"sts", &kStatefulSet},
-                                {"ds", &kDaemonSet}, {"rc", &kReplicationController}};
+constexpr Name kShortNames[] = {{"po", &kPod},          {"svc", &kService},  {"deploy", &kDeployment},       {"rs", &kReplicaSet},
+                                {"sts", &kStatefulSet}, {"ds", &kDaemonSet}, {"rc", &kReplicationController}};
 
 const Kind* kind_of(std::string_view written) {
   std::string word = to_lower(written.substr(0, written.find('.')));  // "deployments.apps" as well
@@ -43,7 +43,8 @@ Result<Dependency> parse_one(std::string_view part) {
   const Kind* kind = kind_of(part.substr(0, slash));
   if (!kind) return unreadable(part, "cannot wait for this kind; those that can be waited for are " + known_kinds());
   std::string_view name = part.substr(slash + 1);
-  bool is_name = !name.empty() && name.size() <= 253 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos;
+  bool is_name =
+      !name.empty() && name.size() <= 253 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos;
   if (!is_name) return unreadable(part, "has no name that an object can have");
   return Dependency{kind, std::string(name)};
 }
@@ -114,8 +115,10 @@ std::string lacks_service(const Object& service, const World& world) {
 std::string lack(const Dependency& dependency, const std::string& ns, const World& world) {
   ObjectPtr object = world.get(*dependency.kind, {ns, dependency.name});
   if (!object) return "not found";
-  if (*dependency.kind == kPod) return view::Pod(*object).status().phase() == "Succeeded" || world.ready(*object) ? "" : "not ready";
-  if (*dependency.kind == kJob) return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
+  if (*dependency.kind == kPod)
+    return view::Pod(*object).status().phase() == "Succeeded" || world.ready(*object) ? "" : "not ready";
+  if (*dependency.kind == kJob)
+    return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
   if (*dependency.kind == kService) return lacks_service(*object, world);
   return lacks_pods(*object, world);
 }
@@ -218,7 +221,8 @@ Result<std::vector<Dependency>> parse_after(std::string_view text) {
   for (std::string_view part : split(text, ',')) {
     part = trim(part);
     if (part.empty()) return unreadable(text, "has an empty part; write KIND/NAME, KIND/NAME");
-    if (out.size() == kDependenciesMax) return Error(Code::invalid, "more than " + std::to_string(kDependenciesMax) + " to wait for");
+    if (out.size() == kDependenciesMax)
+      return Error(Code::invalid, "more than " + std::to_string(kDependenciesMax) + " to wait for");
     Dependency dependency = TRY(parse_one(part));
     out.push_back(std::move(dependency));
   }

@@ -21,7 +21,8 @@ inline constexpr std::string_view kAfter = "coracle.io/after";  // the annotatio
 constexpr size_t kDependenciesMax = 64;
 
 // Those that can be waited for.
-inline constexpr const Kind* kKinds[] = {&kPod, &kService, &kDeployment, &kReplicaSet, &kStatefulSet, &kDaemonSet, &kReplicationController, &kJob};
+inline constexpr const Kind* kKinds[] = {
+    &kPod, &kService, &kDeployment, &kReplicaSet, &kStatefulSet, &kDaemonSet, &kReplicationController, &kJob};
 
 struct Dependency {  // in the namespace of the pod that waits
   const Kind* kind;

@@ -45,7 +45,9 @@ bool requirement_holds(const view::NodeSelectorRequirement& requirement, std::op
 
 std::optional<std::string_view> label_of(const Object& node, std::string_view key) { return label_of(node.labels(), key); }
 
-bool node_matches(const view::NodeSelectorTerm& term, const Object& node) { return node_matches(term, node.labels(), node.name()); }
+bool node_matches(const view::NodeSelectorTerm& term, const Object& node) {
+  return node_matches(term, node.labels(), node.name());
+}
 
 bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name) {
   if (term.match_expressions().empty() && term.match_fields().empty()) return false;  // an empty term matches nothing

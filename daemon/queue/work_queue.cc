@@ -147,8 +147,8 @@ std::optional<WorkQueue::Lease> WorkQueue::try_take() {
 std::optional<WorkQueue::Lease> WorkQueue::take(std::stop_token stop) {
   while (!stop.stop_requested()) {
     if (auto lease = try_take()) return lease;
-    auto next = state_->data.with(
-        [](Data& data) { return data.due.empty() ? std::optional<SteadyTime>() : data.due.begin()->first; });
+    auto next =
+        state_->data.with([](Data& data) { return data.due.empty() ? std::optional<SteadyTime>() : data.due.begin()->first; });
     auto changed = [&](const Data& data) {
       return !data.waiting.empty() || (!data.due.empty() && (!next || data.due.begin()->first < *next));
     };

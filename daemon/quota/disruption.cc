@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kType = "DisruptionAllowed";
 
-void set_condition(json::value& budget, std::string_view status, std::string_view reason, std::string_view message, WallTime now) {
+void set_condition(json::value& budget, std::string_view status, std::string_view reason, std::string_view message,
+                   WallTime now) {
   json::value& list = make(budget, "status.conditions");
   if (!list.is_array()) list.emplace_array();
   json::object* condition = nullptr;
@@ -55,6 +56,8 @@ void set_allowed_condition(json::value& budget, WallTime now) {
   set_condition(budget, allowed ? "True" : "False", allowed ? "SufficientPods" : "InsufficientPods", "", now);
 }
 
-void set_sync_failed(json::value& budget, std::string_view why, WallTime now) { set_condition(budget, "False", "SyncFailed", why, now); }
+void set_sync_failed(json::value& budget, std::string_view why, WallTime now) {
+  set_condition(budget, "False", "SyncFailed", why, now);
+}
 
 }  // namespace coracle::quota

@@ -13,8 +13,17 @@ constexpr std::string_view kByClass = ".storageclass.storage.k8s.io/";
 constexpr std::string_view kClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 constexpr std::string_view kRequests = "requests.", kHugePages = "hugepages-", kRequestsHugePages = "requests.hugepages-";
 
-constexpr std::array kPodNames = {"count/pods", "pods", "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory",
-                                  "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage"};
+constexpr std::array kPodNames = {"count/pods",
+                                  "pods",
+                                  "cpu",
+                                  "memory",
+                                  "ephemeral-storage",
+                                  "requests.cpu",
+                                  "requests.memory",
+                                  "requests.ephemeral-storage",
+                                  "limits.cpu",
+                                  "limits.memory",
+                                  "limits.ephemeral-storage"};
 constexpr std::array kServiceNames = {"count/services", "services", "services.nodeports", "services.loadbalancers"};
 constexpr std::array kClaimNames = {"persistentvolumeclaims", "requests.storage"};
 
@@ -63,7 +72,8 @@ Amounts pod_usage(const json::value& pod, WallTime now) {
   out["pods"] = Quantity::of_count(1);
   Amounts requests = pod_requests(pod, true), limits = pod_limits(pod, true);
   for (const char* name : {"cpu", "memory", "ephemeral-storage"}) {
-    if (auto found = requests.find(name); found != requests.end()) out[name] = out["requests." + std::string(name)] = found->second;
+    if (auto found = requests.find(name); found != requests.end())
+      out[name] = out["requests." + std::string(name)] = found->second;
     if (auto found = limits.find(name); found != limits.end()) out["limits." + std::string(name)] = found->second;
   }
   for (const auto& [name, amount] : requests) {
@@ -90,7 +100,9 @@ bool best_effort(const json::value& pod) {
 }
 
 bool crosses_namespaces(const json::value& pod) {
-  auto crosses = [](const json::value& term) { return !get_array(term, "namespaces").empty() || find(term, "namespaceSelector"); };
+  auto crosses = [](const json::value& term) {
+    return !get_array(term, "namespaces").empty() || find(term, "namespaceSelector");
+  };
   for (const char* kind : {"spec.affinity.podAffinity.", "spec.affinity.podAntiAffinity."}) {
     for (const json::value& term : get_array(pod, std::string(kind) + "requiredDuringSchedulingIgnoredDuringExecution"))
       if (crosses(term)) return true;
@@ -110,7 +122,8 @@ struct Scope {
 // `values`: what the object has of it; none: it has nothing.
 bool selected(const Scope& scope, const std::set<std::string_view>& values) {
   auto listed = [&](std::string_view value) {
-    return std::any_of(scope.values->begin(), scope.values->end(), [&](const json::value& one) { return one.is_string() && std::string_view(one.get_string()) == value; });
+    return std::any_of(scope.values->begin(), scope.values->end(),
+                       [&](const json::value& one) { return one.is_string() && std::string_view(one.get_string()) == value; });
   };
   if (scope.op == "Exists") return !values.empty();
   if (scope.op == "DoesNotExist") return values.empty();
@@ -129,7 +142,8 @@ std::set<std::string_view> of_strings(std::initializer_list<std::string_view> al
 bool in_scope(const Kind& kind, const Scope& scope, const json::value& object) {
   if (is_claim(kind)) {
     if (scope.name != "VolumeAttributesClass") return false;
-    return selected(scope, of_strings({get_string(object, "spec.volumeAttributesClassName"), get_string(object, "status.currentVolumeAttributesClassName"),
+    return selected(scope, of_strings({get_string(object, "spec.volumeAttributesClassName"),
+                                       get_string(object, "status.currentVolumeAttributesClassName"),
                                        get_string(object, "status.modifyVolumeStatus.targetVolumeAttributesClassName")}));
   }
   if (!is_pod(kind)) return false;
@@ -152,7 +166,8 @@ Amounts service_usage(const json::value& service) {
   int64_t node_ports = 0;
   if (type == "NodePort" || type == "LoadBalancer") node_ports = int64_t(ports.size());
   if (type == "LoadBalancer" && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true))
-    node_ports = std::count_if(ports.begin(), ports.end(), [](const json::value& port) { return get_int(port, "nodePort") != 0; });
+    node_ports =
+        std::count_if(ports.begin(), ports.end(), [](const json::value& port) { return get_int(port, "nodePort") != 0; });
   return {{"count/services", Quantity::of_count(1)},
           {"services", Quantity::of_count(1)},
           {"services.nodeports", Quantity::of_count(node_ports)},
@@ -160,7 +175,8 @@ Amounts service_usage(const json::value& service) {
 }
 
 std::string claim_class(const json::value& claim) {
-  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains(kClassAnnotation); beta && beta->is_string())
+  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains(kClassAnnotation);
+      beta && beta->is_string())
     return std::string(beta->get_string());
   return std::string(get_string(claim, "spec.storageClassName"));
 }
@@ -170,7 +186,8 @@ Amounts claim_usage(const json::value& claim) {
   Amounts out{{"count/persistentvolumeclaims", one}, {"persistentvolumeclaims", one}};
   std::string storage_class = claim_class(claim);
   if (!storage_class.empty()) out[storage_class + std::string(kByClass) + "persistentvolumeclaims"] = one;
-  Amounts asked = amounts_of(get_object(claim, "spec.resources.requests")), given = amounts_of(get_object(claim, "status.allocatedResources"));
+  Amounts asked = amounts_of(get_object(claim, "spec.resources.requests")),
+          given = amounts_of(get_object(claim, "status.allocatedResources"));
   auto storage = asked.find("storage");
   if (storage == asked.end()) return out;
   if (auto more = given.find("storage"); more != given.end() && storage->second < more->second) storage->second = more->second;
@@ -191,11 +208,14 @@ std::vector<std::string> names_of(const json::object& list) {
 
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names) {
   auto uses = [&](std::string_view name) {
-    if (is_pod(kind)) return among(kPodNames, name) || name.starts_with(kHugePages) || name.starts_with(kRequestsHugePages) || is_extended_quota(name);
+    if (is_pod(kind))
+      return among(kPodNames, name) || name.starts_with(kHugePages) || name.starts_with(kRequestsHugePages) ||
+             is_extended_quota(name);
     if (is_service(kind)) return among(kServiceNames, name);
     if (is_claim(kind)) {
       size_t by_class = name.find(kByClass);
-      return name == count_name(kind) || among(kClaimNames, by_class == name.npos ? name : name.substr(by_class + kByClass.size()));
+      return name == count_name(kind) ||
+             among(kClaimNames, by_class == name.npos ? name : name.substr(by_class + kByClass.size()));
     }
     return name == count_name(kind) || (has_plain_name(kind) && name == kind.resource);
   };
@@ -220,7 +240,8 @@ bool in_scopes(const Kind& kind, const json::value& quota, const json::value& ob
   for (const json::value& scope : get_array(quota, "spec.scopes"))
     if (!scope.is_string() || !in_scope(kind, {scope.get_string(), "Exists", &none}, object)) return false;
   for (const json::value& term : get_array(quota, "spec.scopeSelector.matchExpressions"))
-    if (!in_scope(kind, {get_string(term, "scopeName"), get_string(term, "operator"), &get_array(term, "values")}, object)) return false;
+    if (!in_scope(kind, {get_string(term, "scopeName"), get_string(term, "operator"), &get_array(term, "values")}, object))
+      return false;
   return true;
 }
 

@@ -23,7 +23,8 @@ Writer house() {
 Result<void> ensure(Registry& registry, const Kind& kind, const Key& key, json::value body) {
   if (!registry.get(kind, key)) {
     auto created = registry.create(kind, {key.ns, ""}, body, house());
-    if (created || created.error().code() != Code::already_exists) return created ? Result<void>() : Result<void>(created.take_error());
+    if (created || created.error().code() != Code::already_exists)
+      return created ? Result<void>() : Result<void>(created.take_error());
   }
   TRY(registry.patch(kind, key, {}, PatchType::merge, body, false, house()));
   return {};
@@ -39,15 +40,17 @@ json::value service(const std::string& address, uint16_t target) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"component", "apiserver"}, {"provider", "kubernetes"}};
   json::object port{{"name", kPortName}, {"protocol", "TCP"}, {"port", kServicePort}, {"targetPort", int64_t(target)}};
-  return json::object{{"metadata", std::move(meta)},
-                      {"spec", json::object{{"type", "ClusterIP"}, {"clusterIP", address}, {"ports", json::array{std::move(port)}}}}};
+  return json::object{
+      {"metadata", std::move(meta)},
+      {"spec", json::object{{"type", "ClusterIP"}, {"clusterIP", address}, {"ports", json::array{std::move(port)}}}}};
 }
 
 json::value endpoints(const Bootstrap& facts) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"endpointslice.kubernetes.io/skip-mirror", "true"}};
-  json::object subset{{"addresses", json::array{json::object{{"ip", facts.api_address}}}},
-                      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
+  json::object subset{
+      {"addresses", json::array{json::object{{"ip", facts.api_address}}}},
+      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
   return json::object{{"metadata", std::move(meta)}, {"subsets", json::array{std::move(subset)}}};
 }
 
@@ -55,11 +58,13 @@ json::value slice(const Bootstrap& facts) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"kubernetes.io/service-name", "kubernetes"}};
   bool v6 = facts.api_address.find(':') != std::string::npos;
-  json::object endpoint{{"addresses", json::array{json::string(facts.api_address)}}, {"conditions", json::object{{"ready", true}}}};
-  return json::object{{"metadata", std::move(meta)},
-                      {"addressType", v6 ? "IPv6" : "IPv4"},
-                      {"endpoints", json::array{std::move(endpoint)}},
-                      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
+  json::object endpoint{{"addresses", json::array{json::string(facts.api_address)}},
+                        {"conditions", json::object{{"ready", true}}}};
+  return json::object{
+      {"metadata", std::move(meta)},
+      {"addressType", v6 ? "IPv6" : "IPv4"},
+      {"endpoints", json::array{std::move(endpoint)}},
+      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
 }
 
 struct SystemClass {
@@ -69,13 +74,15 @@ struct SystemClass {
 };
 constexpr SystemClass kSystemClasses[] = {
     {"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
-    {"system-cluster-critical", 2'000'000'000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}};
+    {"system-cluster-critical", 2'000'000'000,
+     "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}};
 
 Result<void> make_priority_classes(Registry& registry) {
   for (const SystemClass& one : kSystemClasses) {
     const Kind& kind = kPriorityClass;
     if (!registry.get(kind, {"", one.name}))
-      TRY(ensure(registry, kind, {"", one.name}, json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
+      TRY(ensure(registry, kind, {"", one.name},
+                 json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
   }
   return {};
 }
@@ -94,7 +101,8 @@ Result<void> ensure_flow_control(Registry& registry) {
         continue;
       }
       const json::value* spec = find((*found)->json(), "spec");
-      bool ours = schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
+      bool ours =
+          schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
       bool exempt = key.name == "exempt" && kind == "PriorityLevelConfiguration";  // its shares are the administrator's
       if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
       json::value replaced = (*found)->json();

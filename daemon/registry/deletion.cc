@@ -17,12 +17,14 @@ Result<void> check_preconditions(const Object& object, const DeleteOptions& opti
   Kind kind = object.kind();
   kind.resource = kind.kind;  // here Kubernetes names the kind
   if (!options.uid.empty() && options.uid != object.uid())
-    return conflict(kind, object.name(), "the UID in the precondition (" + options.uid + ") does not match the UID in record (" + object.uid() +
-                                             "). The object might have been deleted and then recreated");
+    return conflict(kind, object.name(),
+                    "the UID in the precondition (" + options.uid + ") does not match the UID in record (" + object.uid() +
+                        "). The object might have been deleted and then recreated");
   if (options.revision != 0 && options.revision != object.revision())
-    return conflict(kind, object.name(), "the ResourceVersion in the precondition (" + std::to_string(options.revision) +
-                                             ") does not match the ResourceVersion in record (" + std::to_string(object.revision()) +
-                                             "). The object might have been modified");
+    return conflict(kind, object.name(),
+                    "the ResourceVersion in the precondition (" + std::to_string(options.revision) +
+                        ") does not match the ResourceVersion in record (" + std::to_string(object.revision()) +
+                        "). The object might have been modified");
   return {};
 }
 
@@ -30,7 +32,8 @@ int64_t at_least_graceful(int64_t grace) { return grace < 0 ? 1 : grace; }
 
 // The seconds that a pod gets. One that no node has, or that has ended, needs none.
 int64_t grace_of(const Object& pod, const DeleteOptions& options) {
-  int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds)));
+  int64_t grace = at_least_graceful(
+      options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds)));
   std::string_view phase = get_string(pod.json(), "status.phase");
   if (get_string(pod.json(), "spec.nodeName").empty() || phase == "Succeeded" || phase == "Failed") grace = 0;
   return grace;
@@ -43,7 +46,8 @@ bool names_finalizer(const json::value& body, std::string_view name) {
 
 Result<void> apply_propagation(json::value& body, const std::string& propagation, const DeletionRules& rules) {
   if (!propagation.empty() && propagation != "Background" && propagation != "Foreground" && propagation != "Orphan")
-    return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " + coracle::quoted(propagation) +
+    return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " +
+                                    coracle::quoted(propagation) +
                                     ": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
   if (propagation.empty()) {  // finalizers that say otherwise are respected
     bool said = names_finalizer(body, "foregroundDeletion") || names_finalizer(body, "orphan");
@@ -70,7 +74,8 @@ bool held(const json::value& body, const DeletionRules& rules) {
 }
 
 // A later deletion may only shorten what the first one granted.
-DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const DeletionRules& rules, WallTime now) {
+DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const DeletionRules& rules,
+                     WallTime now) {
   int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
   if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
   json::value body = object.json();

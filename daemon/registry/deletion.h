@@ -21,9 +21,9 @@ struct DeletionPlan {
 
 // How the kind dies. Errors of plan_deletion: conflict (a precondition fails), invalid (unknown propagation).
 struct DeletionRules {
-  bool graceful = false;           // pods: the node finishes them
+  bool graceful = false;  // pods: the node finishes them
   bool counts_generations = false;
-  bool awaits_finalize = false;    // namespaces: spec.finalizers hold them as well
+  bool awaits_finalize = false;  // namespaces: spec.finalizers hold them as well
   bool orphans_by_default = false;
 };
 

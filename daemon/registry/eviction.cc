@@ -19,7 +19,8 @@ Error would_violate(std::string cause, int retry_after_seconds) {
   ErrorDetails details;
   details.causes.push_back({"DisruptionBudget", std::move(cause), ""});
   details.retry_after_seconds = retry_after_seconds;
-  return Error(Code::too_many_requests, "Cannot evict pod as it would violate the pod's disruption budget.").with(std::move(details));
+  return Error(Code::too_many_requests, "Cannot evict pod as it would violate the pod's disruption budget.")
+      .with(std::move(details));
 }
 
 Error being_processed(const std::string& budget) {
@@ -33,9 +34,11 @@ std::string refusal(const Object& budget) {
   std::string message(condition ? get_string(*condition, "message") : ""), head = "The disruption budget " + budget.name();
   bool says_no = condition && get_string(*condition, "status") == "False" && !message.empty();
   std::string reason(condition ? get_string(*condition, "reason") : "");
-  if (says_no && reason == "SyncFailed") return head + " does not allow evicting pods currently because it failed sync: " + message;
+  if (says_no && reason == "SyncFailed")
+    return head + " does not allow evicting pods currently because it failed sync: " + message;
   int64_t desired = get_int(body, "status.desiredHealthy"), current = get_int(body, "status.currentHealthy");
-  if (current <= desired) return head + " needs " + std::to_string(desired) + " healthy pods and has " + std::to_string(current) + " currently";
+  if (current <= desired)
+    return head + " needs " + std::to_string(desired) + " healthy pods and has " + std::to_string(current) + " currently";
   if (says_no) return head + " does not allow evicting pods currently (" + reason + "): " + message;
   return head + " does not allow evicting pods currently";
 }
@@ -77,7 +80,8 @@ Result<json::value> charged(const Object& budget, const std::string& pod, WallTi
 
 Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   DeleteOptions options;
-  if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64()) options.grace_period_seconds = grace->get_int64();
+  if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64())
+    options.grace_period_seconds = grace->get_int64();
   options.uid = get_string(body, "deleteOptions.preconditions.uid");
   options.propagation = get_string(body, "deleteOptions.propagationPolicy");
   if (auto revision = get_string(body, "deleteOptions.preconditions.resourceVersion"); !revision.empty()) {
@@ -89,7 +93,8 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   return options;
 }
 
-// The pod, with the condition by which its owner knows that it did nothing wrong. Errors: conflict when it is another than asked for.
+// The pod, with the condition by which its owner knows that it did nothing wrong. Errors: conflict when it is another than asked
+// for.
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
   if ((!options.uid.empty() && options.uid != pod.uid()) || (options.revision && options.revision != pod.revision()))
     return stale_conflict(kPod, pod.name());
@@ -97,9 +102,13 @@ Result<json::value> targeted(const Object& pod, const DeleteOptions& options, Wa
   json::value& conditions = make(out, "status.conditions");
   if (!conditions.is_array()) conditions.emplace_array();
   json::array& all = conditions.get_array();
-  json::object fresh{{"type", "DisruptionTarget"}, {"status", "True"}, {"lastTransitionTime", format_time(now)},
-                     {"reason", "EvictionByEvictionAPI"}, {"message", "Eviction API: evicting"}};
-  auto found = std::find_if(all.begin(), all.end(), [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
+  json::object fresh{{"type", "DisruptionTarget"},
+                     {"status", "True"},
+                     {"lastTransitionTime", format_time(now)},
+                     {"reason", "EvictionByEvictionAPI"},
+                     {"message", "Eviction API: evicting"}};
+  auto found = std::find_if(all.begin(), all.end(),
+                            [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
   if (found == all.end()) all.push_back(std::move(fresh));
   else if (get_string(*found, "status") != "True") *found = std::move(fresh);
   return out;
@@ -116,14 +125,16 @@ json::value evicted() {
 Result<json::value> Registry::evict(const Key& key, json::value body, const Writer& asked) {
   std::string_view name = get_string(body, "metadata.name");
   if (!name.empty() && name != key.name)
-    return bad_request("name in URL does not match name in Eviction object: " + coracle::quoted(key.name) + " vs " + coracle::quoted(name));
+    return bad_request("name in URL does not match name in Eviction object: " + coracle::quoted(key.name) + " vs " +
+                       coracle::quoted(name));
   Writer writer = asked;
   DeleteOptions options = TRY(delete_options(body, writer));
   for (int attempt = 1;; attempt++) {
     ObjectPtr pod = TRY(get(kPod, key));
     if (!needs_no_budget(*pod)) break;
     DeleteOptions exactly = options;
-    if (!has_ended_or_goes(*pod) && exactly.revision == 0) exactly.revision = pod->revision();  // it must not have become ready meanwhile
+    if (!has_ended_or_goes(*pod) && exactly.revision == 0)
+      exactly.revision = pod->revision();  // it must not have become ready meanwhile
     auto removed = target_and_remove(key, exactly, writer);
     if (removed) return evicted();
     bool again = removed.error().code() == Code::conflict && options.revision == 0 && attempt < kAttempts;
@@ -138,7 +149,8 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   auto found = engine_.list(kPodDisruptionBudget, here);
   if (found) budgets = std::move(found->items);
   if (budgets.size() > 1)
-    return Error(Code::internal, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+    return Error(Code::internal,
+                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   if (budgets.empty()) {
     TRY(target_and_remove(key, options, writer));
     return evicted();
@@ -156,8 +168,9 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   const schema::KindInfo& info = schema::catalog().of(budget.kind());
   Writer house = writer;
   house.user = nullptr, house.field_manager.clear();
-  auto charge = modify({info, strategy_of(info.kind), budget.key(), "status"},
-                       [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, house);
+  auto charge = modify(
+      {info, strategy_of(info.kind), budget.key(), "status"},
+      [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, house);
   if (!charge) return charge.take_error();
   TRY(target_and_remove(key, options, writer));
   return evicted();
@@ -168,8 +181,9 @@ Result<void> Registry::target_and_remove(const Key& key, DeleteOptions options, 
     Writer house = writer;
     house.user = nullptr, house.field_manager.clear();
     const schema::KindInfo& info = schema::catalog().of(kPod);
-    Written written = TRY(modify({info, strategy_of(info.kind), key, "status"},
-                                 [&](const Object& now) { return targeted(now, options, clock_.now()); }, options.revision == 0, house));
+    Written written = TRY(modify(
+        {info, strategy_of(info.kind), key, "status"}, [&](const Object& now) { return targeted(now, options, clock_.now()); },
+        options.revision == 0, house));
     if (options.revision) options.revision = written.object->revision();
   }
   TRY(remove(kPod, key, options, writer));

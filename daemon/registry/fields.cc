@@ -25,16 +25,25 @@ constexpr std::string_view kPlainRefusal = "field label not supported: %";
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
-      {"pods", kPlainRefusal, true, {"spec.nodeName", "spec.host=spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-                "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"}},
+      {"pods",
+       kPlainRefusal,
+       true,
+       {"spec.nodeName", "spec.host=spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+        "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"}},
       {"nodes", kPlainRefusal, false, {"spec.unschedulable"}},
-      {"events.events.k8s.io", kPlainRefusal, true, {"regarding.kind=involvedObject.kind", "regarding.namespace=involvedObject.namespace",
-                  "regarding.name=involvedObject.name", "regarding.uid=involvedObject.uid", "regarding.apiVersion=involvedObject.apiVersion",
-                  "regarding.resourceVersion=involvedObject.resourceVersion", "regarding.fieldPath=involvedObject.fieldPath", "reason",
-                  "reportingController=reportingComponent", "type"}},
-      {"events", kPlainRefusal, true, {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-                  "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
-                  "reportingComponent", "source=source.component", "type"}},
+      {"events.events.k8s.io",
+       kPlainRefusal,
+       true,
+       {"regarding.kind=involvedObject.kind", "regarding.namespace=involvedObject.namespace",
+        "regarding.name=involvedObject.name", "regarding.uid=involvedObject.uid",
+        "regarding.apiVersion=involvedObject.apiVersion", "regarding.resourceVersion=involvedObject.resourceVersion",
+        "regarding.fieldPath=involvedObject.fieldPath", "reason", "reportingController=reportingComponent", "type"}},
+      {"events",
+       kPlainRefusal,
+       true,
+       {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent",
+        "source=source.component", "type"}},
       {"secrets", kPlainRefusal, true, {"type"}},
       {"namespaces", kPlainRefusal, false, {"status.phase"}},
       {"services", kPlainRefusal, true, {"spec.clusterIP", "spec.type"}},
@@ -42,7 +51,10 @@ const std::vector<Row>& rows() {
       {"replicationcontrollers", kPlainRefusal, true, {"status.replicas"}},
       {"jobs", "field label \"%\" not supported for batchv1.Job", true, {"status.successful=status.succeeded"}},
       {"certificatesigningrequests", kPlainRefusal, false, {"spec.signerName"}},
-      {"resourceslices", "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %", false, {"spec.nodeName", "spec.driver"}},
+      {"resourceslices",
+       "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %",
+       false,
+       {"spec.nodeName", "spec.driver"}},
   };
   return table;
 }
@@ -102,7 +114,8 @@ Result<Filter> make_filter(const Kind& kind, const std::string& labels, const st
   for (const auto& term : by_field.terms())
     if (path_of(kind, term.field).empty()) return unsupported_field(kind, term.field);
   if (by_label.empty() && by_field.empty()) return Filter();
-  return Filter([&kind = schema::catalog().of(kind).kind, by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
+  return Filter([&kind = schema::catalog().of(kind).kind, by_label = std::move(by_label),
+                 by_field = std::move(by_field)](const Object& object) {
     bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(kind, object, field); });
     return fits && (by_label.empty() || by_label.matches(object));
   });

@@ -31,6 +31,8 @@ std::string random_suffix(size_t length) {
   return text;
 }
 
-std::string generate_name(std::string_view prefix) { return std::string(prefix.substr(0, kGeneratedPrefixMax)) + random_suffix(); }
+std::string generate_name(std::string_view prefix) {
+  return std::string(prefix.substr(0, kGeneratedPrefixMax)) + random_suffix();
+}
 
 }  // namespace coracle::registry

@@ -58,7 +58,8 @@ Result<ObjectPtr> LocalClient::update(const Kind& kind, const json::value& body,
   return std::move(written.object);
 }
 
-Result<ObjectPtr> LocalClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, const UpdateOptions& options) {
+Result<ObjectPtr> LocalClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
+                                     const UpdateOptions& options) {
   Written written = TRY(registry_.patch(kind, key, options.subresource, type, patch, options.force, house(options)));
   return std::move(written.object);
 }

@@ -42,7 +42,8 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
   std::string version = text_at(object, "apiVersion"), name_of_kind = text_at(object, "kind");
   if (!version.empty() && version != kind.api_version()) return wrong_version(version, kind.api_version());
   if (!name_of_kind.empty() && name_of_kind != kind.kind)
-    return bad_request("the kind in the data (" + name_of_kind + ") does not match the expected kind (" + std::string(kind.kind) + ")");
+    return bad_request("the kind in the data (" + name_of_kind + ") does not match the expected kind (" + std::string(kind.kind) +
+                       ")");
   object["apiVersion"] = kind.api_version();
   object["kind"] = kind.kind;
 
@@ -80,8 +81,8 @@ Result<void> continue_life(const Kind& kind, json::value& object, const Object& 
   std::string uid = text_at(metadata, "uid");
   if (!uid.empty() && uid != old.uid())
     return conflict(kind, old.name(), "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + old.uid());
-  for (std::string_view own :
-       {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}) {
+  for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+                               "generation", "selfLink"}) {
     if (const json::value* kept = before.if_contains(own)) metadata[own] = *kept;
     else metadata.erase(own);
   }

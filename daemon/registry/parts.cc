@@ -26,7 +26,10 @@ Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
   }
   ObjectPtr there = TRY(registry.get(kind, key));
   if (!get_array(there->json(), "status.conditions").empty()) return {};
-  json::object ready{{"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", format_time(registry.clock().now())}, {"reason", ""},
+  json::object ready{{"type", "Ready"},
+                     {"status", "True"},
+                     {"lastTransitionTime", format_time(registry.clock().now())},
+                     {"reason", ""},
                      {"message", "Kubernetes default Service CIDR is ready"}};
   json::value patch = json::object{{"status", json::object{{"conditions", json::array{std::move(ready)}}}}};
   TRY(registry.patch(kind, key, "status", PatchType::merge, patch, false, house()));
@@ -37,7 +40,8 @@ Result<void> make_component(Registry& registry, std::string_view name) {
   const Kind& kind = schema::catalog().by_resource("", "v1", "componentstatuses")->kind;
   if (registry.get(kind, {"", std::string(name)})) return {};
   json::object healthy{{"type", "Healthy"}, {"status", "True"}, {"message", "ok"}};
-  json::value component = json::object{{"metadata", json::object{{"name", name}}}, {"conditions", json::array{std::move(healthy)}}};
+  json::value component =
+      json::object{{"metadata", json::object{{"name", name}}}, {"conditions", json::array{std::move(healthy)}}};
   auto made = registry.create(kind, {}, std::move(component), house());
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   return {};

@@ -22,7 +22,7 @@
 namespace coracle::registry {
 namespace {
 
-constexpr int kNameAttempts = 8;      // Source: apiserver registry/store.go
+constexpr int kNameAttempts = 8;  // Source: apiserver registry/store.go
 constexpr int kConflictAttempts = 64;
 constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
 
@@ -52,7 +52,8 @@ engine::Durability durability_of(const Kind& kind, std::string_view subresource,
 }
 
 Error nameless(std::string_view on_url) {
-  return bad_request("the name of the object (" + std::string(on_url) + " based on URL) was undeterminable: name must be provided");
+  return bad_request("the name of the object (" + std::string(on_url) +
+                     " based on URL) was undeterminable: name must be provided");
 }
 
 // What a patch makes of an object must be one of its kind. Source: apiserver, endpoints/handlers/patch.go.
@@ -74,7 +75,8 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
 
 // A quota has changed since it was asked: the write is to be admitted again.
 bool wants_recount(const Error& error, const Kind& kind) {
-  return error.code() == Code::conflict && error.details() && error.details()->kind == kResourceQuota.resource && !(kind == kResourceQuota);
+  return error.code() == Code::conflict && error.details() && error.details()->kind == kResourceQuota.resource &&
+         !(kind == kResourceQuota);
 }
 
 Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
@@ -83,18 +85,13 @@ Result<void> check(const schema::KindInfo& info, const json::value& object, std:
 }
 
 // A patch that makes no sense as JSON patch of this object answers 422 with the kind's name.
-Result<json::value> apply_any_patch(const schema::KindInfo& info, json::value document, PatchType type, const json::value& patch) {
+Result<json::value> apply_any_patch(const schema::KindInfo& info, json::value document, PatchType type,
+                                    const json::value& patch) {
   switch (type) {
-    case PatchType::json:
-      TRY(apply_json_patch(document, patch));
-      return document;
-    case PatchType::merge:
-      apply_merge_patch(document, patch);
-      return document;
-    case PatchType::strategic:
-      return schema::strategic_merge(info, std::move(document), patch);
-    case PatchType::apply:
-      break;
+    case PatchType::json: TRY(apply_json_patch(document, patch)); return document;
+    case PatchType::merge: apply_merge_patch(document, patch); return document;
+    case PatchType::strategic: return schema::strategic_merge(info, std::move(document), patch);
+    case PatchType::apply: break;
   }
   return bad_request("this patch type cannot be used here");
 }
@@ -103,7 +100,8 @@ Error no_unique_name(const Kind& kind, std::string_view name) {
   Error there = already_exists(kind, name);
   ErrorDetails details = *there.details();
   details.retry_after_seconds = 1;
-  return Error(Code::already_exists, there.text() + ", the server was not able to generate a unique name for the object").with(std::move(details));
+  return Error(Code::already_exists, there.text() + ", the server was not able to generate a unique name for the object")
+      .with(std::move(details));
 }
 
 // An update that names no version: where the kind demands one. Source: registry/store.go, Update.
@@ -125,8 +123,10 @@ void drop_repeated_owners(json::value& object, const Writer& writer) {
   }
   if (repeated.empty()) return;
   if (writer.warnings)
-    writer.warnings->push_back(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
-                               "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " + join(repeated, ", "));
+    writer.warnings->push_back(
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+        "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
+        join(repeated, ", "));
   *owners = std::move(kept);
 }
 
@@ -158,7 +158,8 @@ json::value as_stored(const schema::KindInfo& info, json::value object) {
 }
 
 // Who set which field is recorded in the version that was written in. `old` (null on create) and `object` are as stored.
-void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, const schema::Manager& manager, WallTime now) {
+void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, const schema::Manager& manager,
+                   WallTime now) {
   if (is_stored(info)) return schema::track_update(info, old, object, manager, now);
   json::value before = old.is_object() ? schema::convert(info.stored(), info, old) : old;
   json::value after = schema::convert(info.stored(), info, object);
@@ -259,9 +260,10 @@ Result<json::value> Registry::decode(const schema::KindInfo& info, json::value b
   return std::move(decoded.value);
 }
 
-admission::Request Registry::request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,
-                                         const Writer& writer) const {
-  admission::Request request{operation, kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(), clock_.now()};
+admission::Request Registry::request_for(admission::Operation operation, const Kind& kind, const Key& key,
+                                         std::string_view subresource, const Writer& writer) const {
+  admission::Request request{operation,   kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(),
+                             clock_.now()};
   request.dry_run = writer.dry_run;
   request.warnings = writer.warnings;
   request.audit = writer.audit;
@@ -305,12 +307,12 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   if (strategy.prepare_create) strategy.prepare_create(object);
   if (strategy.record_user) strategy.record_user(object, writer.user);
   schema::apply_defaults(stored, object);
-  admission::Request request = request_for(admission::Operation::create, stored.kind, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
+  admission::Request request = request_for(admission::Operation::create, stored.kind,
+                                           {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
   request.object = &object;
   TRY(admission_.admit(request));
   schema::apply_defaults(stored, object);  // of what admission added
-  if (strategy.allocate_create)
-    TRY(strategy.allocate_create(object, {engine_, ranges_, now}));
+  if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, ranges_, now}));
   metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));  // what was added is put in its place
   object = std::move(canonical.value);
@@ -333,18 +335,21 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(info, std::move(imagined)), true};
   }
-  auto made = commit({&stored.kind, key, std::move(object), Revision(0)}, std::move(charges), durability_of(stored.kind, {}, writer));
+  auto made =
+      commit({&stored.kind, key, std::move(object), Revision(0)}, std::move(charges), durability_of(stored.kind, {}, writer));
   if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
 }
 
 // ---- update and patch ----
 
-Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer) {
+Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
+                                 const Writer& writer) {
   const schema::KindInfo& info = schema::catalog().of(kind);
   Target target{info, strategy_of(info.stored().kind), key, subresource};
   if (subresource == "scale")
-    return modify(target, [&](const Object& old) { return apply_scale(old, body); }, given_revision(body).empty(), writer);
+    return modify(
+        target, [&](const Object& old) { return apply_scale(old, body); }, given_revision(body).empty(), writer);
 
   if (get_string(body, "metadata.name").empty()) return nameless(key.name);
   TRY(settle_place(info.kind, body, key));
@@ -366,12 +371,13 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   return create(kind, key, std::move(decoded), writer);
 }
 
-Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type, const json::value& patch,
-                                bool force, const Writer& writer) {
+Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type,
+                                const json::value& patch, bool force, const Writer& writer) {
   const schema::KindInfo& info = schema::catalog().of(kind);
   Target target{info, strategy_of(info.stored().kind), key, subresource};
   if (subresource == "scale")
-    return modify(target, [&](const Object& old) { return change_scale(target, old, &type, patch); }, true, writer);
+    return modify(
+        target, [&](const Object& old) { return change_scale(target, old, &type, patch); }, true, writer);
 
   bool applies = type == PatchType::apply;
   Writer recorder = writer;
@@ -380,8 +386,10 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        auto patched = applies ? schema::server_side_apply(info, old.json(), patch, applier_of(info.stored().kind, writer, subresource, force), clock_.now())
-                               : apply_any_patch(info, old.json(), type, patch);
+        auto patched = applies
+                           ? schema::server_side_apply(info, old.json(), patch,
+                                                       applier_of(info.stored().kind, writer, subresource, force), clock_.now())
+                           : apply_any_patch(info, old.json(), type, patch);
         if (!patched) {
           bool unapplicable = patched.error().code() == Code::invalid && !patched.error().details();
           if (!unapplicable) return patched.take_error();
@@ -401,19 +409,19 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   bool absent = !changed && changed.error().code() == Code::not_found;
   if (!absent || !applies || !subresource.empty()) return changed;
   if (!get_string(patch, "metadata.uid").empty())
-    return conflict(info.kind, key.name, "uid mismatch: the provided object specified uid " +
-                                             std::string(get_string(patch, "metadata.uid")) + ", and no existing object was found");
+    return conflict(info.kind, key.name,
+                    "uid mismatch: the provided object specified uid " + std::string(get_string(patch, "metadata.uid")) +
+                        ", and no existing object was found");
   if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
   return create(kind, key, std::move(fresh), recorder);
 }
 
-Result<json::value> Registry::change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const {
+Result<json::value> Registry::change_scale(const Target& target, const Object& old, PatchType* type,
+                                           const json::value& patch) const {
   json::value scale = scale_of(old);
-  if (*type == PatchType::json)
-    TRY(apply_json_patch(scale, patch));
-  else
-    apply_merge_patch(scale, patch);  // a Scale has no lists: strategic merge and apply come to the same
+  if (*type == PatchType::json) TRY(apply_json_patch(scale, patch));
+  else apply_merge_patch(scale, patch);  // a Scale has no lists: strategic merge and apply come to the same
   (void)target;
   return apply_scale(old, scale);
 }
@@ -437,7 +445,8 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
   }
   if (target.subresource == "finalize") {
     json::value out = before;
-    if (json::value* finalizers = const_cast<json::value*>(find(body, "spec.finalizers"))) make(out, "spec.finalizers") = std::move(*finalizers);
+    if (json::value* finalizers = const_cast<json::value*>(find(body, "spec.finalizers")))
+      make(out, "spec.finalizers") = std::move(*finalizers);
     else if (out.get_object().contains("spec")) make(out, "spec").get_object().erase("finalizers");
     return out;
   }
@@ -535,8 +544,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     request.old = old.get();
     TRY(admission_.admit(request));
     TRY(admission_.validate(request));
-    if (strategy.check_delete)
-      TRY(strategy.check_delete(*old));
+    if (strategy.check_delete) TRY(strategy.check_delete(*old));
     DeletionRules rules = strategy.deletion;
     rules.orphans_by_default = orphans_by_default(info.kind);
     DeletionPlan plan = TRY(plan_deletion(*old, options, rules, clock_.now()));
@@ -551,11 +559,13 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     auto done = gone ? engine_.remove(info.kind, key, old->revision(), durability)
                      : engine_.write({&info.kind, key, std::move(plan.body), old->revision()}, durability);
     if (done) return shown(*std::move(done), gone);
-    if (done.error().code() != Code::conflict || attempt == kConflictAttempts) return reworded(asked.kind, key, done.take_error());
+    if (done.error().code() != Code::conflict || attempt == kConflictAttempts)
+      return reworded(asked.kind, key, done.take_error());
   }
 }
 
-Result<engine::ListPage> Registry::remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options, const Writer& writer) {
+Result<engine::ListPage> Registry::remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
+                                              const Writer& writer) {
   engine::ListPage page = TRY(list(kind, which));
   for (const ObjectPtr& object : page.items) {
     DeleteOptions exactly = options;
@@ -570,7 +580,8 @@ Result<engine::ListPage> Registry::remove_all(const Kind& kind, const ListReques
 
 // ---- actions ----
 
-Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer) {
+Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
+                                  const Writer& writer) {
   admission::Request request = request_for(admission::Operation::create, kind, key, subresource, writer);
   request.object = &body;
   TRY(admission_.admit(request));
@@ -593,15 +604,19 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
       {info, strategy_of(kPod), key, "binding"},
       [&](const Object& pod) -> Result<json::value> {
         if (!uid.empty() && uid != pod.uid())
-          return conflict(kPod, key.name, "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + pod.uid());
-        if (pod.deleting()) return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
+          return conflict(kPod, key.name,
+                          "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + pod.uid());
+        if (pod.deleting())
+          return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
         std::string has(get_string(pod.json(), "spec.nodeName"));
         if (!has.empty()) return conflict(kPod, key.name, "pod " + key.name + " is already assigned to node \"" + has + "\"");
         json::value out = pod.json();
         make(out, "spec.nodeName") = node;
         json::value& conditions = make(out, "status.conditions");
         if (!conditions.is_array()) conditions.emplace_array();
-        json::object scheduled{{"type", "PodScheduled"}, {"status", "True"}, {"lastTransitionTime", format_time(clock_.now())},
+        json::object scheduled{{"type", "PodScheduled"},
+                               {"status", "True"},
+                               {"lastTransitionTime", format_time(clock_.now())},
                                {"observedGeneration", get_int(out, "metadata.generation")}};
         auto& all = conditions.get_array();
         auto there = std::find_if(all.begin(), all.end(), [](const auto& c) { return get_string(c, "type") == "PodScheduled"; });
@@ -632,9 +647,13 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
   if (find(decoded.value, "spec.expirationSeconds") == nullptr) make(decoded.value, "spec.expirationSeconds") = 3600;
   int64_t seconds = get_int(decoded.value, "spec.expirationSeconds");
   if (seconds < kTokenSecondsMin)
-    return invalid(kTokenRequest, key.name, {invalid_value("spec.expirationSeconds", std::to_string(seconds), "may not specify a duration less than 10 minutes")});
+    return invalid(
+        kTokenRequest, key.name,
+        {invalid_value("spec.expirationSeconds", std::to_string(seconds), "may not specify a duration less than 10 minutes")});
   if (seconds > kTokenSecondsMax)
-    return invalid(kTokenRequest, key.name, {invalid_value("spec.expirationSeconds", std::to_string(seconds), "may not specify a duration larger than 2^32 seconds")});
+    return invalid(kTokenRequest, key.name,
+                   {invalid_value("spec.expirationSeconds", std::to_string(seconds),
+                                  "may not specify a duration larger than 2^32 seconds")});
   (void)writer;
   json::object& metadata = metadata_of(decoded.value);
   metadata["name"] = key.name, metadata["namespace"] = key.ns;

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "daemon/admission/chain.h"
+#include "daemon/admission/user.h"
 #include "daemon/registry/fields.h"
 #include "daemon/registry/guard.h"
 #include "daemon/registry/strategy.h"
-#include "daemon/admission/user.h"
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
@@ -31,13 +31,13 @@ enum class FieldValidation { ignore, warn, strict };
 
 // Who writes, and how.
 struct Writer {
-  std::string field_manager;                     // "": who set which field is not recorded
+  std::string field_manager;  // "": who set which field is not recorded
   FieldValidation validation = FieldValidation::ignore;
   std::vector<std::string> duplicates;           // keys that the parser met twice
   std::vector<std::string>* warnings = nullptr;  // gets what the client should be told
   bool dry_run = false;
-  bool internal = false;                         // our own component: what it observes is written softly
-  const User* user = nullptr;                    // who asked over HTTP; nullptr: a component of the house. Outlives the call
+  bool internal = false;       // our own component: what it observes is written softly
+  const User* user = nullptr;  // who asked over HTTP; nullptr: a component of the house. Outlives the call
   std::map<std::string, std::string>* audit = nullptr;  // gets the annotations that admission has for the audit log
 };
 
@@ -79,7 +79,9 @@ class Registry {
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
   void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; asked for every write of a user
 
-  void set_measure(const Kind& kind, Measure measure) { measures_.emplace_back(&kind, std::move(measure)); }  // the same; a kind of kind.h
+  void set_measure(const Kind& kind, Measure measure) {
+    measures_.emplace_back(&kind, std::move(measure));
+  }  // the same; a kind of kind.h
 
   engine::Engine& engine() { return engine_; }
   const Clock& clock() const { return clock_; }
@@ -97,7 +99,8 @@ class Registry {
                         bool force, const Writer& writer);
   Result<Removed> remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer);
   // Returns what was there, as it was listed: a page of it where `which` has a limit.
-  Result<engine::ListPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options, const Writer& writer);
+  Result<engine::ListPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
+                                      const Writer& writer);
 
   // ---- actions: binding, eviction (eviction.cc), token. Return the body of the answer. ----
   Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
@@ -105,7 +108,7 @@ class Registry {
  private:
   // What an update makes of the object that is there. Called again when somebody was faster.
   using Change = std::function<Result<json::value>(const Object& old)>;
-  struct Target {  // of an update
+  struct Target {                  // of an update
     const schema::KindInfo& info;  // as it was asked for
     const Strategy& strategy;
     Key key;

@@ -11,16 +11,22 @@ json::value scale_of(const Object& workload) {
   const json::value& body = workload.json();
   const json::value* given = find(body, "spec.selector");
   bool by_map = workload.kind().resource == "replicationcontrollers";  // its selector is a map of labels
-  Result<LabelSelector> selector = by_map ? LabelSelector::from_map(get_object(body, "spec.selector")) : LabelSelector::from_json(given);
-  json::object metadata{{"name", workload.name()}, {"namespace", workload.ns()}, {"uid", workload.uid()},
+  Result<LabelSelector> selector =
+      by_map ? LabelSelector::from_map(get_object(body, "spec.selector")) : LabelSelector::from_json(given);
+  json::object metadata{{"name", workload.name()},
+                        {"namespace", workload.ns()},
+                        {"uid", workload.uid()},
                         {"resourceVersion", std::to_string(workload.revision())},
                         {"creationTimestamp", get_string(body, "metadata.creationTimestamp")}};
   json::object status{{"replicas", get_int(body, "status.replicas")}};
   if (selector) status["selector"] = selector->text();
   json::object spec;
   if (int64_t replicas = get_int(body, "spec.replicas")) spec["replicas"] = replicas;
-  return json::object{{"kind", "Scale"}, {"apiVersion", "autoscaling/v1"}, {"metadata", std::move(metadata)},
-                      {"spec", std::move(spec)}, {"status", std::move(status)}};
+  return json::object{{"kind", "Scale"},
+                      {"apiVersion", "autoscaling/v1"},
+                      {"metadata", std::move(metadata)},
+                      {"spec", std::move(spec)},
+                      {"status", std::move(status)}};
 }
 
 Result<json::value> apply_scale(const Object& workload, const json::value& scale) {
@@ -29,13 +35,15 @@ Result<json::value> apply_scale(const Object& workload, const json::value& scale
   std::string_view kind = get_string(scale, "kind");
   if (!kind.empty() && kind != "Scale") return bad_request("the body must be a Scale, not a " + std::string(kind));
   std::string_view revision = get_string(scale, "metadata.resourceVersion");
-  if (!revision.empty() && revision != std::to_string(workload.revision())) return stale_conflict(workload.kind(), workload.name());
+  if (!revision.empty() && revision != std::to_string(workload.revision()))
+    return stale_conflict(workload.kind(), workload.name());
   const json::value* replicas = find(scale, "spec.replicas");
   int64_t count = get_int(scale, "spec.replicas");
   if (replicas && !replicas->is_null() && !replicas->is_int64() && !replicas->is_uint64())
     return invalid(kScale, workload.name(), {invalid_value("spec.replicas", to_text(*replicas), "must be an integer")});
   if (count < 0)
-    return invalid(kScale, workload.name(), {invalid_value("spec.replicas", std::to_string(count), "must be greater than or equal to 0")});
+    return invalid(kScale, workload.name(),
+                   {invalid_value("spec.replicas", std::to_string(count), "must be greater than or equal to 0")});
   json::value body = workload.json();
   make(body, "spec.replicas") = count;
   return body;

@@ -9,9 +9,9 @@ namespace coracle::registry {
 
 const Strategy& strategy_of(const Kind& kind) {
   static const Strategy plain;
-  static const Strategy* const all[] = {&pod_strategy(),    &service_strategy(), &namespace_strategy(),     &job_strategy(),
-                                        &volume_strategy(), &claim_strategy(),   &priority_class_strategy(),
-                                        &certificate_request_strategy(), &node_strategy(), &daemon_set_strategy()};
+  static const Strategy* const all[] = {
+      &pod_strategy(),   &service_strategy(),        &namespace_strategy(),           &job_strategy(),  &volume_strategy(),
+      &claim_strategy(), &priority_class_strategy(), &certificate_request_strategy(), &node_strategy(), &daemon_set_strategy()};
   for (const Strategy* strategy : all)
     if (*strategy->kind == kind) return *strategy;
   for (auto listed : {simple_strategies(), extension_strategies()})

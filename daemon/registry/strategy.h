@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
-#include "daemon/registry/deletion.h"
 #include "daemon/admission/user.h"
+#include "daemon/registry/deletion.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
@@ -32,7 +32,7 @@ struct Allocation {  // what a strategy may look at
 struct Strategy {
   const Kind* kind = nullptr;
   DeletionRules deletion;
-  bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
+  bool one_at_a_time = false;       // writes are serialised: they allocate from a shared range
   bool keeps_first_status = false;  // the status that it is created with: nodes, which report themselves
 
   // On create: the body is canonical, its status is gone already where the kind has a status subresource.

@@ -11,29 +11,45 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-bool lists(Names names, const Kind& kind) { return std::find(names.begin(), names.end(), kind.qualified_resource()) != names.end(); }
+bool lists(Names names, const Kind& kind) {
+  return std::find(names.begin(), names.end(), kind.qualified_resource()) != names.end();
+}
 
-constexpr std::string_view kCreates[] = {
-    "endpoints", "events", "events.events.k8s.io", "limitranges", "services", "leases.coordination.k8s.io",
-    "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
-    "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"};
+constexpr std::string_view kCreates[] = {"endpoints",
+                                         "events",
+                                         "events.events.k8s.io",
+                                         "limitranges",
+                                         "services",
+                                         "leases.coordination.k8s.io",
+                                         "roles.rbac.authorization.k8s.io",
+                                         "rolebindings.rbac.authorization.k8s.io",
+                                         "clusterroles.rbac.authorization.k8s.io",
+                                         "clusterrolebindings.rbac.authorization.k8s.io"};
 
-constexpr std::string_view kConditional[] = {
-    "leases.coordination.k8s.io", "poddisruptionbudgets.policy", "runtimeclasses.node.k8s.io",
-    "volumeattachments.storage.k8s.io", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "csistoragecapacities.storage.k8s.io",
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
-    "validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    "mutatingadmissionpolicies.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-    "customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io",
-    "storageversionmigrations.storagemigration.k8s.io"};
+constexpr std::string_view kConditional[] = {"leases.coordination.k8s.io",
+                                             "poddisruptionbudgets.policy",
+                                             "runtimeclasses.node.k8s.io",
+                                             "volumeattachments.storage.k8s.io",
+                                             "csidrivers.storage.k8s.io",
+                                             "csinodes.storage.k8s.io",
+                                             "csistoragecapacities.storage.k8s.io",
+                                             "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+                                             "validatingwebhookconfigurations.admissionregistration.k8s.io",
+                                             "validatingadmissionpolicies.admissionregistration.k8s.io",
+                                             "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+                                             "mutatingadmissionpolicies.admissionregistration.k8s.io",
+                                             "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+                                             "customresourcedefinitions.apiextensions.k8s.io",
+                                             "apiservices.apiregistration.k8s.io",
+                                             "storageversionmigrations.storagemigration.k8s.io"};
 
 constexpr std::string_view kOrphaning[] = {"replicationcontrollers", "jobs.batch"};
 
 // Their status is written without any metadata.
 constexpr std::string_view kStatusOnly[] = {
     "flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-    "apiservices.apiregistration.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io",
-    "resourceclaims.resource.k8s.io", "volumeattachments.storage.k8s.io"};
+    "apiservices.apiregistration.k8s.io",       "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "resourceclaims.resource.k8s.io",           "volumeattachments.storage.k8s.io"};
 constexpr std::string_view kLabelsKept[] = {"deployments.apps"};
 constexpr std::string_view kOwnersKept[] = {"pods"};
 

@@ -78,7 +78,7 @@ struct Cycle {
   Cluster& cluster;
   const Lister& lister;
   std::unique_ptr<State> filter_state[kPluginsMax], score_state[kPluginsMax];
-  std::vector<const Plugin*> filters;  // who has something to say about this pod, in order; since PreFilter
+  std::vector<const Plugin*> filters;            // who has something to say about this pod, in order; since PreFilter
   std::optional<std::vector<std::string>> only;  // PreFilter knows that no other nodes will do
   std::string only_because;                      // the plugins that said so, as Kubernetes lists them
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API asks of the node's pods beside objects: logs, exec, connections to their ports. The API room knows only this; the node room
-// implements it; main wires them. A remote node would stand here as a client of its kubelet port.
+// What the API asks of the node's pods beside objects: logs, exec, connections to their ports. The API room knows only this; the
+// node room implements it; main wires them. A remote node would stand here as a client of its kubelet port.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +74,7 @@ class NodeImages {
   virtual ~NodeImages() = default;
   virtual json::value list() = 0;  // [{id, references, digests, sizeBytes, created, config}]
   // Calls `progress` with {done, total, layersDone, layersTotal} (bytes) as it goes. Returns the image.
-  virtual Result<json::value> pull(const std::string& reference,
-                                   const std::function<void(const json::value&)>& progress) = 0;
+  virtual Result<json::value> pull(const std::string& reference, const std::function<void(const json::value&)>& progress) = 0;
   // `archive` is read to its end (a pipe will do). Returns the images it held.
   virtual Result<json::value> import(const Fd& archive, const std::string& name) = 0;
   virtual Result<void> remove(const std::string& reference) = 0;

@@ -71,9 +71,14 @@ std::string format_duration(std::chrono::nanoseconds span) {
 }
 
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
-  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {
-      {"ns", 1}, {"us", 1000}, {"µs", 1000}, {"μs", 1000}, {"ms", 1'000'000}, {"h", 3'600'000'000'000},
-      {"m", 60'000'000'000}, {"s", 1'000'000'000}};
+  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {{"ns", 1},
+                                                                    {"us", 1000},
+                                                                    {"µs", 1000},
+                                                                    {"μs", 1000},
+                                                                    {"ms", 1'000'000},
+                                                                    {"h", 3'600'000'000'000},
+                                                                    {"m", 60'000'000'000},
+                                                                    {"s", 1'000'000'000}};
   auto invalid = [&] { return Error(Code::invalid, "not a duration: \"" + std::string(text) + "\""); };
   std::string_view rest = text;
   bool negative = rest.starts_with("-");
@@ -99,13 +104,11 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
 Result<WallTime> parse_time(std::string_view text) {
   auto invalid = [&] { return Error(Code::invalid, "not an RFC 3339 time: \"" + std::string(text) + "\""); };
   int year, month, day, hour, minute, second;
-  if (text.size() < 20 || !digits(text, 0, 4, year) || text[4] != '-' || !digits(text, 5, 2, month) ||
-      text[7] != '-' || !digits(text, 8, 2, day) || (text[10] != 'T' && text[10] != 't') ||
-      !digits(text, 11, 2, hour) || text[13] != ':' || !digits(text, 14, 2, minute) || text[16] != ':' ||
-      !digits(text, 17, 2, second))
+  if (text.size() < 20 || !digits(text, 0, 4, year) || text[4] != '-' || !digits(text, 5, 2, month) || text[7] != '-' ||
+      !digits(text, 8, 2, day) || (text[10] != 'T' && text[10] != 't') || !digits(text, 11, 2, hour) || text[13] != ':' ||
+      !digits(text, 14, 2, minute) || text[16] != ':' || !digits(text, 17, 2, second))
     return invalid();
-  std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(unsigned(month)),
-                                   std::chrono::day(unsigned(day))};
+  std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(unsigned(month)), std::chrono::day(unsigned(day))};
   if (year < 1678 || year > 2261) return invalid();  // beyond what nanoseconds in 64 bits can say
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return invalid();
   size_t at = 19;
@@ -122,8 +125,7 @@ Result<WallTime> parse_time(std::string_view text) {
     ++at;
   } else if (text[at] == '+' || text[at] == '-') {
     int hours, minutes;
-    if (!digits(text, at + 1, 2, hours) || at + 3 >= text.size() || text[at + 3] != ':' ||
-        !digits(text, at + 4, 2, minutes))
+    if (!digits(text, at + 1, 2, hours) || at + 3 >= text.size() || text[at + 3] != ':' || !digits(text, at + 4, 2, minutes))
       return invalid();
     offset_minutes = (hours * 60 + minutes) * (text[at] == '-' ? -1 : 1);
     at += 6;

@@ -36,8 +36,7 @@ class Guarded {
   }
   // As wait, but no longer than until `deadline`.
   template <typename Ready, typename Then>
-  decltype(auto) wait_until(std::stop_token stop, std::chrono::steady_clock::time_point deadline, Ready&& ready,
-                            Then&& then) {
+  decltype(auto) wait_until(std::stop_token stop, std::chrono::steady_clock::time_point deadline, Ready&& ready, Then&& then) {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, stop, deadline, [&] { return ready(data_); });
     return std::forward<Then>(then)(data_);

@@ -18,11 +18,12 @@ constexpr size_t kJsonDepthMax = 100;  // nesting; deeper input is refused
 
 // Errors: bad_request, with line and column of what could not be read. Duplicate keys: the last one wins; their dotted
 // paths are added to `duplicates` where the caller asks for them.
-Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr, json::storage_ptr storage = {});
-// Memory for the value of `text`, taken at once and freed with the last value in it, as a request's body is: for one thread, and for
-// what does not grow for long. Copies of a value lie where it lies.
+Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr,
+                               json::storage_ptr storage = {});
+// Memory for the value of `text`, taken at once and freed with the last value in it, as a request's body is: for one thread, and
+// for what does not grow for long. Copies of a value lie where it lies.
 json::storage_ptr arena_for(std::string_view text);
-std::string to_text(const json::value& value);        // compact, one line
+std::string to_text(const json::value& value);  // compact, one line
 std::string to_text(const json::object& value);
 std::string to_pretty(const json::value& value, int indent = 4);  // as Go's MarshalIndent
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must not be guessed: identifiers, nonces, names' endings. From the kernel's generator, by the call and not by the
-// processor's instruction, which takes a hundred times as long. Does not block once the machine has booted. Source: getentropy(3).
+// processor's instruction, which takes a hundred times as long. Does not block once the machine has booted. Source:
+// getentropy(3).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace coracle {
 
-constexpr size_t kRandomBytesMax = 256;  // at once
+constexpr size_t kRandomBytesMax = 256;      // at once
 void fill_random(std::span<uint8_t> bytes);  // at most kRandomBytesMax; the process ends when the kernel has no generator
 
 // A number below `bound`, each as likely as another.

@@ -33,17 +33,42 @@ const char* code_name(Code code) {
 
 Code code_of_errno(int err) {
   switch (err) {
-    case ENOENT: case ESRCH: case ENXIO: case ENODEV: return Code::not_found;
+    case ENOENT:
+    case ESRCH:
+    case ENXIO:
+    case ENODEV: return Code::not_found;
     case EEXIST: return Code::already_exists;
-    case EPERM: case EACCES: case EROFS: return Code::forbidden;
-    case EINVAL: case ELOOP: case ENOTDIR: case EISDIR: case ENAMETOOLONG: case ERANGE: return Code::invalid;
-    case EBUSY: case ENOTEMPTY: return Code::conflict;
-    case E2BIG: case EFBIG: case EMSGSIZE: return Code::too_large;
-    case ENOSYS: case EOPNOTSUPP: case EAFNOSUPPORT: case EPROTONOSUPPORT: return Code::unsupported;
-    case ETIMEDOUT: case ETIME: return Code::timeout;
+    case EPERM:
+    case EACCES:
+    case EROFS: return Code::forbidden;
+    case EINVAL:
+    case ELOOP:
+    case ENOTDIR:
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ERANGE: return Code::invalid;
+    case EBUSY:
+    case ENOTEMPTY: return Code::conflict;
+    case E2BIG:
+    case EFBIG:
+    case EMSGSIZE: return Code::too_large;
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EAFNOSUPPORT:
+    case EPROTONOSUPPORT: return Code::unsupported;
+    case ETIMEDOUT:
+    case ETIME: return Code::timeout;
     case ECANCELED: return Code::cancelled;
-    case EAGAIN: case ECONNREFUSED: case ECONNRESET: case ENETUNREACH: case EHOSTUNREACH: case EPIPE: case ENOSPC:
-    case ENOMEM: case EMFILE: case ENFILE: return Code::unavailable;
+    case EAGAIN:
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EPIPE:
+    case ENOSPC:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE: return Code::unavailable;
     default: return Code::internal;
   }
 }

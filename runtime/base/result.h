@@ -71,8 +71,7 @@ class [[nodiscard]] Error {
     return from_errno(errno, doing, where);
   }
   // `err` is a positive errno.
-  static Error from_errno(int err, std::string_view doing,
-                          std::source_location where = std::source_location::current());
+  static Error from_errno(int err, std::string_view doing, std::source_location where = std::source_location::current());
 
   Code code() const { return code_; }
   int err() const { return errno_; }  // positive errno, 0 where there was none
@@ -108,9 +107,9 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, T>)
-  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, T>) Result(U&& value)
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   explicit operator bool() const { return state_.index() == 0; }
   bool ok() const { return state_.index() == 0; }
@@ -157,18 +156,19 @@ class [[nodiscard]] Result<void> {
 
 // Returns the error from the enclosing function, or yields the value. A statement of its own, or the whole right side
 // of `=` or `return`: inside a larger expression g++ 12 leaks what was already built.
-#define TRY(expr)                                                    \
-  __extension__({                                                    \
-    auto try_result_ = (expr);                                       \
-    if (!try_result_) [[unlikely]] return try_result_.take_error();  \
-    *std::move(try_result_);                                         \
+#define TRY(expr)                      \
+  __extension__({                      \
+    auto try_result_ = (expr);         \
+    if (!try_result_) [[unlikely]]     \
+      return try_result_.take_error(); \
+    *std::move(try_result_);           \
   })
 
 // For what only a bug can make fail: ends the process with the error's text.
-#define MUST(expr)                                                                                          \
-  __extension__({                                                                                           \
-    auto must_result_ = (expr);                                                                             \
-    if (!must_result_) [[unlikely]]                                                                         \
-      ::coracle::bug(#expr, must_result_.error().text().c_str(), std::source_location::current());          \
-    *std::move(must_result_);                                                                               \
+#define MUST(expr)                                                                                 \
+  __extension__({                                                                                  \
+    auto must_result_ = (expr);                                                                    \
+    if (!must_result_) [[unlikely]]                                                                \
+      ::coracle::bug(#expr, must_result_.error().text().c_str(), std::source_location::current()); \
+    *std::move(must_result_);                                                                      \
   })

@@ -120,8 +120,8 @@ Result<std::string> base64url_decode(std::string_view text) { return decode64(te
 std::string percent_encode(std::string_view text) {
   std::string out;
   for (char c : text) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                 c == '_' || c == '~';
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
+                 c == '~';
     if (plain) out += c;
     else out.append("%").append(hex(std::string_view(&c, 1)));
   }

@@ -27,16 +27,16 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
   return value;
 }
 
-bool is_utf8(std::string_view text);           // well-formed, RFC 3629
+bool is_utf8(std::string_view text);  // well-formed, RFC 3629
 std::string hex(std::string_view bytes);
-std::string base64_encode(std::string_view bytes);               // RFC 4648 section 4, padded
-Result<std::string> base64_decode(std::string_view text);        // Errors: invalid
-std::string base64url_encode(std::string_view bytes);            // RFC 4648 section 5, no padding
-Result<std::string> base64url_decode(std::string_view text);     // padding optional. Errors: invalid
-std::string percent_encode(std::string_view text);               // everything but RFC 3986 unreserved
-Result<std::string> percent_decode(std::string_view text);       // Errors: invalid
-std::string quoted(std::string_view text);                       // Go's %q for ordinary text: quotes, \n, \t, \xNN
-std::string one_line(std::string_view text);                     // control characters, line breaks too, as quoted() writes them
+std::string base64_encode(std::string_view bytes);            // RFC 4648 section 4, padded
+Result<std::string> base64_decode(std::string_view text);     // Errors: invalid
+std::string base64url_encode(std::string_view bytes);         // RFC 4648 section 5, no padding
+Result<std::string> base64url_decode(std::string_view text);  // padding optional. Errors: invalid
+std::string percent_encode(std::string_view text);            // everything but RFC 3986 unreserved
+Result<std::string> percent_decode(std::string_view text);    // Errors: invalid
+std::string quoted(std::string_view text);                    // Go's %q for ordinary text: quotes, \n, \t, \xNN
+std::string one_line(std::string_view text);                  // control characters, line breaks too, as quoted() writes them
 // For a std::string, which std::quoted would fit better where a header brings it.
 inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }
 inline std::string quoted(const char* text) { return quoted(std::string_view(text)); }

@@ -159,8 +159,7 @@ struct Bus::Connection {
 
   // (uoss): id, job, unit, result. A message that is none of these is nobody's here.
   Result<void> take_signal(const Message& message) {
-    if (message.type != Message::Type::signal || message.interface != kInterface || message.member != "JobRemoved")
-      return {};
+    if (message.type != Message::Type::signal || message.interface != kInterface || message.member != "JobRemoved") return {};
     auto words = TRY(first_words(message));
     if (words.size() >= 4) outcomes[words[1]] = words[3];
     return {};
@@ -203,8 +202,7 @@ struct Bus::Connection {
   }
 
   // Asks the manager. `names_job`: the answer names one, which is kept.
-  Result<void> ask(const char* method, const std::string& unit, bool names_job, const char* signature,
-                   const std::string& body) {
+  Result<void> ask(const char* method, const std::string& unit, bool names_job, const char* signature, const std::string& body) {
     const std::string doing = std::string("systemd: ") + method + " " + unit;
     if (!is_text(unit)) return Error(Code::invalid, doing + ": its name is not UTF-8");
     Message request{.destination = is_direct ? "" : kService,
@@ -234,8 +232,7 @@ struct Bus::Connection {
       auto asked = ask(method, unit, names_job, signature, body.bytes());
       if (asked) return {};
       std::string unknown = unknown_property(asked.error().text());
-      size_t left_out =
-          std::erase_if(properties, [&](const Property& each) { return each.is_optional && each.name == unknown; });
+      size_t left_out = std::erase_if(properties, [&](const Property& each) { return each.is_optional && each.name == unknown; });
       if (left_out == 0) return asked;
     }
   }
@@ -273,9 +270,8 @@ Result<Bus> Bus::open(bool is_user) {
   *connection = Connection();
   auto joined = connection->join_bus(is_user);
   if (joined) return Bus(std::move(connection));
-  return Error(Code::unavailable, std::string(is_user ? "the user's systemd" : "systemd") +
-                                      " cannot be reached: " + own_socket + ": " + direct.error().text() +
-                                      "; by D-Bus: " + joined.error().text() +
+  return Error(Code::unavailable, std::string(is_user ? "the user's systemd" : "systemd") + " cannot be reached: " + own_socket +
+                                      ": " + direct.error().text() + "; by D-Bus: " + joined.error().text() +
                                       "; the cgroup manager cgroupfs needs neither");
 }
 

@@ -42,13 +42,10 @@ std::vector<std::string> controllers_for(const std::vector<Setting>& limits) {
 void enable(const Fd& cgroup, const std::vector<std::string>& controllers, bool may_clear) {
   enable_controllers(cgroup, controllers);
   if (!may_clear) return;
-  std::string available = read_words(cgroup, "cgroup.controllers"),
-              enabled = read_words(cgroup, "cgroup.subtree_control");
-  bool is_refused = std::any_of(controllers.begin(), controllers.end(), [&](const std::string& each) {
-    return has_word(available, each) && !has_word(enabled, each);
-  });
-  if (is_refused && clear(cgroup, "init"))
-    enable_controllers(cgroup, controllers);  // what is missing yet, the limits tell
+  std::string available = read_words(cgroup, "cgroup.controllers"), enabled = read_words(cgroup, "cgroup.subtree_control");
+  bool is_refused = std::any_of(controllers.begin(), controllers.end(),
+                                [&](const std::string& each) { return has_word(available, each) && !has_word(enabled, each); });
+  if (is_refused && clear(cgroup, "init")) enable_controllers(cgroup, controllers);  // what is missing yet, the limits tell
 }
 
 // On the way to `path`, for an existing cgroup of another maker.
@@ -76,8 +73,8 @@ void take_back(const std::string& mount_point, const std::vector<std::string>& m
 }
 
 // `cleared`: a cgroup on the way whose processes may be moved into a leaf; null: none.
-Result<void> make_path(const std::string& mount_point, const std::string& path,
-                       const std::vector<std::string>& controllers, const std::string* cleared, Made& out) {
+Result<void> make_path(const std::string& mount_point, const std::string& path, const std::vector<std::string>& controllers,
+                       const std::string* cleared, Made& out) {
   Fd at = TRY(sys::open_directory(mount_point));
   std::string so_far;
   auto parts = split(std::string_view(path).substr(1), '/');
@@ -122,10 +119,9 @@ std::vector<std::string> bases_for(const Caller& caller) {
 }
 
 Error not_delegated(const std::string& path, const Error& why) {
-  return Error(Code::forbidden,
-               "linux.cgroupsPath: " + path + ": " + why.text() +
-                   "; without root, a cgroup can be made where one was delegated: under systemd, by the "
-                   "manager systemd, or started by systemd-run --user --scope -p Delegate=yes");
+  return Error(Code::forbidden, "linux.cgroupsPath: " + path + ": " + why.text() +
+                                    "; without root, a cgroup can be made where one was delegated: under systemd, by the "
+                                    "manager systemd, or started by systemd-run --user --scope -p Delegate=yes");
 }
 
 }  // namespace
@@ -149,16 +145,11 @@ Result<Container> Container::make(const Caller& caller, const Wanted& wanted, in
   out.mount_point_ = caller.mount_point;
   out.record_.manager = place.manager;
   switch (place.manager) {
-    case Manager::cgroupfs:
-      TRY(out.make_directory(caller, place, limits, wanted.unenforceable, pid));
-      break;
-    case Manager::systemd:
-      TRY(out.make_scope(place, wanted, limits, pid));
-      break;
+    case Manager::cgroupfs: TRY(out.make_directory(caller, place, limits, wanted.unenforceable, pid)); break;
+    case Manager::systemd: TRY(out.make_scope(place, wanted, limits, pid)); break;
     case Manager::disabled:
       for (const Setting& each : limits)
-        if (!asks_for_nothing(each))
-          out.warnings_.push_back(each.field + ": cgroups are disabled; the limit is not enforced");
+        if (!asks_for_nothing(each)) out.warnings_.push_back(each.field + ": cgroups are disabled; the limit is not enforced");
       break;
   }
   return out;
@@ -181,8 +172,8 @@ Result<void> Container::make_directory(const Caller& caller, const Place& place,
   return not_delegated(bases.back() + place.path, made.error());
 }
 
-Result<void> Container::make_directory_at(const std::string& path, const std::string* cleared,
-                                          const std::vector<Setting>& limits, Unenforceable unenforceable, int pid) {
+Result<void> Container::make_directory_at(const std::string& path, const std::string* cleared, const std::vector<Setting>& limits,
+                                          Unenforceable unenforceable, int pid) {
   Made made;
   Scope undo([&] {
     directory_.reset();
@@ -203,10 +194,8 @@ Result<void> Container::make_directory_at(const std::string& path, const std::st
   return {};
 }
 
-Result<void> Container::make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits,
-                                   int pid) {
-  if (pid == 0)
-    return Error(Code::invalid, "the cgroup manager systemd makes a scope around a process, and there is none");
+Result<void> Container::make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid) {
+  if (pid == 0) return Error(Code::invalid, "the cgroup manager systemd makes a scope around a process, and there is none");
   auto properties = TRY(scope_properties(place, pid, "container " + wanted.id, limits, wanted.annotations));
   Bus bus = TRY(Bus::open(!is_privileged_));
   record_.unit = place.unit;
@@ -249,12 +238,10 @@ Result<Container> Container::find(const Caller& caller, const Record& record) {
 Result<void> Container::check_exists() const {
   if (exists()) return {};
   if (!record_.path.empty()) return Error(Code::not_found, "cgroup " + record_.path + " is gone");
-  return Error(Code::unsupported,
-               std::string("the container has no cgroup (manager ") + name_of(record_.manager) + ")");
+  return Error(Code::unsupported, std::string("the container has no cgroup (manager ") + name_of(record_.manager) + ")");
 }
 
-Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable,
-                               const std::string& oci_version) {
+Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable, const std::string& oci_version) {
   TRY(check_exists());
   auto limits = TRY(settings(of_version(resources, oci_version)));
   TRY(check_memory_use(directory_, resources));
@@ -271,8 +258,7 @@ Result<void> Container::filter_devices(const std::vector<sys::DeviceMatch>& rule
   if (!is_privileged_) return {};  // the kernel gives no device to those who cannot make its node, nor the filter
   TRY(check_exists());
   if (rules.size() > sys::kDeviceRulesMax)
-    return Error(Code::too_large,
-                 "linux.resources.devices: more than " + std::to_string(sys::kDeviceRulesMax) + " rules");
+    return Error(Code::too_large, "linux.resources.devices: more than " + std::to_string(sys::kDeviceRulesMax) + " rules");
   Fd program = TRY(sys::load_device_program(sys::device_program(rules)).wrap("linux.resources.devices"));
   return sys::replace_device_program(directory_, program).wrap("linux.resources.devices");
 }
@@ -290,10 +276,9 @@ Result<Fd> Container::directory_for(const std::string& inside, int init) const {
   std::string path = TRY(path_of(init));
   if (path == record_.path) return sys::open_at(directory_, ".", O_RDONLY | O_DIRECTORY).wrap("cgroup " + record_.path);
   if (!path.starts_with(record_.path + "/"))
-    return Error(Code::conflict, "cgroup " + record_.path +
-                                     " holds no process of its own, and the container's first stands in " + path);
-  return sys::open_no_links(directory_, path.substr(record_.path.size() + 1), O_RDONLY | O_DIRECTORY)
-      .wrap("cgroup " + path);
+    return Error(Code::conflict,
+                 "cgroup " + record_.path + " holds no process of its own, and the container's first stands in " + path);
+  return sys::open_no_links(directory_, path.substr(record_.path.size() + 1), O_RDONLY | O_DIRECTORY).wrap("cgroup " + path);
 }
 
 Result<void> Container::attach(int pid, const std::string& inside, int init) const {
@@ -362,8 +347,7 @@ Result<void> Container::remove_directory(bool must_be_plain) const {
   if (!parent && parent.error().code() == Code::not_found) return {};
   if (!parent) return parent.take_error();
   std::string name = name_of_last(record_.path);
-  TRY((must_be_plain ? sys::remove_directory_at(*parent, name) : cgroup::remove(*parent, name))
-          .wrap("cgroup " + record_.path));
+  TRY((must_be_plain ? sys::remove_directory_at(*parent, name) : cgroup::remove(*parent, name)).wrap("cgroup " + record_.path));
   // What we made on the way to it goes with the last one.
   const std::string ours = std::string(kBase) + "/";
   for (std::string path = parent_of(record_.path); (path + "/").starts_with(ours); path = parent_of(path)) {

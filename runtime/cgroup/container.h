@@ -29,8 +29,8 @@ namespace coracle::cgroup {
 struct Caller {
   // Root of the machine's own user namespace. Others have the user's own systemd, and only what was delegated to them.
   bool is_privileged = true;
-  std::string mount_point;  // "/sys/fs/cgroup"
-  std::string own_path;     // "/user.slice/user-1000.slice/…"
+  std::string mount_point;       // "/sys/fs/cgroup"
+  std::string own_path;          // "/user.slice/user-1000.slice/…"
   static Result<Caller> self();  // Errors: unsupported, there is no cgroup v2
 };
 
@@ -39,7 +39,7 @@ struct Wanted {
   std::string id;
   std::string cgroups_path;  // linux.cgroupsPath
   oci::Resources resources;
-  std::string oci_version;  // what they mean depends on it: of_version()
+  std::string oci_version;                         // what they mean depends on it: of_version()
   std::map<std::string, std::string> annotations;  // "org.systemd.property.…" are properties of the scope
   Unenforceable unenforceable = Unenforceable::warn_on_v1;
 };

@@ -77,8 +77,7 @@ struct Outcome {
   std::string warning;
 };
 
-Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceable unenforceable, Lacks& lacks,
-                          bool is_last_try) {
+Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceable unenforceable, Lacks& lacks, bool is_last_try) {
   auto write = [&](const std::string& file, const std::string& value) {
     return sys::write_control(cgroup, file, value.empty() ? "\n" : value);
   };
@@ -96,8 +95,7 @@ Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceabl
   }
   if (asks_for_nothing(setting)) return Outcome{};
   Lacks::Lack lack = lacks.explain(setting);
-  bool is_left_out =
-      unenforceable == Unenforceable::warn || (unenforceable == Unenforceable::warn_on_v1 && lack.is_held_by_v1);
+  bool is_left_out = unenforceable == Unenforceable::warn || (unenforceable == Unenforceable::warn_on_v1 && lack.is_held_by_v1);
   if (!is_left_out) return Error(Code::unsupported, lack.text);
   return Outcome{.warning = lack.text + "; the limit is not enforced"};
 }
@@ -293,8 +291,7 @@ Result<runtime::Usage> usage(const Fd& cgroup) {
     for (int pid : inside) out.memory.count += mapped_by(pid).count;
     out.memory_working_set = out.memory;
   }
-  if (auto text = sys::read_file_at(cgroup, "pids.current"))
-    out.processes = parse_number<int64_t>(trim(*text)).value_or(0);
+  if (auto text = sys::read_file_at(cgroup, "pids.current")) out.processes = parse_number<int64_t>(trim(*text)).value_or(0);
   return out;
 }
 

@@ -178,8 +178,7 @@ Result<Message> decode(std::string_view bytes) {
   Lengths lengths = TRY(read_lengths(bytes));
   if (bytes.size() != lengths.body_at() + lengths.body) return damaged("its length is another than it says");
   uint8_t type = uint8_t(bytes[1]);
-  if (type < uint8_t(Message::Type::method_call) || type > uint8_t(Message::Type::signal))
-    return damaged("of no known type");
+  if (type < uint8_t(Message::Type::method_call) || type > uint8_t(Message::Type::signal)) return damaged("of no known type");
   Message out;
   out.type = Message::Type(type);
   std::memcpy(&out.serial, bytes.data() + 8, sizeof out.serial);

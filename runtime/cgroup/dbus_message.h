@@ -45,12 +45,9 @@ class MessageWriter {
   // b, y, i, u, x, t, s (and o), and arrays of these.
   template <typename T>
   void add(const T& value) {
-    if constexpr (std::same_as<T, bool>)
-      add_number(uint32_t(value));
-    else if constexpr (std::integral<T>)
-      add_number(value);
-    else if constexpr (std::convertible_to<const T&, std::string_view>)
-      add_text(value);
+    if constexpr (std::same_as<T, bool>) add_number(uint32_t(value));
+    else if constexpr (std::integral<T>) add_number(value);
+    else if constexpr (std::convertible_to<const T&, std::string_view>) add_text(value);
     else
       add_array(sizeof(typename T::value_type) == 8 ? 8 : 1, [&] {
         for (const auto& each : value) add(each);
@@ -78,22 +75,14 @@ class MessageWriter {
  private:
   template <typename T>
   static std::string signature_of() {
-    if constexpr (std::same_as<T, bool>)
-      return "b";
-    else if constexpr (std::same_as<T, uint8_t>)
-      return "y";
-    else if constexpr (std::same_as<T, int32_t>)
-      return "i";
-    else if constexpr (std::same_as<T, uint32_t>)
-      return "u";
-    else if constexpr (std::same_as<T, int64_t>)
-      return "x";
-    else if constexpr (std::same_as<T, uint64_t>)
-      return "t";
-    else if constexpr (std::same_as<T, std::string>)
-      return "s";
-    else
-      return "a" + signature_of<typename T::value_type>();
+    if constexpr (std::same_as<T, bool>) return "b";
+    else if constexpr (std::same_as<T, uint8_t>) return "y";
+    else if constexpr (std::same_as<T, int32_t>) return "i";
+    else if constexpr (std::same_as<T, uint32_t>) return "u";
+    else if constexpr (std::same_as<T, int64_t>) return "x";
+    else if constexpr (std::same_as<T, uint64_t>) return "t";
+    else if constexpr (std::same_as<T, std::string>) return "s";
+    else return "a" + signature_of<typename T::value_type>();
   }
   template <typename T>
   void add_number(T value) {

@@ -55,8 +55,7 @@ std::vector<std::string> held_by_v1(std::string_view proc_cgroup) {
   for (std::string_view line : split(proc_cgroup, '\n')) {
     auto parts = split(line, ':');
     if (parts.size() < 3 || parts[0] == "0" || parts[1].starts_with("name=")) continue;
-    for (std::string_view controller : split(parts[1], ','))
-      out.emplace_back(controller == "blkio" ? "io" : controller);
+    for (std::string_view controller : split(parts[1], ',')) out.emplace_back(controller == "blkio" ? "io" : controller);
   }
   return out;
 }
@@ -115,9 +114,8 @@ Result<void> clear(const Fd& cgroup, const std::string& leaf) {
 Result<void> check_domain(const Fd& cgroup, const std::string& path) {
   std::string type = read_words(cgroup, "cgroup.type");
   if (type == "threaded" || type == "domain invalid")
-    return Error(Code::unsupported,
-                 "cgroup " + path + " is \"" + type +
-                     "\": a container cannot stand in a threaded subtree, only in a domain of its own");
+    return Error(Code::unsupported, "cgroup " + path + " is \"" + type +
+                                        "\": a container cannot stand in a threaded subtree, only in a domain of its own");
   return {};
 }
 

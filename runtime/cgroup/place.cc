@@ -65,12 +65,9 @@ Result<Manager> manager_of(const std::string& name) {
 
 const char* name_of(Manager manager) {
   switch (manager) {
-    case Manager::cgroupfs:
-      return "cgroupfs";
-    case Manager::systemd:
-      return "systemd";
-    case Manager::disabled:
-      return "disabled";
+    case Manager::cgroupfs: return "cgroupfs";
+    case Manager::systemd: return "systemd";
+    case Manager::disabled: return "disabled";
   }
   return "";
 }

@@ -23,7 +23,7 @@ const char* name_of(Manager manager);
 
 struct Place {
   Manager manager = Manager::cgroupfs;
-  std::string path;         // cgroupfs: beneath the mount point, or beneath the base when `is_relative`
+  std::string path;  // cgroupfs: beneath the mount point, or beneath the base when `is_relative`
   bool is_relative = false;
   bool is_given = false;    // config.json names it
   std::string slice, unit;  // systemd: "machine.slice", "libpod-1a2b.scope"

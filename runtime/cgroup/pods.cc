@@ -54,8 +54,7 @@ Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& dele
   std::string own = TRY(own_path());
   if (!own.starts_with("/..")) own = hierarchy + (own == "/" ? "" : own);
   out.path_ = wanted;
-  if (wanted.empty() && !delegated.empty() && sys::exists(hierarchy + "/" + delegated))
-    out.path_ = hierarchy + "/" + delegated;
+  if (wanted.empty() && !delegated.empty() && sys::exists(hierarchy + "/" + delegated)) out.path_ = hierarchy + "/" + delegated;
   if (out.path_.empty()) {
     out.path_ = hierarchy + kTopName;
     Fd top = TRY(sys::open_directory(hierarchy));
@@ -92,8 +91,7 @@ Result<Fd> Cgroups::make(const std::string& path, bool has_children) const {
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string name(parts[i]);
     auto made = sys::make_directory_at(at, name, 0755);
-    if (!made && made.error().code() != Code::already_exists)
-      return std::move(made.take_error()).wrap("cgroup " + path);
+    if (!made && made.error().code() != Code::already_exists) return std::move(made.take_error()).wrap("cgroup " + path);
     at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY));
     // One that is there already may have been made this moment, or by a daemon that was killed before it got here.
     bool is_leaf = i + 1 == parts.size() && !has_children;

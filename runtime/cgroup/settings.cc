@@ -12,9 +12,7 @@ namespace {
 
 constexpr const char* kResources = "linux.resources.";
 
-Error bad(const std::string& field, const std::string& text) {
-  return Error(Code::invalid, kResources + field + ": " + text);
-}
+Error bad(const std::string& field, const std::string& text) { return Error(Code::invalid, kResources + field + ": " + text); }
 Error no_counterpart(const std::string& field) {
   return Error(Code::unsupported, kResources + field + ": cgroup v2 has no such setting");
 }
@@ -132,8 +130,8 @@ Result<void> add_block_io(const oci::BlockIo& in, Writer& to) {
   }
   const std::pair<const char*, const std::vector<oci::BlockThrottle>*> kinds[] = {
       {"rbps", &in.read_bps}, {"wbps", &in.write_bps}, {"riops", &in.read_iops}, {"wiops", &in.write_iops}};
-  const char* fields[] = {"blockIO.throttleReadBpsDevice", "blockIO.throttleWriteBpsDevice",
-                          "blockIO.throttleReadIOPSDevice", "blockIO.throttleWriteIOPSDevice"};
+  const char* fields[] = {"blockIO.throttleReadBpsDevice", "blockIO.throttleWriteBpsDevice", "blockIO.throttleReadIOPSDevice",
+                          "blockIO.throttleWriteIOPSDevice"};
   for (size_t kind = 0; kind < std::size(kinds); ++kind)
     for (const oci::BlockThrottle& device : *kinds[kind].second) {
       // A rate of 0 took a limit away in v1; in v2 it is no number the kernel takes.
@@ -153,8 +151,7 @@ bool is_page_size(std::string_view text) {
 
 Result<void> add_hugepages(const std::vector<oci::HugepageLimit>& in, Writer& to) {
   for (const oci::HugepageLimit& each : in) {
-    if (!is_page_size(each.page_size))
-      return bad("hugepageLimits.pageSize", quoted(each.page_size) + " is no size like 2MB");
+    if (!is_page_size(each.page_size)) return bad("hugepageLimits.pageSize", quoted(each.page_size) + " is no size like 2MB");
     std::string file = "hugetlb." + each.page_size, value = std::to_string(each.limit_bytes);
     // Reservations first: they fail where a program can still choose something else, faults kill it.
     to.add("hugepageLimits", file + ".rsvd.max", value).may_be_absent = true;
@@ -165,8 +162,7 @@ Result<void> add_hugepages(const std::vector<oci::HugepageLimit>& in, Writer& to
 
 Result<void> add_rdma(const std::map<std::string, oci::RdmaLimit>& in, Writer& to) {
   for (const auto& [device, limit] : in) {
-    if (!limit.hca_handles && !limit.hca_objects)
-      return bad("rdma." + device, "names neither hcaHandles nor hcaObjects");
+    if (!limit.hca_handles && !limit.hca_objects) return bad("rdma." + device, "names neither hcaHandles nor hcaObjects");
     std::string value = device;
     if (limit.hca_handles) value += " hca_handle=" + std::to_string(*limit.hca_handles);
     if (limit.hca_objects) value += " hca_object=" + std::to_string(*limit.hca_objects);
@@ -233,8 +229,7 @@ Result<std::vector<Setting>> settings(const oci::Resources& resources) {
   TRY(check_amount("pids.limit", resources.pids_limit));
   // None may be made: but the first is made in the cgroup, so that one is there. systemd takes no 0 either, and runc
   // writes 1 as well.
-  if (resources.pids_limit)
-    to.add("pids.limit", "pids.max", amount(*resources.pids_limit == 0 ? 1 : *resources.pids_limit));
+  if (resources.pids_limit) to.add("pids.limit", "pids.max", amount(*resources.pids_limit == 0 ? 1 : *resources.pids_limit));
   TRY(add_block_io(resources.block_io, to));
   TRY(add_hugepages(resources.hugepage_limits, to));
   TRY(add_rdma(resources.rdma, to));

@@ -171,18 +171,17 @@ json::object pressure_line(const PressureLine& line) {
   return {{"avg10", line.avg10}, {"avg60", line.avg60}, {"avg300", line.avg300}, {"total", line.total_us}};
 }
 void put_pressure(json::object& to, const std::optional<Pressure>& pressure) {
-  if (pressure)
-    to["psi"] = json::object{{"some", pressure_line(pressure->some)}, {"full", pressure_line(pressure->full)}};
+  if (pressure) to["psi"] = json::object{{"some", pressure_line(pressure->some)}, {"full", pressure_line(pressure->full)}};
 }
 json::object use_object(const MemoryUse& use) {
   return {{"limit", use.limit}, {"usage", use.current}, {"max", use.peak}, {"failcnt", use.failures}};
 }
 
 json::object cpu_object(const CpuStats& cpu) {
-  json::object out{{"usage", json::object{{"total", cpu.usage_ns}, {"kernel", cpu.system_ns}, {"user", cpu.user_ns}}},
-                   {"throttling", json::object{{"periods", cpu.periods},
-                                               {"throttledPeriods", cpu.throttled_periods},
-                                               {"throttledTime", cpu.throttled_ns}}}};
+  json::object out{
+      {"usage", json::object{{"total", cpu.usage_ns}, {"kernel", cpu.system_ns}, {"user", cpu.user_ns}}},
+      {"throttling",
+       json::object{{"periods", cpu.periods}, {"throttledPeriods", cpu.throttled_periods}, {"throttledTime", cpu.throttled_ns}}}};
   if (cpu.bursts) out["burst"] = json::object{{"periods", cpu.bursts}, {"time", cpu.burst_ns}};
   put_pressure(out, cpu.pressure);
   return out;
@@ -261,8 +260,7 @@ json::object to_json(const Stats& stats) {
   out["memory"] = memory_object(stats.memory);
   // runc says 0 where there is no limit.
   out["pids"] = json::object{{"current", stats.pids}, {"limit", stats.pids_limit == kUnlimited ? 0 : stats.pids_limit}};
-  json::object io{{"ioServiceBytesRecursive", io_array(stats.io.bytes)},
-                  {"ioServicedRecursive", io_array(stats.io.operations)}};
+  json::object io{{"ioServiceBytesRecursive", io_array(stats.io.bytes)}, {"ioServicedRecursive", io_array(stats.io.operations)}};
   put_pressure(io, stats.io.pressure);
   out["blkio"] = std::move(io);
   out["hugetlb"] = uses_object(stats.hugepages);

@@ -36,7 +36,7 @@ struct MemoryUse {
   uint64_t current = 0, limit = 0, peak = 0, failures = 0;  // bytes; limit: kUnlimited; failures: how often it was met
 };
 struct MemoryStats {
-  MemoryUse memory, swap;  // swap alone; zero where it is not counted
+  MemoryUse memory, swap;                // swap alone; zero where it is not counted
   std::map<std::string, uint64_t> stat;  // memory.stat, line by line
   uint64_t oom_kills = 0;
   std::optional<Pressure> pressure;

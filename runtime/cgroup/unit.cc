@@ -37,8 +37,7 @@ using Properties = std::vector<Property>;
 void add_quota(std::string_view value, Properties& to) {  // "max 100000", "5000"
   auto words = split(trim(value), ' ');
   auto quota = amount(words.front()), period = words.size() > 1 ? amount(words[1]) : 100000;
-  if (!quota || !period || *period == 0 || *period > kSecond || (*quota != kInfinity && *quota > kInfinity / kSecond))
-    return;
+  if (!quota || !period || *period == 0 || *period > kSecond || (*quota != kInfinity && *quota > kInfinity / kSecond)) return;
   uint64_t per_second = kInfinity;
   if (*quota != kInfinity) {
     // systemd writes whole percents to its unit's file, and reads that when it is reloaded: rather a little more than
@@ -59,8 +58,7 @@ void add_limit(const Setting& setting, Properties& to) {
                                                               {"memory.swap.max", "MemorySwapMax"},
                                                               {"memory.zswap.max", "MemoryZSwapMax"},
                                                               {"cpu.weight", "CPUWeight"}};
-  static const std::map<std::string, const char*> kSets = {{"cpuset.cpus", "AllowedCPUs"},
-                                                           {"cpuset.mems", "AllowedMemoryNodes"}};
+  static const std::map<std::string, const char*> kSets = {{"cpuset.cpus", "AllowedCPUs"}, {"cpuset.mems", "AllowedMemoryNodes"}};
   if (auto known = kAmounts.find(setting.file); known != kAmounts.end()) {
     auto value = amount(setting.value);
     if (value && setting.file == "pids.max") value = std::max<uint64_t>(*value, 1);  // unified's 0 is out of its range
@@ -75,8 +73,7 @@ void add_limit(const Setting& setting, Properties& to) {
     to.push_back({"OOMPolicy", std::string(setting.value == "1" ? "kill" : "continue"), true});
   }
   // "default 50" or "50"; a weight of one device stays with the kernel.
-  std::string_view weight =
-      setting.file == "io.weight" ? std::string_view(setting.value) : std::string_view(setting.other_value);
+  std::string_view weight = setting.file == "io.weight" ? std::string_view(setting.value) : std::string_view(setting.other_value);
   if (setting.file != "io.weight" && setting.other_file != "io.weight") return;
   if (weight.starts_with("default ")) weight.remove_prefix(8);
   if (auto value = parse_number<uint64_t>(weight)) to.push_back({"IOWeight", *value, true});
@@ -155,8 +152,7 @@ Result<Property> parse_property(const std::string& name, const std::string& text
   bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   });
-  if (!is_name)
-    return Error(Code::invalid, std::string("annotations.") + kPropertyPrefix + name + ": no name of a property");
+  if (!is_name) return Error(Code::invalid, std::string("annotations.") + kPropertyPrefix + name + ": no name of a property");
   std::string_view value = trim(text);
   if (value == "true" || value == "false") return Property{own, value == "true"};
   if (auto list = strings_of(value)) return Property{own, std::move(*list)};
@@ -191,7 +187,8 @@ Result<std::vector<Property>> scope_properties(const Place& place, int pid, cons
   for (const auto& [key, text] : annotations) {
     if (!key.starts_with(kPropertyPrefix)) continue;
     Property given = TRY(parse_property(key.substr(std::string_view(kPropertyPrefix).size()), text));
-    if (settled.count(given.name)) return Error(Code::forbidden, "annotations." + key + ": it is settled by the rest of the configuration");
+    if (settled.count(given.name))
+      return Error(Code::forbidden, "annotations." + key + ": it is settled by the rest of the configuration");
     std::erase_if(out, [&](const Property& each) { return each.name == given.name; });
     out.push_back(std::move(given));
   }

@@ -118,7 +118,8 @@ class Maker {
     if (options_.listen_fds == 0) return;
     spec_.process.env.push_back("LISTEN_FDS=" + std::to_string(options_.listen_fds));
     spec_.process.env.push_back("LISTEN_PID=1");
-    if (std::string names = sys::environment("LISTEN_FDNAMES"); !names.empty()) spec_.process.env.push_back("LISTEN_FDNAMES=" + names);
+    if (std::string names = sys::environment("LISTEN_FDNAMES"); !names.empty())
+      spec_.process.env.push_back("LISTEN_FDNAMES=" + names);
   }
 
   Result<void> make_cgroup(int pid) {
@@ -246,9 +247,7 @@ class Maker {
           if (options_.console_socket.empty()) terminal_ = std::move(news.fd);
           else TRY(send_terminal(options_.console_socket, news.fd));
           break;
-        case Kind::listener:
-          TRY(send_listener(*seccomp_->listener, news.fd));
-          break;
+        case Kind::listener: TRY(send_listener(*seccomp_->listener, news.fd)); break;
         case Kind::gate:
           TRY(container_->save());
           TRY(run_hooks(spec_.hooks.prestart, "prestart", container_->state(Status::created)));

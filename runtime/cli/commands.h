@@ -42,8 +42,8 @@ Result<void> leave_privilege_behind(oci::Spec& spec);
 // The specification asks to warn of them and to go on. Source: runtime-spec config.md "Linux Process".
 void drop_unknown_capabilities(oci::Process& process);
 // The program of a profile, kept beneath the root. Errors: with the field.
-Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
-                                         const oci::Process& process, const runtime::OwnFacts& own);
+Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
+                                         const runtime::OwnFacts& own);
 Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& name);
 // Sockets that were activated for this process. Source: sd_listen_fds(3).
 uint32_t activated_sockets();

@@ -54,7 +54,8 @@ Result<void> leave_privilege_behind(oci::Spec& spec) {
   if (capabilities != 0 || sys::own_uid() == 0) return {};
   std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& ns) { return ns.type == "user" && ns.path.empty(); });
   if (spec.linux_.uid_mappings.empty() || spec.linux_.gid_mappings.empty())
-    return Error(Code::forbidden, "linux.uidMappings: an unprivileged user's container needs a user namespace and maps (see spec --rootless)");
+    return Error(Code::forbidden,
+                 "linux.uidMappings: an unprivileged user's container needs a user namespace and maps (see spec --rootless)");
   TRY(sys::enter_user_namespace(runtime::id_ranges(spec.linux_.uid_mappings), runtime::id_ranges(spec.linux_.gid_mappings)));
   spec.linux_.uid_mappings.clear();
   spec.linux_.gid_mappings.clear();
@@ -70,8 +71,8 @@ void drop_unknown_capabilities(oci::Process& process) {
   for (const std::string& name : unknown) warn("process.capabilities: " + coracle::quoted(name) + " is unknown to this machine");
 }
 
-Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile,
-                                         const oci::Process& process, const runtime::OwnFacts& own) {
+Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
+                                         const runtime::OwnFacts& own) {
   uint64_t holds = 0;
   if (process.capabilities) {
     runtime::CapabilitySets sets = TRY(runtime::plan_capabilities(*process.capabilities, own));
@@ -95,7 +96,8 @@ uint32_t activated_sockets() {
 Result<void> check_descriptors(const Options& options) {
   for (auto [count, name] : {std::pair(options.preserve_fds, "--preserve-fds"), std::pair(options.listen_fds, "LISTEN_FDS")})
     for (uint32_t i = 0; i < count; ++i)
-      if (!sys::is_open(int(3 + i))) return Error(Code::invalid, std::string(name) + ": descriptor " + std::to_string(3 + i) + " is not open");
+      if (!sys::is_open(int(3 + i)))
+        return Error(Code::invalid, std::string(name) + ": descriptor " + std::to_string(3 + i) + " is not open");
   return {};
 }
 

@@ -88,7 +88,8 @@ Result<Fd> attend(Birth& birth, const Options& options, const oci::Spec& spec) {
         if (options.console_socket.empty()) terminal = std::move(news.fd);
         else TRY(send_terminal(options.console_socket, news.fd));
         break;
-      case Kind::listener: return Error(Code::unsupported, "linux.seccomp.listenerPath: exec into a container whose calls are notified");
+      case Kind::listener:
+        return Error(Code::unsupported, "linux.seccomp.listenerPath: exec into a container whose calls are notified");
       case Kind::executed: return terminal;
       default: break;
     }

@@ -88,7 +88,8 @@ Result<int> state(const Options& options) {
 }
 
 Result<int> list(const Options& options) {
-  if (options.format != "table" && options.format != "json") return Error(Code::invalid, "--format " + coracle::quoted(options.format) + " is neither table nor json");
+  if (options.format != "table" && options.format != "json")
+    return Error(Code::invalid, "--format " + coracle::quoted(options.format) + " is neither table nor json");
   Containers containers = TRY(open_containers(options));
   auto ids = TRY(containers.list());
   std::vector<json::object> rows;
@@ -119,7 +120,8 @@ Result<int> ps(const Options& options) {
     TRY(print(to_text(json::array(pids.begin(), pids.end())) + "\n"));
     return 0;
   }
-  if (options.format != "table") return Error(Code::invalid, "--format " + coracle::quoted(options.format) + " is neither table nor json");
+  if (options.format != "table")
+    return Error(Code::invalid, "--format " + coracle::quoted(options.format) + " is neither table nor json");
   std::vector<std::string> argv = {"ps"};
   if (options.command.empty()) argv.push_back("-ef");
   argv.insert(argv.end(), options.command.begin(), options.command.end());

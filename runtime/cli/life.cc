@@ -22,7 +22,8 @@ constexpr size_t kResourcesBytesMax = 1 << 20;
 constexpr const char* kUsedSocket = "started.sock";  // goes with the container's directory
 
 Error not_in(const Container& container, Status status, const char* wanted) {
-  return Error(Code::conflict, "container " + coracle::quoted(container.saved().id) + " is " + name_of(status) + ", not " + wanted);
+  return Error(Code::conflict,
+               "container " + coracle::quoted(container.saved().id) + " is " + name_of(status) + ", not " + wanted);
 }
 
 Result<Container> find_to_change(const Options& options) {
@@ -88,7 +89,8 @@ Result<int> start(const Options& options) {
   // Created no longer, whatever comes of it; but when nobody could be reached, it can be tried again.
   TRY(sys::rename_at(container.directory(), kStartSocket, container.directory(), kUsedSocket));
   auto reached = runtime::start_held(container.directory(), kUsedSocket);
-  if (!reached && reached.error().code() == Code::conflict) (void)sys::rename_at(container.directory(), kUsedSocket, container.directory(), kStartSocket);
+  if (!reached && reached.error().code() == Code::conflict)
+    (void)sys::rename_at(container.directory(), kUsedSocket, container.directory(), kStartSocket);
   runtime::Started started = TRY(std::move(reached).wrap("start"));
   if (!started.has_executed) {
     oci::Spec spec;
@@ -134,7 +136,8 @@ Result<int> remove(const Options& options) {
   if (!container && options.force && container.error().code() == Code::not_found) return 0;
   if (!container) return container.take_error();
   Status status = TRY(container->status());
-  if (!options.force && (status == Status::running || status == Status::paused)) return not_in(*container, status, "stopped; delete --force ends it");
+  if (!options.force && (status == Status::running || status == Status::paused))
+    return not_in(*container, status, "stopped; delete --force ends it");
   TRY(destroy(containers, *container));
   return 0;
 }

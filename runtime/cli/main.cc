@@ -71,7 +71,8 @@ class CommandLine {
 
   int refuse(const CLI::ParseError& error) {
     std::string what = error.what();
-    if (auto rest = app_.remaining(); !rest.empty() && app_.get_subcommands().empty()) what = "unknown command " + coracle::quoted(rest[0]);
+    if (auto rest = app_.remaining(); !rest.empty() && app_.get_subcommands().empty())
+      what = "unknown command " + coracle::quoted(rest[0]);
     std::fprintf(stderr, "coracle-oci: %s (see coracle-oci --help)\n", coracle::one_line(what).c_str());
     return 1;
   }
@@ -111,7 +112,9 @@ class CommandLine {
     command->add_flag("-a,--all", options_.all, "to every process of the container");
   }
 
-  void add_delete() { add("delete", "remove a container that has ended", remove)->add_flag("-f,--force", options_.force, "end it first"); }
+  void add_delete() {
+    add("delete", "remove a container that has ended", remove)->add_flag("-f,--force", options_.force, "end it first");
+  }
   void add_pause() { add("pause", "stop all processes of a container", cli::pause); }
   void add_resume() { add("resume", "let them go on", resume); }
   void add_checkpoint() { add("checkpoint", "not supported", checkpoint)->allow_extras(); }
@@ -119,8 +122,7 @@ class CommandLine {
 
   void add_update() {
     CLI::App* command = add("update", "change a container's resources", update);
-    command->add_option("-r,--resources", options_.resources,
-                        "file with linux.resources as JSON, - for standard input");
+    command->add_option("-r,--resources", options_.resources, "file with linux.resources as JSON, - for standard input");
     auto limit = [&](const char* flag, const char* field, const char* what) {
       command->add_option_function<std::string>(
           flag, [this, field](const std::string& value) { options_.limits.emplace_back(field, value); }, what);
@@ -203,13 +205,13 @@ class CommandLine {
   }
 
   static constexpr std::pair<std::string_view, void (CommandLine::*)()> kCommands[] = {
-      {"create", &CommandLine::add_create},   {"run", &CommandLine::add_run},
-      {"start", &CommandLine::add_start},     {"kill", &CommandLine::add_kill},
-      {"delete", &CommandLine::add_delete},   {"pause", &CommandLine::add_pause},
-      {"resume", &CommandLine::add_resume},   {"update", &CommandLine::add_update},
-      {"exec", &CommandLine::add_exec},       {"state", &CommandLine::add_state},
-      {"list", &CommandLine::add_list},       {"ps", &CommandLine::add_ps},
-      {"events", &CommandLine::add_events},   {"spec", &CommandLine::add_spec},
+      {"create", &CommandLine::add_create},     {"run", &CommandLine::add_run},
+      {"start", &CommandLine::add_start},       {"kill", &CommandLine::add_kill},
+      {"delete", &CommandLine::add_delete},     {"pause", &CommandLine::add_pause},
+      {"resume", &CommandLine::add_resume},     {"update", &CommandLine::add_update},
+      {"exec", &CommandLine::add_exec},         {"state", &CommandLine::add_state},
+      {"list", &CommandLine::add_list},         {"ps", &CommandLine::add_ps},
+      {"events", &CommandLine::add_events},     {"spec", &CommandLine::add_spec},
       {"features", &CommandLine::add_features}, {"checkpoint", &CommandLine::add_checkpoint},
       {"restore", &CommandLine::add_restore}};
 

@@ -33,7 +33,7 @@ struct Options {
   bool terminal = false, no_new_privileges = false, ignore_paused = false;
 
   // update: as numbers of config.json
-  std::string resources;  // a file, "-" = standard input
+  std::string resources;                                    // a file, "-" = standard input
   std::vector<std::pair<std::string, std::string>> limits;  // "memory.limit" → "1048576"
 };
 

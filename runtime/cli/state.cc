@@ -106,7 +106,7 @@ Result<ProcessFacts> facts_of_process(int pid) {
 
 Result<void> Container::save() const {
   const Saved& in = saved_;
-  json::object out{{"ociVersion", in.version}, {"id", in.id}, {"pid", in.pid}, {"pidStarted", in.pid_started},
+  json::object out{{"ociVersion", in.version}, {"id", in.id},         {"pid", in.pid},    {"pidStarted", in.pid_started},
                    {"bootId", in.boot_id},     {"bundle", in.bundle}, {"owner", in.owner}};
   out["created"] = std::chrono::duration_cast<std::chrono::nanoseconds>(in.created.time_since_epoch()).count();
   out["cgroup"] = write_cgroup(in.cgroup);

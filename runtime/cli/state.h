@@ -30,13 +30,13 @@ struct Saved {
   uint64_t pid_started = 0;  // in clock ticks since boot, /proc/PID/stat: another process of this number has another
   std::string boot_id;
   WallTime created;
-  uint32_t owner = 0;        // uid
+  uint32_t owner = 0;  // uid
   std::map<std::string, std::string> annotations;
   cgroup::Record cgroup;
-  oci::Resources resources;  // as they are in force
-  oci::Process process;      // what an exec inherits
-  std::string seccomp_name;  // "" = unconfined
-  oci::Hooks hooks;          // poststart, poststop
+  oci::Resources resources;                                                               // as they are in force
+  oci::Process process;                                                                   // what an exec inherits
+  std::string seccomp_name;                                                               // "" = unconfined
+  oci::Hooks hooks;                                                                       // poststart, poststop
   bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // of its own
 };
 
@@ -82,8 +82,8 @@ class Containers {
   Fd root_;
 };
 
-struct ProcessFacts {  // by /proc/PID/stat
-  uint64_t started = 0;  // clock ticks since boot
+struct ProcessFacts {      // by /proc/PID/stat
+  uint64_t started = 0;    // clock ticks since boot
   bool has_ended = false;  // and was not reaped yet
 };
 Result<ProcessFacts> facts_of_process(int pid);  // Errors: not_found

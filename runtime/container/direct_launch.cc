@@ -35,8 +35,7 @@ Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socke
 
 Result<Birth> Birth::begin(const BirthSpec& spec) {
   const Prepared& prepared = *spec.prepared;
-  if (prepared.pid_namespace)
-    TRY(sys::join_namespace(prepared.pid_namespace, CLONE_NEWPID).wrap("linux.namespaces: pid"));
+  if (prepared.pid_namespace) TRY(sys::join_namespace(prepared.pid_namespace, CLONE_NEWPID).wrap("linux.namespaces: pid"));
   Fd program = TRY(sys::make_program("coracle-oci", launcher()));
   auto [near, far] = TRY(sys::make_socketpair(SOCK_SEQPACKET));
   sys::SpawnSpec start;
@@ -76,7 +75,8 @@ Result<void> Birth::tell(const BirthSpec& spec) {
 
 Result<void> Birth::say_go() {
   launch::Go go{pid_};
-  return sys::write_all(report_, std::string_view(reinterpret_cast<const char*>(&go), sizeof go)).wrap("the container's process is gone");
+  return sys::write_all(report_, std::string_view(reinterpret_cast<const char*>(&go), sizeof go))
+      .wrap("the container's process is gone");
 }
 
 Result<Birth::News> Birth::next() {

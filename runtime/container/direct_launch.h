@@ -17,11 +17,11 @@ namespace coracle::runtime {
 
 struct BirthSpec {
   const Prepared* prepared = nullptr;
-  const Fd* cgroup = nullptr;           // born in it; null = ours
-  const Fd* start = nullptr;            // a listening socket: held until somebody connects to it
-  const Fd* target = nullptr;           // exec: pidfd of the container's first process
-  const Fd* time_namespace = nullptr;   // to be in; null = ours
-  bool has_terminal = false;            // else it inherits our 0, 1 and 2
+  const Fd* cgroup = nullptr;          // born in it; null = ours
+  const Fd* start = nullptr;           // a listening socket: held until somebody connects to it
+  const Fd* target = nullptr;          // exec: pidfd of the container's first process
+  const Fd* time_namespace = nullptr;  // to be in; null = ours
+  bool has_terminal = false;           // else it inherits our 0, 1 and 2
 };
 
 class Birth {

@@ -120,11 +120,12 @@ Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, con
       if (err == ESRCH) return Error(Code::conflict, "the container is not running");
       break;
     case Stage::plan:
-      if (err == EPROTO) return Error(Code::conflict, "the pod was begun by another version of coracled; delete it, and it is begun anew");
+      if (err == EPROTO)
+        return Error(Code::conflict, "the pod was begun by another version of coracled; delete it, and it is begun anew");
       break;
     case Stage::hostname:
-      return Error::from_errno(err, failure.index == 1 ? "domainname: setdomainname " + spec.domainname
-                                                       : "hostname: sethostname " + spec.hostname);
+      return Error::from_errno(
+          err, failure.index == 1 ? "domainname: setdomainname " + spec.domainname : "hostname: sethostname " + spec.hostname);
     case Stage::lsm:
       return Error::from_errno(err, failure.index == 1 ? "process.selinuxLabel: write attr/exec"
                                                        : "process.apparmorProfile: write attr/apparmor/exec");

@@ -41,9 +41,15 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   Fd run_dir = TRY(sys::open_directory(config.run_dir));
   std::string boot_id = TRY(sys::boot_id());
   OwnFacts own = TRY(own_facts());
-  House house{std::move(cgroups), std::move(records), std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
-              snapshots,          std::move(run_dir), std::move(pause_program),
-              std::move(boot_id), own,                std::make_unique<DevicePrograms>()};
+  House house{std::move(cgroups),
+              std::move(records),
+              std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
+              snapshots,
+              std::move(run_dir),
+              std::move(pause_program),
+              std::move(boot_id),
+              own,
+              std::make_unique<DevicePrograms>()};
   std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(house)));
   out->images_ = std::move(images);
   out->lock_ = std::move(lock);
@@ -213,14 +219,12 @@ Result<void> LocalRuntime::remove_container(const std::string& sandbox_id, const
   return (*found)->remove_container(id).wrap("remove container " + id);
 }
 
-Result<std::unique_ptr<Exec>> LocalRuntime::exec(const std::string& sandbox_id, const std::string& id,
-                                                 const ExecSpec& spec) {
+Result<std::unique_ptr<Exec>> LocalRuntime::exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) {
   auto found = TRY(get(sandbox_id));
   return found->exec(id, spec);
 }
 
-Result<std::unique_ptr<Exec>> LocalRuntime::attach(const std::string& sandbox_id, const std::string& id,
-                                                   bool use_stdin) {
+Result<std::unique_ptr<Exec>> LocalRuntime::attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) {
   auto found = TRY(get(sandbox_id));
   return found->attach(id, use_stdin);
 }

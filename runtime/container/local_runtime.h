@@ -35,8 +35,7 @@ class LocalRuntime : public Runtime {
   Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) override;
   Result<void> kill_container(const std::string& sandbox_id, const std::string& id) override;
   Result<void> remove_container(const std::string& sandbox_id, const std::string& id) override;
-  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
-                                     const ExecSpec& spec) override;
+  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) override;
   Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) override;
   Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) override;
   Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) override;

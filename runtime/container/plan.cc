@@ -2,8 +2,8 @@
 // See plan.h.
 #include "runtime/container/plan.h"
 
-#include <linux/mount.h>
 #include <linux/mempolicy.h>
+#include <linux/mount.h>
 #include <sched.h>
 #include <sys/personality.h>
 
@@ -23,9 +23,7 @@ namespace {
 enum { kRealTime = 1, kBestEffort = 2, kIdle = 3 };
 constexpr int kIoClassShift = 13;
 
-bool stands_beneath(const std::string& path, const std::string& dir) {
-  return path == dir || path.starts_with(dir + "/");
-}
+bool stands_beneath(const std::string& path, const std::string& dir) { return path == dir || path.starts_with(dir + "/"); }
 
 // The last one counts.
 void take_attribute(const oci::MountOption& option, uint64_t& set, uint64_t& clear) {
@@ -54,35 +52,27 @@ Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
       // A file system's own settings say nothing at a bind, and the kernel does not look at them there; engines send them.
       if (out.is_bind && equals != name.npos) continue;
       if (out.is_bind) return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination);
-      out.data.push_back(
-          {name.substr(0, equals), equals == name.npos ? "" : name.substr(equals + 1), equals != name.npos});
+      out.data.push_back({name.substr(0, equals), equals == name.npos ? "" : name.substr(equals + 1), equals != name.npos});
       continue;
     }
     switch (option->kind) {
-      case oci::MountOptionKind::nothing:
-        break;
+      case oci::MountOptionKind::nothing: break;
       case oci::MountOptionKind::bind:
         out.is_bind = true;
         out.is_recursive |= option->is_recursive;
         break;
-      case oci::MountOptionKind::attribute:
-        take_attribute(*option, out.set, out.clear);
-        break;
-      case oci::MountOptionKind::recursive_attribute:
-        take_attribute(*option, out.set_recursive, out.clear_recursive);
-        break;
-      case oci::MountOptionKind::propagation:
-        out.propagation = option->set;
-        break;
-      case oci::MountOptionKind::super_flag:
-        out.data.push_back({name, "", false});
-        break;
+      case oci::MountOptionKind::attribute: take_attribute(*option, out.set, out.clear); break;
+      case oci::MountOptionKind::recursive_attribute: take_attribute(*option, out.set_recursive, out.clear_recursive); break;
+      case oci::MountOptionKind::propagation: out.propagation = option->set; break;
+      case oci::MountOptionKind::super_flag: out.data.push_back({name, "", false}); break;
       case oci::MountOptionKind::copy_up:
-        if (mount.type != "tmpfs") return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for tmpfs");
+        if (mount.type != "tmpfs")
+          return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for tmpfs");
         out.copies_up = true;
         break;
       case oci::MountOptionKind::id_mapped:
-        if (!out.is_bind) return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for binds");
+        if (!out.is_bind)
+          return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for binds");
         out.is_idmapped = true;
         out.is_recursively_idmapped |= option->is_recursive;
         break;
@@ -332,11 +322,13 @@ static_assert(sizeof(SchedulerAttributes) == 56);
 }  // namespace
 
 Result<std::string> plan_scheduler(const oci::Scheduler& in) {
-  static const std::map<std::string, uint32_t> policies = {{"SCHED_OTHER", 0}, {"SCHED_FIFO", 1}, {"SCHED_RR", 2},
-      {"SCHED_BATCH", 3}, {"SCHED_ISO", 4}, {"SCHED_IDLE", 5}, {"SCHED_DEADLINE", 6}};
-  static const std::map<std::string, uint64_t> flags = {{"SCHED_FLAG_RESET_ON_FORK", 1}, {"SCHED_FLAG_RECLAIM", 2},
-      {"SCHED_FLAG_DL_OVERRUN", 4}, {"SCHED_FLAG_KEEP_POLICY", 8}, {"SCHED_FLAG_KEEP_PARAMS", 16},
-      {"SCHED_FLAG_UTIL_CLAMP_MIN", 32}, {"SCHED_FLAG_UTIL_CLAMP_MAX", 64}};
+  static const std::map<std::string, uint32_t> policies = {{"SCHED_OTHER", 0},   {"SCHED_FIFO", 1}, {"SCHED_RR", 2},
+                                                           {"SCHED_BATCH", 3},   {"SCHED_ISO", 4},  {"SCHED_IDLE", 5},
+                                                           {"SCHED_DEADLINE", 6}};
+  static const std::map<std::string, uint64_t> flags = {{"SCHED_FLAG_RESET_ON_FORK", 1},  {"SCHED_FLAG_RECLAIM", 2},
+                                                        {"SCHED_FLAG_DL_OVERRUN", 4},     {"SCHED_FLAG_KEEP_POLICY", 8},
+                                                        {"SCHED_FLAG_KEEP_PARAMS", 16},   {"SCHED_FLAG_UTIL_CLAMP_MIN", 32},
+                                                        {"SCHED_FLAG_UTIL_CLAMP_MAX", 64}};
   SchedulerAttributes attributes{};
   attributes.size = sizeof attributes;
   attributes.sched_policy = TRY(number_of(policies, in.policy, "process.scheduler.policy"));
@@ -379,8 +371,9 @@ Result<std::vector<uint64_t>> plan_bits(const std::string& list, const char* fie
 }
 
 Result<int32_t> plan_memory_mode(const oci::MemoryPolicy& in) {
-  static const std::map<std::string, int32_t> modes = {{"MPOL_DEFAULT", 0}, {"MPOL_PREFERRED", 1}, {"MPOL_BIND", 2},
-      {"MPOL_INTERLEAVE", 3}, {"MPOL_LOCAL", 4}, {"MPOL_PREFERRED_MANY", 5}, {"MPOL_WEIGHTED_INTERLEAVE", 6}};
+  static const std::map<std::string, int32_t> modes = {
+      {"MPOL_DEFAULT", 0},        {"MPOL_PREFERRED", 1},          {"MPOL_BIND", 2}, {"MPOL_INTERLEAVE", 3}, {"MPOL_LOCAL", 4},
+      {"MPOL_PREFERRED_MANY", 5}, {"MPOL_WEIGHTED_INTERLEAVE", 6}};
   static const std::map<std::string, int32_t> flags = {
       {"MPOL_F_STATIC_NODES", 1 << 15}, {"MPOL_F_RELATIVE_NODES", 1 << 14}, {"MPOL_F_NUMA_BALANCING", 1 << 13}};
   int32_t out = TRY(number_of(modes, in.mode, "linux.memoryPolicy.mode"));

@@ -44,11 +44,12 @@ struct IdMaps {
 
 // Which namespaces a container gets how. Those that are not named are the launcher's: a pod's, or the host's.
 struct NamespacePlan {
-  uint64_t fresh = 0;  // CLONE_NEW*: net, ipc, uts, pid, mount; of the container's own
+  uint64_t fresh = 0;                         // CLONE_NEW*: net, ipc, uts, pid, mount; of the container's own
   std::map<std::string, std::string> joined;  // type → path: net, ipc, uts, pid, mount, cgroup, time
   bool new_user = false, new_cgroup = false, new_time = false;
   std::string user_path;  // of the user namespace to join
-  bool in_host_tree = false;  // no mount namespace: what it mounts stands in the host's tree, and it is kept in its root by chroot
+  bool in_host_tree =
+      false;  // no mount namespace: what it mounts stands in the host's tree, and it is kept in its root by chroot
 };
 // Errors: unsupported, with the namespace.
 Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts& sandbox);
@@ -100,6 +101,6 @@ Result<std::string> plan_scheduler(const oci::Scheduler& scheduler);  // a sched
 Result<int32_t> plan_io_priority(const oci::IoPriority& priority);    // Source: ioprio_set(2)
 Result<int64_t> plan_personality(const oci::Personality& personality);
 Result<std::vector<uint64_t>> plan_bits(const std::string& list, const char* field);  // "0-3,7"
-Result<int32_t> plan_memory_mode(const oci::MemoryPolicy& policy);    // Source: set_mempolicy(2)
+Result<int32_t> plan_memory_mode(const oci::MemoryPolicy& policy);                    // Source: set_mempolicy(2)
 
 }  // namespace coracle::runtime

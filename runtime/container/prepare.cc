@@ -97,14 +97,15 @@ Result<Fd> make_bind(const MountDraft& draft, const UserNamespace* user) {
   Fd mount = TRY(std::move(cloned));
   // Private unless propagation was asked for: what the container mounts stays in it.
   uint64_t propagation = draft.options.propagation ? draft.options.propagation : uint64_t((1 << 18) | kRec);
-  if (propagation & kUnbindable) propagation = (1 << 18) | (propagation & kRec);  // the child's last touch: none could bind it then
+  if (propagation & kUnbindable)
+    propagation = (1 << 18) | (propagation & kRec);  // the child's last touch: none could bind it then
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
   if (draft.options.is_idmapped) TRY(map_ids(mount, draft, user));
   if (draft.options.set || draft.options.clear)
     TRY(sys::change_mount(mount, {.set = draft.options.set, .clear = draft.options.clear}));
   if (draft.options.set_recursive || draft.options.clear_recursive)
-    TRY(sys::change_mount(
-        mount, {.set = draft.options.set_recursive, .clear = draft.options.clear_recursive, .recursive = true}));
+    TRY(sys::change_mount(mount,
+                          {.set = draft.options.set_recursive, .clear = draft.options.clear_recursive, .recursive = true}));
   return mount;
 }
 
@@ -153,8 +154,8 @@ void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids,
   std::vector<launch::DeviceStep> devices;
   for (const oci::Device& device : plan_devices(spec, ids)) {
     uint32_t type = device.type == "b" ? uint32_t(S_IFBLK) : device.type == "p" ? uint32_t(S_IFIFO) : uint32_t(S_IFCHR);
-    devices.push_back({writer.text(device.path), type | (device.file_mode.value_or(0666) & 07777),
-                       device.uid.value_or(0), device.gid.value_or(0), uint32_t(device.major), uint32_t(device.minor)});
+    devices.push_back({writer.text(device.path), type | (device.file_mode.value_or(0666) & 07777), device.uid.value_or(0),
+                       device.gid.value_or(0), uint32_t(device.major), uint32_t(device.minor)});
   }
   plan.devices = writer.items(devices);
   std::vector<launch::LinkStep> links;
@@ -210,7 +211,8 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   if (namespaces.in_host_tree) plan.flags |= launch::kPlanInHostTree;
   if (input.user) {
     const sys::OwnedNamespaces& owned = input.user->owned;
-    for (auto [fd, flag] : {std::pair(&owned.network, CLONE_NEWNET), std::pair(&owned.ipc, CLONE_NEWIPC), std::pair(&owned.uts, CLONE_NEWUTS)}) {
+    for (auto [fd, flag] :
+         {std::pair(&owned.network, CLONE_NEWNET), std::pair(&owned.ipc, CLONE_NEWIPC), std::pair(&owned.uts, CLONE_NEWUTS)}) {
       if (!*fd) continue;
       Fd copy = TRY(sys::duplicate(*fd));
       joins.push_back({keep(out, std::move(copy)), uint32_t(flag)});
@@ -235,8 +237,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   return {};
 }
 
-Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const SandboxFacts& facts,
-                           launch::Plan& plan) {
+Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const SandboxFacts& facts, launch::Plan& plan) {
   // The container shares the sandbox's namespaces, so only those that are not the host's may be changed.
   TRY(oci::check_sysctls(input.spec->linux_.sysctl, facts.has_network, facts.has_ipc, facts.has_uts));
   std::vector<launch::SysctlStep> steps;
@@ -289,8 +290,8 @@ Result<void> check_labels(const oci::Process& process) {
 }
 
 // What a container's first process and an exec have in common.
-Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process,
-                           launch::Plan& plan, Prepared& out) {
+Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process, launch::Plan& plan,
+                           Prepared& out) {
   TRY(check_labels(process));
   plan.cwd = writer.text(process.cwd);
   // What the kernel reads is a command. Source: AppArmor's attr/exec, as aa_change_onexec(2) writes it.
@@ -466,16 +467,14 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   plan.create_state = writer.text(input.create_state);
   plan.start_state = writer.text(input.start_state);
   plan.state_tail = writer.text(input.state_tail);
-  bool has_dev = std::any_of(spec.mounts.begin(), spec.mounts.end(), [](const oci::Mount& mount) {
-    return mount.destination == "/dev" && mount.type == "tmpfs";
-  });
+  bool has_dev = std::any_of(spec.mounts.begin(), spec.mounts.end(),
+                             [](const oci::Mount& mount) { return mount.destination == "/dev" && mount.type == "tmpfs"; });
   if (spec.process.terminal && has_dev) plan.flags |= launch::kPlanConsole;
   if (!input.pivots) plan.flags |= launch::kPlanNoPivot;
   if (input.waits) plan.flags |= launch::kPlanWait;
   if (!spec.hooks.prestart.empty() || !spec.hooks.create_runtime.empty()) plan.flags |= launch::kPlanGate;
   if (input.hold) plan.flags |= launch::kPlanHold;
-  if (out.fds.size() + launch::kFdMore > launch::kFdsMax)
-    return Error(Code::too_large, "mounts: too many for one container");
+  if (out.fds.size() + launch::kFdMore > launch::kFdsMax) return Error(Code::too_large, "mounts: too many for one container");
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }

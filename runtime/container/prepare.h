@@ -19,7 +19,7 @@ Result<OwnFacts> own_facts();  // of this process. Errors: what /proc and the ke
 // A launch's plan and descriptors, complete but for those that stand in front: see in_order().
 struct Prepared {
   Fd plan;
-  std::vector<Fd> fds;  // stand from launch::kFdMore on
+  std::vector<Fd> fds;              // stand from launch::kFdMore on
   uint32_t request_flags = 0;       // for coracle-pause
   uint64_t clone_flags = 0;         // for who clones by itself: the new namespaces, and
   Fd pid_namespace;                 // the one to be born in
@@ -43,18 +43,19 @@ struct PrepareInput {
   const oci::Spec* spec = nullptr;
   SandboxFacts sandbox;
   OwnFacts own;
-  SeccompPtr seccomp;                   // null = unconfined
-  bool hold = false;                    // before exec, until somebody comes to the start socket
-  const UserNamespace* user = nullptr;  // null = the launcher's
-  std::string keyring;                  // a new session keyring of this name; "" = the launcher's
-  uint32_t kept_fds = 0;                // so many from 3 on stay open
-  const Fd* target = nullptr;           // exec, of our own: pidfd of the container's process
-  bool pivots = true;                   // false: chroot, for a root in an initramfs
-  bool waits = false;                   // for Go, before it does anything
+  SeccompPtr seccomp;                                 // null = unconfined
+  bool hold = false;                                  // before exec, until somebody comes to the start socket
+  const UserNamespace* user = nullptr;                // null = the launcher's
+  std::string keyring;                                // a new session keyring of this name; "" = the launcher's
+  uint32_t kept_fds = 0;                              // so many from 3 on stay open
+  const Fd* target = nullptr;                         // exec, of our own: pidfd of the container's process
+  bool pivots = true;                                 // false: chroot, for a root in an initramfs
+  bool waits = false;                                 // for Go, before it does anything
   std::string create_state, start_state, state_tail;  // for hooks: the container's state before its pid, and after
 };
 
-// `root`: the root file system as a detached mount; none where a mount namespace is joined. Errors: invalid, unsupported, not_found with the mount named.
+// `root`: the root file system as a detached mount; none where a mount namespace is joined. Errors: invalid, unsupported,
+// not_found with the mount named.
 Result<Prepared> prepare_container(const PrepareInput& input, Fd root);
 // A process beside a container's own: `spec` is the container's, `process` what to run. With `user`, the container has a
 // user namespace of its own.

@@ -12,8 +12,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
-#include "runtime/container/explain.h"
 #include "runtime/cgroup/control.h"
+#include "runtime/container/explain.h"
 #include "runtime/oci/checks.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
@@ -63,7 +63,7 @@ uint64_t namespaces_of(const SandboxSpec& spec) {
   if (!spec.host_network) out |= CLONE_NEWNET | CLONE_NEWUTS;  // a pod on the host's network bears the host's name
   if (!spec.host_ipc) out |= CLONE_NEWIPC;
   if (!spec.uid_mappings.empty()) out &= ~kOwnedNamespaces;  // pause joins them
-  if (!spec.host_pid) out |= CLONE_NEWPID;  // pause is its first process: when it goes, everything goes
+  if (!spec.host_pid) out |= CLONE_NEWPID;                   // pause is its first process: when it goes, everything goes
   return out;
 }
 
@@ -107,9 +107,7 @@ bool is_container_id(const std::string& id) {
   return !id.empty() && id.size() <= 128 && id.find_first_not_of(kAllowed) == id.npos;
 }
 
-int exit_code_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
+int exit_code_of(int wait_status) { return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status); }
 
 // ---- life ----
 
@@ -181,8 +179,10 @@ Result<void> Sandbox::set_up_pause(const SandboxSpec& spec, const sys::OwnedName
   Fd root = TRY(make_pause_root().wrap("pause root"));
   const IdMaps ids{spec.uid_mappings, spec.gid_mappings};
   Fd shm = TRY(sys::new_file_system("tmpfs",
-                                    {{"mode", "1777", true}, {"size", "64m", true},
-                                     {"uid", std::to_string(ids.uid(0)), true}, {"gid", std::to_string(ids.gid(0)), true}},
+                                    {{"mode", "1777", true},
+                                     {"size", "64m", true},
+                                     {"uid", std::to_string(ids.uid(0)), true},
+                                     {"gid", std::to_string(ids.gid(0)), true}},
                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   Fd null = TRY(sys::clone_mount("/dev/null", false));
   TRY(sys::change_mount(null, {.propagation = 1 << 18 /* MS_PRIVATE */}));

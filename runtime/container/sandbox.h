@@ -22,8 +22,7 @@
 
 namespace coracle::runtime {
 
-using DevicePrograms =
-    Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded ones, by their text
+using DevicePrograms = Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded ones, by their text
 
 // What all sandboxes of a runtime share.
 struct House {

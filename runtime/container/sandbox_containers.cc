@@ -8,8 +8,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
-#include "runtime/container/explain.h"
 #include "runtime/cgroup/control.h"
+#include "runtime/container/explain.h"
 #include "runtime/container/sandbox.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
@@ -79,7 +79,8 @@ class RunningExec : public Exec {
 // Somebody who follows a container's own streams. Lets go when destroyed, and touches nothing.
 class Attached : public Exec {
  public:
-  Attached(std::shared_ptr<Sandbox> sandbox, std::shared_ptr<std::atomic<int>> exit_code, Fd in, Fd out, Fd err, Fd terminal, Fd pidfd)
+  Attached(std::shared_ptr<Sandbox> sandbox, std::shared_ptr<std::atomic<int>> exit_code, Fd in, Fd out, Fd err, Fd terminal,
+           Fd pidfd)
       : sandbox_(std::move(sandbox)),
         exit_code_(std::move(exit_code)),
         stdin_(std::move(in)),
@@ -384,8 +385,8 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   const Fd* streams[3] = {spec.use_stdin ? &in.read : &null, &out.write, &err.write};
   if (spec.streams)
     for (int i = 0; i < 3; ++i) streams[i] = &(*spec.streams)[size_t(i)];
-  const std::string exec_id = "exec:" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) +
-                              ":" + std::to_string(++execs_made_);
+  const std::string exec_id =
+      "exec:" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + ":" + std::to_string(++execs_made_);
   pause::Request request = PauseLink::request(pause::Kind::exec, exec_id);
   request.flags = prepared.request_flags;
   id.copy(request.target, pause::kIdMax - 1);
@@ -445,8 +446,9 @@ Result<std::unique_ptr<Exec>> Sandbox::attach(const std::string& id, bool use_st
   } else if (!answer.fds.empty() && use_stdin) {
     input = std::move(answer.fds[0]);
   }
-  return std::unique_ptr<Exec>(std::make_unique<Attached>(shared_from_this(), std::move(exit_code), std::move(input), std::move(out.read),
-                                                          std::move(err.read), std::move(terminal), std::move(pidfd)));
+  return std::unique_ptr<Exec>(std::make_unique<Attached>(shared_from_this(), std::move(exit_code), std::move(input),
+                                                          std::move(out.read), std::move(err.read), std::move(terminal),
+                                                          std::move(pidfd)));
 }
 
 }  // namespace coracle::runtime

@@ -136,8 +136,7 @@ void test(Assembler& to, const SeccompCondition& condition, Label& no) {
 
 // One comparison for equality of a small value.
 bool is_plain(const SeccompClause& clause) {
-  return clause.conditions.size() == 1 && clause.conditions[0].op == SeccompOperator::eq &&
-         high(clause.conditions[0].value) == 0;
+  return clause.conditions.size() == 1 && clause.conditions[0].op == SeccompOperator::eq && high(clause.conditions[0].value) == 0;
 }
 
 // Writes the rules from `at` on that compare one argument with one small value each: the words are loaded once.
@@ -153,8 +152,7 @@ size_t write_values(Assembler& to, const std::vector<SeccompClause>& clauses, si
   return at;
 }
 
-void write_clauses(Assembler& to, const std::vector<SeccompClause>& clauses, std::optional<uint32_t> otherwise,
-                   Label& end) {
+void write_clauses(Assembler& to, const std::vector<SeccompClause>& clauses, std::optional<uint32_t> otherwise, Label& end) {
   for (size_t i = 0; i < clauses.size();) {
     if (is_plain(clauses[i])) {
       i = write_values(to, clauses, i);
@@ -166,10 +164,8 @@ void write_clauses(Assembler& to, const std::vector<SeccompClause>& clauses, std
     to.here(no);
     ++i;
   }
-  if (otherwise)
-    to.give(*otherwise);
-  else
-    to.go(end);
+  if (otherwise) to.give(*otherwise);
+  else to.go(end);
 }
 
 }  // namespace
@@ -211,9 +207,8 @@ void ArgumentChecks::add_multiplexed(int number, const std::vector<SeccompClause
     uint32_t by = is_socket ? kSocketcallOfI386 : kIpcOfI386;
     SeccompCondition which{.index = 0, .op = SeccompOperator::eq, .value = call};
     if (!is_socket) which = {.index = 0, .op = SeccompOperator::masked_eq, .value = kIpcCallMask, .value_two = call};
-    auto place = std::find_if(calls_.begin(), calls_.end(), [&](const Call& each) {
-      return each.architecture == SCMP_ARCH_X86 && each.number == by;
-    });
+    auto place = std::find_if(calls_.begin(), calls_.end(),
+                              [&](const Call& each) { return each.architecture == SCMP_ARCH_X86 && each.number == by; });
     if (place == calls_.end()) place = calls_.insert(calls_.end(), {SCMP_ARCH_X86, by, {}, std::nullopt});
     place->clauses.push_back({clause.action, {which}});
     return;

@@ -25,8 +25,7 @@ class ArgumentChecks {
   // Whether the call's number is known wherever it exists; then it may be added.
   bool can_take(const std::string& call) const;
   // `is_seen_through`: the profile speaks of socketcall or ipc itself, where i386 has this call behind one of these.
-  void add(const std::string& call, const std::vector<SeccompClause>& clauses, uint32_t otherwise,
-           bool is_seen_through);
+  void add(const std::string& call, const std::vector<SeccompClause>& clauses, uint32_t otherwise, bool is_seen_through);
   void prepend_to(std::vector<uint64_t>& program) const;
 
   static const char* multiplexer_of(const std::string& call);  // "socketcall", "ipc" or nullptr

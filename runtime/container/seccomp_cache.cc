@@ -21,8 +21,8 @@ constexpr int kFormat = 4;  // part of the key: programs of another making are n
 std::string key_of(const json::value& profile, uint64_t capabilities) {
   const scmp_version* version = ::seccomp_version();
   return std::to_string(kFormat) + " " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
-         std::to_string(version->micro) + " " + std::to_string(::seccomp_arch_native()) + " " +
-         std::to_string(capabilities) + "\n" + to_text(profile);
+         std::to_string(version->micro) + " " + std::to_string(::seccomp_arch_native()) + " " + std::to_string(capabilities) +
+         "\n" + to_text(profile);
 }
 
 // FNV-1a. Somebody can write profiles that share it: what is found by it is compared, whole.
@@ -67,14 +67,11 @@ bool read_head(std::string_view& file, SeccompProgram& out) {
   out.key = file.substr(0, size_t(key->get_int64()));
   file.remove_prefix(out.key.size());
   if (find(*head, "listener"))
-    out.listener =
-        oci::SeccompListener{std::string(get_string(*head, "listener")), std::string(get_string(*head, "metadata"))};
+    out.listener = oci::SeccompListener{std::string(get_string(*head, "listener")), std::string(get_string(*head, "metadata"))};
   return true;
 }
 
-bool is_name(const std::string& name) {
-  return !name.empty() && name.find_first_not_of("0123456789abcdef-") == name.npos;
-}
+bool is_name(const std::string& name) { return !name.empty() && name.find_first_not_of("0123456789abcdef-") == name.npos; }
 
 }  // namespace
 

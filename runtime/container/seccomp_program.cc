@@ -36,29 +36,20 @@ struct Context {
 
 uint32_t action_of(const oci::SeccompVerdict& verdict) {
   switch (verdict.action) {
-    case SeccompAction::kill_thread:
-      return SCMP_ACT_KILL_THREAD;
-    case SeccompAction::kill_process:
-      return SCMP_ACT_KILL_PROCESS;
-    case SeccompAction::trap:
-      return SCMP_ACT_TRAP;
-    case SeccompAction::errno_:
-      return SCMP_ACT_ERRNO(verdict.errno_ret);
-    case SeccompAction::trace:
-      return SCMP_ACT_TRACE(verdict.errno_ret);
-    case SeccompAction::allow:
-      return SCMP_ACT_ALLOW;
-    case SeccompAction::log:
-      return SCMP_ACT_LOG;
-    case SeccompAction::notify:
-      return SCMP_ACT_NOTIFY;
+    case SeccompAction::kill_thread: return SCMP_ACT_KILL_THREAD;
+    case SeccompAction::kill_process: return SCMP_ACT_KILL_PROCESS;
+    case SeccompAction::trap: return SCMP_ACT_TRAP;
+    case SeccompAction::errno_: return SCMP_ACT_ERRNO(verdict.errno_ret);
+    case SeccompAction::trace: return SCMP_ACT_TRACE(verdict.errno_ret);
+    case SeccompAction::allow: return SCMP_ACT_ALLOW;
+    case SeccompAction::log: return SCMP_ACT_LOG;
+    case SeccompAction::notify: return SCMP_ACT_NOTIFY;
   }
   return SCMP_ACT_KILL_PROCESS;
 }
 
 bool is_permissive(const oci::SeccompVerdict& verdict) {
-  return verdict.action == SeccompAction::allow || verdict.action == SeccompAction::log ||
-         verdict.action == SeccompAction::trace;
+  return verdict.action == SeccompAction::allow || verdict.action == SeccompAction::log || verdict.action == SeccompAction::trace;
 }
 
 scmp_arg_cmp comparison_of(const oci::SeccompCondition& condition) {
@@ -107,16 +98,15 @@ class RuleBook {
     for (const auto& [name, clauses] : calls_) {
       int call = ::seccomp_syscall_resolve_name(name.c_str());
       if (call == __NR_SCMP_ERROR) continue;  // another machine's, or newer than libseccomp
-      auto whole = std::find_if(clauses.begin(), clauses.end(),
-                                [](const SeccompClause& clause) { return clause.conditions.empty(); });
+      auto whole =
+          std::find_if(clauses.begin(), clauses.end(), [](const SeccompClause& clause) { return clause.conditions.empty(); });
       if (whole != clauses.end()) {
         TRY(write(context, *whole, call).wrap("linux.seccomp.syscalls: " + name));
       } else if (clauses.size() > 1 && checks.can_take(name)) {
         const char* multiplexer = ArgumentChecks::multiplexer_of(name);
         checks.add(name, clauses, otherwise_, multiplexer && calls_.count(multiplexer));
       } else {
-        for (const SeccompClause& clause : clauses)
-          TRY(write(context, clause, call).wrap("linux.seccomp.syscalls: " + name));
+        for (const SeccompClause& clause : clauses) TRY(write(context, clause, call).wrap("linux.seccomp.syscalls: " + name));
       }
     }
     return {};
@@ -185,8 +175,7 @@ uint32_t flags_of(const oci::SeccompProfile& profile) {
     if (flag == oci::SeccompFlag::log) flags |= SECCOMP_FILTER_FLAG_LOG;
     if (flag == oci::SeccompFlag::spec_allow) flags |= SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     // The kernel takes it only together with a listener. Synchronising threads is nothing to do for one thread.
-    if (flag == oci::SeccompFlag::wait_killable_recv && profile.listener)
-      flags |= SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    if (flag == oci::SeccompFlag::wait_killable_recv && profile.listener) flags |= SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
   }
   return flags;
 }
@@ -240,16 +229,14 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
   out.instructions = TRY(export_program(context));
   checks.prepend_to(out.instructions);
   if (!is_permissive(profile.otherwise)) newest.answer(out.instructions);
-  if (out.instructions.size() > kSeccompInstructionsMax)
-    return Error(Code::too_large, "linux.seccomp: the program is too long");
+  if (out.instructions.size() > kSeccompInstructionsMax) return Error(Code::too_large, "linux.seccomp: the program is too long");
   return out;
 }
 
 SeccompFacts seccomp_facts() {
   const scmp_version* version = ::seccomp_version();
   SeccompFacts out;
-  out.version =
-      std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->micro);
+  out.version = std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->micro);
   for (const std::string& name : oci::seccomp_architecture_names())
     if (architecture_of(name)) out.architectures.push_back(name);
   for (auto [name, flags] : {std::pair("SECCOMP_FILTER_FLAG_TSYNC", SECCOMP_FILTER_FLAG_TSYNC),

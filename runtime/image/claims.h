@@ -17,15 +17,18 @@ class Claims {
  public:
   // Blocks until nobody else has `name`; the Scope gives it back. Errors: cancelled.
   Result<Scope> take(const std::string& name, std::stop_token stop) {
-    bool got = held_.wait(stop, [&](const auto& held) { return !held.contains(name); },
-                          [&](auto& held) { return !stop.stop_requested() && held.insert(name).second; });
+    bool got = held_.wait(
+        stop, [&](const auto& held) { return !held.contains(name); },
+        [&](auto& held) { return !stop.stop_requested() && held.insert(name).second; });
     if (!got) return Error(Code::cancelled, "cancelled");
     return Scope([this, name] {
       held_.with([&](auto& held) { held.erase(name); });
       held_.notify();
     });
   }
-  bool any() const { return held_.with([](const auto& held) { return !held.empty(); }); }
+  bool any() const {
+    return held_.with([](const auto& held) { return !held.empty(); });
+  }
 
  private:
   Guarded<std::set<std::string>> held_;

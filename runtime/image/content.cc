@@ -97,7 +97,8 @@ Result<std::vector<Record>> Content::read_index() const {
 Result<void> Content::write_index(const std::vector<Record>& records) const {
   json::array images;
   for (const Record& record : records) images.push_back(to_json(record));
-  return sys::replace_file_at(root_, "images.json", to_text(json::object{{"version", kIndexVersion}, {"images", std::move(images)}}));
+  return sys::replace_file_at(root_, "images.json",
+                              to_text(json::object{{"version", kIndexVersion}, {"images", std::move(images)}}));
 }
 
 Result<std::string> Content::read_config(const Digest& id) const {
@@ -160,8 +161,8 @@ Result<Fd> Content::open_partial(const Digest& blob) const {
 
 Result<void> Content::drop_partial(const Digest& blob) const { return sys::remove_tree(partial_, blob.hex()); }
 
-Result<void> Content::collect(const std::set<Digest>& configs, const std::set<Digest>& chains,
-                              const std::set<Digest>& doomed, std::chrono::seconds age) const {
+Result<void> Content::collect(const std::set<Digest>& configs, const std::set<Digest>& chains, const std::set<Digest>& doomed,
+                              std::chrono::seconds age) const {
   auto sweep = [&](const Fd& dir, const std::set<Digest>* keep) -> Result<void> {
     std::vector<sys::DirEntry> entries = TRY(sys::list(dir));
     for (const auto& [name, type, inode] : entries) {

@@ -150,8 +150,8 @@ Result<std::optional<Result<void>>> hear(const json::value& message, const JobEv
     std::vector<Digest> chain = TRY(digests_of(message, "layers"));
     TRY(events.pin(id, chain));
   } else if (const json::value* at = find(message, "progress")) {
-    runtime::PullProgress progress{Bytes(get_int(*at, "done")), Bytes(get_int(*at, "total")),
-                                   int(get_int(*at, "layersDone")), int(get_int(*at, "layersTotal"))};
+    runtime::PullProgress progress{Bytes(get_int(*at, "done")), Bytes(get_int(*at, "total")), int(get_int(*at, "layersDone")),
+                                   int(get_int(*at, "layersTotal"))};
     if (events.progress) events.progress(progress);
   } else {
     return Error(Code::internal, "coracle-image said something else");

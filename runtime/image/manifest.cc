@@ -187,7 +187,8 @@ Result<Configuration> parse_configuration(std::string_view text) {
   if (!document.is_object()) return Error(Code::invalid, "the image configuration is no object");
   Configuration out;
   out.platform = TRY(parse_platform(document));
-  if (get_string(document, "rootfs.type") != "layers") return Error(Code::invalid, "the image configuration has no rootfs.diff_ids");
+  if (get_string(document, "rootfs.type") != "layers")
+    return Error(Code::invalid, "the image configuration has no rootfs.diff_ids");
   const json::array& ids = get_array(document, "rootfs.diff_ids");
   if (ids.size() > kLayersMax) return Error(Code::too_large, "more than " + std::to_string(kLayersMax) + " layers");
   for (const json::value& id : ids) {

@@ -13,8 +13,8 @@
 
 namespace coracle::image {
 
-constexpr size_t kManifestMax = 4 << 20;      // manifests, indexes and configurations, in bytes
-constexpr size_t kLayersMax = 128;            // of one image
+constexpr size_t kManifestMax = 4 << 20;  // manifests, indexes and configurations, in bytes
+constexpr size_t kLayersMax = 128;        // of one image
 constexpr size_t kIndexEntriesMax = 1000;
 constexpr int64_t kLayerSizeMax = int64_t(32) << 30;  // of one layer as transferred
 
@@ -28,8 +28,8 @@ struct Descriptor {
   std::string media_type;
   Digest digest;
   int64_t size = 0;
-  Platform platform;   // of an index's entries
-  std::string name;    // annotations: containerd's image name, or OCI's ref.name
+  Platform platform;  // of an index's entries
+  std::string name;   // annotations: containerd's image name, or OCI's ref.name
 };
 
 struct Manifest {

@@ -114,12 +114,13 @@ Result<Reference> parse_reference(std::string_view text) {
   if (reference.registry == "index.docker.io") reference.registry = "docker.io";
   for (std::string_view part : split(rest, '/'))
     if (!is_path_component(part))
-      return invalid(text, to_lower(part) != part ? "the repository must be lower case"
-                                                  : "the repository's parts are lower-case letters and digits, joined by . _ __ or -");
+      return invalid(text, to_lower(part) != part
+                               ? "the repository must be lower case"
+                               : "the repository's parts are lower-case letters and digits, joined by . _ __ or -");
   auto hex_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (first == rest.npos && rest.size() == 64 && all(rest, hex_digit)) return invalid(text, "a bare image id is no name");
-  reference.repository = reference.registry == "docker.io" && rest.find('/') == rest.npos ? "library/" + std::string(rest)
-                                                                                          : std::string(rest);
+  reference.repository =
+      reference.registry == "docker.io" && rest.find('/') == rest.npos ? "library/" + std::string(rest) : std::string(rest);
   if (reference.name().size() > kReferenceNameMax) return invalid(text, "the name is longer than 255 characters");
   if (reference.tag.empty() && !reference.digest) reference.tag = "latest";
   return reference;

@@ -72,9 +72,10 @@ Result<Wanted> parse_wanted(std::string_view text) {
 class DirStore final : public Store {
  public:
   DirStore(const Options& options, Content content)
-      : options_(options), platform_(this_machine()), content_(std::move(content)),
-        snapshot_dir_(content_.snapshots(), content_.path() + "/snapshots", content_.spool(),
-                      content_.path() + "/staging") {
+      : options_(options),
+        platform_(this_machine()),
+        content_(std::move(content)),
+        snapshot_dir_(content_.snapshots(), content_.path() + "/snapshots", content_.spool(), content_.path() + "/staging") {
     if (!options.architecture.empty()) platform_ = {options.architecture, "linux", ""};
   }
 
@@ -83,8 +84,7 @@ class DirStore final : public Store {
   std::vector<runtime::Image> list() override;
   Result<runtime::Image> find(std::string_view reference) override;
   Result<runtime::Image> pull(std::string_view reference, const std::vector<runtime::Credentials>& credentials,
-                              const std::function<void(const runtime::PullProgress&)>& progress,
-                              std::stop_token stop) override;
+                              const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) override;
   Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name) override;
   Result<void> remove(std::string_view reference) override;
   Result<oci::User> resolve_user(const runtime::Image& image, std::string_view user) override;
@@ -199,8 +199,7 @@ Result<void> DirStore::commit(Written& written, std::vector<Known> images, const
     configs.insert(known.record.id);
     chains.insert(known.chain.begin(), known.chain.end());
   }
-  if (written != records)
-    TRY(content_.write_index(records).wrap("write the list of images"));
+  if (written != records) TRY(content_.write_index(records).wrap("write the list of images"));
   written = std::move(records);
   state_.with([&](State& state) {
     state.images = std::move(images);
@@ -213,9 +212,7 @@ Result<void> DirStore::commit(Written& written, std::vector<Known> images, const
 Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
   std::vector<Digest> all = chain;
   all.push_back(id);
-  disk_.with([&](Written&) {
-    state_.with([&](State& state) { state.pinned.insert(all.begin(), all.end()); });
-  });
+  disk_.with([&](Written&) { state_.with([&](State& state) { state.pinned.insert(all.begin(), all.end()); }); });
   return Scope([this, all] {
     state_.with([&](State& state) {
       for (const Digest& digest : all) state.pinned.erase(state.pinned.find(digest));
@@ -271,8 +268,7 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
 }
 
 Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<runtime::Credentials>& credentials,
-                                      const std::function<void(const runtime::PullProgress&)>& progress,
-                                      std::stop_token stop) {
+                                      const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) {
   Reference reference = TRY(parse_reference(text));
   Scope turn = TRY(claims_.take("registry " + reference.registry, stop));
   Job job;

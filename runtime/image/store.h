@@ -34,7 +34,7 @@ struct Options {
   std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs tried first
   std::string architecture;                                 // as images name it; "" = this machine's
   std::string worker_program = "/usr/libexec/coracle/coracle-image";
-  std::chrono::milliseconds retry_delay{500};               // the first one; doubles
+  std::chrono::milliseconds retry_delay{500};  // the first one; doubles
 };
 
 class Store : public runtime::ImageStore {

@@ -12,9 +12,9 @@
 
 namespace coracle::image {
 
-constexpr size_t kPasswdMax = 1 << 20;     // bytes; larger files are refused
-constexpr size_t kGroupsMax = 1024;        // supplementary groups of one user
-constexpr uint32_t kIdMax = INT32_MAX;     // as the kubelet and runc
+constexpr size_t kPasswdMax = 1 << 20;  // bytes; larger files are refused
+constexpr size_t kGroupsMax = 1024;     // supplementary groups of one user
+constexpr uint32_t kIdMax = INT32_MAX;  // as the kubelet and runc
 
 // "" is root. A number needs no entry; a name does. Errors: invalid.
 Result<oci::User> find_user(std::string_view user, std::string_view passwd, std::string_view group);

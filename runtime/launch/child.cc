@@ -18,8 +18,7 @@ void map_plan(Child& child) noexcept {
   if (failed(mapped)) fail(child, Stage::plan, int(-reinterpret_cast<long>(mapped)));
   child.plan = static_cast<char*>(mapped);
   const Plan& plan = child.header();
-  if (plan.magic != kPlanMagic || plan.version != kPlanVersion || plan.size != about.stx_size)
-    fail(child, Stage::plan, kEproto);
+  if (plan.magic != kPlanMagic || plan.version != kPlanVersion || plan.size != about.stx_size) fail(child, Stage::plan, kEproto);
 }
 
 // The launcher is gone when it closes its end: then there is nobody to go on for.
@@ -44,16 +43,14 @@ void enter_namespaces(Child& child) noexcept {
 void name_host(const Child& child) noexcept {
   const Plan& plan = child.header();
   if (const char* name = child.text(plan.hostname)) must(child, Stage::hostname, k_sethostname(name, length(name)), 0);
-  if (const char* name = child.text(plan.domainname))
-    must(child, Stage::hostname, k_setdomainname(name, length(name)), 1);
+  if (const char* name = child.text(plan.domainname)) must(child, Stage::hostname, k_setdomainname(name, length(name)), 1);
 }
 
 void write_sysctls(const Child& child) noexcept {
   const Plan& plan = child.header();
   const SysctlStep* steps = child.items<SysctlStep>(plan.sysctls);
   for (uint32_t i = 0; i < plan.sysctls.count; ++i) {
-    int dir =
-        must(child, Stage::sysctl, k_openat2(child.proc, "sys", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_XDEV), int(i));
+    int dir = must(child, Stage::sysctl, k_openat2(child.proc, "sys", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_XDEV), int(i));
     must(child, Stage::sysctl, write_sysctl(dir, child.text(steps[i].path), child.text(steps[i].value), plan.fs_uid), int(i));
     k_close(dir);
   }
@@ -72,8 +69,8 @@ void never() {}
 // The first process of a pid namespace gets only the signals it has asked for. A container that waits to be started must
 // end like any other when it is told to, so it asks for all that would end it. exec sets them back.
 void end_like_others() noexcept {
-  constexpr uint64_t kHarmless = 1ull << (17 - 1) | 1ull << (18 - 1) | 1ull << (20 - 1) | 1ull << (21 - 1) |
-                                 1ull << (22 - 1) | 1ull << (23 - 1) | 1ull << (28 - 1);  // SIGCHLD … SIGWINCH
+  constexpr uint64_t kHarmless = 1ull << (17 - 1) | 1ull << (18 - 1) | 1ull << (20 - 1) | 1ull << (21 - 1) | 1ull << (22 - 1) |
+                                 1ull << (23 - 1) | 1ull << (28 - 1);  // SIGCHLD … SIGWINCH
   constexpr unsigned long kSaRestorer = 0x04000000;
   SignalAction action{end_by_signal, kSaRestorer, never, 0};
   for (int signal = 1; signal <= 31; ++signal)

@@ -15,10 +15,10 @@ namespace coracle::launch {
 struct Launch {
   const int* fds;  // in the order of LaunchFds
   int fds_count;
-  int report;    // our end of the report socket: Report, or closed by exec
-  int stdio[3];  // -1: with a terminal
-  int target;    // exec: pidfd of the container's first process; -1
-  int start;     // held: a listening socket; who connects lets us go and hears what exec says. -1: not held
+  int report;               // our end of the report socket: Report, or closed by exec
+  int stdio[3];             // -1: with a terminal
+  int target;               // exec: pidfd of the container's first process; -1
+  int start;                // held: a listening socket; who connects lets us go and hears what exec says. -1: not held
   int time_namespace = -1;  // to be entered first
 };
 
@@ -82,7 +82,7 @@ void set_limits_and_labels(const Child& child) noexcept;  // with the launcher's
 void join_user_namespace(const Child& child) noexcept;
 void confine(const Child& child) noexcept;
 void raise_effective(const Child& child) noexcept;  // capabilities that a change of user has switched off while they were kept
-void check_program(const Child& child) noexcept;  // that there is one, as far as can be told without executing it
+void check_program(const Child& child) noexcept;    // that there is one, as far as can be told without executing it
 [[noreturn]] void execute(const Child& child) noexcept;
 // Pointers where the plan has offsets, for execve: in the child's own copy, once.
 char* const* point_at_text(const Child& child, Range vector) noexcept;

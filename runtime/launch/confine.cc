@@ -84,8 +84,7 @@ void drop_bounding_set(const Child& child) noexcept {
 
 void become_user(const Child& child) noexcept {
   const Plan& plan = child.header();
-  if (!child.has(kPlanKeepGroups))
-    must(child, Stage::groups, k_setgroups(plan.groups.count, child.items<uint32_t>(plan.groups)));
+  if (!child.has(kPlanKeepGroups)) must(child, Stage::groups, k_setgroups(plan.groups.count, child.items<uint32_t>(plan.groups)));
   must(child, Stage::user, k_setresgid(plan.gid));
   must(child, Stage::user, k_setresuid(plan.uid));
 }
@@ -102,8 +101,7 @@ void set_capabilities(const Child& child) noexcept {
   must(child, Stage::capabilities, k_capset(&head, data));
   must(child, Stage::capabilities, k_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL));
   for (unsigned cap = 0; cap < 64; ++cap)
-    if (plan.ambient >> cap & 1)
-      must(child, Stage::capabilities, k_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap), int(cap));
+    if (plan.ambient >> cap & 1) must(child, Stage::capabilities, k_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap), int(cap));
 }
 
 // After this the working directory is inside the root for certain: a path that leads out of it (through a descriptor
@@ -159,8 +157,7 @@ void set_limits_and_labels(const Child& child) noexcept {
 
 void join_user_namespace(const Child& child) noexcept {
   const Plan& plan = child.header();
-  if (plan.flags & kPlanJoinTargetUser)
-    must(child, Stage::user_namespace, k_setns(child.launch->target, CLONE_NEWUSER));
+  if (plan.flags & kPlanJoinTargetUser) must(child, Stage::user_namespace, k_setns(child.launch->target, CLONE_NEWUSER));
   if (plan.user_fd < 0) return;
   must(child, Stage::user_namespace, k_setns(request_fd(child, plan.user_fd, Stage::user_namespace, -1), CLONE_NEWUSER));
   if (child.has(kPlanUnshareMounts)) must(child, Stage::user_namespace, k_unshare(CLONE_NEWNS));

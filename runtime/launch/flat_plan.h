@@ -77,18 +77,18 @@ enum PlanFlags : uint32_t {
   kPlanTerminal = 1 << 0,
   kPlanNoNewPrivileges = 1 << 1,
   kPlanReadonlyRoot = 1 << 2,
-  kPlanHold = 1 << 3,  // wait at the start socket before exec
+  kPlanHold = 1 << 3,           // wait at the start socket before exec
   kPlanMakeDirectory = 1 << 4,  // make the working directory where there is none
   kPlanSetUmask = 1 << 5,
   kPlanSetOomScore = 1 << 6,
-  kPlanExec = 1 << 7,           // enter a container instead of making one
-  kPlanConsole = 1 << 8,        // bind the terminal to /dev/console
-  kPlanCapabilities = 1 << 9,   // absent: capabilities stay as they are
-  kPlanDieWithPause = 1 << 10,  // its pid namespace does not do it
-  kPlanWait = 1 << 11,          // do nothing before Go
-  kPlanGate = 1 << 12,          // say when the file system stands, and go on with Go
-  kPlanHostTree = 1 << 13,      // the tree it is born in is the host's: what is mounted there stays unknown to the host
-  kPlanJoinedMounts = 1 << 14,  // the file system is that of a mount namespace that was joined: there is nothing to make
+  kPlanExec = 1 << 7,             // enter a container instead of making one
+  kPlanConsole = 1 << 8,          // bind the terminal to /dev/console
+  kPlanCapabilities = 1 << 9,     // absent: capabilities stay as they are
+  kPlanDieWithPause = 1 << 10,    // its pid namespace does not do it
+  kPlanWait = 1 << 11,            // do nothing before Go
+  kPlanGate = 1 << 12,            // say when the file system stands, and go on with Go
+  kPlanHostTree = 1 << 13,        // the tree it is born in is the host's: what is mounted there stays unknown to the host
+  kPlanJoinedMounts = 1 << 14,    // the file system is that of a mount namespace that was joined: there is nothing to make
   kPlanJoinTargetUser = 1 << 15,  // exec: the container's user namespace too
   kPlanKeepGroups = 1 << 16,      // setgroups is forbidden in this user namespace
   kPlanNoPivot = 1 << 17,         // the root lies on a file system that cannot be pivoted from (initramfs)
@@ -130,15 +130,15 @@ struct Plan {
   uint32_t null_path, empty_path;   // what masks are made of, in the tree it is born in; no empty_path: a new tmpfs
   Range create_hooks, start_hooks;  // HookStep
   uint32_t create_state, start_state, state_tail;  // the container's state for hooks; the pid that Go told stands between
-  Range scheduler;                  // one sched_attr, as bytes
-  Range affinity;                   // uint64_t: a bit for each processor
-  Range memory_nodes;               // uint64_t: a bit for each node
-  int32_t memory_mode;              // with its flags; -1 = leave
-  int32_t io_priority;              // -1 = leave
-  int64_t personality;              // -1 = leave
-  uint32_t keyring;                 // string: the name of a new session keyring
-  uint32_t kept_fds;                // so many from 3 on stay open
-  uint32_t target_namespaces;       // exec: CLONE_NEW* of the target's that are joined; 0 = all
+  Range scheduler;                                 // one sched_attr, as bytes
+  Range affinity;                                  // uint64_t: a bit for each processor
+  Range memory_nodes;                              // uint64_t: a bit for each node
+  int32_t memory_mode;                             // with its flags; -1 = leave
+  int32_t io_priority;                             // -1 = leave
+  int64_t personality;                             // -1 = leave
+  uint32_t keyring;                                // string: the name of a new session keyring
+  uint32_t kept_fds;                               // so many from 3 on stay open
+  uint32_t target_namespaces;                      // exec: CLONE_NEW* of the target's that are joined; 0 = all
 };
 
 // What the child says on its report socket, and what it is told there.

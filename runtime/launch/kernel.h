@@ -73,8 +73,7 @@ constexpr unsigned kModeLink = 0120000, kModeFifo = 0010000;
 constexpr long kProtRead = 1, kProtWrite = 2, kMapPrivate = 2;
 constexpr int kAfUnix = 1, kAfInet = 2, kSockStream = 1, kSockDatagram = 2, kSockSeqpacket = 5;
 constexpr int kSolSocket = 1, kSoPeercred = 17, kScmRights = 1;
-constexpr int kMsgDontwait = 0x40, kMsgNosignal = 0x4000, kMsgCmsgCloexec = 0x40000000, kMsgTrunc = 0x20,
-              kMsgCtrunc = 8;
+constexpr int kMsgDontwait = 0x40, kMsgNosignal = 0x4000, kMsgCmsgCloexec = 0x40000000, kMsgTrunc = 0x20, kMsgCtrunc = 8;
 constexpr int kSockCloexec = 02000000, kSockNonblock = 04000;
 constexpr unsigned long kMsPrivate = 1ul << 18, kMsSlave = 1ul << 19, kMsRec = 16384;
 constexpr int kMntDetach = 2;
@@ -144,18 +143,12 @@ inline int k_accept(int fd) { return int(syscall(__NR_accept4, fd, 0, 0, kSockCl
 inline int k_getsockopt(int fd, int level, int option, void* to, int* size) {
   return int(syscall(__NR_getsockopt, fd, level, option, word(to), word(size)));
 }
-inline long k_sendmsg(int fd, const MessageHeader* message, int flags) {
-  return syscall(__NR_sendmsg, fd, word(message), flags);
-}
-inline long k_recvmsg(int fd, MessageHeader* message, int flags) {
-  return syscall(__NR_recvmsg, fd, word(message), flags);
-}
+inline long k_sendmsg(int fd, const MessageHeader* message, int flags) { return syscall(__NR_sendmsg, fd, word(message), flags); }
+inline long k_recvmsg(int fd, MessageHeader* message, int flags) { return syscall(__NR_recvmsg, fd, word(message), flags); }
 inline int k_ioctl(int fd, unsigned long request, const void* argument) {
   return int(syscall(__NR_ioctl, fd, long(request), word(argument)));
 }
-inline int k_ioctl_value(int fd, unsigned long request, long value) {
-  return int(syscall(__NR_ioctl, fd, long(request), value));
-}
+inline int k_ioctl_value(int fd, unsigned long request, long value) { return int(syscall(__NR_ioctl, fd, long(request), value)); }
 inline int k_dup3(int from, int to, int flags) { return int(syscall(__NR_dup3, from, to, flags)); }
 inline int k_fcntl(int fd, int command, long argument) { return int(syscall(__NR_fcntl, fd, command, argument)); }
 inline int k_close_range(unsigned first, unsigned last, unsigned flags) {
@@ -195,17 +188,13 @@ inline void wait_for_signal(int signal) {  // which is blocked
   syscall(__NR_rt_sigtimedwait, word(&mask), 0, 0, sizeof mask);
 }
 inline int k_clone3(clone_args* arguments) { return int(syscall(__NR_clone3, word(arguments), sizeof *arguments)); }
-inline int k_wait4(int pid, int* status, int options) {
-  return int(syscall(__NR_wait4, pid, word(status), options, 0));
-}
+inline int k_wait4(int pid, int* status, int options) { return int(syscall(__NR_wait4, pid, word(status), options, 0)); }
 inline int k_waitpid_of(int pidfd) {  // waits for a child's end and leaves it to wait4
   char info[128];
   return int(syscall(__NR_waitid, 3 /* P_PIDFD */, pidfd, word(info), 4 | 0x01000000 /* WEXITED | WNOWAIT */, 0));
 }
 inline int k_pidfd_open(int pid) { return int(syscall(__NR_pidfd_open, pid, 0)); }
-inline int k_pidfd_send_signal(int pidfd, int signal) {
-  return int(syscall(__NR_pidfd_send_signal, pidfd, signal, 0, 0));
-}
+inline int k_pidfd_send_signal(int pidfd, int signal) { return int(syscall(__NR_pidfd_send_signal, pidfd, signal, 0, 0)); }
 inline int k_getpid() { return int(syscall(__NR_getpid)); }
 inline unsigned k_geteuid() { return unsigned(syscall(__NR_geteuid)); }
 [[noreturn]] inline void k_exit(int code) {
@@ -214,21 +203,15 @@ inline unsigned k_geteuid() { return unsigned(syscall(__NR_geteuid)); }
 inline int k_setsid() { return int(syscall(__NR_setsid)); }
 inline int k_setns(int fd, int type) { return int(syscall(__NR_setns, fd, type)); }
 inline int k_unshare(int flags) { return int(syscall(__NR_unshare, flags)); }
-inline int k_sethostname(const char* name, size_t size) {
-  return int(syscall(__NR_sethostname, word(name), long(size)));
-}
-inline int k_setdomainname(const char* name, size_t size) {
-  return int(syscall(__NR_setdomainname, word(name), long(size)));
-}
+inline int k_sethostname(const char* name, size_t size) { return int(syscall(__NR_sethostname, word(name), long(size))); }
+inline int k_setdomainname(const char* name, size_t size) { return int(syscall(__NR_setdomainname, word(name), long(size))); }
 inline int k_faccessat(const char* path, int mode) {  // as who we have become
   return int(syscall(__NR_faccessat2, -100 /* AT_FDCWD */, word(path), mode, 0x200 /* AT_EACCESS */));
 }
 inline int k_chdir(const char* path) { return int(syscall(__NR_chdir, word(path))); }
 inline int k_fchdir(int fd) { return int(syscall(__NR_fchdir, fd)); }
 inline long k_getcwd(char* to, size_t size) { return syscall(__NR_getcwd, word(to), long(size)); }
-inline int k_mkdirat(int dir, const char* name, unsigned mode) {
-  return int(syscall(__NR_mkdirat, dir, word(name), long(mode)));
-}
+inline int k_mkdirat(int dir, const char* name, unsigned mode) { return int(syscall(__NR_mkdirat, dir, word(name), long(mode))); }
 inline int k_mknodat(int dir, const char* name, unsigned mode, uint32_t device) {
   return int(syscall(__NR_mknodat, dir, word(name), long(mode), long(device)));
 }
@@ -254,9 +237,7 @@ inline int k_statx(int dir, const char* path, int flags, struct statx* to) {
 inline int k_fstatfs(int fd, FileSystemInfo* to) { return int(syscall(__NR_fstatfs, fd, word(to))); }
 inline long k_getdents(int fd, char* to, size_t size) { return syscall(__NR_getdents64, fd, word(to), long(size)); }
 inline int k_fchmod(int fd, unsigned mode) { return int(syscall(__NR_fchmod, fd, long(mode))); }
-inline int k_fchown(int fd, unsigned uid, unsigned gid) {
-  return int(syscall(__NR_fchown, fd, long(uid), long(gid)));
-}
+inline int k_fchown(int fd, unsigned uid, unsigned gid) { return int(syscall(__NR_fchown, fd, long(uid), long(gid))); }
 inline int k_utimes(int dir, const char* name, const timespec* times, int flags) {
   return int(syscall(__NR_utimensat, dir, word(name), word(times), flags));
 }
@@ -277,9 +258,7 @@ inline int k_fsopen(const char* type) { return int(syscall(__NR_fsopen, word(typ
 inline int k_fsconfig(int fd, unsigned command, const char* key, const char* value) {
   return int(syscall(__NR_fsconfig, fd, long(command), word(key), word(value), 0));
 }
-inline int k_fsmount(int fd, unsigned attributes) {
-  return int(syscall(__NR_fsmount, fd, FSMOUNT_CLOEXEC, long(attributes)));
-}
+inline int k_fsmount(int fd, unsigned attributes) { return int(syscall(__NR_fsmount, fd, FSMOUNT_CLOEXEC, long(attributes))); }
 inline int k_pivot_root(const char* to, const char* old) { return int(syscall(__NR_pivot_root, word(to), word(old))); }
 inline int k_umount2(const char* path, int flags) { return int(syscall(__NR_umount2, word(path), flags)); }
 inline int k_mount_change(const char* path, unsigned long flags) {
@@ -288,9 +267,7 @@ inline int k_mount_change(const char* path, unsigned long flags) {
 inline int k_prctl(int option, unsigned long a, unsigned long b = 0, unsigned long c = 0, unsigned long d = 0) {
   return int(syscall(__NR_prctl, option, long(a), long(b), long(c), long(d)));
 }
-inline int k_sched_setattr(const void* attributes) {
-  return int(syscall(__NR_sched_setattr, 0, word(attributes), 0));
-}
+inline int k_sched_setattr(const void* attributes) { return int(syscall(__NR_sched_setattr, 0, word(attributes), 0)); }
 inline int k_sched_setaffinity(size_t size, const void* mask) {
   return int(syscall(__NR_sched_setaffinity, 0, long(size), word(mask)));
 }
@@ -299,9 +276,7 @@ inline int k_personality(long persona) { return int(syscall(__NR_personality, pe
 inline int k_set_mempolicy(int mode, const void* nodes, size_t bits) {
   return int(syscall(__NR_set_mempolicy, mode, word(nodes), long(bits)));
 }
-inline int k_join_keyring(const char* name) {
-  return int(syscall(__NR_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, word(name)));
-}
+inline int k_join_keyring(const char* name) { return int(syscall(__NR_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, word(name))); }
 // The file system's view of who we are; what it was is answered, so there is nothing to fail.
 inline void k_setfsuid(unsigned uid) { syscall(__NR_setfsuid, long(uid)); }
 inline void k_setfsgid(unsigned gid) { syscall(__NR_setfsgid, long(gid)); }
@@ -309,9 +284,7 @@ inline int k_chroot(const char* path) { return int(syscall(__NR_chroot, word(pat
 inline int k_prlimit(unsigned resource, const Limit* limit) {
   return int(syscall(__NR_prlimit64, 0, long(resource), word(limit), 0));
 }
-inline int k_setgroups(size_t count, const uint32_t* groups) {
-  return int(syscall(__NR_setgroups, long(count), word(groups)));
-}
+inline int k_setgroups(size_t count, const uint32_t* groups) { return int(syscall(__NR_setgroups, long(count), word(groups))); }
 inline int k_seteuid(unsigned id) { return int(syscall(__NR_setresuid, -1L, long(id), -1L)); }
 inline int k_setresuid(unsigned uid) { return int(syscall(__NR_setresuid, long(uid), long(uid), long(uid))); }
 inline int k_setresgid(unsigned gid) { return int(syscall(__NR_setresgid, long(gid), long(gid), long(gid))); }
@@ -339,9 +312,7 @@ inline uint64_t k_now() {  // nanoseconds since the epoch
   return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
 }
 
-inline bool failed(const void* mapped) {
-  return reinterpret_cast<unsigned long>(mapped) > static_cast<unsigned long>(-4096l);
-}
+inline bool failed(const void* mapped) { return reinterpret_cast<unsigned long>(mapped) > static_cast<unsigned long>(-4096l); }
 
 // ---- small helpers on text ----
 

@@ -9,8 +9,8 @@ namespace coracle::launch {
 
 constexpr int kOwnFds = 3;
 struct Begin {
-  uint32_t fds_count;      // the plan's
-  uint32_t has_terminal;   // else it has 0, 1 and 2 already
+  uint32_t fds_count;                     // the plan's
+  uint32_t has_terminal;                  // else it has 0, 1 and 2 already
   int32_t target, start, time_namespace;  // where they stand among the descriptors; -1 = none. See Launch
 };
 static_assert(kFdsMax + kOwnFds <= 253, "SCM_MAX_FD");

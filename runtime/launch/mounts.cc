@@ -19,8 +19,7 @@ int make_directories(int root, const char* path, uint64_t resolve, int links_lef
 
 // `name` in `parent` is a link whose target does not exist: makes the target, wherever it lies inside the root.
 // `walked` is the way to the link, its own name included.
-int make_link_target(int root, int parent, const char* walked, const char* name, uint64_t resolve,
-                     int links_left) noexcept {
+int make_link_target(int root, int parent, const char* walked, const char* name, uint64_t resolve, int links_left) noexcept {
   if (links_left == 0 || resolve & RESOLVE_NO_SYMLINKS) return -kEloop;
   char target[kPathMax];
   size_t used = 0;
@@ -118,8 +117,8 @@ int new_file_system(const Child& child, const MountStep& step, int at) noexcept 
   const uint32_t* options = child.items<uint32_t>(step.options);
   for (uint32_t i = 0; i + 1 < step.options.count; i += 2) {
     const char* value = child.text(options[i + 1]);
-    must(child, Stage::mount,
-         k_fsconfig(context, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, child.text(options[i]), value), at);
+    must(child, Stage::mount, k_fsconfig(context, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, child.text(options[i]), value),
+         at);
   }
   must(child, Stage::mount, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr), at);
   unsigned later = becomes_readonly(child, step) ? unsigned(MOUNT_ATTR_RDONLY) : 0;
@@ -178,7 +177,8 @@ int new_cgroup_tree(const Child& child, const MountStep& step, int at) noexcept 
 int make_tree(Child& child, const MountStep& step, int at) noexcept {
   if (step.kind == MountKind::attach) return request_fd(child, step.fd, Stage::mount, at);
   const bool is_foreign = child.has(kPlanHostCgroups) && same(child.text(step.type), "cgroup2");
-  if (step.kind == MountKind::file_system) return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
+  if (step.kind == MountKind::file_system)
+    return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
   int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's own, shared by the pod's containers
   mount_attr attributes{};
   attributes.attr_set = step.attributes;
@@ -220,8 +220,8 @@ Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexc
 // Since Linux 6.8 mounts are listed in the order in which they were made. A tree that came with the plan was made before all
 // others; it is made once more, in its turn, so that the list says in which order they were mounted.
 int make_anew(const Child& child, int tree, int destination, int at) noexcept {
-  int copy = must(child, Stage::mount,
-                  k_open_tree(tree, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
+  int copy =
+      must(child, Stage::mount, k_open_tree(tree, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
   must(child, Stage::mount, k_fchdir(tree), at);
   must(child, Stage::mount, k_umount2(".", kMntDetach), at);
   must(child, Stage::mount, k_chdir("/"), at);
@@ -233,8 +233,7 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   int tree = make_tree(child, step, at);
   uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));
-  int destination =
-      must(child, Stage::mount, open_destination(place.dir, place.path, step.flags & kMountOnFile, resolve), at);
+  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, step.flags & kMountOnFile, resolve), at);
   if (step.flags & kMountCopyUp) {
     act_as_host(child);  // what it copies may belong to anybody
     copy_up(child, step, tree, destination, at);
@@ -375,8 +374,8 @@ void make_readonly(const Child& child, const char* path, int at) noexcept {
   int place = k_openat2(found.dir, found.path, O_PATH, 0, kInRoot);
   if (place == -kEnoent || place == -kEnotdir) return;
   must(child, Stage::readonly, place, at);
-  int tree = must(child, Stage::readonly,
-                  k_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
+  int tree =
+      must(child, Stage::readonly, k_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
   must(child, Stage::readonly, k_mount_setattr(tree, "", kAtEmptyPath | kAtRecursive, &attributes), at);

@@ -9,13 +9,12 @@ namespace coracle::launch {
 namespace {
 
 void bind_console(const Child& child) noexcept {
-  int dev = must(child, Stage::terminal,
-                 k_openat2(child.root, "/dev", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
+  int dev =
+      must(child, Stage::terminal, k_openat2(child.root, "/dev", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
   int made = k_openat2(dev, "console", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, RESOLVE_BENEATH);
   if (made >= 0) k_close(made);
   int console = must(child, Stage::terminal, k_openat2(dev, "console", O_PATH | O_NOFOLLOW, 0, RESOLVE_BENEATH));
-  int tree =
-      must(child, Stage::terminal, k_open_tree(child.terminal, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath));
+  int tree = must(child, Stage::terminal, k_open_tree(child.terminal, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath));
   must(child, Stage::terminal, k_move_mount(tree, "", console, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
   k_close(tree);
   k_close(console);
@@ -27,9 +26,8 @@ void bind_console(const Child& child) noexcept {
 void open_terminal(Child& child) noexcept {
   const Plan& plan = child.header();
   if (!(plan.flags & kPlanTerminal)) return;
-  int near_end =
-      must(child, Stage::terminal,
-           k_openat2(child.root, "/dev/pts/ptmx", O_RDWR | O_NOCTTY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
+  int near_end = must(child, Stage::terminal,
+                      k_openat2(child.root, "/dev/pts/ptmx", O_RDWR | O_NOCTTY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
   FileSystemInfo about;
   must(child, Stage::terminal, k_fstatfs(near_end, &about));
   if (about.type != kDevptsSuperMagic) fail(child, Stage::terminal, kExdev);
@@ -67,7 +65,8 @@ void take_streams(const Child& child) noexcept {
     }
   }
   if (child.terminal >= 0) must(child, Stage::terminal, k_ioctl_value(0, TIOCSCTTY, 0));
-  else for (int i = 0; i < 3; ++i) own_pipe(child, i);
+  else
+    for (int i = 0; i < 3; ++i) own_pipe(child, i);
 }
 
 }  // namespace coracle::launch

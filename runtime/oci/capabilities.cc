@@ -11,8 +11,7 @@ namespace coracle::oci {
 std::optional<int> capability_number(const std::string& name) {
   cap_value_t number;
   // libcap also takes plain numbers, which are no names.
-  if (!name.starts_with("CAP_") || ::cap_from_name(name.c_str(), &number) < 0 || number < 0 || number > 63)
-    return std::nullopt;
+  if (!name.starts_with("CAP_") || ::cap_from_name(name.c_str(), &number) < 0 || number < 0 || number > 63) return std::nullopt;
   return number;
 }
 

@@ -94,8 +94,7 @@ constexpr Privilege kPrivileged[] = {
 json::array names(const char* text) {
   std::istringstream in(text);
   json::array out;
-  for (auto at = std::istream_iterator<std::string>(in); at != std::istream_iterator<std::string>(); ++at)
-    out.emplace_back(*at);
+  for (auto at = std::istream_iterator<std::string>(in); at != std::istream_iterator<std::string>(); ++at) out.emplace_back(*at);
   return out;
 }
 

@@ -30,9 +30,8 @@ const std::vector<std::string>& heat_counters() {
 
 Spec default_spec() {
   static const std::vector<std::string> kCapabilities = {
-      "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",    "CAP_FSETID",
-      "CAP_KILL",        "CAP_MKNOD",   "CAP_NET_BIND_SERVICE", "CAP_NET_RAW",   "CAP_SETFCAP",
-      "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT"};
+      "CAP_AUDIT_WRITE",      "CAP_CHOWN",   "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID",  "CAP_KILL",   "CAP_MKNOD",
+      "CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_SETFCAP",      "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT"};
   Spec spec;
   spec.process.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
   spec.process.capabilities.emplace();

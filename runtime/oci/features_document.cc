@@ -45,11 +45,9 @@ json::object linux_features(const FeatureFacts& facts) {
   return {
       {"namespaces", list(namespace_names())},
       {"capabilities", list(all_capabilities())},
-      {"cgroup", json::object{{"v1", false},
-                              {"v2", true},
-                              {"systemd", facts.has_systemd},
-                              {"systemdUser", facts.has_systemd_user},
-                              {"rdma", true}}},
+      {"cgroup",
+       json::object{
+           {"v1", false}, {"v2", true}, {"systemd", facts.has_systemd}, {"systemdUser", facts.has_systemd_user}, {"rdma", true}}},
       {"seccomp", seccomp(facts)},
       {"apparmor", enabled(true)},
       {"selinux", enabled(true)},

@@ -46,8 +46,7 @@ class Field {
     if (!value_) return;
     if (!value_->is_array()) return complain("not a list");
     size_t i = 0;
-    for (const json::value& item : value_->get_array())
-      f(Field(&item, path_ + "[" + std::to_string(i++) + "]", error_));
+    for (const json::value& item : value_->get_array()) f(Field(&item, path_ + "[" + std::to_string(i++) + "]", error_));
   }
   template <typename F>
   void each_object(F&& f) const {  // of a list

@@ -327,8 +327,6 @@ Result<T> read_document(const json::value& document, const char* path, T (*read)
 
 Result<Spec> parse_spec(const json::value& config) { return read_document(config, "", read_spec); }
 Result<Process> parse_process(const json::value& process) { return read_document(process, "process", read_process); }
-Result<Resources> parse_resources(const json::value& resources) {
-  return read_document(resources, "resources", read_resources);
-}
+Result<Resources> parse_resources(const json::value& resources) { return read_document(resources, "resources", read_resources); }
 
 }  // namespace coracle::oci

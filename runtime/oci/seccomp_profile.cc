@@ -64,8 +64,7 @@ SeccompVerdict read_verdict(const Field& action, const Field& errno_ret) {
   read_name(action, kActions, out.action);
   errno_ret.read(out.errno_ret);
   bool is_errno = out.action == SeccompAction::errno_, is_trace = out.action == SeccompAction::trace;
-  if (errno_ret.is_there() && !is_errno && !is_trace)
-    errno_ret.complain("only SCMP_ACT_ERRNO and SCMP_ACT_TRACE take one");
+  if (errno_ret.is_there() && !is_errno && !is_trace) errno_ret.complain("only SCMP_ACT_ERRNO and SCMP_ACT_TRACE take one");
   if (out.errno_ret > (is_trace ? kTraceMax : kErrnoMax)) errno_ret.complain("out of range");
   return out;
 }
@@ -129,9 +128,7 @@ SeccompProfile read_profile(const Field& in) {
   });
   in.at("flags").each([&](const Field& item) { read_name(item, kFlags, out.flags.emplace_back()); });
   in.at("syscalls").each_object([&](const Field& item) { out.rules.push_back(read_rule(item)); });
-  in.at("capabilities").each_entry([&](const std::string& name, const Field& item) {
-    item.read(out.by_capability[name]);
-  });
+  in.at("capabilities").each_entry([&](const std::string& name, const Field& item) { item.read(out.by_capability[name]); });
   read_listener(in, out);
   check_sizes(in, out);
   return out;

@@ -19,8 +19,7 @@ Result<void> check_hook_list(const std::vector<Hook>& hooks, const std::string& 
     if (hook.timeout_seconds && *hook.timeout_seconds <= 0)
       return bad(where + ".timeout: " + std::to_string(*hook.timeout_seconds) + " is not above 0");
     for (const std::string& item : hook.env)
-      if (item.find('=') == item.npos || item[0] == '=')
-        return bad(where + ".env: " + quoted(item) + " is not NAME=value");
+      if (item.find('=') == item.npos || item[0] == '=') return bad(where + ".env: " + quoted(item) + " is not NAME=value");
   }
   return {};
 }
@@ -73,8 +72,7 @@ std::string plain_path(std::string_view path) {
 Result<void> check_version(const Spec& spec) {
   std::string_view text = spec.version;
   std::vector<std::string_view> parts = split(text.substr(0, text.find_first_of("-+")), '.');
-  if (parts.size() != 3 || !is_number(parts[0]) || !is_number(parts[1]) || !is_number(parts[2]) ||
-      !is_one_line(spec.version))
+  if (parts.size() != 3 || !is_number(parts[0]) || !is_number(parts[1]) || !is_number(parts[2]) || !is_one_line(spec.version))
     return bad("ociVersion " + quoted(text) + " is not a version");
   if (parts[0] != "1") return unsupported("ociVersion " + quoted(text) + " is not 1.x");
   return {};
@@ -89,8 +87,7 @@ Result<void> check_names(const Spec& spec) {
 }
 
 Result<void> check_hooks(const Spec& spec) {
-  for (const HookKind& kind : kHookKinds)
-    TRY(check_hook_list(spec.hooks.*kind.list, std::string("hooks.") + kind.name));
+  for (const HookKind& kind : kHookKinds) TRY(check_hook_list(spec.hooks.*kind.list, std::string("hooks.") + kind.name));
   return {};
 }
 

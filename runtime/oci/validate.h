@@ -17,9 +17,8 @@ struct Check {
   const char* name;
   Result<void> (*run)(const Spec& spec);
 };
-const std::vector<Check>& checks();  // of every specification
-const std::vector<Check>&
-checks_alone();  // of one that names all its namespaces itself, as a bundle's config.json does
+const std::vector<Check>& checks();        // of every specification
+const std::vector<Check>& checks_alone();  // of one that names all its namespaces itself, as a bundle's config.json does
 
 // Runs checks(); the first that fails is the answer. Errors: invalid, unsupported, too_large, each naming its field.
 Result<void> validate(const Spec& spec);
@@ -37,8 +36,7 @@ struct OwnNamespaces {
 };
 // Sysctls of a namespace of the container's own. Everything else would change the machine. Errors: invalid.
 Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, const OwnNamespaces& own);
-Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, bool has_network, bool has_ipc,
-                           bool has_uts);
+Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, bool has_network, bool has_ipc, bool has_uts);
 // "net.ipv4.ip_forward" → "net/ipv4/ip_forward", "net.ipv4.conf.eth0/1.forwarding" → "net/ipv4/conf/eth0.1/forwarding".
 // What begins with a part and a slash is taken as it is. Source: sysctl(8).
 std::string sysctl_path(const std::string& name);

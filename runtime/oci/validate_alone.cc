@@ -76,9 +76,8 @@ Result<void> check_own_sysctls(const Spec& spec) {
 }
 
 Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, const OwnNamespaces& own) {
-  static const std::set<std::string> ipc = {"kernel.msgmax", "kernel.msgmnb",         "kernel.msgmni",
-                                            "kernel.sem",    "kernel.shmall",         "kernel.shmmax",
-                                            "kernel.shmmni", "kernel.shm_rmid_forced"};
+  static const std::set<std::string> ipc = {"kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.sem",
+                                            "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced"};
   for (const auto& [given, value] : sysctls) {
     std::string name = dotted(given), path = sysctl_path(given);
     // CVE-2022-0811: one name, one value, nothing that could be read as more.
@@ -98,8 +97,7 @@ Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, co
   return {};
 }
 
-Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, bool has_network, bool has_ipc,
-                           bool has_uts) {
+Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, bool has_network, bool has_ipc, bool has_uts) {
   return check_sysctls(sysctls, {.network = has_network, .ipc = has_ipc, .uts = has_uts, .user = false});
 }
 

@@ -102,8 +102,7 @@ std::vector<std::string> memory_policy_modes() {
   return out;
 }
 const std::vector<std::string>& memory_policy_flags() {
-  static const std::vector<std::string> flags = {"MPOL_F_NUMA_BALANCING", "MPOL_F_RELATIVE_NODES",
-                                                 "MPOL_F_STATIC_NODES"};
+  static const std::vector<std::string> flags = {"MPOL_F_NUMA_BALANCING", "MPOL_F_RELATIVE_NODES", "MPOL_F_STATIC_NODES"};
   return flags;
 }
 
@@ -116,8 +115,7 @@ bool is_bind(const Mount& mount) {
 Result<void> check_mounts(const Spec& spec) {
   if (spec.mounts.size() > kMountsMax) return Error(Code::too_large, "mounts: more than " + std::to_string(kMountsMax));
   for (const Mount& mount : spec.mounts) {
-    if (!is_absolute(mount.destination))
-      return bad("mounts: destination " + quoted(mount.destination) + " is not absolute");
+    if (!is_absolute(mount.destination)) return bad("mounts: destination " + quoted(mount.destination) + " is not absolute");
     if (plain_path(mount.destination) == "/") return bad("mounts: destination \"/\" is the root's place");
     if (climbs(mount.destination)) return bad("mounts: destination " + quoted(mount.destination) + " holds \"..\"");
     TRY(check_is_plain(mount));
@@ -196,16 +194,14 @@ Result<void> check_time_offsets(const Spec& spec) {
   for (const auto& [clock, offset] : spec.linux_.time_offsets) {
     if (clock != "monotonic" && clock != "boottime") return bad("linux.timeOffsets: unknown clock " + quoted(clock));
     if (offset.nanosecs >= kNanosecondsPerSecond)
-      return bad("linux.timeOffsets." + clock + ".nanosecs: " + std::to_string(offset.nanosecs) +
-                 " is a second or more");
+      return bad("linux.timeOffsets." + clock + ".nanosecs: " + std::to_string(offset.nanosecs) + " is a second or more");
   }
   return {};
 }
 
 Result<void> check_devices(const Spec& spec) {
   const std::vector<Device>& list = spec.linux_.devices;
-  if (list.size() > kDevicesMax)
-    return Error(Code::too_large, "linux.devices: more than " + std::to_string(kDevicesMax));
+  if (list.size() > kDevicesMax) return Error(Code::too_large, "linux.devices: more than " + std::to_string(kDevicesMax));
   std::map<std::string, const Device*> seen;
   for (size_t i = 0; i < list.size(); ++i) {
     TRY(check_device(list[i], at("linux.devices", i)));

@@ -21,8 +21,7 @@ Result<void> check_deadline(const Scheduler& scheduler) {
            period = scheduler.period_ns.value_or(0);
   if (scheduler.policy != "SCHED_DEADLINE") {
     if (runtime || deadline || period)
-      return bad("process.scheduler: runtime, deadline and period are SCHED_DEADLINE's, not " + scheduler.policy +
-                 "'s");
+      return bad("process.scheduler: runtime, deadline and period are SCHED_DEADLINE's, not " + scheduler.policy + "'s");
     return {};
   }
   if (runtime < kDeadlineRuntimeMin) return bad("process.scheduler.runtime is below 1024 ns");
@@ -46,8 +45,7 @@ Result<void> check_arguments(const Spec& spec) {
   }
   if (bytes > kArgumentBytesMax) return Error(Code::too_large, "process.args and process.env are too long");
   for (const std::string& item : process.env)
-    if (item.find('=') == item.npos || item[0] == '=')
-      return bad("process.env entry " + quoted(item) + " is not NAME=value");
+    if (item.find('=') == item.npos || item[0] == '=') return bad("process.env entry " + quoted(item) + " is not NAME=value");
   return {};
 }
 
@@ -99,8 +97,7 @@ Result<void> check_rlimits(const Spec& spec) {
     const Rlimit& limit = spec.process.rlimits[i];
     if (!sys::rlimit_number(limit.type)) return bad(at("process.rlimits", i) + ".type: unknown " + quoted(limit.type));
     if (!seen.insert(limit.type).second) return bad("process.rlimits: " + quoted(limit.type) + " stands twice");
-    if (limit.soft > limit.hard)
-      return bad("process.rlimits: " + limit.type + ": the soft limit is above the hard one");
+    if (limit.soft > limit.hard) return bad("process.rlimits: " + limit.type + ": the soft limit is above the hard one");
   }
   return {};
 }
@@ -114,9 +111,9 @@ Result<void> check_oom_score(const Spec& spec) {
 Result<void> check_scheduler(const Spec& spec) {
   static const std::set<std::string> policies = {"SCHED_OTHER", "SCHED_FIFO", "SCHED_RR",
                                                  "SCHED_BATCH", "SCHED_IDLE", "SCHED_DEADLINE"};
-  static const std::set<std::string> flags = {
-      "SCHED_FLAG_RESET_ON_FORK", "SCHED_FLAG_RECLAIM",        "SCHED_FLAG_DL_OVERRUN",    "SCHED_FLAG_KEEP_POLICY",
-      "SCHED_FLAG_KEEP_PARAMS",   "SCHED_FLAG_UTIL_CLAMP_MIN", "SCHED_FLAG_UTIL_CLAMP_MAX"};
+  static const std::set<std::string> flags = {"SCHED_FLAG_RESET_ON_FORK", "SCHED_FLAG_RECLAIM",     "SCHED_FLAG_DL_OVERRUN",
+                                              "SCHED_FLAG_KEEP_POLICY",   "SCHED_FLAG_KEEP_PARAMS", "SCHED_FLAG_UTIL_CLAMP_MIN",
+                                              "SCHED_FLAG_UTIL_CLAMP_MAX"};
   if (!spec.process.scheduler) return {};
   const Scheduler& scheduler = *spec.process.scheduler;
   const std::string& policy = scheduler.policy;

@@ -36,8 +36,7 @@ Result<void> check_block_device(int64_t major, int64_t minor, const std::string&
 
 // As hugetlb's files are named: "64KB", "2MB", "1GB".
 bool is_page_size(const std::string& text) {
-  if (text.size() < 3 || !text.ends_with("B") ||
-      std::string_view("KMG").find(text[text.size() - 2]) == std::string::npos)
+  if (text.size() < 3 || !text.ends_with("B") || std::string_view("KMG").find(text[text.size() - 2]) == std::string::npos)
     return false;
   std::string digits = text.substr(0, text.size() - 2);
   return digits[0] != '0' && digits.find_first_not_of("0123456789") == digits.npos;
@@ -63,8 +62,7 @@ Result<void> check_device_rules(const Spec& spec) {
     if (rule.access.empty() || rule.access.find_first_not_of("rwm") != rule.access.npos)
       return bad(where + ": access " + quoted(rule.access));
     int64_t major = rule.major.value_or(0), minor = rule.minor.value_or(0);
-    if (major < 0 || minor < 0 || major > kMajorMax || minor > kMinorMax)
-      return bad(where + ": numbers are out of range");
+    if (major < 0 || minor < 0 || major > kMajorMax || minor > kMinorMax) return bad(where + ": numbers are out of range");
   }
   return {};
 }
@@ -94,8 +92,7 @@ Result<void> check_cpu(const Spec& spec) {
   if (quota > 0 && quota < kQuotaMin)
     return bad("linux.resources.cpu.quota: " + std::to_string(quota) + " is below 1000 microseconds");
   if (period && (period < kPeriodMin || period > kPeriodMax))
-    return bad("linux.resources.cpu.period: " + std::to_string(period) +
-               " is not between 1000 and 1000000 microseconds");
+    return bad("linux.resources.cpu.period: " + std::to_string(period) + " is not between 1000 and 1000000 microseconds");
   if (quota > 0 && burst > uint64_t(quota)) return bad("linux.resources.cpu.burst is above linux.resources.cpu.quota");
   TRY(check_limit(in.cpu_realtime_runtime_us, "linux.resources.cpu.realtimeRuntime"));
   if (in.cpu_idle && *in.cpu_idle != 0 && *in.cpu_idle != 1)
@@ -107,9 +104,7 @@ Result<void> check_cpu(const Spec& spec) {
   return {};
 }
 
-Result<void> check_pids(const Spec& spec) {
-  return check_limit(spec.linux_.resources.pids_limit, "linux.resources.pids.limit");
-}
+Result<void> check_pids(const Spec& spec) { return check_limit(spec.linux_.resources.pids_limit, "linux.resources.pids.limit"); }
 
 Result<void> check_block_io(const Spec& spec) {
   const BlockIo& in = spec.linux_.resources.block_io;
@@ -136,8 +131,7 @@ Result<void> check_hugepages(const Spec& spec) {
   for (const HugepageLimit& limit : spec.linux_.resources.hugepage_limits) {
     if (!is_page_size(limit.page_size))
       return bad("linux.resources.hugepageLimits: page size " + quoted(limit.page_size) + " is not like \"2MB\"");
-    if (!seen.insert(limit.page_size).second)
-      return bad("linux.resources.hugepageLimits: " + limit.page_size + " stands twice");
+    if (!seen.insert(limit.page_size).second) return bad("linux.resources.hugepageLimits: " + limit.page_size + " stands twice");
   }
   return {};
 }

@@ -124,9 +124,7 @@ json::object write_block_weight(const BlockWeight& in) {
   return out;
 }
 
-json::object write_throttle(const BlockThrottle& in) {
-  return {{"major", in.major}, {"minor", in.minor}, {"rate", in.rate}};
-}
+json::object write_throttle(const BlockThrottle& in) { return {{"major", in.major}, {"minor", in.minor}, {"rate", in.rate}}; }
 
 json::object write_block_io(const BlockIo& in) {
   json::object out;
@@ -140,9 +138,7 @@ json::object write_block_io(const BlockIo& in) {
   return out;
 }
 
-json::object write_hugepages(const HugepageLimit& in) {
-  return {{"pageSize", in.page_size}, {"limit", in.limit_bytes}};
-}
+json::object write_hugepages(const HugepageLimit& in) { return {{"pageSize", in.page_size}, {"limit", in.limit_bytes}}; }
 
 json::object write_rdma(const std::map<std::string, RdmaLimit>& in) {
   json::object out;
@@ -207,8 +203,7 @@ json::object write_net_devices(const std::map<std::string, std::string>& in) {
 
 json::object write_time_offsets(const std::map<std::string, TimeOffset>& in) {
   json::object out;
-  for (const auto& [clock, offset] : in)
-    out[clock] = json::object{{"secs", offset.secs}, {"nanosecs", offset.nanosecs}};
+  for (const auto& [clock, offset] : in) out[clock] = json::object{{"secs", offset.secs}, {"nanosecs", offset.nanosecs}};
   return out;
 }
 

@@ -151,8 +151,7 @@ Failure check(const Incoming& incoming) {
 void answer(int index) {
   Slot& slot = pod.slots[index];
   if (slot.has_failure) {
-    reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0},
-          nullptr, 0);
+    reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0}, nullptr, 0);
     slot.requester = -1;
     return;
   }

@@ -50,22 +50,16 @@ void read_signals() {
 void handle(const epoll_event& event) {
   const int index = int(uint32_t(event.data));
   switch (Source(event.data >> 32)) {
-    case Source::listener:
-      return accept_connection();
-    case Source::signals:
-      return read_signals();
+    case Source::listener: return accept_connection();
+    case Source::signals: return read_signals();
     case Source::connection:
       if (event.events & EPOLLOUT) flush_states(index);
       if (event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) serve(index);
       return;
-    case Source::report:
-      return read_report(index);
-    case Source::out:
-      return read_stream(index, 0);
-    case Source::err:
-      return read_stream(index, 1);
-    case Source::attach:
-      return resume_streams(index);
+    case Source::report: return read_report(index);
+    case Source::out: return read_stream(index, 0);
+    case Source::err: return read_stream(index, 1);
+    case Source::attach: return resume_streams(index);
   }
 }
 

@@ -61,7 +61,7 @@ enum RequestFlags : uint32_t {
   kWantStdin = 1 << 7,
   kHostNetwork = 1 << 8,  // setup: leave the network and its sysctls alone
   kHostUts = 1 << 9,
-  kInheritStdio = 1 << 10,  // launch: the three descriptors after the cgroup are the process's own
+  kInheritStdio = 1 << 10,    // launch: the three descriptors after the cgroup are the process's own
   kJoinNamespaces = 1 << 11,  // setup: live in the namespaces that come with it
 };
 

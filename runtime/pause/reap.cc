@@ -20,8 +20,7 @@ void finish(int index, int wait_status) {
   Slot& slot = pod.slots[index];
   if (slot.status == Status::starting) read_report(index);  // its report may still be unread
   if (slot.has_failure) {
-    reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0},
-          nullptr, 0);
+    reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0}, nullptr, 0);
     free_slot(index);
     return;
   }

@@ -51,8 +51,7 @@ void subscribe(int connection) {
   Connection& to = pod.connections[connection];
   to.is_subscribed = to.owes_synced = true;
   for (int i = 0; i < kSlotsMax; ++i)
-    if (pod.slots[i].status != Status::free && pod.slots[i].status != Status::starting)
-      to.unsent[i / 64] |= 1ull << (i % 64);
+    if (pod.slots[i].status != Status::free && pod.slots[i].status != Status::starting) to.unsent[i / 64] |= 1ull << (i % 64);
   flush_states(connection);
 }
 
@@ -62,28 +61,17 @@ Failure dispatch(int connection, bool& is_answered_later) {
   is_answered_later = false;
   if (!pod.is_set_up && request.kind != Kind::setup && request.kind != Kind::end) return {kEproto, Stage::request, -1};
   switch (request.kind) {
-    case Kind::setup:
-      return set_up(incoming);
-    case Kind::launch:
-      is_answered_later = true;
-      return launch(connection, incoming);
-    case Kind::exec:
-      is_answered_later = true;
-      return exec(connection, incoming);
-    case Kind::attach:
-      is_answered_later = true;
-      return attach(connection, incoming);
-    case Kind::forget:
-      return forget(request.id);
+    case Kind::setup: return set_up(incoming);
+    case Kind::launch: is_answered_later = true; return launch(connection, incoming);
+    case Kind::exec: is_answered_later = true; return exec(connection, incoming);
+    case Kind::attach: is_answered_later = true; return attach(connection, incoming);
+    case Kind::forget: return forget(request.id);
     case Kind::subscribe:
       subscribe(connection);
       is_answered_later = true;
       return {0, Stage::none, -1};
-    case Kind::end:
-      end_everything();
-      return {0, Stage::none, -1};
-    default:
-      return {kEproto, Stage::request, -1};
+    case Kind::end: end_everything(); return {0, Stage::none, -1};
+    default: return {kEproto, Stage::request, -1};
   }
 }
 

@@ -24,7 +24,8 @@ Result<ClockWatch> ClockWatch::open() {
   if (!fd) return Error::from_errno("timerfd");
   itimerspec never{};
   never.it_value.tv_sec = kNever;
-  if (::timerfd_settime(fd.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, nullptr) != 0) return Error::from_errno("watch the clock");
+  if (::timerfd_settime(fd.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, nullptr) != 0)
+    return Error::from_errno("watch the clock");
   return ClockWatch(std::move(fd));
 }
 

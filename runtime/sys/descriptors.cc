@@ -57,7 +57,8 @@ Result<Fd> make_program(const std::string& name, std::string_view content) {
   Fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdExec));
   if (!fd && errno == EINVAL) fd = Fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd && errno == EACCES)
-    return Error(Code::forbidden, "vm.memfd_noexec is 2: nothing may be executed from memory, and containers are started from it");
+    return Error(Code::forbidden,
+                 "vm.memfd_noexec is 2: nothing may be executed from memory, and containers are started from it");
   return fill_memfd(std::move(fd), content, true);
 }
 
@@ -194,8 +195,7 @@ Result<Fd> connect_unix(const Fd& dir, const std::string& name) {
 Result<PeerCredentials> peer_credentials(const Fd& socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-    return Error::from_errno("peer credentials");
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return Error::from_errno("peer credentials");
   return PeerCredentials{credentials.pid, credentials.uid, credentials.gid};
 }
 

@@ -181,16 +181,14 @@ Result<void> write_control(const Fd& dir, const std::string& name, std::string_v
   return {};
 }
 
-Result<void> replace_file_at(const Fd& dir, const std::string& name, std::string_view text, mode_t mode,
-                             Durability durability) {
+Result<void> replace_file_at(const Fd& dir, const std::string& name, std::string_view text, mode_t mode, Durability durability) {
   std::string temporary = temporary_name(name);
   Fd fd = TRY(open_at(dir, temporary, O_WRONLY | O_CREAT | O_EXCL, mode));
   Scope undo([&] { (void)::unlinkat(dir.get(), temporary.c_str(), 0); });             // best effort
   if (::fchmod(fd.get(), mode) < 0) return Error::from_errno("set mode of " + name);  // whatever the umask is
   TRY(write_all(fd, text).wrap(name));
   if (durability == Durability::durable) TRY(sync(fd).wrap(name));
-  if (::renameat(dir.get(), temporary.c_str(), dir.get(), name.c_str()) < 0)
-    return Error::from_errno("rename to " + name);
+  if (::renameat(dir.get(), temporary.c_str(), dir.get(), name.c_str()) < 0) return Error::from_errno("rename to " + name);
   undo.dismiss();
   if (durability == Durability::durable) TRY(sync(dir).wrap("directory of " + name));
   return {};
@@ -240,8 +238,7 @@ Result<Fd> make_directories_in(const Fd& root, const std::string& path, mode_t m
     auto next = open_in(root, walked, O_PATH | O_DIRECTORY);
     if (!next && next.error().err() == ENOENT && part != "..") {
       // Beneath what was just resolved; whoever makes it first, it is opened by the same rules.
-      if (::mkdirat(at.get(), part.c_str(), mode) < 0 && errno != EEXIST)
-        return Error::from_errno("make directory " + walked);
+      if (::mkdirat(at.get(), part.c_str(), mode) < 0 && errno != EEXIST) return Error::from_errno("make directory " + walked);
       next = open_in(root, walked, O_PATH | O_DIRECTORY);
     }
     if (!next) return next.take_error();

@@ -32,8 +32,7 @@ Result<Fd> listen_on(Transport transport, const Endpoint4& at, int backlog) {
   Fd socket = TRY(make_socket(transport));
   if (transport == Transport::tcp) {  // connections of our predecessor may still be closing
     int yes = 1;
-    if (::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) < 0)
-      return Error::from_errno("setsockopt");
+    if (::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) < 0) return Error::from_errno("setsockopt");
   }
   sockaddr_in address = to_kernel(at);
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0) return Error::from_errno("bind");
@@ -52,8 +51,7 @@ Result<Fd> connect_to(Transport transport, const Endpoint4& to) {
 Result<Endpoint4> bound_to(const Fd& socket) {
   sockaddr_in address{};
   socklen_t size = sizeof address;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0)
-    return Error::from_errno("getsockname");
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0) return Error::from_errno("getsockname");
   return from_kernel(address);
 }
 
@@ -68,8 +66,7 @@ Result<Accepted> accept_from(const Fd& listener) {
 Result<Datagram> receive_datagram(const Fd& socket, std::span<char> buffer) {
   sockaddr_in address{};
   socklen_t size = sizeof address;
-  ssize_t got =
-      ::recvfrom(socket.get(), buffer.data(), buffer.size(), MSG_TRUNC, reinterpret_cast<sockaddr*>(&address), &size);
+  ssize_t got = ::recvfrom(socket.get(), buffer.data(), buffer.size(), MSG_TRUNC, reinterpret_cast<sockaddr*>(&address), &size);
   if (got < 0) return Error::from_errno("receive");
   return Datagram{size_t(got), from_kernel(address)};
 }

@@ -159,8 +159,7 @@ bool is_only_own(const std::vector<IdRange>& ranges, uint32_t own) {
 
 }  // namespace
 
-Result<OwnedNamespaces> make_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids,
-                                            uint64_t others) {
+Result<OwnedNamespaces> make_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids, uint64_t others) {
   Holder holder = TRY(start_holder(CLONE_NEWUSER | others, nullptr, 0));
   Scope done([&] { end(holder); });
   if (!gids.empty()) TRY(write_map(holder.pid, "gid_map", gids));

@@ -20,14 +20,13 @@ struct IdRange {
 
 struct OwnedNamespaces {
   Fd user;
-  Fd network, ipc, uts;               // those that were asked for
+  Fd network, ipc, uts;             // those that were asked for
   std::vector<IdRange> uids, gids;  // of the user namespace, `outside` as we see them
 };
 // A new user namespace with these maps, and new namespaces (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) that belong to it.
 // Errors: forbidden, the maps name ids that are not ours to give; unavailable,
 // user.max_user_namespaces are there already.
-Result<OwnedNamespaces> make_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids,
-                                            uint64_t others);
+Result<OwnedNamespaces> make_user_namespace(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids, uint64_t others);
 // The same of a user namespace that is there already.
 Result<OwnedNamespaces> join_user_namespace(const Fd& user, uint64_t others);
 

@@ -60,8 +60,7 @@ Tuple read_tuple(nlattr* from) {
   nlattr* proto[CTA_PROTO_MAX + 1];
   if (!from || nla_parse_nested(parts, CTA_TUPLE_MAX, from, nullptr) < 0) return out;
   if (!parts[CTA_TUPLE_IP] || nla_parse_nested(ip, CTA_IP_MAX, parts[CTA_TUPLE_IP], nullptr) < 0) return out;
-  if (!parts[CTA_TUPLE_PROTO] || nla_parse_nested(proto, CTA_PROTO_MAX, parts[CTA_TUPLE_PROTO], nullptr) < 0)
-    return out;
+  if (!parts[CTA_TUPLE_PROTO] || nla_parse_nested(proto, CTA_PROTO_MAX, parts[CTA_TUPLE_PROTO], nullptr) < 0) return out;
   if (!ip[CTA_IP_V4_SRC] || !ip[CTA_IP_V4_DST] || !proto[CTA_PROTO_NUM]) return out;
   out.source = ntohl(nla_get_u32(ip[CTA_IP_V4_SRC]));
   out.destination = ntohl(nla_get_u32(ip[CTA_IP_V4_DST]));
@@ -118,8 +117,7 @@ Result<TableMonitor> TableMonitor::open() {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = 1u << (NFNLGRP_NFTABLES - 1);
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0)
-    return Error::from_errno("bind table monitor");
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0) return Error::from_errno("bind table monitor");
   return TableMonitor(std::move(fd));
 }
 

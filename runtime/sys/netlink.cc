@@ -43,27 +43,17 @@ using MessageHandle = std::unique_ptr<nl_msg, Freed<nl_msg, nlmsg_free>>;
 // libnl's own numbers, negative.
 Error nl_error(int rc, const std::string& doing) {
   switch (-rc) {
-    case NLE_EXIST:
-      return Error::from_errno(EEXIST, doing);
-    case NLE_OBJ_NOTFOUND:
-      return Error(Code::not_found, doing + ": not found");
-    case NLE_NODEV:
-      return Error::from_errno(ENODEV, doing).as(Code::not_found);
-    case NLE_NOADDR:
-      return Error::from_errno(EADDRNOTAVAIL, doing).as(Code::not_found);
-    case NLE_PERM:
-      return Error::from_errno(EPERM, doing);
-    case NLE_NOMEM:
-      return Error::from_errno(ENOMEM, doing);
-    case NLE_BUSY:
-      return Error::from_errno(EBUSY, doing);
-    case NLE_OPNOTSUPP:
-      return Error::from_errno(EOPNOTSUPP, doing);
+    case NLE_EXIST: return Error::from_errno(EEXIST, doing);
+    case NLE_OBJ_NOTFOUND: return Error(Code::not_found, doing + ": not found");
+    case NLE_NODEV: return Error::from_errno(ENODEV, doing).as(Code::not_found);
+    case NLE_NOADDR: return Error::from_errno(EADDRNOTAVAIL, doing).as(Code::not_found);
+    case NLE_PERM: return Error::from_errno(EPERM, doing);
+    case NLE_NOMEM: return Error::from_errno(ENOMEM, doing);
+    case NLE_BUSY: return Error::from_errno(EBUSY, doing);
+    case NLE_OPNOTSUPP: return Error::from_errno(EOPNOTSUPP, doing);
     case NLE_INVAL:
-    case NLE_RANGE:
-      return Error(Code::invalid, doing + ": " + nl_geterror(rc));
-    default:
-      return Error(Code::internal, doing + ": " + nl_geterror(rc));
+    case NLE_RANGE: return Error(Code::invalid, doing + ": " + nl_geterror(rc));
+    default: return Error(Code::internal, doing + ": " + nl_geterror(rc));
   }
 }
 
@@ -79,8 +69,7 @@ Result<AddrHandle> parse_addr(const std::string& text, int family = AF_UNSPEC) {
 Result<AddrHandle> parse_mac(const std::string& text) { return parse_addr(text, AF_LLC); }
 
 Result<LinkHandle> new_link(const char* kind, const std::string& name, const std::string& mac) {
-  if (name.empty() || name.size() >= IFNAMSIZ)
-    return Error(Code::invalid, "link name \"" + name + "\" has a bad length");
+  if (name.empty() || name.size() >= IFNAMSIZ) return Error(Code::invalid, "link name \"" + name + "\" has a bad length");
   LinkHandle link(rtnl_link_alloc());
   int rc = rtnl_link_set_type(link.get(), kind);
   if (rc < 0) return nl_error(rc, std::string("link type ") + kind);
@@ -331,8 +320,7 @@ Result<std::vector<AddressInfo>> Netlink::addresses(uint32_t link) {
     AddressInfo info;
     info.link = uint32_t(rtnl_addr_get_ifindex(address));
     info.address = text_of(local);
-    if (info.address.find('/') == info.address.npos)
-      info.address += "/" + std::to_string(rtnl_addr_get_prefixlen(address));
+    if (info.address.find('/') == info.address.npos) info.address += "/" + std::to_string(rtnl_addr_get_prefixlen(address));
     char scope[32];
     info.scope = rtnl_scope2str(rtnl_addr_get_scope(address), scope, sizeof scope);
     out.push_back(std::move(info));

@@ -83,7 +83,8 @@ class Netlink {
   Result<void> set_down(uint32_t index);
   Result<void> set_mtu(uint32_t index, uint32_t mtu);
   Result<void> set_alias(uint32_t index, const std::string& alias);
-  Result<void> move_link(uint32_t index, const Fd& netns, const std::string& new_name);  // it is down afterwards, without addresses
+  Result<void> move_link(uint32_t index, const Fd& netns,
+                         const std::string& new_name);                 // it is down afterwards, without addresses
   Result<void> set_master(uint32_t index, uint32_t bridge);            // bridge 0 = released
   Result<void> set_port(uint32_t index, bool hairpin, bool isolated);  // flags of a bridge's port
   // A permanent neighbour: `address` is at `mac`, whatever ARP claims. Replaces what there was.

@@ -21,8 +21,8 @@
 namespace coracle::sys {
 namespace {
 
-constexpr size_t kParameterMax = 255;   // bytes, fsconfig(2)
-constexpr size_t kOptionsMax = 4095;    // bytes, mount(2)
+constexpr size_t kParameterMax = 255;  // bytes, fsconfig(2)
+constexpr size_t kOptionsMax = 4095;   // bytes, mount(2)
 
 struct Set {  // one parameter after the other, stopping at the first failure
   const Fd& context;
@@ -55,7 +55,8 @@ Result<Fd> finish(const Fd& context, const Overlay& overlay, std::vector<Fd>& he
     if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FLAG, "volatile", nullptr, 0) < 0 && errno != EINVAL)
       return Error::from_errno("overlay volatile");
   }
-  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) < 0) return Error::from_errno("make overlay");
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) < 0)
+    return Error::from_errno("make overlay");
   unsigned attributes = overlay.upper.empty() ? MOUNT_ATTR_RDONLY : 0;
   Fd mount(int(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, attributes)));
   if (!mount) return Error::from_errno("fsmount overlay");
@@ -66,8 +67,7 @@ Result<Fd> mount_one_by_one(const Overlay& overlay) {
   Fd context = TRY(open_context());
   std::vector<Fd> held;
   Set set{context};
-  for (const std::string& layer : overlay.lower)
-    TRY(set.directory("lowerdir+", layer, held));
+  for (const std::string& layer : overlay.lower) TRY(set.directory("lowerdir+", layer, held));
   return finish(context, overlay, held);
 }
 

@@ -69,12 +69,14 @@ Result<void> make_link(const std::string& kind) {
   Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!socket) return Error::from_errno("netlink socket");
   LinkRequest request(kind);
-  if (::send(socket.get(), request.bytes().data(), request.bytes().size(), 0) < 0) return Error::from_errno("make a link of kind " + kind);
+  if (::send(socket.get(), request.bytes().data(), request.bytes().size(), 0) < 0)
+    return Error::from_errno("make a link of kind " + kind);
   alignas(nlmsghdr) char answer[4096];
   ssize_t got = ::recv(socket.get(), answer, sizeof answer, 0);
   if (got < 0) return Error::from_errno("netlink answer");
   auto* head = reinterpret_cast<nlmsghdr*>(answer);
-  if (!NLMSG_OK(head, size_t(got)) || head->nlmsg_type != NLMSG_ERROR) return Error(Code::internal, "netlink: an answer of another kind");
+  if (!NLMSG_OK(head, size_t(got)) || head->nlmsg_type != NLMSG_ERROR)
+    return Error(Code::internal, "netlink: an answer of another kind");
   int failed = reinterpret_cast<nlmsgerr*>(NLMSG_DATA(head))->error;
   if (failed != 0) return Error::from_errno(-failed, "make a link of kind " + kind);
   return {};
@@ -114,8 +116,11 @@ Result<void> try_overlay_with(const std::string& directory, const Fd* id_map) {
   if (!::mkdtemp(place.data())) return Error::from_errno("make a directory in " + directory);
   Scope remove([&] { (void)remove_tree(place); });
   for (const char* name : {"/lower", "/upper", "/work", "/staging"}) TRY(make_directories(place + name, 0700));
-  Fd mount = TRY(mount_overlay(
-      {.lower = {place + "/lower"}, .upper = place + "/upper", .work = place + "/work", .staging = place + "/staging", .id_map = id_map}));
+  Fd mount = TRY(mount_overlay({.lower = {place + "/lower"},
+                                .upper = place + "/upper",
+                                .work = place + "/work",
+                                .staging = place + "/staging",
+                                .id_map = id_map}));
   return {};
 }
 

@@ -48,8 +48,7 @@ Result<int> pid_in_fdinfo(const Fd& pidfd) {
 }  // namespace
 
 Result<Spawned> spawn(const SpawnSpec& spec) {
-  void* stack =
-      ::mmap(nullptr, kSpawnStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  void* stack = ::mmap(nullptr, kSpawnStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return Error::from_errno("stack for spawn");
   Scope unmap([&] { ::munmap(stack, kSpawnStackBytes); });
   Fd null;
@@ -150,8 +149,9 @@ Result<bool> is_own_namespace(const Fd& found, const char* type) {
 }
 
 Result<uint64_t> foreign_namespaces(const Fd& pidfd) {
-  constexpr std::pair<const char*, uint64_t> kKinds[] = {{"uts", CLONE_NEWUTS},       {"ipc", CLONE_NEWIPC},   {"net", CLONE_NEWNET},
-                                                         {"cgroup", CLONE_NEWCGROUP}, {"time", CLONE_NEWTIME}, {"pid", CLONE_NEWPID}};
+  constexpr std::pair<const char*, uint64_t> kKinds[] = {{"uts", CLONE_NEWUTS},   {"ipc", CLONE_NEWIPC},
+                                                         {"net", CLONE_NEWNET},   {"cgroup", CLONE_NEWCGROUP},
+                                                         {"time", CLONE_NEWTIME}, {"pid", CLONE_NEWPID}};
   int pid = TRY(pid_of(pidfd));
   Fd theirs = TRY(open("/proc/" + std::to_string(pid) + "/ns", O_RDONLY | O_DIRECTORY));
   Fd ours = TRY(open("/proc/self/ns", O_RDONLY | O_DIRECTORY));

@@ -37,13 +37,14 @@ Result<Spawned> spawn(const SpawnSpec& spec);
 Result<Fd> open_pidfd(int pid);
 // The process's pid as this process sees it. Errors: not_found when it has ended.
 Result<int> pid_of(const Fd& pidfd);
-Result<void> send_signal(const Fd& pidfd, int signal);  // Errors: not_found when it has ended
-void reap(const Fd& pidfd);                             // buries a child of ours that has ended; nothing else happens
-Result<Fd> namespace_of(const Fd& pidfd, const char* type);  // "net", "mnt", ...: an open namespace
+Result<void> send_signal(const Fd& pidfd, int signal);             // Errors: not_found when it has ended
+void reap(const Fd& pidfd);                                        // buries a child of ours that has ended; nothing else happens
+Result<Fd> namespace_of(const Fd& pidfd, const char* type);        // "net", "mnt", ...: an open namespace
 Result<bool> is_own_namespace(const Fd& found, const char* type);  // an open namespace is the one this process is in
-// CLONE_NEW* of the namespaces (uts, ipc, net, cgroup, time, pid) of a process that are not ours. Errors: not_found, it has ended.
+// CLONE_NEW* of the namespaces (uts, ipc, net, cgroup, time, pid) of a process that are not ours. Errors: not_found, it has
+// ended.
 Result<uint64_t> foreign_namespaces(const Fd& pidfd);
-Result<Fd> root_of(const Fd& pidfd);                         // the process's "/", O_PATH; beyond it all is hostile
+Result<Fd> root_of(const Fd& pidfd);  // the process's "/", O_PATH; beyond it all is hostile
 
 // Blocks these signals for the process and makes them readable. Call before any thread is started.
 Result<Fd> make_signalfd(const std::vector<int>& signals);
@@ -70,9 +71,9 @@ Result<void> die_with_parent(int parent);         // SIGKILL when the thread tha
 Result<void> keep_capabilities(uint64_t wanted);  // these of those it has, and none can be gained by executing
 Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t flags);  // after keep_capabilities
 bool takes_seccomp_flags(uint32_t flags);  // whether this kernel knows them, SECCOMP_FILTER_FLAG_*; changes nothing
-Result<int> own_oom_score();  // /proc/self/oom_score_adj
+Result<int> own_oom_score();               // /proc/self/oom_score_adj
 Result<void> set_own_oom_score(int score);
-Result<std::string> boot_id();        // changes with every boot
+Result<std::string> boot_id();  // changes with every boot
 
 // Numbers of system calls, namespaces and signals by name.
 std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"

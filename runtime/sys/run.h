@@ -13,10 +13,10 @@
 namespace coracle::sys {
 
 struct RunSpec {
-  std::string path;                // not looked up in PATH
-  std::vector<std::string> argv;   // argv[0] too; empty = the path
-  std::vector<std::string> env;    // NAME=value, all of it
-  std::string input;               // on descriptor 0; 1 and 2 are ours
+  std::string path;               // not looked up in PATH
+  std::vector<std::string> argv;  // argv[0] too; empty = the path
+  std::vector<std::string> env;   // NAME=value, all of it
+  std::string input;              // on descriptor 0; 1 and 2 are ours
   std::optional<std::chrono::seconds> timeout;
 };
 // Blocks. Its exit code, 128 + signal. Errors: what exec said; timeout, and it was killed.

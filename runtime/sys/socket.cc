@@ -161,7 +161,8 @@ Result<void> send_all(const Fd& socket, std::string_view bytes, int wake) {
     if (count > 0) bytes.remove_prefix(size_t(count));
     if (count >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN) return Error::from_errno("send");
-    if (wait_ready(socket.get(), false, true, wake, std::nullopt).second_readable) return Error(Code::cancelled, "send: cancelled");
+    if (wait_ready(socket.get(), false, true, wake, std::nullopt).second_readable)
+      return Error(Code::cancelled, "send: cancelled");
   }
   return {};
 }

@@ -61,7 +61,8 @@ struct Waited {
 };
 // `second_for`: what counts of the second: its input (its end is input, too), or only that it left.
 enum class SecondFor { input, leaving };
-Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout, SecondFor second_for = SecondFor::input);
+Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout,
+                  SecondFor second_for = SecondFor::input);
 
 // Waits until the peer of `socket` has left, or has nothing more to say (true), or `second` is readable (false). Does not look
 // at what there is to read.

@@ -29,7 +29,7 @@ struct ListOptions {
   std::string ns;              // "" = all namespaces
   std::string label_selector;  // Kubernetes' text form, "" = everything
   std::string field_selector;
-  int64_t limit = 0;           // 0 = no limit
+  int64_t limit = 0;  // 0 = no limit
   std::string continue_token;
 };
 
@@ -80,16 +80,16 @@ class Watch {
 enum class PatchType { json, merge, strategic, apply };
 
 struct UpdateOptions {
-  std::string subresource;    // "", "status", "scale"
+  std::string subresource;  // "", "status", "scale"
   std::string field_manager;
-  bool force = false;         // PatchType::apply only
+  bool force = false;  // PatchType::apply only
 };
 
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;
-  std::string uid;               // precondition, "" = none
-  Revision revision = 0;         // precondition, 0 = none
-  std::string propagation;       // "", "Background", "Foreground", "Orphan"
+  std::string uid;          // precondition, "" = none
+  Revision revision = 0;    // precondition, 0 = none
+  std::string propagation;  // "", "Background", "Foreground", "Orphan"
 };
 
 using ReadParameters = std::vector<std::pair<std::string, std::string>>;  // of the query: "labelSelector", …
@@ -99,8 +99,8 @@ class Client {
   virtual ~Client() = default;
   virtual Result<ObjectPtr> get(const Kind& kind, const Key& key) = 0;
   // GET of what is no object of its kind: a subresource ("scale"), or what APIs beyond Kubernetes' own keep beneath a name
-  // (custom.metrics.k8s.io; then the kind need not be one that anybody else knows, and either of the words may be ""). Returns the
-  // answer's body. Errors: not_found, also when no such thing is served.
+  // (custom.metrics.k8s.io; then the kind need not be one that anybody else knows, and either of the words may be ""). Returns
+  // the answer's body. Errors: not_found, also when no such thing is served.
   virtual Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource,
                                    const ReadParameters& parameters = {}) = 0;
   virtual Result<ObjectList> list(const Kind& kind, const ListOptions& options) = 0;
@@ -112,8 +112,7 @@ class Client {
                                   const UpdateOptions& options = {}) = 0;
   virtual Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options = {}) = 0;
   // POST to a subresource that is an action: "binding", "eviction", "token". Returns the answer's body.
-  virtual Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource,
-                                  const json::value& body) = 0;
+  virtual Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) = 0;
   // Errors at the start as list; later ones arrive at on_end.
   virtual Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) = 0;
 };

@@ -17,13 +17,13 @@ namespace coracle {
 namespace {
 
 constexpr size_t kIdleHandlesMax = 4;
-constexpr size_t kAnswerBytesMax = 512u << 20;   // of a whole answer held in memory
-constexpr size_t kErrorBytesMax = 1u << 20;      // of a failed stream's body
+constexpr size_t kAnswerBytesMax = 512u << 20;  // of a whole answer held in memory
+constexpr size_t kErrorBytesMax = 1u << 20;     // of a failed stream's body
 constexpr size_t kUpgradeHeadBytesMax = 64u << 10;
 constexpr size_t kReadBytesMax = 256 << 10;  // of an upgraded connection, at once
 constexpr long kConnectTimeoutMs = 10'000;
 constexpr int kUpgradeTimeoutMs = 30'000;
-constexpr int kQuietMs = 3'600'000;              // libcurl shortens it to its own deadlines
+constexpr int kQuietMs = 3'600'000;  // libcurl shortens it to its own deadlines
 
 struct Handle {
   CURL* easy = curl_easy_init();
@@ -127,9 +127,7 @@ CURLcode perform(Exchange& exchange) {
   return outcome;
 }
 
-curl_blob blob_of(const std::string& text) {
-  return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
-}
+curl_blob blob_of(const std::string& text) { return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY}; }
 
 std::string host_and_port(const std::string& server) {
   std::string_view rest(server);
@@ -219,9 +217,11 @@ struct Http::State {
     switch (code) {
       case CURLE_OPERATION_TIMEDOUT: return Error(Code::timeout, "the server " + host + " did not answer in time");
       case CURLE_COULDNT_CONNECT:
-        return Error(Code::unavailable, "the connection to the server " + host + " was refused - is coracled running? (systemctl status coracled)");
+        return Error(Code::unavailable,
+                     "the connection to the server " + host + " was refused - is coracled running? (systemctl status coracled)");
       case CURLE_COULDNT_RESOLVE_HOST: return Error(Code::unavailable, "the server's name " + host + " cannot be resolved");
-      case CURLE_PEER_FAILED_VERIFICATION: return Error(Code::unavailable, "the server " + host + " is not the one the kubeconfig trusts: " + text);
+      case CURLE_PEER_FAILED_VERIFICATION:
+        return Error(Code::unavailable, "the server " + host + " is not the one the kubeconfig trusts: " + text);
       case CURLE_SSL_CERTPROBLEM: return Error(Code::invalid, "the kubeconfig's client certificate cannot be used: " + text);
       default: return Error(Code::unavailable, "request to " + host + " failed: " + text);
     }
@@ -238,7 +238,8 @@ struct Http::State {
     headers.add("Expect:");
     headers.add("User-Agent: coracle/" CORACLE_VERSION);
     if (std::string who = authorization(); !who.empty()) headers.add("Authorization: " + who);
-    bool sends_body = !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    bool sends_body = !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" ||
+                      request.method == "PATCH";
     if (sends_body) headers.add("Content-Type: " + request.content_type);
     curl_easy_setopt(handle.easy, CURLOPT_HTTPHEADER, headers.list);
     curl_easy_setopt(handle.easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
@@ -412,9 +413,10 @@ Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& reque
 
   std::string nonce(16, '\0');
   fill_random({reinterpret_cast<uint8_t*>(nonce.data()), nonce.size()});
-  std::string head = request.method + " " + State::target_of(request) + " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
-                     "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64_encode(nonce) +
-                     "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\n";
+  std::string head =
+      request.method + " " + State::target_of(request) + " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
+      "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64_encode(nonce) +
+      "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\n";
   if (std::string who = state_->authorization(); !who.empty()) head += "Authorization: " + who + "\r\n";
   TRY(connection->write(head + "\r\n"));
   std::string answer = TRY(connection->read_head());

@@ -21,7 +21,7 @@ namespace coracle {
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string path;  // "/api/v1/pods"; already encoded
+  std::string path;                                        // "/api/v1/pods"; already encoded
   std::vector<std::pair<std::string, std::string>> query;  // encoded here
   std::string body;
   std::string content_type = "application/json";  // with a body
@@ -57,7 +57,7 @@ class Http {
   class Connection {  // bytes over TLS, once HTTP has stepped aside
    public:
     virtual ~Connection() = default;
-    virtual int fd() const = 0;                                    // readable: call read
+    virtual int fd() const = 0;  // readable: call read
     // Does not block; "" = nothing now. Errors: unavailable when closed.
     virtual Result<std::string> read() = 0;
     virtual bool has_more() const = 0;  // read() gave all it may at once: there may be more, which no poll will tell

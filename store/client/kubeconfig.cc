@@ -43,7 +43,8 @@ Result<std::string> pem_of(const json::value& from, const std::string& field, co
 Result<void> read_user(ServerAccess& access, const json::value& user, const std::string& path) {
   for (const char* plugin : {"exec", "auth-provider"})
     if (find(user, plugin))
-      return Error(Code::unsupported, path + ": user " + coracle::quoted(access.user) + " signs in by " + plugin + ", which is not supported; use a certificate or a token");
+      return Error(Code::unsupported, path + ": user " + coracle::quoted(access.user) + " signs in by " + plugin +
+                                          ", which is not supported; use a certificate or a token");
   access.client_certificate_pem = TRY(pem_of(user, "client-certificate", path));
   access.client_key_pem = TRY(pem_of(user, "client-key", path));
   access.token = get_string(user, "token");
@@ -74,7 +75,8 @@ namespace {
 Result<json::value> parse_config(std::string_view text, const std::string& path) {
   std::vector<json::value> documents = TRY(parse_yaml(text).wrap(path));
   if (documents.empty()) return Error(Code::invalid, path + ": the kubeconfig is empty");
-  if (!documents.front().is_object()) return Error(Code::invalid, path + ": is no kubeconfig: clusters, contexts and users are expected");
+  if (!documents.front().is_object())
+    return Error(Code::invalid, path + ": is no kubeconfig: clusters, contexts and users are expected");
   return std::move(documents.front());
 }
 
@@ -89,10 +91,14 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
   ServerAccess access;
   access.context = choice.context.empty() ? std::string(get_string(config, "current-context")) : choice.context;
   const json::value* context = named(config, "contexts", "context", access.context);
-  if (!context && !choice.context.empty()) return Error(Code::invalid, path + ": context " + coracle::quoted(choice.context) + " does not exist");
+  if (!context && !choice.context.empty())
+    return Error(Code::invalid, path + ": context " + coracle::quoted(choice.context) + " does not exist");
   if (!context && choice.cluster.empty())
-    return Error(Code::invalid, path + (access.context.empty() ? ": no current-context is set" : ": the current-context " + coracle::quoted(access.context) + " does not exist") +
-                                    "; choose with --context: " + names_of(config, "contexts"));
+    return Error(Code::invalid,
+                 path +
+                     (access.context.empty() ? ": no current-context is set"
+                                             : ": the current-context " + coracle::quoted(access.context) + " does not exist") +
+                     "; choose with --context: " + names_of(config, "contexts"));
   std::string cluster_name = choice.cluster;
   access.user = choice.user;
   if (context) {
@@ -104,7 +110,8 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
   if (!cluster) return Error(Code::invalid, path + ": cluster " + coracle::quoted(cluster_name) + " does not exist");
   access.server = get_string(*cluster, "server");
   if (!access.server.starts_with("https://") && !access.server.starts_with("http://"))
-    return Error(Code::invalid, path + ": cluster " + coracle::quoted(cluster_name) + ": server must be an http(s) URL, is " + coracle::quoted(access.server));
+    return Error(Code::invalid, path + ": cluster " + coracle::quoted(cluster_name) + ": server must be an http(s) URL, is " +
+                                    coracle::quoted(access.server));
   while (access.server.ends_with('/')) access.server.pop_back();
   access.insecure = get_bool(*cluster, "insecure-skip-tls-verify");
   access.tls_server_name = get_string(*cluster, "tls-server-name");
@@ -121,8 +128,9 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
 // Files that `config` names are found from where it stands, also when it is merged with others.
 void make_absolute(json::value& config, const std::string& path) {
   auto directory = std::filesystem::absolute(path).parent_path();
-  for (auto [list, field, names] : {std::tuple{"clusters", "cluster", std::vector<const char*>{"certificate-authority"}},
-                                    std::tuple{"users", "user", std::vector<const char*>{"client-certificate", "client-key", "tokenFile"}}}) {
+  for (auto [list, field, names] :
+       {std::tuple{"clusters", "cluster", std::vector<const char*>{"certificate-authority"}},
+        std::tuple{"users", "user", std::vector<const char*>{"client-certificate", "client-key", "tokenFile"}}}) {
     json::value* entries = config.as_object().if_contains(list);
     if (!entries || !entries->is_array()) continue;
     for (auto& entry : entries->as_array())
@@ -138,7 +146,8 @@ void merge(json::value& config, const json::value& other) {
   for (const char* list : {"clusters", "contexts", "users"}) {
     json::array entries = get_array(config, list);
     for (const auto& entry : get_array(other, list)) {
-      bool known = std::any_of(entries.begin(), entries.end(), [&](const auto& one) { return get_string(one, "name") == get_string(entry, "name"); });
+      bool known = std::any_of(entries.begin(), entries.end(),
+                               [&](const auto& one) { return get_string(one, "name") == get_string(entry, "name"); });
       if (!known) entries.push_back(entry);
     }
     config.as_object()[list] = std::move(entries);
@@ -185,7 +194,8 @@ Result<std::vector<std::string>> find_kubeconfigs(const std::string& given) {
   looked.emplace_back(kMachineKubeconfig);
   for (const auto& path : looked)
     if (std::filesystem::exists(path, ignored)) return std::vector{path};
-  return Error(Code::not_found, "no kubeconfig found (looked at " + join(looked, ", ") + "); is coracled installed and running? Only root may read " + kMachineKubeconfig);
+  return Error(Code::not_found, "no kubeconfig found (looked at " + join(looked, ", ") +
+                                    "); is coracled installed and running? Only root may read " + kMachineKubeconfig);
 }
 
 Result<std::string> find_kubeconfig(const std::string& given) {

@@ -16,10 +16,10 @@ struct KubeconfigChoice {  // what a command line may override; "" = as the file
 };
 
 struct ServerAccess {  // everything needed to speak to one server
-  std::string server;       // "https://127.0.0.1:6443"
-  std::string ca_pem;       // whom to trust; "" = the system's
+  std::string server;  // "https://127.0.0.1:6443"
+  std::string ca_pem;  // whom to trust; "" = the system's
   std::string tls_server_name;
-  bool insecure = false;    // trust anybody
+  bool insecure = false;  // trust anybody
   std::string client_certificate_pem, client_key_pem;
   std::string token;
   std::string username, password;
@@ -36,7 +36,8 @@ Result<ServerAccess> parse_kubeconfig(std::string_view text, const std::string& 
 Result<ServerAccess> read_kubeconfigs(const std::vector<std::string>& paths, const KubeconfigChoice& choice = {});
 
 // `given`, else those of $KUBECONFIG's files that are there, else the first there is of ~/.kube/config and
-// /etc/coracle/admin.kubeconfig. Errors: not_found, saying where was looked; when $KUBECONFIG is set, one of its files must be there.
+// /etc/coracle/admin.kubeconfig. Errors: not_found, saying where was looked; when $KUBECONFIG is set, one of its files must be
+// there.
 Result<std::vector<std::string>> find_kubeconfigs(const std::string& given);
 Result<std::string> find_kubeconfig(const std::string& given);  // the first of these
 

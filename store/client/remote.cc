@@ -75,9 +75,7 @@ Result<ObjectPtr> item_of(const Kind& kind, const json::value& item) {
   return Object::make(kind, std::move(whole));
 }
 
-Error answer_error(const HttpAnswer& answer) {
-  return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
-}
+Error answer_error(const HttpAnswer& answer) { return error_from_status(answer.status, answer.body, answer.retry_after_seconds); }
 
 bool is_good(const HttpAnswer& answer) { return answer.status >= 200 && answer.status < 300; }
 
@@ -96,8 +94,9 @@ class RemoteWatch : public Watch {
   // Returns when the server has begun to answer, or said no.
   Result<void> start() {
     thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
-    return begun_.wait({}, [](const Begun& begun) { return begun.known; },
-                       [](Begun& begun) { return begun.refused ? Result<void>(*begun.refused) : Result<void>(); });
+    return begun_.wait(
+        {}, [](const Begun& begun) { return begun.known; },
+        [](Begun& begun) { return begun.refused ? Result<void>(*begun.refused) : Result<void>(); });
   }
 
  private:
@@ -236,8 +235,10 @@ Result<json::value> Remote::send(HttpRequest request) {
     bool later = (answer.status == 429 || answer.status == 503) && answer.retry_after_seconds > 0;
     if (!later || retries == kRetriesMax) return answer_error(answer);
     Guarded<bool> nothing(false);  // nobody wakes us before the time is up
-    auto when = std::chrono::steady_clock::now() + std::chrono::seconds(std::min(answer.retry_after_seconds, kRetryAfterMaxSeconds));
-    nothing.wait_until({}, when, [](bool) { return false; }, [](bool) {});
+    auto when =
+        std::chrono::steady_clock::now() + std::chrono::seconds(std::min(answer.retry_after_seconds, kRetryAfterMaxSeconds));
+    nothing.wait_until(
+        {}, when, [](bool) { return false; }, [](bool) {});
   }
 }
 
@@ -250,12 +251,14 @@ Result<ObjectPtr> Remote::get(const Kind& kind, const Key& key) {
   return send_for_object(kind, request_of("GET", api_path(kind, key.ns, key.name)));
 }
 
-Result<json::value> Remote::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) {
+Result<json::value> Remote::read(const Kind& kind, const Key& key, std::string_view subresource,
+                                 const ReadParameters& parameters) {
   HttpRequest request = request_of("GET", api_path(kind, key.ns, key.name, subresource));
   for (const auto& [name, value] : parameters) request.query.emplace_back(name, value);
   auto answer = send(std::move(request));
   // Where no such API is, the answer is plain text.
-  bool unserved = !answer && answer.error().code() == Code::not_found && answer.error().text().starts_with("the server answered 404");
+  bool unserved =
+      !answer && answer.error().code() == Code::not_found && answer.error().text().starts_with("the server answered 404");
   if (unserved) return Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{});
   return answer;
 }
@@ -280,7 +283,8 @@ Result<ObjectPtr> Remote::create(const Kind& kind, const json::value& body) {
 }
 
 Result<ObjectPtr> Remote::update(const Kind& kind, const json::value& body, const UpdateOptions& options) {
-  std::string path = api_path(kind, get_string(body, "metadata.namespace"), get_string(body, "metadata.name"), options.subresource);
+  std::string path =
+      api_path(kind, get_string(body, "metadata.namespace"), get_string(body, "metadata.name"), options.subresource);
   HttpRequest request = request_of("PUT", std::move(path), to_text(body));
   ask(request, options);
   return send_for_object(kind, std::move(request));

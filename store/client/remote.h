@@ -26,15 +26,15 @@ class Remote : public Client {
   ~Remote() override;
 
   Result<ObjectPtr> get(const Kind& kind, const Key& key) override;
-  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters = {}) override;
+  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource,
+                           const ReadParameters& parameters = {}) override;
   Result<ObjectList> list(const Kind& kind, const ListOptions& options) override;
   Result<ObjectPtr> create(const Kind& kind, const json::value& body) override;
   Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options = {}) override;
   Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                           const UpdateOptions& options = {}) override;
   Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options = {}) override;
-  Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource,
-                          const json::value& body) override;
+  Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) override;
   Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) override;
 
   Http& http() { return *http_; }  // for requests that are no objects: logs, discovery

@@ -13,7 +13,9 @@ std::string ContinueToken::text() const {
 }
 
 Result<ContinueToken> ContinueToken::parse(std::string_view text, bool namespaced) {
-  auto fail = [](const std::string& why) { return Error(Code::bad_request, "invalid continue token: continue key is not valid" + why); };
+  auto fail = [](const std::string& why) {
+    return Error(Code::bad_request, "invalid continue token: continue key is not valid" + why);
+  };
   auto bytes = base64url_decode(text);
   if (!bytes) return fail(": illegal base64 data");
   auto token = parse_json(*bytes);
@@ -27,7 +29,8 @@ Result<ContinueToken> ContinueToken::parse(std::string_view text, bool namespace
   if (namespaced != (slash != start.npos)) return fail(": " + std::string(start));
   ContinueToken parsed;
   parsed.revision = get_int(*token, "rv");
-  if (parsed.revision < -1 || parsed.revision == 0) return fail(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+  if (parsed.revision < -1 || parsed.revision == 0)
+    return fail(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   parsed.after.ns = namespaced ? start.substr(0, slash) : "";
   parsed.after.name = namespaced ? start.substr(slash + 1) : start;
   return parsed;

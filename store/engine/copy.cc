@@ -28,7 +28,8 @@ class Digest {
   }
   void add(const Object& object, Revision revision) {
     for (std::string_view part : {object.kind().group, object.kind().resource}) add(part);
-    for (std::string_view part : {std::string_view(object.ns()), std::string_view(object.name()), std::string_view(object.uid())}) add(part);
+    for (std::string_view part : {std::string_view(object.ns()), std::string_view(object.name()), std::string_view(object.uid())})
+      add(part);
     add(std::to_string(revision));
     add(object.text());
   }
@@ -72,7 +73,8 @@ Result<bool> check_tables(Database& database) {
     if (!row) break;
     std::string name(all.text(1));
     bool known = name == "objects" || name == "marks" || name == "files" || name == "label";
-    if (all.text(0) != "table" || !known) return Error(Code::invalid, "holds the " + std::string(all.text(0)) + " " + quoted(name) + ", which is not Coracle's");
+    if (all.text(0) != "table" || !known)
+      return Error(Code::invalid, "holds the " + std::string(all.text(0)) + " " + quoted(name) + ", which is not Coracle's");
     names.insert(name);
   }
   if (!names.contains("objects") || !names.contains("marks")) return Error(Code::invalid, "lacks the tables of a store");
@@ -89,9 +91,11 @@ Result<void> read_objects(Database& database, Copy& copy, Digest& digest) {
     const Kind* kind = copy.kinds->of(all.text(0), all.text(1), !key.ns.empty(), all.text(6));
     std::string name = kind->qualified_resource() + " " + key.text();
     if (!seen.insert({kind, key}).second) return Error(Code::invalid, "holds " + name + " twice");
-    auto object = TRY(Object::from_text(*kind, key, Revision(all.integer(5)), std::string(all.text(4)), std::string(all.text(6))));
+    auto object =
+        TRY(Object::from_text(*kind, key, Revision(all.integer(5)), std::string(all.text(4)), std::string(all.text(6))));
     auto body = Object::make(*kind, object->json());
-    if (!body || (*body)->key() != key || (*body)->uid() != object->uid()) return Error(Code::invalid, "holds " + name + ", whose text is not that object");
+    if (!body || (*body)->key() != key || (*body)->uid() != object->uid())
+      return Error(Code::invalid, "holds " + name + ", whose text is not that object");
     copy.reserved = std::max(copy.reserved, object->revision());
     digest.add(*object, object->revision());
     copy.objects.push_back(std::move(object));
@@ -115,13 +119,15 @@ Result<void> read_label(Database& database, Copy& copy, Digest& digest) {
   copy.label = {std::string(label.text(0)), std::string(label.text(1)), std::string(label.text(2)), Revision(label.integer(3))};
   copy.reserved = std::max(copy.reserved, copy.label.revision);
   bool complete = label.integer(4) == int64_t(copy.objects.size()) && label.integer(5) == int64_t(copy.files.size());
-  if (!complete || label.integer(6) != digest.value()) return Error(Code::invalid, "is damaged: what it holds is not what was written to it");
+  if (!complete || label.integer(6) != digest.value())
+    return Error(Code::invalid, "is damaged: what it holds is not what was written to it");
   return {};
 }
 
 Result<Copy> read_checked(const std::string& path, FindKind find_kind) {
   Database database = TRY(Database::open(path, nullptr));
-  TRY(database.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;"));
+  TRY(database.execute(
+      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;"));
   int64_t pages = TRY(database.query_integer("PRAGMA page_count"));
   if (pages == 0) return Error(Code::invalid, "is empty");
   TRY(check_layout(database, true));
@@ -141,7 +147,8 @@ Result<Copy> read_checked(const std::string& path, FindKind find_kind) {
 Result<void> write_copy(const std::string& path, const Copy& copy) {
   Database database = TRY(Database::open(path, nullptr));
   // Whoever copies the file on cares for its way to a disk; until then it may live in memory only.
-  TRY(database.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-512;"));
+  TRY(database.execute(
+      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-512;"));
   TRY(make_tables(database));
   TRY(database.execute(std::string("BEGIN;") + kLabelTables));
   TRY(write_rows(database, copy));
@@ -161,7 +168,8 @@ Result<Copy> read_copy(const std::string& path, FindKind find_kind) {
 
 Result<void> write_store(const std::string& path, const std::vector<ObjectPtr>& objects, Revision above) {
   std::vector<ObjectPtr> ordered = objects;
-  std::stable_sort(ordered.begin(), ordered.end(), [](const ObjectPtr& a, const ObjectPtr& b) { return a->revision() < b->revision(); });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const ObjectPtr& a, const ObjectPtr& b) { return a->revision() < b->revision(); });
   auto disk = TRY(Disk::open(path, nullptr));
   std::vector<Row> rows;
   int64_t id = 0;

@@ -38,7 +38,8 @@ Result<void> prepare_file(Database& database) {
 
 }  // namespace
 
-Disk::Disk(Fd raw, Database database, Statements statements) : raw_(std::move(raw)), database_(std::move(database)), do_(std::move(statements)) {}
+Disk::Disk(Fd raw, Database database, Statements statements)
+    : raw_(std::move(raw)), database_(std::move(database)), do_(std::move(statements)) {}
 
 Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs) {
   Database database = TRY(Database::open(path, vfs));

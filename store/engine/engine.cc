@@ -31,8 +31,8 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr size_t kLedMax = 256;             // writers served in one turn
-constexpr Revision kReservedAhead = 1024;   // revisions whose use is announced on the disk at once
+constexpr size_t kLedMax = 256;            // writers served in one turn
+constexpr Revision kReservedAhead = 1024;  // revisions whose use is announced on the disk at once
 
 // One thread waits, once, for another. Not std::atomic's wait, which spins before it sleeps: who leads needs the processor.
 class Nod {
@@ -42,7 +42,8 @@ class Nod {
   Nod(const Nod&) = delete;
   Nod& operator=(const Nod&) = delete;
   void wait() {
-    while (::sem_wait(&given_) != 0) {}  // a signal's handler has run
+    while (::sem_wait(&given_) != 0) {
+    }  // a signal's handler has run
   }
   void give() { ::sem_post(&given_); }
 
@@ -83,11 +84,12 @@ Error too_old(Revision asked, Revision floor) {
 Error expired_token(const ContinueToken& token) {
   ErrorDetails details;
   details.continue_token = ContinueToken{-1, token.after}.text();
-  return expired("The provided continue parameter is too old to display a consistent list result. You can start a new "
-                 "list without the continue parameter, or use the continue token in this response to retrieve the "
-                 "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
-                 "that were created, modified, or deleted between the time the first chunk was returned and now may show "
-                 "up in the list.")
+  return expired(
+             "The provided continue parameter is too old to display a consistent list result. You can start a new "
+             "list without the continue parameter, or use the continue token in this response to retrieve the "
+             "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
+             "that were created, modified, or deleted between the time the first chunk was returned and now may show "
+             "up in the list.")
       .with(std::move(details));
 }
 
@@ -139,14 +141,16 @@ Error revision_too_large(Revision asked, Revision latest) {
   ErrorDetails details;
   details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
   details.retry_after_seconds = 1;
-  return Error(Code::timeout, "Timeout: Too large resource version: " + std::to_string(asked) +
-                                  ", current: " + std::to_string(latest))
+  return Error(Code::timeout,
+               "Timeout: Too large resource version: " + std::to_string(asked) + ", current: " + std::to_string(latest))
       .with(std::move(details));
 }
 
 struct Engine::State {
   explicit State(Options options)
-      : options(std::move(options)), kinds(this->options.find_kind), memory(this->options.window_events_max, this->options.window_bytes_max) {}
+      : options(std::move(options)),
+        kinds(this->options.find_kind),
+        memory(this->options.window_events_max, this->options.window_bytes_max) {}
 
   Result<void> load();
   bool memory_only(const Kind& kind) const { return options.memory_only && options.memory_only(kind); }
@@ -178,11 +182,11 @@ struct Engine::State {
   Guarded<Line> line;
 
   // The leader's own: touched by whoever leads, handed on with the lead.
-  Revision last = 0;       // revision handed out
+  Revision last = 0;          // revision handed out
   Revision forgotten_at = 0;  // when what is in memory only began anew; constant after load()
   int64_t next_row = 1;
-  std::map<int64_t, ObjectPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
-  std::optional<Error> sealed;             // why nothing may be written
+  std::map<int64_t, ObjectPtr> unwritten;   // soft changes by row, the latest of each; null: deleted
+  std::optional<Error> sealed;              // why nothing may be written
   std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
 
   Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
@@ -204,10 +208,12 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, Options op
   if (damage && state->options.set_aside_damaged) {
     state->disk.reset();
     std::string aside = TRY(Disk::set_aside(path));
-    log_warning("store", "the store was damaged; it is kept aside and a new one begins", {{"why", opened.error().text()}, {"kept", aside}});
+    log_warning("store", "the store was damaged; it is kept aside and a new one begins",
+                {{"why", opened.error().text()}, {"kept", aside}});
     opened = open_and_load();
   } else if (damage) {
-    return opened.take_error().wrap("the store is damaged; restore it from a copy, or begin empty with coracled --set-aside-damaged");
+    return opened.take_error().wrap(
+        "the store is damaged; restore it from a copy, or begin empty with coracled --set-aside-damaged");
   }
   if (!opened) return opened.take_error().wrap("open the store");
   state->leader = std::jthread([state = state.get()](std::stop_token stop) { state->keep_leading(stop); });
@@ -365,7 +371,8 @@ std::vector<std::string> Engine::check() {
     auto found = state_->disk->check([&](int64_t id, std::string_view text) {
       auto known = expected.extract(id);
       if (!known) differences.push_back("row " + std::to_string(id) + " is there, and should not be");
-      else if (known.mapped() && known.mapped()->text() != text) differences.push_back(name_of(*known.mapped()) + " is not what was written");
+      else if (known.mapped() && known.mapped()->text() != text)
+        differences.push_back(name_of(*known.mapped()) + " is not what was written");
     });
     if (found.empty())
       for (const auto& [row, object] : expected)
@@ -532,10 +539,11 @@ void Engine::State::publish(const std::vector<Change>& changes) {
 void Engine::State::keep_flushing(std::stop_token stop) {
   pthread_setname_np(pthread_self(), "store-flush");
   while (!stop.stop_requested()) {
-    auto due = flush_due.wait(stop, [](const auto& due) { return due.has_value(); }, [](const auto& due) { return due; });
+    auto due = flush_due.wait(
+        stop, [](const auto& due) { return due.has_value(); }, [](const auto& due) { return due; });
     if (!due) continue;
-    bool now = flush_due.wait_until(stop, *due, [&](const auto& current) { return current != due; },
-                                    [&](const auto& current) { return current == due; });
+    bool now = flush_due.wait_until(
+        stop, *due, [&](const auto& current) { return current != due; }, [&](const auto& current) { return current == due; });
     if (!now || stop.stop_requested()) continue;
     Ticket ticket;
     ticket.flush = true;
@@ -565,7 +573,8 @@ Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, con
     if (event.before) event.before = event.before->awake();
   }
   if (after) return start;
-  for (const ObjectPtr& object : objects) start.events.push_back({EventType::added, object->revision(), object->awake(), nullptr});
+  for (const ObjectPtr& object : objects)
+    start.events.push_back({EventType::added, object->revision(), object->awake(), nullptr});
   start.events.push_back({EventType::synced, start.upto, nullptr, nullptr});
   return start;
 }

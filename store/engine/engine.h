@@ -11,8 +11,9 @@
 //   soft     seen at once, on the disk within Options::soft_delay or with the next durable write, whichever is first;
 //   lazy     as soft, within Options::lazy_delay: what a crash may forget (a lease's renewal).
 // Kinds that Options::memory_only names never reach the disk, whatever their writes ask for: they go with the process, and who
-// watched them has to list again afterwards. So a crash forgets at most a tail of soft writes, and nothing that anybody was told is durable. Revisions come from one
-// counter and are never used twice: a mark is kept on the disk ahead of it, and a crash continues above the mark.
+// watched them has to list again afterwards. So a crash forgets at most a tail of soft writes, and nothing that anybody was told
+// is durable. Revisions come from one counter and are never used twice: a mark is kept on the disk ahead of it, and a crash
+// continues above the mark.
 //
 // Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
 // theirs and sleep, "store-leader" leads while there is a line (a writer alone leads itself), "store-flush" brings soft writes to
@@ -46,10 +47,10 @@ struct Options {
   std::chrono::milliseconds lazy_delay{std::chrono::minutes(10)};
   // A damaged file is moved aside (path + ".damaged-<time>") and the engine starts empty, instead of refusing to open.
   bool set_aside_damaged = false;
-  size_t window_events_max = 4096;        // recent events kept, for watches that go on from an older revision
-  size_t window_bytes_max = 4u << 20;     // and the text of superseded objects they keep alive
-  size_t watch_queue_max = 1024;          // events a watcher may be behind before it is ended with gone
-  const char* vfs = nullptr;              // SQLite VFS by name; for tests that break disks
+  size_t window_events_max = 4096;     // recent events kept, for watches that go on from an older revision
+  size_t window_bytes_max = 4u << 20;  // and the text of superseded objects they keep alive
+  size_t watch_queue_max = 1024;       // events a watcher may be behind before it is ended with gone
+  const char* vfs = nullptr;           // SQLite VFS by name; for tests that break disks
 };
 
 // One change. `expected`: nothing = whatever is there; 0 = must not exist (already_exists); else exactly that revision
@@ -62,19 +63,19 @@ struct Write {
 };
 
 struct ListOptions {
-  std::string ns;                                  // "" = all
-  std::function<bool(const Object&)> matches;      // empty: everything; called outside every lock
-  size_t limit = 0;                                // 0 = no limit
-  std::string continue_token;                      // of an earlier page: same snapshot, next items
-  Revision at = 0;                                 // exactly this snapshot; 0 = the latest
-  bool at_rest = false;                            // for who wants texts only: nobody is going to look inside (Object::at_rest)
+  std::string ns;                              // "" = all
+  std::function<bool(const Object&)> matches;  // empty: everything; called outside every lock
+  size_t limit = 0;                            // 0 = no limit
+  std::string continue_token;                  // of an earlier page: same snapshot, next items
+  Revision at = 0;                             // exactly this snapshot; 0 = the latest
+  bool at_rest = false;                        // for who wants texts only: nobody is going to look inside (Object::at_rest)
 };
 
 struct ListPage {
-  std::vector<ObjectPtr> items;        // sorted by namespace, then name
-  Revision revision = 0;               // of the snapshot
-  std::string continue_token;          // "" on the last page
-  std::optional<size_t> remaining;     // items after this page; only known without `matches`
+  std::vector<ObjectPtr> items;     // sorted by namespace, then name
+  Revision revision = 0;            // of the snapshot
+  std::string continue_token;       // "" on the last page
+  std::optional<size_t> remaining;  // items after this page; only known without `matches`
 };
 
 struct Snapshot {
@@ -86,8 +87,9 @@ struct FileSize {
   uint64_t bytes = 0, unused = 0;  // unused: what a compaction gives back
 };
 
-// Takes events in the place of a watcher's owner who sleeps in take(), so that one change need not wake hundreds of threads. Called
-// from one thread of the hub, for all watchers: must not wait. Whoever returns false wants the owner back, for what follows.
+// Takes events in the place of a watcher's owner who sleeps in take(), so that one change need not wake hundreds of threads.
+// Called from one thread of the hub, for all watchers: must not wait. Whoever returns false wants the owner back, for what
+// follows.
 struct StandIn {
   std::function<bool(const Event&)> event;
   std::function<bool()> rest;  // no more events for now
@@ -135,10 +137,10 @@ class Engine {
   // none; timeout for a revision that is yet to come.
   Result<ListPage> list(const Kind& kind, const ListOptions& options) const;
   size_t count(const Kind& kind) const;
-  Revision revision() const;       // of the latest change that is visible
+  Revision revision() const;  // of the latest change that is visible
   // Blocks until revision() has come to `revision`, but no longer than until `deadline`. Returns whether it has.
   bool await(Revision revision, std::chrono::steady_clock::time_point deadline) const;
-  Revision compacted() const;      // the oldest revision that a watch may go on from
+  Revision compacted() const;  // the oldest revision that a watch may go on from
 
   // Writes. Return the object as stored; a removal returns the final state with the deletion's revision. A body that says
   // what is stored already is no write: same object, same revision, no event.
@@ -153,13 +155,13 @@ class Engine {
   // what happens; else what happened after that revision. Errors: gone with reason Expired when it is no longer held;
   // timeout when it is yet to come.
   Result<std::unique_ptr<Watcher>> watch(const Kind& kind, const std::string& ns, Revision after);
-  Result<std::unique_ptr<Subscription>> subscribe(const Kind& kind, const std::string& ns, Revision after,
-                                                  Callbacks callbacks);
+  Result<std::unique_ptr<Subscription>> subscribe(const Kind& kind, const std::string& ns, Revision after, Callbacks callbacks);
   // Forgets the events up to `revision`: watches and pages from before it are answered with gone.
   void compact(Revision revision);
 
   // ---- copies and upkeep ----
-  // Everything as it is now, soft writes included, but for what is in memory only. Does not wait for the disk, and nobody waits for it.
+  // Everything as it is now, soft writes included, but for what is in memory only. Does not wait for the disk, and nobody waits
+  // for it.
   Snapshot snapshot() const;
   // From now on every write is refused with `why`, so that nothing is acknowledged that a restored copy would then forget.
   // Returns the highest revision that was, or after a crash could have been, used.

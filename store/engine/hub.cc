@@ -100,7 +100,8 @@ std::optional<Result<Event>> Inbox::take() {
   return contents_.with([](Contents& contents) { return contents.take(); });
 }
 
-std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline, const StandIn* stand_in) {
+std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
+                                         const StandIn* stand_in) {
   auto ready = [](const Contents& contents) { return contents.ready(); };
   auto take = [](Contents& contents) { return contents.take(); };
   if (!stand_in) return contents_.wait_until(std::move(stop), deadline, ready, take);
@@ -111,7 +112,8 @@ std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::stea
     contents.stand_in = nullptr;
     contents.called = false;
   });
-  return contents_.wait({}, [](const Contents& contents) { return !contents.standing_in; }, take);
+  return contents_.wait(
+      {}, [](const Contents& contents) { return !contents.standing_in; }, take);
 }
 
 Revision Inbox::stood_in_upto() const {
@@ -132,7 +134,8 @@ struct Hub::Shared {
     bool stopped = false;
   };
 
-  Guarded<std::shared_ptr<const Inboxes>> inboxes{std::make_shared<const Inboxes>()};  // copied on change, so that publish holds no lock
+  Guarded<std::shared_ptr<const Inboxes>> inboxes{
+      std::make_shared<const Inboxes>()};  // copied on change, so that publish holds no lock
   Guarded<Work> work;
   Guarded<Inboxes> asleep;  // those whose stand-ins have something to take
   std::atomic<Revision> published = 0;
@@ -164,8 +167,8 @@ struct Hub::Shared {
 void Hub::Shared::stand_in(std::stop_token stop) {
   pthread_setname_np(pthread_self(), "store-watchers");
   for (;;) {
-    Inboxes all = asleep.wait(stop, [](const Inboxes& asleep) { return !asleep.empty(); },
-                              [](Inboxes& asleep) { return std::exchange(asleep, {}); });
+    Inboxes all = asleep.wait(
+        stop, [](const Inboxes& asleep) { return !asleep.empty(); }, [](Inboxes& asleep) { return std::exchange(asleep, {}); });
     if (all.empty()) return;
     for (const auto& inbox : all) inbox->stand_in();
   }
@@ -177,14 +180,16 @@ void Hub::Shared::deliver(std::stop_token stop) {
   pthread_setname_np(pthread_self(), "store-hub");
   for (;;) {
     std::shared_ptr<Push> push;
-    bool finished = work.wait(stop, [](const Work& work) { return !work.ready.empty() || work.stopped; }, [&](Work& work) {
-      if (work.ready.empty()) return true;
-      push = std::move(work.ready.front());
-      work.ready.pop_front();
-      push->queued = false;
-      push->delivering = !push->closed;
-      return false;
-    });
+    bool finished = work.wait(
+        stop, [](const Work& work) { return !work.ready.empty() || work.stopped; },
+        [&](Work& work) {
+          if (work.ready.empty()) return true;
+          push = std::move(work.ready.front());
+          work.ready.pop_front();
+          push->queued = false;
+          push->delivering = !push->closed;
+          return false;
+        });
     if (finished) return;
     bool open = true;
     while (open && work.with([&](Work&) { return !push->closed; })) {
@@ -205,7 +210,8 @@ class HubWatcher : public Watcher {
       : shared_(std::move(shared)), inbox_(std::move(inbox)), progress_(upto) {}
   ~HubWatcher() override { shared_->remove(inbox_); }
 
-  Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline, const StandIn* stand_in) override {
+  Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
+                                    const StandIn* stand_in) override {
     auto taken = inbox_->wait(std::move(stop), deadline, stand_in);
     if (stand_in) progress_ = std::max(progress_, inbox_->stood_in_upto());
     if (!taken) {  // what is published first and found missing afterwards was never ours
@@ -241,7 +247,9 @@ class HubSubscription : public Subscription {
       std::erase(work.ready, push_);
     };
     shared_->work.with(leave);
-    if (!inside) shared_->work.wait({}, [this](const Hub::Shared::Work&) { return !push_->delivering; }, [](auto&) {});
+    if (!inside)
+      shared_->work.wait(
+          {}, [this](const Hub::Shared::Work&) { return !push_->delivering; }, [](auto&) {});
   }
 
  private:
@@ -250,7 +258,8 @@ class HubSubscription : public Subscription {
 };
 
 Hub::Hub()
-    : shared_(std::make_shared<Shared>()), deliverer_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }),
+    : shared_(std::make_shared<Shared>()),
+      deliverer_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }),
       stand_ins_([shared = shared_](std::stop_token stop) { shared->stand_in(stop); }) {}
 
 Hub::~Hub() { stop(Error(Code::unavailable, "the store is closing")); }

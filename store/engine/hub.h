@@ -32,12 +32,13 @@ class Inbox {
   bool subscribed = false;  // emptied by the hub thread; set before it is begun
   bool begin(std::vector<Event> events, Revision upto);
   bool end(Error why);
-  void close();  // its owner is gone: nothing is taken any more
+  void close();     // its owner is gone: nothing is taken any more
   void stand_in();  // what there is goes to the owner's stand-in, if it still sleeps
 
   // For who empties it. Nothing to take: nothing. An error is the end, given once.
   std::optional<Result<Event>> take();
-  std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline, const StandIn* stand_in);
+  std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
+                                    const StandIn* stand_in);
   Revision stood_in_upto() const;  // of the last event that a stand-in took
 
  private:
@@ -46,7 +47,7 @@ class Inbox {
     std::deque<Event> events;
     Revision upto = 0;  // what the first events contain: its own event may still be on the way
     size_t behind_max = 0;
-    std::optional<Error> end;  // not yet told
+    std::optional<Error> end;           // not yet told
     const StandIn* stand_in = nullptr;  // the owner sleeps, and this takes its place …
     bool queued = false;                // … has something to take …
     bool standing_in = false;           // … and does so just now …

@@ -30,8 +30,8 @@ Result<void> check_layout(Database& database, bool thorough) {
   int64_t layout = TRY(database.query_integer("PRAGMA user_version"));
   if (application != kApplicationId) return Error(Code::internal, "is a database, but not Coracle's");
   if (layout != kLayout)
-    return Error(Code::internal, "has layout " + std::to_string(layout) + "; this version of Coracle reads layout " +
-                                     std::to_string(kLayout));
+    return Error(Code::internal,
+                 "has layout " + std::to_string(layout) + "; this version of Coracle reads layout " + std::to_string(kLayout));
   std::string check = TRY(database.query_text(thorough ? "PRAGMA integrity_check(1)" : "PRAGMA quick_check(1)"));
   if (check != "ok") return damaged(check);
   return {};

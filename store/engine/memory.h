@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: the latest state of everything and the recent past, as the engine's lock guards it. Objects in it are at rest; reads copy
-// pointers out.
+// Memory: the latest state of everything and the recent past, as the engine's lock guards it. Objects in it are at rest; reads
+// copy pointers out.
 #pragma once
 
 #include <map>

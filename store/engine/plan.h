@@ -20,7 +20,7 @@ namespace coracle::engine {
 struct Prepared {
   const Kind* kind = nullptr;
   Key key;
-  ObjectPtr body;  // null: remove
+  ObjectPtr body;      // null: remove
   json::value parsed;  // what body was made from
   std::optional<Revision> expected;
 

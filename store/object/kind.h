@@ -11,15 +11,19 @@ namespace coracle {
 // Kinds are made once (constants below, or interned by the schema's catalog) and live as long as the process: code holds
 // `const Kind&` or `const Kind*` freely. Two kinds are equal when group and resource are.
 struct Kind {
-  std::string_view group;    // "" for the core group, "apps"
-  std::string_view version;  // "v1"
-  std::string_view kind;     // "Deployment"
-  std::string_view resource; // plural, lower case: "deployments"
+  std::string_view group;     // "" for the core group, "apps"
+  std::string_view version;   // "v1"
+  std::string_view kind;      // "Deployment"
+  std::string_view resource;  // plural, lower case: "deployments"
   bool namespaced = true;
 
-  std::string api_version() const { return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version); }
+  std::string api_version() const {
+    return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
+  }
   // As errors name it: "pods", "deployments.apps".
-  std::string qualified_resource() const { return group.empty() ? std::string(resource) : std::string(resource) + "." + std::string(group); }
+  std::string qualified_resource() const {
+    return group.empty() ? std::string(resource) : std::string(resource) + "." + std::string(group);
+  }
   bool operator==(const Kind& other) const { return resource == other.resource && group == other.group; }
 };
 
@@ -46,7 +50,8 @@ inline constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
 inline constexpr Kind kHorizontalPodAutoscaler{"autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
 inline constexpr Kind kCronJob{"batch", "v1", "CronJob", "cronjobs"};
 inline constexpr Kind kJob{"batch", "v1", "Job", "jobs"};
-inline constexpr Kind kCertificateSigningRequest{"certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", false};
+inline constexpr Kind kCertificateSigningRequest{"certificates.k8s.io", "v1", "CertificateSigningRequest",
+                                                 "certificatesigningrequests", false};
 inline constexpr Kind kLease{"coordination.k8s.io", "v1", "Lease", "leases"};
 inline constexpr Kind kEndpointSlice{"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"};
 inline constexpr Kind kNodeMetrics{"metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", false};
@@ -64,7 +69,7 @@ inline constexpr Kind kCSINode{"storage.k8s.io", "v1", "CSINode", "csinodes", fa
 inline constexpr Kind kStorageClass{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
 inline constexpr Kind kVolumeAttributesClass{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};
 
-struct Key {  // of an object within its kind
+struct Key {       // of an object within its kind
   std::string ns;  // "" for what is cluster-scoped
   std::string name;
   auto operator<=>(const Key&) const = default;

@@ -266,8 +266,7 @@ Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
   facts->uid = TRY(string_field(metadata, "uid"));
   facts->revision = TRY(revision_field(metadata));
   if (facts->key.name.empty()) return malformed("metadata.name", "Required value", "FieldValueRequired");
-  if (kind.namespaced && facts->key.ns.empty())
-    return malformed("metadata.namespace", "Required value", "FieldValueRequired");
+  if (kind.namespaced && facts->key.ns.empty()) return malformed("metadata.namespace", "Required value", "FieldValueRequired");
   if (!kind.namespaced && !facts->key.ns.empty())
     return malformed("metadata.namespace", "Forbidden: not allowed on this type", "FieldValueForbidden");
   TRY(check_string_map(metadata, "labels"));

@@ -6,8 +6,8 @@
 // The parsed form takes several times the memory of the text. Caches therefore hold objects at rest, which nobody looks into, and
 // hand them out awake:
 //   a cache's at_rest() ──awake()──▶ one object for all who look at the same time ──json()──▶ parsed once
-// It goes when the last of them lets go of it; what was looked at lately is kept, some megabytes of it (kKeptParsedBytes). Who hears
-// of a write while it happens is spared the parsing: what was written is at hand, and goes along (with_revision).
+// It goes when the last of them lets go of it; what was looked at lately is kept, some megabytes of it (kKeptParsedBytes). Who
+// hears of a write while it happens is spared the parsing: what was written is at hand, and goes along (with_revision).
 #pragma once
 
 #include <memory>
@@ -67,8 +67,8 @@ class Object : public std::enable_shared_from_this<Object> {
   const std::string& name() const;
   const std::string& ns() const;
   const std::string& uid() const;
-  Revision revision() const;          // 0 before commit
-  const std::string& text() const;    // canonical JSON, with resourceVersion
+  Revision revision() const;        // 0 before commit
+  const std::string& text() const;  // canonical JSON, with resourceVersion
 
   // Whether the text holds `word`, quoted: without it there is no such member. Does not parse.
   bool mentions(std::string_view word) const;
@@ -95,7 +95,9 @@ class Object : public std::enable_shared_from_this<Object> {
     size_t revision_size = 0;
     mutable std::weak_ptr<const Object> awake;  // guarded, see object.cc
   };
-  static ObjectPtr wrap(std::shared_ptr<const Facts> facts) { return std::make_shared<const Object>(Private(), std::move(facts), false); }
+  static ObjectPtr wrap(std::shared_ptr<const Facts> facts) {
+    return std::make_shared<const Object>(Private(), std::move(facts), false);
+  }
   void take_over(json::value parsed) const;
 
   std::shared_ptr<const Facts> facts_;

@@ -151,8 +151,7 @@ Result<void> apply_json_patch(json::value& document, const json::value& patch) {
   const json::array& operations = patch.get_array();
   if (operations.size() > kJsonPatchOperationsMax) {
     return Error(Code::too_large, "Request entity too large: The allowed maximum operations in a JSON patch is " +
-                                      std::to_string(kJsonPatchOperationsMax) + ", got " +
-                                      std::to_string(operations.size()));
+                                      std::to_string(kJsonPatchOperationsMax) + ", got " + std::to_string(operations.size()));
   }
   size_t copied_bytes = 0;
   for (size_t i = 0; i < operations.size(); i++)

@@ -48,8 +48,8 @@ Error malformed(std::string field, std::string message) {
 
 Result<void> check_label_key(std::string_view key) {
   size_t slash = key.find('/');
-  bool good = slash == key.npos ? is_label_name(key)
-                                : is_dns_subdomain(key.substr(0, slash)) && is_label_name(key.substr(slash + 1));
+  bool good =
+      slash == key.npos ? is_label_name(key) : is_dns_subdomain(key.substr(0, slash)) && is_label_name(key.substr(slash + 1));
   if (good) return {};
   return Error(Code::invalid, "invalid label key " + quoted(key) +
                                   ": must be at most 63 letters, digits, '-', '_' and '.', beginning and ending with a "
@@ -102,7 +102,8 @@ class LabelSelectorParser {
   }
   std::string_view take_word() {
     size_t end = 0;
-    while (end < rest_.size() && !is_space(rest_[end]) && std::string_view("=!(),<>").find(rest_[end]) == std::string_view::npos) end++;
+    while (end < rest_.size() && !is_space(rest_[end]) && std::string_view("=!(),<>").find(rest_[end]) == std::string_view::npos)
+      end++;
     std::string_view word = rest_.substr(0, end);
     rest_.remove_prefix(end);
     skip_spaces();

@@ -61,9 +61,7 @@ ErrorDetails subject(const Kind& kind, std::string_view name) {
   return details;
 }
 
-std::string named(const Kind& kind, std::string_view name) {
-  return kind.qualified_resource() + " " + quoted(name);
-}
+std::string named(const Kind& kind, std::string_view name) { return kind.qualified_resource() + " " + quoted(name); }
 
 // An error may quote what a client sent: what is no UTF-8 is shown as U+FFFD, so that the answer is JSON all the same.
 std::string readable(std::string_view text) {
@@ -138,7 +136,8 @@ json::value to_status(const Error& error) {
   if (const ErrorDetails* details = error.details()) {
     put(status["metadata"].get_object(), "continue", details->continue_token);
     json::value shown = details_json(*details);
-    bool empty_too = error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as go-restful's answers have it
+    bool empty_too =
+        error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as go-restful's answers have it
     if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
   }
   status["code"] = http_status(error.code());
@@ -198,8 +197,7 @@ Error conflict(const Kind& kind, std::string_view name, std::string_view why) {
 }
 
 Error stale_conflict(const Kind& kind, std::string_view name) {
-  return conflict(kind, name,
-                  "the object has been modified; please apply your changes to the latest version and try again");
+  return conflict(kind, name, "the object has been modified; please apply your changes to the latest version and try again");
 }
 
 Error forbidden(const Kind& kind, std::string_view name, std::string_view why) {
@@ -221,9 +219,7 @@ Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes
 
 Error bad_request(std::string_view why) { return Error(Code::bad_request, std::string(why)); }
 Error expired(std::string_view why) { return Error(Code::gone, std::string(why)); }
-Error internal_error(std::string_view why) {
-  return Error(Code::internal, "Internal error occurred: " + std::string(why));
-}
+Error internal_error(std::string_view why) { return Error(Code::internal, "Internal error occurred: " + std::string(why)); }
 
 Error storage_error(std::string_view why) {
   ErrorDetails details;

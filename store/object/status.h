@@ -31,11 +31,11 @@ Error error_from_status(int http, std::string_view body, int retry_after_seconds
 Error error_from_status(const json::value& status);  // of a Status object: a watch's ERROR event
 
 // Makers. Each carries details (group, kind, name) and Kubernetes' wording.
-Error not_found(const Kind& kind, std::string_view name);         // pods "x" not found
-Error already_exists(const Kind& kind, std::string_view name);    // pods "x" already exists
+Error not_found(const Kind& kind, std::string_view name);       // pods "x" not found
+Error already_exists(const Kind& kind, std::string_view name);  // pods "x" already exists
 Error conflict(const Kind& kind, std::string_view name, std::string_view why);
-Error stale_conflict(const Kind& kind, std::string_view name);    // conflict: the object has been modified; please ...
-Error forbidden(const Kind& kind, std::string_view name, std::string_view why);  // pods "x" is forbidden: why
+Error stale_conflict(const Kind& kind, std::string_view name);  // conflict: the object has been modified; please ...
+Error forbidden(const Kind& kind, std::string_view name, std::string_view why);     // pods "x" is forbidden: why
 Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes);  // Pod "x" is invalid: field: why
 Error bad_request(std::string_view why);
 Error expired(std::string_view why);  // 410 Expired

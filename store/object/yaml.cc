@@ -51,7 +51,8 @@ std::optional<json::value> integer_of(std::string_view text) {
 
 std::optional<json::value> float_of(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != text.npos || text.find_first_of("0123456789") == text.npos) return std::nullopt;
+  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != text.npos || text.find_first_of("0123456789") == text.npos)
+    return std::nullopt;
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -142,7 +143,9 @@ class Reader {
       for (const auto& child : *array) highest = std::max(highest, height_of(child));
     return value.is_structured() ? highest + 1 : highest;
   }
-  Error too_deep() const { return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": nested too deeply"); }
+  Error too_deep() const {
+    return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": nested too deeply");
+  }
 
   // The node that the present event begins; on return the present event is its last.
   Result<json::value> node(size_t depth) {
@@ -189,7 +192,8 @@ class Reader {
     std::string_view tag = scalar.tag ? reinterpret_cast<const char*>(scalar.tag) : "";
     if (tag == YAML_STR_TAG || tag == "!" || tag == "tag:yaml.org,2002:binary") return json::value(json::string(text));
     if (!tag.empty() || scalar.style == YAML_PLAIN_SCALAR_STYLE) {
-      if (tag.empty() && (text == ".inf" || text == ".Inf" || text == ".INF" || text == "-.inf" || text == ".nan" || text == ".NaN" || text == ".NAN"))
+      if (tag.empty() && (text == ".inf" || text == ".Inf" || text == ".INF" || text == "-.inf" || text == ".nan" ||
+                          text == ".NaN" || text == ".NAN"))
         return wrong("a number that JSON cannot hold", line());
       return resolve(text);
     }
@@ -290,7 +294,8 @@ class Writer {
 
   void scalar(std::string_view text, yaml_scalar_style_t style) {
     yaml_event_t event;
-    yaml_scalar_event_initialize(&event, nullptr, nullptr, reinterpret_cast<const yaml_char_t*>(text.data()), int(text.size()), 1, 1, style);
+    yaml_scalar_event_initialize(&event, nullptr, nullptr, reinterpret_cast<const yaml_char_t*>(text.data()), int(text.size()), 1,
+                                 1, style);
     emit(event);
   }
 
@@ -308,7 +313,8 @@ class Writer {
         std::vector<const json::key_value_pair*> pairs;
         for (const auto& pair : object) pairs.push_back(&pair);
         std::sort(pairs.begin(), pairs.end(), [](auto* a, auto* b) { return a->key() < b->key(); });
-        yaml_mapping_start_event_initialize(&event, nullptr, nullptr, 1, object.empty() ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
+        yaml_mapping_start_event_initialize(&event, nullptr, nullptr, 1,
+                                            object.empty() ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
         emit(event);
         for (const auto* pair : pairs) {
           scalar(pair->key(), style_of(pair->key()));
@@ -320,7 +326,8 @@ class Writer {
       }
       case json::kind::array: {
         const auto& array = value.get_array();
-        yaml_sequence_start_event_initialize(&event, nullptr, nullptr, 1, array.empty() ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
+        yaml_sequence_start_event_initialize(&event, nullptr, nullptr, 1,
+                                             array.empty() ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
         emit(event);
         for (const auto& item : array) node(item);
         yaml_sequence_end_event_initialize(&event);

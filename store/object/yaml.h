@@ -16,8 +16,8 @@ namespace coracle {
 
 constexpr size_t kYamlBytesMax = 16u << 20;
 constexpr size_t kYamlDepthMax = kJsonDepthMax;
-constexpr size_t kYamlNodesMax = 2'000'000;      // of a text, aliases counted as what they stand for
-constexpr size_t kYamlAliasNodesMax = 100'000;   // nodes that aliases may add: a few lines must not become gigabytes
+constexpr size_t kYamlNodesMax = 2'000'000;     // of a text, aliases counted as what they stand for
+constexpr size_t kYamlAliasNodesMax = 100'000;  // nodes that aliases may add: a few lines must not become gigabytes
 
 // All documents; empty ones are left out. `lines`, when given, gets the line each document starts on.
 // Errors: bad_request, naming the line; too_large for a limit.

@@ -84,7 +84,8 @@ void find_conflicts(const Place& place, const json::object& theirs, const json::
     if (!held || !held->is_object()) continue;
     std::string at = path + step_of(child.element);
     const json::value* current = child_at(place, live, child.element);
-    if (child.place.kind != Place::Kind::leaf && child.value->is_structured() && !children_of(child.place, *child.value).empty()) {
+    if (child.place.kind != Place::Kind::leaf && child.value->is_structured() &&
+        !children_of(child.place, *child.value).empty()) {
       static const json::value absent;
       json::object inner;
       find_conflicts(child.place, held->get_object(), current ? *current : absent, *child.value, at, conflicts, inner);
@@ -209,7 +210,8 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     if (&theirs == &kind) {
       find_conflicts(root, entry->fields, live, applied, "", paths, taken);
     } else {
-      find_conflicts(Place::of(theirs.type()), entry->fields, convert(kind, theirs, live), convert(kind, theirs, merged), "", paths, taken);
+      find_conflicts(Place::of(theirs.type()), entry->fields, convert(kind, theirs, live), convert(kind, theirs, merged), "",
+                     paths, taken);
     }
     if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
     contested = union_of(std::move(contested), taken);

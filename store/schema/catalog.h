@@ -16,12 +16,12 @@
 namespace coracle::schema {
 
 struct Subresource {
-  std::string_view name;     // "status", "scale", "log"
-  std::string_view group;    // of the body: differs from the kind's for scale, eviction, token
+  std::string_view name;   // "status", "scale", "log"
+  std::string_view group;  // of the body: differs from the kind's for scale, eviction, token
   std::string_view version;
-  std::string_view kind;     // of the body: "Deployment", "Scale", "PodExecOptions"
-  std::string_view verbs;    // comma-separated
-  int type;                  // of the body, position in Catalog::types(); -1: no schema (options of a stream)
+  std::string_view kind;   // of the body: "Deployment", "Scale", "PodExecOptions"
+  std::string_view verbs;  // comma-separated
+  int type;                // of the body, position in Catalog::types(); -1: no schema (options of a stream)
   bool has_verb(std::string_view verb) const;
 };
 
@@ -31,7 +31,7 @@ struct Column {  // of the table that `kubectl get` shows
   std::string_view format;  // "name" or ""
   std::string_view cell;    // the rule for the cell and its arguments, see table/cells.h
   std::string_view doc;
-  int priority;             // 1: only with -o wide
+  int priority;  // 1: only with -o wide
 };
 
 struct KindInfo {
@@ -51,14 +51,14 @@ struct KindInfo {
   const Type* list_type() const;
   std::span<const Subresource> subresources() const;
   const Subresource* subresource(std::string_view name) const;
-  std::span<const Column> columns() const;  // of objects as they are stored
-  const KindInfo& stored() const;  // the version that the store holds: itself, or another one (convert.h)
+  std::span<const Column> columns() const;     // of objects as they are stored
+  const KindInfo& stored() const;              // the version that the store holds: itself, or another one (convert.h)
   bool has_verb(std::string_view verb) const;  // "create" "get" "list" "watch" "update" "patch" "delete" "deletecollection"
 };
 
 class Catalog {
  public:
-  std::span<const KindInfo> kinds() const;     // what is served, in the order of discovery
+  std::span<const KindInfo> kinds() const;  // what is served, in the order of discovery
   std::span<const Type> types() const;
   std::span<const Package> packages() const;
 

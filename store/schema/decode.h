@@ -17,7 +17,7 @@ namespace coracle::schema {
 
 constexpr size_t kFieldWarningsMax = 100;  // beyond it unknown fields are dropped without being named
 
-constexpr size_t kObjectsMax = 500'000;    // in one body: a short text of empty items must not become a lot of memory
+constexpr size_t kObjectsMax = 500'000;  // in one body: a short text of empty items must not become a lot of memory
 
 struct Decoded {
   json::value value;

@@ -15,9 +15,9 @@ using Rules = std::vector<DefaultRule>;  // by position of the type; nullptr: no
 
 Rules collect() {
   Rules rules(catalog().types().size(), nullptr);
-  for (auto listed : {pod_defaults(), service_defaults(), workload_defaults(), job_defaults(), autoscaler_defaults(), network_defaults(),
-                      limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(), flow_defaults(),
-                      extension_defaults(), rbac_defaults()}) {
+  for (auto listed : {pod_defaults(), service_defaults(), workload_defaults(), job_defaults(), autoscaler_defaults(),
+                      network_defaults(), limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(),
+                      flow_defaults(), extension_defaults(), rbac_defaults()}) {
     for (const NamedDefaultRule& named : listed) rules[catalog().type(named.type)->index()] = named.rule;
   }
   return rules;

@@ -73,8 +73,8 @@ class Differ {
   }
 
  private:
-  void change(const Field* field, std::string_view name, const json::value* last, const json::value& now,
-              const json::value& live, json::object& patch) {
+  void change(const Field* field, std::string_view name, const json::value* last, const json::value& now, const json::value& live,
+              json::object& patch) {
     if (now.is_object() && live.is_object()) {
       bool map = field && field->shape == Shape::map;
       json::object inner = map ? entries(*field, object_or_empty(last), now.get_object(), live.get_object())
@@ -95,8 +95,8 @@ class Differ {
     for (const auto& pair : now) {
       const json::value* there = present(live, pair.key());
       if (there && pair.value().is_object() && there->is_object()) {
-        json::object inner = object(type_of(&field), object_or_empty(present(last, pair.key())), pair.value().get_object(),
-                                    there->get_object());
+        json::object inner =
+            object(type_of(&field), object_or_empty(present(last, pair.key())), pair.value().get_object(), there->get_object());
         if (!inner.empty()) patch[pair.key()] = std::move(inner);
       } else if (!pair.value().is_null() && (!there || !equal(&field, pair.value(), *there))) {
         patch[pair.key()] = pair.value();
@@ -143,8 +143,7 @@ class Differ {
     if (!added.empty()) patch[name] = std::move(added);
   }
 
-  void items(const Field& field, const json::array& last, const json::array& now, const json::array& live,
-             json::object& patch) {
+  void items(const Field& field, const json::array& last, const json::array& now, const json::array& live, json::object& patch) {
     std::string_view key = field.merge_key();
     json::array changes, order;
     for (const json::value& item : now) {
@@ -159,8 +158,8 @@ class Differ {
         changes.push_back(item);
         continue;
       }
-      json::object inner = object(type_of(&field), object_or_empty(find_item(last, item, key)), item.get_object(),
-                                  object_or_empty(there));
+      json::object inner =
+          object(type_of(&field), object_or_empty(find_item(last, item, key)), item.get_object(), object_or_empty(there));
       if (inner.empty()) continue;
       if (field.retains_keys) inner["$retainKeys"] = keys_of(item.get_object());
       inner[key] = *id;

@@ -42,7 +42,8 @@ void erase_child(const Place& place, json::value& value, std::string_view elemen
   if (json::object* object = value.if_object()) drop(*object, element.substr(2));
   json::array* items = value.if_array();
   if (!items) return;
-  items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }), items->end());
+  items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }),
+               items->end());
 }
 
 // In the order in which Kubernetes writes them.
@@ -159,9 +160,7 @@ Place Place::of_field(const Field& field) {
   return of(field.type());
 }
 
-Place Place::of_item(const Field& container) {
-  return container.form == Form::object ? of(container.type()) : Place{};
-}
+Place Place::of_item(const Field& container) { return container.form == Form::object ? of(container.type()) : Place{}; }
 
 std::vector<Child> children_of(const Place& place, const json::value& value) {
   std::vector<Child> children;
@@ -271,7 +270,8 @@ std::string step_of(std::string_view element) {
   auto keys = parse_json(rest);
   if (!keys || !keys->is_object()) return "[" + std::string(rest) + "]";
   std::string list;
-  for (const auto& pair : keys->get_object()) list += (list.empty() ? "" : ",") + std::string(pair.key()) + "=" + to_text(pair.value());
+  for (const auto& pair : keys->get_object())
+    list += (list.empty() ? "" : ",") + std::string(pair.key()) + "=" + to_text(pair.value());
   return "[" + list + "]";
 }
 

@@ -14,9 +14,9 @@
 
 namespace coracle::schema {
 
-std::vector<std::string> openapi_v3_paths();               // "api/v1", "apis/apps/v1"
-std::string openapi_v3(std::string_view path);             // JSON text of that document; "" when there is none
-std::string openapi_v2();                                  // JSON text
+std::vector<std::string> openapi_v3_paths();    // "api/v1", "apis/apps/v1"
+std::string openapi_v3(std::string_view path);  // JSON text of that document; "" when there is none
+std::string openapi_v2();                       // JSON text
 // Asked for as application/com.github.proto-openapi.spec.v2@v1.0+protobuf, and answered with kOpenApiV2MediaType: newer
 // Go clients cannot read the @.
 std::string openapi_v2_protobuf();

@@ -75,7 +75,8 @@ class Reader {
     Envelope envelope = TRY(open_envelope(bytes));
     const Type* type = envelope.kind.empty() ? expected : catalog().root(envelope.api_version, envelope.kind);
     if (!type) {
-      return Error(Code::unsupported, "no kind " + quoted(envelope.kind) + " is known in version " + quoted(envelope.api_version));
+      return Error(Code::unsupported,
+                   "no kind " + quoted(envelope.kind) + " is known in version " + quoted(envelope.api_version));
     }
     json::value object = TRY(message(*type, envelope.raw, depth));
     object.get_object()["apiVersion"] = envelope.kind.empty() ? type->api_version() : envelope.api_version;
@@ -206,7 +207,8 @@ class Reader {
     if (seconds > kSecondsMax || seconds < -kSecondsMax || nanos < 0 || nanos >= 1'000'000'000) {
       return malformed("a time is out of range");
     }
-    WallTime when{std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos))};
+    WallTime when{
+        std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos))};
     return json::value(micro ? format_micro_time(when) : format_time(when));
   }
 

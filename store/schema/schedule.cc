@@ -15,14 +15,17 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-bool digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }); }
+bool digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 struct Bounds {
   int64_t low, high;
   std::string_view names;  // of the numbers from `low` on, three letters each
 };
 
-constexpr Bounds kFields[] = {{0, 59, ""}, {0, 23, ""}, {1, 31, ""}, {1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"}, {0, 6, "sunmontuewedthufrisat"}};
+constexpr Bounds kFields[] = {
+    {0, 59, ""}, {0, 23, ""}, {1, 31, ""}, {1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"}, {0, 6, "sunmontuewedthufrisat"}};
 
 Error wrong(std::string words) { return Error(Code::invalid, std::move(words)); }
 
@@ -52,7 +55,8 @@ std::optional<std::chrono::duration<double>> read_duration(std::string_view text
   if (minus || text.starts_with('+')) text.remove_prefix(1);
   if (text == "0") return std::chrono::duration<double>(0);
   if (text.empty()) return std::nullopt;
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6},
+                                                            {"ms", 1e-3}, {"s", 1},     {"m", 60},    {"h", 3600}};
   double total = 0;
   while (!text.empty()) {
     size_t number = text.find_first_not_of("0123456789.");
@@ -106,7 +110,8 @@ class ScheduleReader {
       if (step > 1) field.everything = false;
     }
     auto number = [](int64_t value) { return "(" + std::to_string(value) + ")"; };
-    if (start < bounds.low) return wrong("beginning of range " + number(start) + " below minimum " + number(bounds.low) + ": " + shown);
+    if (start < bounds.low)
+      return wrong("beginning of range " + number(start) + " below minimum " + number(bounds.low) + ": " + shown);
     if (end > bounds.high) return wrong("end of range " + number(end) + " above maximum " + number(bounds.high) + ": " + shown);
     if (start > end) return wrong("beginning of range " + number(start) + " beyond end of range " + number(end) + ": " + shown);
     if (step == 0) return wrong("step of range should be a positive number: " + shown);
@@ -137,7 +142,7 @@ class ScheduleReader {
   static Result<Schedule> read_named(std::string_view text) {
     constexpr std::pair<std::string_view, std::string_view> kNames[] = {
         {"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"}, {"@monthly", "0 0 1 * *"}, {"@weekly", "0 0 * * 0"},
-        {"@daily", "0 0 * * *"}, {"@midnight", "0 0 * * *"}, {"@hourly", "0 * * * *"}};
+        {"@daily", "0 0 * * *"},  {"@midnight", "0 0 * * *"}, {"@hourly", "0 * * * *"}};
     for (auto [name, fields] : kNames)
       if (text == name) return read_fields(fields);
     constexpr std::string_view kEvery = "@every ";
@@ -165,7 +170,9 @@ std::optional<WallTime> Schedule::next(WallTime after, const TimeZone& zone) con
   if (every_.count() > 0) return floor<seconds>(after) + every_;
   WallTime time = floor<minutes>(after) + minutes(1);
   const WallTime end = time + days(5 * 366);
-  auto forward = [&](WallTime to) { time = to > time ? to : time + hours(1); };  // always onward, whatever a zone did to its calendar
+  auto forward = [&](WallTime to) {
+    time = to > time ? to : time + hours(1);
+  };  // always onward, whatever a zone did to its calendar
   while (time <= end) {
     auto local = time + zone.offset(time);
     sys_days day = floor<days>(local);

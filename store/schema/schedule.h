@@ -27,7 +27,7 @@ class Schedule {
 
  private:
   struct Field {
-    uint64_t fits = 0;         // a bit each
+    uint64_t fits = 0;        // a bit each
     bool everything = false;  // written as * or ?
     bool has(unsigned value) const { return fits >> value & 1; }
   };

@@ -53,8 +53,10 @@ const Field* Type::field_after(const Field* last, std::string_view json_name) co
 
 const Field* Type::alternative(const json::value& value) const {
   for (const Field& field : fields()) {
-    bool fits = field.shape == Shape::list ? value.is_array() : field.form == Form::object ? value.is_object()
-              : field.form == Form::boolean ? value.is_bool() : value.is_string();
+    bool fits = field.shape == Shape::list    ? value.is_array()
+                : field.form == Form::object  ? value.is_object()
+                : field.form == Form::boolean ? value.is_bool()
+                                              : value.is_string();
     if (fits) return &field;
   }
   return nullptr;
@@ -70,9 +72,7 @@ std::span<const Column> KindInfo::columns() const {
   if (&stored() != this) return stored().columns();
   return {kColumns + first_column, column_count};
 }
-std::span<const Subresource> KindInfo::subresources() const {
-  return {kSubresources + first_subresource, subresource_count};
-}
+std::span<const Subresource> KindInfo::subresources() const { return {kSubresources + first_subresource, subresource_count}; }
 
 const Subresource* KindInfo::subresource(std::string_view name) const {
   for (const Subresource& sub : subresources()) {
@@ -90,8 +90,7 @@ std::span<const KindInfo> Catalog::kinds() const { return kKinds; }
 std::span<const Type> Catalog::types() const { return kTypes; }
 std::span<const Package> Catalog::packages() const { return kPackages; }
 
-const KindInfo* Catalog::by_resource(std::string_view group, std::string_view version,
-                                     std::string_view resource) const {
+const KindInfo* Catalog::by_resource(std::string_view group, std::string_view version, std::string_view resource) const {
   for (const KindInfo& info : kKinds) {
     if (info.kind.resource == resource && info.kind.group == group && info.kind.version == version) return &info;
   }
@@ -114,8 +113,8 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
     rest = std::string_view(lower).substr(dot + 1);
   }
   for (const KindInfo& info : kKinds) {
-    bool named = info.kind.resource == word || info.singular == word || listed(info.short_names, word) ||
-                 to_lower(info.kind.kind) == word;
+    bool named =
+        info.kind.resource == word || info.singular == word || listed(info.short_names, word) || to_lower(info.kind.kind) == word;
     if (!named) continue;
     std::string versioned = std::string(info.kind.version) + "." + std::string(info.kind.group);
     if (rest.empty() || rest == info.kind.group || rest == versioned) return &info;

@@ -18,12 +18,15 @@ Result<TimeZone> TimeZone::find(const std::string& name) {
   bool there = std::filesystem::is_regular_file(database / name, failed);
   if (there && absl::LoadTimeZone(name, &zone)) return TimeZone(zone);
   bool any = std::filesystem::exists(database, failed);
-  return Error(Code::invalid, "unknown time zone " + name + (any ? "" : " (this machine has no time zone database: install tzdata)"));
+  return Error(Code::invalid,
+               "unknown time zone " + name + (any ? "" : " (this machine has no time zone database: install tzdata)"));
 }
 
 TimeZone TimeZone::local() { return TimeZone(absl::LocalTimeZone()); }
 
-std::chrono::seconds TimeZone::offset(WallTime time) const { return std::chrono::seconds(zone_.At(absl::FromChrono(time)).offset); }
+std::chrono::seconds TimeZone::offset(WallTime time) const {
+  return std::chrono::seconds(zone_.At(absl::FromChrono(time)).offset);
+}
 
 WallTime TimeZone::begin_of(std::chrono::year_month_day day) const {
   absl::CivilSecond midnight(int(day.year()), int(unsigned(day.month())), int(unsigned(day.day())), 0, 0, 0);

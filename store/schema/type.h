@@ -30,17 +30,17 @@ enum class Form : uint8_t {  // of one value
   int32,
   int64,
   boolean,
-  number,         // a double
-  bytes,          // base64 in JSON
-  time,           // RFC 3339 to the second
-  micro_time,     // RFC 3339 with six digits
-  duration,       // "1m30s", as Go writes it
-  quantity,       // "100m", "1Gi"; a number is accepted
+  number,      // a double
+  bytes,       // base64 in JSON
+  time,        // RFC 3339 to the second
+  micro_time,  // RFC 3339 with six digits
+  duration,    // "1m30s", as Go writes it
+  quantity,    // "100m", "1Gi"; a number is accepted
   int_or_string,
-  any,            // any JSON (RawExtension)
-  fields,         // the field set of managedFields (FieldsV1): any JSON object
-  strings,        // a list of strings that is a message of its own in protobuf (ExtraValue, Verbs)
-  object,         // type() says which
+  any,      // any JSON (RawExtension)
+  fields,   // the field set of managedFields (FieldsV1): any JSON object
+  strings,  // a list of strings that is a message of its own in protobuf (ExtraValue, Verbs)
+  object,   // type() says which
 };
 
 enum class Shape : uint8_t { one, list, map };  // map: from string
@@ -67,8 +67,8 @@ struct Field {
   bool atomic;        // a map or object that is replaced as a whole by server-side apply
   bool ruled;         // required and closed are for documents alone: validate/ has words of its own
 
-  std::string_view name() const { return name_.view(); }  // in JSON
-  std::string_view doc() const { return doc_.view(); }    // one line, "" when there is none
+  std::string_view name() const { return name_.view(); }             // in JSON
+  std::string_view doc() const { return doc_.view(); }               // one line, "" when there is none
   std::string_view default_json() const { return default_.view(); }  // "" = none
   std::string_view merge_key() const { return merge_key_.view(); }
   std::vector<std::string_view> values() const;     // of an enumeration
@@ -88,9 +88,9 @@ struct Type {
   Text name_, doc_, api_version_;
   uint16_t first_field, field_count;
   uint16_t package_;
-  bool root;    // carries apiVersion and kind: travels on its own
-  bool atomic;  // is replaced as a whole by server-side apply
-  bool either;  // in JSON: the value of one of its fields, see alternative()
+  bool root;                                              // carries apiVersion and kind: travels on its own
+  bool atomic;                                            // is replaced as a whole by server-side apply
+  bool either;                                            // in JSON: the value of one of its fields, see alternative()
   std::string_view name() const { return name_.view(); }  // "PodSpec"
   std::string_view doc() const { return doc_.view(); }
   std::string_view api_version() const { return api_version_.view(); }  // root types: "v1", "apps/v1"
@@ -102,7 +102,7 @@ struct Type {
   const Field* field_after(const Field* last, std::string_view json_name) const;
   // Of an either type: the first field whose shape and form `value` has; nullptr when it is none of them.
   const Field* alternative(const json::value& value) const;
-  uint16_t index() const;                 // position in Catalog::types()
+  uint16_t index() const;  // position in Catalog::types()
 };
 
 }  // namespace coracle::schema

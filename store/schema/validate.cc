@@ -16,11 +16,14 @@ using Rules = std::vector<const NamedValidationRule*>;  // by position of the ty
 
 Rules collect() {
   Rules rules(catalog().types().size(), nullptr);
-  for (auto listed : {pod_rules(), placement_rules(), container_rules(), volume_rules(), service_rules(), endpoints_rules(), workload_rules(),
-                      config_rules(), meta_rules(), node_rules(), set_rules(), job_rules(), cron_job_rules(), autoscaler_rules(),
-                      network_rules(), ingress_rules(), class_rules(), quota_rules(), storage_rules(), csi_rules(), flow_rules(), webhook_rules(),
-                      api_service_rules(), custom_resource_rules(), device_rules(), resource_slice_rules(), event_rules(), lease_rules(),
-                      rbac_rules(), certificate_rules()}) {
+  for (auto listed : {pod_rules(),      placement_rules(),      container_rules(),   volume_rules(),
+                      service_rules(),  endpoints_rules(),      workload_rules(),    config_rules(),
+                      meta_rules(),     node_rules(),           set_rules(),         job_rules(),
+                      cron_job_rules(), autoscaler_rules(),     network_rules(),     ingress_rules(),
+                      class_rules(),    quota_rules(),          storage_rules(),     csi_rules(),
+                      flow_rules(),     webhook_rules(),        api_service_rules(), custom_resource_rules(),
+                      device_rules(),   resource_slice_rules(), event_rules(),       lease_rules(),
+                      rbac_rules(),     certificate_rules()}) {
     for (const NamedValidationRule& named : listed) rules[catalog().type(named.type)->index()] = &named;
   }
   return rules;
@@ -33,7 +36,8 @@ const Rules& rules() {
 
 bool is_missing(const Field& field, const json::value* value) {
   if (!value || value->is_null()) {
-    bool number = field.shape == Shape::one && (field.form == Form::int32 || field.form == Form::int64 || field.form == Form::boolean);
+    bool number =
+        field.shape == Shape::one && (field.form == Form::int32 || field.form == Form::int64 || field.form == Form::boolean);
     return !number;
   }
   if (field.may_be_empty) return false;
@@ -84,7 +88,8 @@ void check(const Type& type, const json::value& value, const std::string& path, 
     if (path.empty() && (field.name() == "metadata" || field.name() == "status")) continue;
     const json::value* found = object->if_contains(field.name());
     if (needed && is_missing(field, found)) out.required(sub(path, field.name()));
-    if (found && worth_a_look && !(named && is_listed(named->unwalked, field.name()))) check_field(field, *found, sub(path, field.name()), out);
+    if (found && worth_a_look && !(named && is_listed(named->unwalked, field.name())))
+      check_field(field, *found, sub(path, field.name()), out);
   }
   if (named) named->rule(value, path, out);
 }
@@ -133,7 +138,8 @@ constexpr KindRules kKinds[] = {
     {"flowcontrol.apiserver.k8s.io", "flowschemas", nullptr, check_flow_status},
     {"flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", nullptr, check_flow_status},
     {"apiregistration.k8s.io", "apiservices", nullptr, check_api_service_status},
-    {"apiextensions.k8s.io", "customresourcedefinitions", check_definition_update, check_definition_status, check_definition_create},
+    {"apiextensions.k8s.io", "customresourcedefinitions", check_definition_update, check_definition_status,
+     check_definition_create},
     {"resource.k8s.io", "resourceclaims", check_device_claim_update, check_device_claim_status},
     {"resource.k8s.io", "resourceclaimtemplates", check_device_claim_update},
     {"resource.k8s.io", "resourceslices", check_resource_slice_update},

@@ -27,20 +27,18 @@ std::string root() {
 // Runtimes, then images and registries: those that concern what this runtime does, from 2019 on.
 const std::set<std::string>& listed() {
   static const std::set<std::string> all = {
-      "CVE-2019-5736",       "CVE-2019-16884",      "CVE-2019-19921",      "CVE-2023-27561", "CVE-2023-28642",
-      "CVE-2021-30465",      "CVE-2021-43784",      "GHSA-g54h-m393-cpwq", "CVE-2022-29162", "CVE-2022-24769",
-      "CVE-2022-27649",      "CVE-2022-27650",      "CVE-2022-27651",      "CVE-2022-27652", "CVE-2022-2995",
-      "CVE-2022-36109",      "CVE-2023-25173",      "CVE-2023-25809",      "CVE-2024-21626", "CVE-2026-55686",
-      "CVE-2024-45310",      "CVE-2025-31133",      "CVE-2025-52565",      "CVE-2025-52881", "CVE-2026-41579",
-      "CVE-2026-47766",      "CVE-2026-30892",      "CVE-2024-40635",      "CVE-2026-46680", "CVE-2022-0811",
-      "CVE-2022-0532",       "GHSA-w2j5-3rcx-vx7x", "CVE-2024-3154",       "CVE-2022-4318",  "CVE-2024-5154",
-      "CVE-2023-6476",       "CVE-2025-47291",      "CVE-2024-0132",       "CVE-2025-23266", "CVE-2025-23267",
-      "GHSA-7ww5-4wqc-m92c", "CVE-2021-32760",      "CVE-2021-29136",      "CVE-2025-47290", "CVE-2022-23648",
-      "CVE-2021-41103",      "CVE-2021-41091",      "CVE-2024-25621",      "CVE-2024-9676",  "CVE-2025-4437",
-      "CVE-2026-47262",      "CVE-2026-53488",      "CVE-2023-25153",      "CVE-2024-3727",  "GHSA-5j5w-g665-5m35",
-      "CVE-2020-15157",      "CVE-2024-1753",       "CVE-2024-9407",       "CVE-2024-9675",  "CVE-2024-11218",
-      "CVE-2026-44517",      "CVE-2025-9566",       "CVE-2026-50195",      "CVE-2026-53489", "CVE-2026-53492",
-      "CVE-2024-8676",       "CVE-2025-0426"};
+      "CVE-2019-5736",       "CVE-2019-16884",      "CVE-2019-19921", "CVE-2023-27561", "CVE-2023-28642",      "CVE-2021-30465",
+      "CVE-2021-43784",      "GHSA-g54h-m393-cpwq", "CVE-2022-29162", "CVE-2022-24769", "CVE-2022-27649",      "CVE-2022-27650",
+      "CVE-2022-27651",      "CVE-2022-27652",      "CVE-2022-2995",  "CVE-2022-36109", "CVE-2023-25173",      "CVE-2023-25809",
+      "CVE-2024-21626",      "CVE-2026-55686",      "CVE-2024-45310", "CVE-2025-31133", "CVE-2025-52565",      "CVE-2025-52881",
+      "CVE-2026-41579",      "CVE-2026-47766",      "CVE-2026-30892", "CVE-2024-40635", "CVE-2026-46680",      "CVE-2022-0811",
+      "CVE-2022-0532",       "GHSA-w2j5-3rcx-vx7x", "CVE-2024-3154",  "CVE-2022-4318",  "CVE-2024-5154",       "CVE-2023-6476",
+      "CVE-2025-47291",      "CVE-2024-0132",       "CVE-2025-23266", "CVE-2025-23267", "GHSA-7ww5-4wqc-m92c", "CVE-2021-32760",
+      "CVE-2021-29136",      "CVE-2025-47290",      "CVE-2022-23648", "CVE-2021-41103", "CVE-2021-41091",      "CVE-2024-25621",
+      "CVE-2024-9676",       "CVE-2025-4437",       "CVE-2026-47262", "CVE-2026-53488", "CVE-2023-25153",      "CVE-2024-3727",
+      "GHSA-5j5w-g665-5m35", "CVE-2020-15157",      "CVE-2024-1753",  "CVE-2024-9407",  "CVE-2024-9675",       "CVE-2024-11218",
+      "CVE-2026-44517",      "CVE-2025-9566",       "CVE-2026-50195", "CVE-2026-53489", "CVE-2026-53492",      "CVE-2024-8676",
+      "CVE-2025-0426"};
   return all;
 }
 
@@ -52,10 +50,8 @@ struct Row {
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> out(1);
   for (char c : text)
-    if (c == at)
-      out.emplace_back();
-    else
-      out.back() += c;
+    if (c == at) out.emplace_back();
+    else out.back() += c;
   return out;
 }
 
@@ -102,8 +98,7 @@ TEST(Advisories, each_row_says_what_it_is_and_names_tests_that_exist) {
   for (const auto& [advisory, row] : rows()) {
     EXPECT_GT(row.mechanism.size(), 30u) << advisory;
     EXPECT_FALSE(row.tests.empty()) << advisory;
-    for (const std::string& test : row.tests)
-      EXPECT_TRUE(tests().count(test)) << advisory << ": there is no test " << test;
+    for (const std::string& test : row.tests) EXPECT_TRUE(tests().count(test)) << advisory << ": there is no test " << test;
   }
 }
 

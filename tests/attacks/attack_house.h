@@ -61,8 +61,8 @@ inline std::string tree_of(const std::string& path) {
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     struct stat info {};
     if (::lstat(entry.path().c_str(), &info) != 0) continue;
-    std::string line = std::to_string(info.st_mode) + " " + std::to_string(info.st_uid) + ":" +
-                       std::to_string(info.st_gid) + " " + std::to_string(info.st_rdev);
+    std::string line = std::to_string(info.st_mode) + " " + std::to_string(info.st_uid) + ":" + std::to_string(info.st_gid) +
+                       " " + std::to_string(info.st_rdev);
     if (S_ISREG(info.st_mode)) {
       std::string text = read_text(entry.path());
       line += " " + std::to_string(text.size()) + " " + std::to_string(std::hash<std::string>()(text));
@@ -78,8 +78,7 @@ inline std::string tree_of(const std::string& path) {
 // A hostile neighbour: exchanges two names with each other, again and again, until destroyed.
 class Exchanger {
  public:
-  Exchanger(std::string one, std::string two)
-      : one_(std::move(one)), two_(std::move(two)), thread_([this] { run(); }) {}
+  Exchanger(std::string one, std::string two) : one_(std::move(one)), two_(std::move(two)), thread_([this] { run(); }) {}
   ~Exchanger() {
     stop_ = true;
     thread_.join();
@@ -158,9 +157,7 @@ class Attack : public testing::TestWithParam<Caller> {
   }
 
   // Runs to its end, through whichever caller this test has.
-  Outcome run(const ContainerSpec& spec) {
-    return is_pod() ? run_by_daemon(spec) : run_by_command_line(spec);
-  }
+  Outcome run(const ContainerSpec& spec) { return is_pod() ? run_by_daemon(spec) : run_by_command_line(spec); }
   // Starts and leaves it running, under the name "app-0" for both callers.
   Outcome start(const ContainerSpec& spec) {
     if (is_pod()) {
@@ -245,8 +242,7 @@ class Attack : public testing::TestWithParam<Caller> {
     MUST(sys::make_directories(bundle));
     oci::Spec config = spec.spec;
     if (config.linux_.namespaces.empty())
-      for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup"})
-        config.linux_.namespaces.push_back({type, ""});
+      for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup"}) config.linux_.namespaces.push_back({type, ""});
     write_text(bundle + "/config.json", to_text(oci::to_json(config)));
     return bundle;
   }

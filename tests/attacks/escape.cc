@@ -94,15 +94,10 @@ int joins(const char* path) {
 #if defined(__x86_64__)
 int from_32_bit(long number, long first = 0, long second = 0, long third = 0) {  // the 32-bit entry into the kernel
   long rc;
-  asm volatile("int $0x80"
-               : "=a"(rc)
-               : "a"(number), "b"(first), "c"(second), "d"(third)
-               : "memory", "r8", "r9", "r10", "r11");
+  asm volatile("int $0x80" : "=a"(rc) : "a"(number), "b"(first), "c"(second), "d"(third) : "memory", "r8", "r9", "r10", "r11");
   return rc < 0 ? int(-rc) : 0;
 }
-int from_x32(long number, long first = 0, long second = 0) {
-  return outcome(syscall(0x40000000 + number, first, second));
-}
+int from_x32(long number, long first = 0, long second = 0) { return outcome(syscall(0x40000000 + number, first, second)); }
 #else
 int from_32_bit(long, long = 0, long = 0, long = 0) { return ENOSYS; }
 int from_x32(long, long = 0, long = 0) { return ENOSYS; }
@@ -217,8 +212,7 @@ int connects_to_host() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   strncpy(address.sun_path + 1, host_socket, sizeof address.sun_path - 2);
-  return outcome(
-      connect(fd, reinterpret_cast<sockaddr*>(&address), socklen_t(sizeof(sa_family_t) + 1 + strlen(host_socket))));
+  return outcome(connect(fd, reinterpret_cast<sockaddr*>(&address), socklen_t(sizeof(sa_family_t) + 1 + strlen(host_socket))));
 }
 int to_child(int (*work)(pid_t child)) {
   pid_t child = fork();
@@ -367,8 +361,8 @@ const Attempt kAttempts[] = {
     TRY_TO("fspick", outcome(syscall(433, AT_FDCWD, "/", 0))),
     TRY_TO("open_tree", outcome(syscall(428, AT_FDCWD, "/", OPEN_TREE_CLONE))),
     TRY_TO("move_mount", outcome(syscall(429, AT_FDCWD, "/tmp", AT_FDCWD, "/etc", 0))),
-    TRY_TO("mount_setattr", outcome(syscall(442, AT_FDCWD, "/", 0,
-                                            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32))),
+    TRY_TO("mount_setattr",
+           outcome(syscall(442, AT_FDCWD, "/", 0, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32))),
     TRY_TO("pivot_root", outcome(syscall(SYS_pivot_root, "/tmp", "/tmp"))),
     TRY_TO("chroot", outcome(chroot("/"))),
     TRY_TO("leave by chroot", leaves_chroot()),
@@ -439,8 +433,7 @@ const Attempt kAttempts[] = {
     TRY_TO("migrate_pages", outcome(syscall(SYS_migrate_pages, 0, 0, nullptr, nullptr))),
     TRY_TO("nfsservctl", outcome(syscall(SYS_nfsservctl, 0, nullptr, nullptr))),
     TRY_TO("lsm_list_modules", outcome(syscall(461, nullptr, nullptr, 1)) == EINVAL ? 0 : EPERM),
-    TRY_TO("name_to_handle_at",
-           outcome(syscall(SYS_name_to_handle_at, AT_FDCWD, "/", nullptr, nullptr, 0)) == EPERM ? EPERM : 0),
+    TRY_TO("name_to_handle_at", outcome(syscall(SYS_name_to_handle_at, AT_FDCWD, "/", nullptr, nullptr, 0)) == EPERM ? EPERM : 0),
     TRY_TO("memfd_create", outcome(memfd_create("x", 0))),
 #if defined(__x86_64__)
     TRY_TO("iopl", outcome(syscall(SYS_iopl, 3))),

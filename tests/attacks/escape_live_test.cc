@@ -43,9 +43,7 @@ class Escape : public Attack {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     name_.copy(address.sun_path + 1, sizeof address.sun_path - 2);
-    ASSERT_EQ(
-        ::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), socklen_t(sizeof(sa_family_t) + 1 + name_.size())),
-        0);
+    ASSERT_EQ(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), socklen_t(sizeof(sa_family_t) + 1 + name_.size())), 0);
     ASSERT_EQ(::listen(socket_.get(), 1), 0);
     key_ = 0x434f5200 + (::getpid() & 0xff);
     shared_ = ::shmget(key_, 4096, IPC_CREAT | 0666);
@@ -78,8 +76,7 @@ class Escape : public Attack {
       if (fact->second.stops || fact->second.beyond || is_host_root_s) {
         EXPECT_NE(error, 0) << fields[0] << " got through";
       } else {  // what this kernel does not have is not stopped
-        EXPECT_TRUE(error != EPERM && error != EACCES)
-            << fields[0] << " is stopped, and Docker does not: " << fields[2];
+        EXPECT_TRUE(error != EPERM && error != EACCES) << fields[0] << " is stopped, and Docker does not: " << fields[2];
       }
       known.erase(fact);
     }
@@ -124,8 +121,7 @@ TEST_P(Escape, can_tell) {
   Outcome got = run(spec);
   ASSERT_EQ(got.refusal, "");
   for (const char* name : {"mount tmpfs", "unshare user", "fsopen", "keyctl", "capability 21", "sethostname", "list firmware"})
-    EXPECT_NE(got.out.find(std::string(name) + "\t0\t"), got.out.npos)
-        << name << " did not get through without protection";
+    EXPECT_NE(got.out.find(std::string(name) + "\t0\t"), got.out.npos) << name << " did not get through without protection";
   // Here a user namespace is the protection that is left.
   for (const char* name : {"write core_pattern", "mount bind", "read timer_list"})
     EXPECT_EQ(got.out.find(std::string(name) + "\t0\t") != got.out.npos, GetParam() != Caller::own_users)

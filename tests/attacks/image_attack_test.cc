@@ -46,10 +46,8 @@ class ImageAttack : public testing::Test {
   }
   // An image that can run a shell, with more in it.
   TestImage shell_with(std::vector<Entry> entries, const std::string& config = R"({"Cmd":["/bin/sh"]})") {
-    std::vector<Entry> all = {{"bin", 'd', "", 0755},
-                              {"bin/busybox", 'f', read_text(house_->rootfs() + "/bin/busybox"), 0755}};
-    for (const char* name : {"sh", "cat", "ls", "echo", "id"})
-      all.push_back({std::string("bin/") + name, 'l', "busybox"});
+    std::vector<Entry> all = {{"bin", 'd', "", 0755}, {"bin/busybox", 'f', read_text(house_->rootfs() + "/bin/busybox"), 0755}};
+    for (const char* name : {"sh", "cat", "ls", "echo", "id"}) all.push_back({std::string("bin/") + name, 'l', "busybox"});
     all.insert(all.end(), entries.begin(), entries.end());
     TestImage out{{{make_tar(all)}}};
     out.config = config;
@@ -98,19 +96,10 @@ TEST_F(ImageAttack, a_directory_that_becomes_a_link_leads_nowhere) {
     };
     for (const Row& row : {
              Row{"within a layer",
-                 {{"d", 'd'},
-                  {"d/a", 'f', "a"},
-                  {"d", 'l', target},
-                  {"d/secret", 'f', "evil"},
-                  {"d/made", 'f', "evil"}}},
+                 {{"d", 'd'}, {"d/a", 'f', "a"}, {"d", 'l', target}, {"d/secret", 'f', "evil"}, {"d/made", 'f', "evil"}}},
              Row{"its parent",
-                 {{"d/e", 'd'},
-                  {"d/e/a", 'f'},
-                  {"d", 'l', target},
-                  {"d/etc/made", 'f', "evil"},
-                  {"d/etc", 'd', "", 0777}}},
-             Row{"by a hard link",
-                 {{"d", 'd'}, {"d/a", 'f'}, {"l", 'l', target}, {"d", 'h', "l"}, {"d/secret", 'f', "evil"}}},
+                 {{"d/e", 'd'}, {"d/e/a", 'f'}, {"d", 'l', target}, {"d/etc/made", 'f', "evil"}, {"d/etc", 'd', "", 0777}}},
+             Row{"by a hard link", {{"d", 'd'}, {"d/a", 'f'}, {"l", 'l', target}, {"d", 'h', "l"}, {"d/secret", 'f', "evil"}}},
              Row{"again and again",
                  {{"d", 'd'},
                   {"d", 'l', target},
@@ -118,17 +107,15 @@ TEST_F(ImageAttack, a_directory_that_becomes_a_link_leads_nowhere) {
                   {"d/x", 'f'},
                   {"d", 'l', target},
                   {"d/secret", 'f', "evil", 04777}}},
-             Row{"modes and owners",
-                 {{"d", 'd'}, {"d/a", 'f'}, {"d", 'l', target}, {"d/secret", 'd', "", 0777, 1000, 1000}}},
-             Row{"taken away",
-                 {{"d", 'd'}, {"d/a", 'f'}, {"d", 'l', target}, {"d/.wh.secret", 'f'}, {"d/.wh..wh..opq", 'f'}}},
+             Row{"modes and owners", {{"d", 'd'}, {"d/a", 'f'}, {"d", 'l', target}, {"d/secret", 'd', "", 0777, 1000, 1000}}},
+             Row{"taken away", {{"d", 'd'}, {"d/a", 'f'}, {"d", 'l', target}, {"d/.wh.secret", 'f'}, {"d/.wh..wh..opq", 'f'}}},
          }) {
       (void)import(image::test::archive_of(image::test::oci_layout({{{make_tar(row.entries)}}}, "localhost/one:1")));
       EXPECT_EQ(read_text(host() + "/secret"), "the host's secret\n") << row.name;
       // … and with the link in the layer below.
       std::vector<Entry> link = {{"d", 'l', target}};
-      (void)import(image::test::archive_of(
-          image::test::oci_layout({{{make_tar(link)}, {make_tar(row.entries)}}}, "localhost/two:1")));
+      (void)import(
+          image::test::archive_of(image::test::oci_layout({{{make_tar(link)}, {make_tar(row.entries)}}}, "localhost/two:1")));
       EXPECT_EQ(read_text(host() + "/secret"), "the host's secret\n") << row.name;
     }
   }
@@ -136,9 +123,8 @@ TEST_F(ImageAttack, a_directory_that_becomes_a_link_leads_nowhere) {
 
 // CVE-2022-23648: a volume of the image's configuration is copied from where its path leads on the host.
 TEST_F(ImageAttack, a_volume_of_the_image_copies_nothing) {
-  auto image =
-      add(shell_with({{"data", 'l', climb()}}, R"({"Cmd":["/bin/sh"],"Volumes":{"/data":{},"/../../..)" + host() +
-                                                   R"(":{},"..)" + host() + R"(":{},"/proc/1/root":{}}})"));
+  auto image = add(shell_with({{"data", 'l', climb()}}, R"({"Cmd":["/bin/sh"],"Volumes":{"/data":{},"/../../..)" + host() +
+                                                            R"(":{},"..)" + host() + R"(":{},"/proc/1/root":{}}})"));
   Outcome got = run(image, "cat /data/secret " + host() + "/secret; ls /; true");
   EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.refusal << got.out;
   EXPECT_EQ(got.code, 0) << got.refusal << got.out;
@@ -197,12 +183,8 @@ TEST_F(ImageAttack, account_files_are_read_with_care) {
            Row{"a pipe without a writer", {{"etc/passwd", 'p'}}, Code::invalid},
            Row{"a device without an end", {{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, Code::invalid},
            Row{"3 MiB", {{"etc/passwd", 'f', huge}}, Code::too_large},
-           Row{"a group file of 6 MiB",
-               {{"etc/passwd", 'f', "web:x:33:34::/:\n"}, {"etc/group", 'f', groups}},
-               Code::too_large},
-           Row{"a group file that is a pipe",
-               {{"etc/passwd", 'f', "web:x:33:34::/:\n"}, {"etc/group", 'p'}},
-               Code::invalid},
+           Row{"a group file of 6 MiB", {{"etc/passwd", 'f', "web:x:33:34::/:\n"}, {"etc/group", 'f', groups}}, Code::too_large},
+           Row{"a group file that is a pipe", {{"etc/passwd", 'f', "web:x:33:34::/:\n"}, {"etc/group", 'p'}}, Code::invalid},
        }) {
     auto image = add({{{make_tar(row.entries)}}});
     EXPECT_CODE(runtime_->images().resolve_user(image, "web"), row.want);
@@ -217,13 +199,11 @@ TEST_F(ImageAttack, account_files_are_read_with_care) {
 
 // CVE-2024-40635, CVE-2026-46680: a number that is too large is 0, or a name that the image says is 0.
 TEST_F(ImageAttack, a_number_is_never_a_name) {
-  auto image =
-      add({{{make_tar({{"etc/passwd", 'f',
-                        "2147483648:x:0:0::/:\n4294967296:x:0:0::/:\n99999999999999999999:x:0:0::/:\n-1:x:0:0::/:\n"
-                        "007:x:0:0::/:\n0x0:x:0:0::/:\n1000:x:0:0::/:\n"},
-                       {"etc/group", 'f', "4294967296:x:0:\n1000:x:0:\n"}})}}});
-  for (const char* user :
-       {"2147483648", "4294967295", "4294967296", "99999999999999999999", "1:4294967296", "1:2147483648"})
+  auto image = add({{{make_tar({{"etc/passwd", 'f',
+                                 "2147483648:x:0:0::/:\n4294967296:x:0:0::/:\n99999999999999999999:x:0:0::/:\n-1:x:0:0::/:\n"
+                                 "007:x:0:0::/:\n0x0:x:0:0::/:\n1000:x:0:0::/:\n"},
+                                {"etc/group", 'f', "4294967296:x:0:\n1000:x:0:\n"}})}}});
+  for (const char* user : {"2147483648", "4294967295", "4294967296", "99999999999999999999", "1:4294967296", "1:2147483648"})
     EXPECT_CODE(runtime_->images().resolve_user(image, user), Code::invalid);
   auto named = runtime_->images().resolve_user(image, "1000:1000");
   ASSERT_TRUE(named.ok()) << named.error().text();
@@ -235,15 +215,14 @@ TEST_F(ImageAttack, a_number_is_never_a_name) {
 
 // CVE-2026-53488: a label of the image's configuration becomes an order to the runtime: a logger that is run as root.
 TEST_F(ImageAttack, labels_are_no_orders) {
-  auto image =
-      add(shell_with({{"logger", 'f', "#!/bin/sh\ntouch " + host() + "/made\n", 0755}},
-                     R"({"Cmd":["/bin/sh"],"Labels":{"containerd.io/restart.loguri":"binary:///bin/touch?)" + host() +
-                         R"(/made","containerd.io/restart.status":"running","containerd.io/restart.policy":"always",)"
-                         R"("io.cri-containerd.kind":"sandbox","io.kubernetes.cri-o.UnifiedCgroup":"pids.max=max",)"
-                         R"("org.systemd.property.ExecStartPre":"/bin/touch )" +
-                         host() +
-                         R"(/made","run.oci.keep_original_groups":"1",)"
-                         R"("coracle.io/privileged":"true","io.coracle.log":"/bin/touch"}})"));
+  auto image = add(shell_with({{"logger", 'f', "#!/bin/sh\ntouch " + host() + "/made\n", 0755}},
+                              R"({"Cmd":["/bin/sh"],"Labels":{"containerd.io/restart.loguri":"binary:///bin/touch?)" + host() +
+                                  R"(/made","containerd.io/restart.status":"running","containerd.io/restart.policy":"always",)"
+                                  R"("io.cri-containerd.kind":"sandbox","io.kubernetes.cri-o.UnifiedCgroup":"pids.max=max",)"
+                                  R"("org.systemd.property.ExecStartPre":"/bin/touch )" +
+                                  host() +
+                                  R"(/made","run.oci.keep_original_groups":"1",)"
+                                  R"("coracle.io/privileged":"true","io.coracle.log":"/bin/touch"}})"));
   Outcome got = run(image, "id -u; ls /; echo hello");
   EXPECT_EQ(got.code, 0) << got.refusal;
   EXPECT_NE(house_->log("app-0").find("hello"), std::string::npos);

@@ -11,10 +11,9 @@ namespace {
 
 class KernelAttack : public Attack {
  protected:
-  static constexpr const char* kWatched[] = {
-      "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/shm_rmid_forced",
-      "/proc/sys/kernel/msgmax",       "/proc/sys/net/ipv4/ip_unprivileged_port_start",
-      "/proc/sys/kernel/hostname",     "/proc/sys/vm/swappiness"};
+  static constexpr const char* kWatched[] = {"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/shm_rmid_forced",
+                                             "/proc/sys/kernel/msgmax",       "/proc/sys/net/ipv4/ip_unprivileged_port_start",
+                                             "/proc/sys/kernel/hostname",     "/proc/sys/vm/swappiness"};
   static std::string watched() {
     std::string out;
     for (const char* path : kWatched) out += read_text(path);
@@ -67,9 +66,9 @@ TEST_P(PodAttack, a_shared_namespace_keeps_its_settings) {
     const char *name, *value;
     bool network, ipc;
   };
-  for (const Row& row : {Row{"net.ipv4.ip_unprivileged_port_start", "0", true, false},
-                         Row{"kernel.msgmax", "1234", false, true}, Row{"fs.mqueue.msg_max", "11", false, true},
-                         Row{"kernel.hostname", "evil", true, false}, Row{"kernel.shm_rmid_forced", "1", true, true}}) {
+  for (const Row& row : {Row{"net.ipv4.ip_unprivileged_port_start", "0", true, false}, Row{"kernel.msgmax", "1234", false, true},
+                         Row{"fs.mqueue.msg_max", "11", false, true}, Row{"kernel.hostname", "evil", true, false},
+                         Row{"kernel.shm_rmid_forced", "1", true, true}}) {
     SandboxSpec pod;
     pod.id = "sharing";
     pod.host_network = row.network;
@@ -103,8 +102,7 @@ TEST_P(KernelAttack, a_namespace_that_is_not_its_own_keeps_its_settings) {
     // Joined by its path, the host's own.
     spec.spec.linux_.namespaces = {{row.type, "/proc/" + std::to_string(::getpid()) + "/ns/" + row.file}};
     for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup"})
-      if (GetParam() == Caller::command_line && std::string(type) != row.type)
-        spec.spec.linux_.namespaces.push_back({type, ""});
+      if (GetParam() == Caller::command_line && std::string(type) != row.type) spec.spec.linux_.namespaces.push_back({type, ""});
     got = run(spec);
     EXPECT_NE(got.refusal.find(row.name), got.refusal.npos)
         << row.name << " of the host, joined by its path: " << got.refusal << got.out;
@@ -133,15 +131,12 @@ TEST_P(KernelAttack, a_list_of_devices_allows_no_others) {
     spec.spec.linux_.resources.devices = rules;
     Outcome got = run(spec);
     for (const char* name : {"/kmsg", "/mem"})
-      EXPECT_NE(got.out.find(std::string("head: ") + name + ": Operation not permitted"), got.out.npos)
-          << name << "\n"
-          << got.out << got.refusal;
+      EXPECT_NE(got.out.find(std::string("head: ") + name + ": Operation not permitted"), got.out.npos) << name << "\n"
+                                                                                                        << got.out << got.refusal;
     // In a user namespace there is not even a node.
     const char* why = GetParam() == Caller::own_users ? "No such file or directory" : "Operation not permitted";
     for (const char* name : {"/tmp/disk"})
-      EXPECT_NE(got.out.find(std::string("head: ") + name + ": " + why), got.out.npos)
-          << name << "\n"
-          << got.out << got.refusal;
+      EXPECT_NE(got.out.find(std::string("head: ") + name + ": " + why), got.out.npos) << name << "\n" << got.out << got.refusal;
     EXPECT_NE(got.out.find("1\n"), got.out.npos) << got.out;
   }
 }
@@ -160,8 +155,7 @@ TEST_P(KernelAttack, cgroups_of_the_host_are_out_of_reach) {
   check(run(shell(look)));
   if (GetParam() == Caller::command_line) {  // without the namespace in the list
     ContainerSpec spec = shell(look);
-    for (const char* type : {"pid", "network", "ipc", "uts", "mount"})
-      spec.spec.linux_.namespaces.push_back({type, ""});
+    for (const char* type : {"pid", "network", "ipc", "uts", "mount"}) spec.spec.linux_.namespaces.push_back({type, ""});
     Outcome got = run(spec);
     EXPECT_NE(got.out.find("Read-only file system"), got.out.npos) << got.out << got.refusal;
     return;

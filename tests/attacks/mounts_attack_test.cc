@@ -23,11 +23,9 @@ INSTANTIATE_TEST_SUITE_P(Of, MountAttack, testing::Values(Caller::daemon, Caller
 
 // CVE-2019-16884: a volume where /proc should be receives what is meant for the kernel.
 TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
-  for (const char* name : {"/self/attr/apparmor", "/self/task", "/sys/kernel"})
-    MUST(sys::make_directories(volume() + name));
+  for (const char* name : {"/self/attr/apparmor", "/self/task", "/sys/kernel"}) MUST(sys::make_directories(volume() + name));
   write_text(volume() + "/self/oom_score_adj", "");
-  for (const char* place :
-       {"/proc", "/proc/", "//proc", "/./proc", "/proc/.", "/proc/self", "/proc//self/attr", "/proc/sys"}) {
+  for (const char* place : {"/proc", "/proc/", "//proc", "/./proc", "/proc/.", "/proc/self", "/proc//self/attr", "/proc/sys"}) {
     ContainerSpec spec = shell("true");
     bind(spec, volume(), place);
     Outcome got = run(spec);
@@ -63,8 +61,7 @@ TEST_P(MountAttack, a_label_reaches_the_kernel) {
 // CVE-2019-19921, CVE-2023-27561, CVE-2023-28642: /proc or /sys of the image is a link to somewhere of its own choice.
 TEST_P(MountAttack, proc_and_sys_are_no_links) {
   for (const char* place : {"/proc", "/sys"}) {
-    for (const std::string& target :
-         {std::string("/tmp"), std::string("tmp"), host(), climb(), std::string("/proc/self/fd")}) {
+    for (const std::string& target : {std::string("/tmp"), std::string("tmp"), host(), climb(), std::string("/proc/self/fd")}) {
       link(target, place);
       Outcome got = run(shell("true"));
       EXPECT_NE(got.refusal.find(std::string("mounts: ") + place), got.refusal.npos)
@@ -79,8 +76,7 @@ TEST_P(MountAttack, proc_that_changes_into_a_link_is_genuine_or_refused) {
   fs::create_directory(rootfs() + "/fake");
   write_text(rootfs() + "/fake/keys", "FAKE\n");
   ASSERT_EQ(::symlink("/fake", (rootfs() + "/evil").c_str()), 0);
-  ContainerSpec spec =
-      shell("[ -e /proc/self/stat ] || echo FAKE; cat /proc/keys; [ -e /fake/self ] && echo FAKE; true");
+  ContainerSpec spec = shell("[ -e /proc/self/stat ] || echo FAKE; cat /proc/keys; [ -e /fake/self ] && echo FAKE; true");
   int refused = 0, run_ok = 0;
   Exchanger race(rootfs() + "/proc", rootfs() + "/evil");
   for (int i = 0; i < tries(60); ++i) {
@@ -133,8 +129,7 @@ TEST_P(MountAttack, directories_are_made_inside_however_the_way_changes) {
   // The control: mkdir by the joined path does reach the host.
   bool is_made = false;
   for (int i = 0; i < 20000 && !is_made; ++i)
-    is_made =
-        ::mkdir((rootfs() + "/a/b/etc/control").c_str(), 0755) == 0 && ::rmdir((host() + "/etc/control").c_str()) == 0;
+    is_made = ::mkdir((rootfs() + "/a/b/etc/control").c_str(), 0755) == 0 && ::rmdir((host() + "/etc/control").c_str()) == 0;
   EXPECT_TRUE(is_made);
 }
 
@@ -145,8 +140,7 @@ TEST_P(MountAttack, a_mask_is_the_host_s_null_device) {
   ASSERT_EQ(::symlink(climb().c_str(), (dev + "/out").c_str()), 0);
   ASSERT_EQ(::symlink("/dev/target", (dev + "/null").c_str()), 0);
   ASSERT_EQ(::mknod((dev + "/evil").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
-  ContainerSpec spec =
-      shell("cat /proc/keys /proc/timer_list; stat -c %t:%T /proc/keys; echo x > /proc/keys; cat /dev/target");
+  ContainerSpec spec = shell("cat /proc/keys /proc/timer_list; stat -c %t:%T /proc/keys; echo x > /proc/keys; cat /dev/target");
   for (const char* place : {"/dev", "/dev/pts", "/dev/shm", "/dev/mqueue"}) drop_mount(spec, place);
   bind(spec, dev, "/dev");  // the image's, or one that two containers share
   Exchanger race(dev + "/null", dev + "/evil");

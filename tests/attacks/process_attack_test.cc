@@ -35,15 +35,13 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
       "usleep 20000; done) & esac; done; usleep 1000; done";
   ASSERT_EQ(start(shell(watcher)).refusal, "");
   for (int i = 0; i < 10; ++i)
-    for (const char* program : {"/proc/self/exe", "/script", "/proc/thread-self/exe", "/bin/true"})
-      (void)exec({program});
+    for (const char* program : {"/proc/self/exe", "/script", "/proc/thread-self/exe", "/bin/true"}) (void)exec({program});
   ::usleep(250000);
   stop();
   const std::string seen = read_text(rootfs() + "/tmp/seen");
   EXPECT_EQ(seen.find("WRITTEN"), seen.npos) << seen;
   for (std::string_view line : split(seen, '\n'))
-    EXPECT_TRUE(!line.starts_with("seen ") || line.starts_with("seen /memfd:") ||
-                line == "seen /")  // a mount of its own
+    EXPECT_TRUE(!line.starts_with("seen ") || line.starts_with("seen /memfd:") || line == "seen /")  // a mount of its own
         << "a program of the host's: " << line;
   for (const char* program : {"/proc/self/exe", "/script"}) {
     ContainerSpec self = house_->program("app-0", {program});
@@ -93,8 +91,7 @@ TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_way_to_a_program) {
   ASSERT_EQ(start(shell("sleep 1000")).refusal, "");
   for (int fd = 0; fd < kDescriptors; fd += is_pod() ? 1 : 4) {
     Outcome got = exec({"/proc/self/fd/" + std::to_string(fd) + program, "HOST"});
-    EXPECT_TRUE(!got.refusal.empty() || got.out.find("HOST\n") == got.out.npos)
-        << fd << " is the host's program: " << got.out;
+    EXPECT_TRUE(!got.refusal.empty() || got.out.find("HOST\n") == got.out.npos) << fd << " is the host's program: " << got.out;
   }
   stop();
 }
@@ -149,8 +146,7 @@ TEST_P(ProcessAttack, no_capability_can_be_inherited) {
   Outcome started = start(spec);
   EXPECT_EQ(started.refusal, "");
   Outcome inside =
-      exec({"/bin/sh", "-c",
-            "grep -E 'CapInh|CapPrm|CapAmb' /proc/self/status; /taker/cat /proc/self/status | grep CapEff"});
+      exec({"/bin/sh", "-c", "grep -E 'CapInh|CapPrm|CapAmb' /proc/self/status; /taker/cat /proc/self/status | grep CapEff"});
   EXPECT_EQ(inside.out, want + "CapEff:\t" + none) << inside.refusal;
   std::string status = read_text("/proc/" + std::to_string(pid()) + "/status");
   EXPECT_NE(status.find("CapInh:\t" + none), status.npos) << status;
@@ -201,9 +197,8 @@ TEST_P(ProcessAttack, a_user_is_read_to_its_end) {
   ContainerSpec spec = shell("sleep 1000");
   spec.spec.process.user = {.uid = 1000, .gid = 1000};
   ASSERT_EQ(start(spec).refusal, "");
-  for (const char* user :
-       {"1000x", "x1000", "-1", "4294967296", "4294967295", "18446744073709551616", "1000:", ":5", ":", "1000:5x",
-        "1000:-1", "1000:4294967296", "0x0", " 0", "0 ", "+0", "1e3", "1000:5:0", "1000,0"}) {
+  for (const char* user : {"1000x", "x1000", "-1", "4294967296", "4294967295", "18446744073709551616", "1000:", ":5", ":",
+                           "1000:5x", "1000:-1", "1000:4294967296", "0x0", " 0", "0 ", "+0", "1e3", "1000:5:0", "1000,0"}) {
     Outcome got = oci({"exec", "--user", user, "app-0", "id"});
     EXPECT_NE(got.code, 0) << '"' << user << "\": " << got.out;
     EXPECT_EQ(got.out.find("uid="), got.out.npos) << '"' << user << "\": " << got.out;

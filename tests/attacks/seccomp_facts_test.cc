@@ -102,8 +102,7 @@ TEST(DefaultSeccomp, is_docker_s_argument_by_argument) {
   };
   for (uint64_t family = 0; family <= 45; ++family)  // all that there are
     EXPECT_EQ(lets("socket", family), family != 38 && family != 40) << "socket of family " << family;
-  for (uint64_t above :
-       {uint64_t(1) << 32, uint64_t(1) << 63, uint64_t(0xffffffff) << 32})  // the kernel does not look there
+  for (uint64_t above : {uint64_t(1) << 32, uint64_t(1) << 63, uint64_t(0xffffffff) << 32})  // the kernel does not look there
     for (uint64_t family : {38, 40}) EXPECT_FALSE(lets("socket", above + family)) << above + family;
   const std::set<uint64_t> personas = {0, 8, 0x20000, 0x20008, 0xffffffff};
   for (int bit = 0; bit < 32; ++bit)

@@ -99,8 +99,8 @@ struct Samples {
     return ms[std::min(ms.size() - 1, size_t(share * double(ms.size())))];
   }
   void print(const char* name) {
-    std::printf("bench: %-28s n=%zu  median %.2f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(),
-                at(.5), at(.9), at(.99), at(0), at(1));
+    std::printf("bench: %-28s n=%zu  median %.2f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(), at(.5),
+                at(.9), at(.99), at(0), at(1));
   }
 };
 
@@ -162,8 +162,7 @@ double run_runc(const char* bundle, int i) {
   const char* argv[] = {"runc", "run", "--bundle", bundle, id.c_str(), nullptr};
   pid_t pid;
   double begun = now_ms();
-  if (::posix_spawnp(&pid, "runc", &actions, nullptr, const_cast<char**>(argv), environ) != 0)
-    die("runc does not start");
+  if (::posix_spawnp(&pid, "runc", &actions, nullptr, const_cast<char**>(argv), environ) != 0) die("runc does not start");
   ::close(out[1]);
   char buffer[256];
   std::string text;
@@ -276,9 +275,11 @@ int replaced(const char* kubeconfig, int count) {
   json::value labels = json::object{{"app", "replaced"}};
   json::object pod_template{{"metadata", json::object{{"labels", labels}}}, {"spec", pod.at("spec")}};
   json::object spec{{"replicas", 1}, {"selector", json::object{{"matchLabels", labels}}}, {"template", std::move(pod_template)}};
-  (void)need(client->create(kDeployment, json::object{{"apiVersion", "apps/v1"}, {"kind", "Deployment"},
+  (void)need(client->create(kDeployment, json::object{{"apiVersion", "apps/v1"},
+                                                      {"kind", "Deployment"},
                                                       {"metadata", json::object{{"name", "replaced"}, {"namespace", "default"}}},
-                                                      {"spec", std::move(spec)}}), "create deployment");
+                                                      {"spec", std::move(spec)}}),
+             "create deployment");
   ReadyPods ready;
   auto watch = need(client->watch(kPod, {.ns = "default", .label_selector = "app=replaced"}, ready), "watch pods");
   Samples took;
@@ -286,7 +287,8 @@ int replaced(const char* kubeconfig, int count) {
     std::map<std::string, double> before;
     if (!until([&] { return (before = ready.at()).size() == size_t(i + 1); })) die("no ready pod");
     nap_ms(100);
-    auto current = std::max_element(before.begin(), before.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    auto current =
+        std::max_element(before.begin(), before.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     double begun = now_ms();
     (void)need(client->remove(kPod, {"default", current->first}), "delete pod");
     std::map<std::string, double> after;
@@ -335,8 +337,7 @@ int make_objects(const char* kubeconfig, int count) {
   }
   each.print("create, on the disk");
   bar(each.at(.5) <= 1.5, "create %.2f ms (bar 1.5)", each.at(.5));
-  std::printf("bench: %d objects created in %.0f ms (%.2f ms each)\n", count, now_ms() - begun,
-              (now_ms() - begun) / count);
+  std::printf("bench: %d objects created in %.0f ms (%.2f ms each)\n", count, now_ms() - begun, (now_ms() - begun) / count);
   return 0;
 }
 
@@ -413,7 +414,8 @@ int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
   all_watches.reset();
   Samples all;
   for (const Samples& each : delays) {
-    if (each.ms.size() != size_t(changes) + 1) die("a watcher saw " + std::to_string(each.ms.size() - 1) + " of " + std::to_string(changes));
+    if (each.ms.size() != size_t(changes) + 1)
+      die("a watcher saw " + std::to_string(each.ms.size() - 1) + " of " + std::to_string(changes));
     all.ms.insert(all.ms.end(), each.ms.begin() + 1, each.ms.end());
   }
   all.print("change to watcher");

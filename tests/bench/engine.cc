@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the engine costs: durable writes by one and by eight threads, soft writes, and a start over what was written. Prints
 // "bench:" lines. The directory given (or the working one) decides which disk is measured.
+#include "store/engine/engine.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -8,8 +10,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "store/engine/engine.h"
 
 using namespace coracle;
 using namespace coracle::engine;

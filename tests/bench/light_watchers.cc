@@ -33,7 +33,8 @@ struct LightWatchers::Watch {
     curl_easy_setopt(easy, CURLOPT_URL, access.server.c_str());
     curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-    curl_blob ca = blob_of(access.ca_pem), certificate = blob_of(access.client_certificate_pem), key = blob_of(access.client_key_pem);
+    curl_blob ca = blob_of(access.ca_pem), certificate = blob_of(access.client_certificate_pem),
+              key = blob_of(access.client_key_pem);
     curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
     curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
     curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
@@ -55,8 +56,8 @@ LightWatchers::~LightWatchers() {
   ::close(epoll_);
 }
 
-Result<std::unique_ptr<LightWatchers>> LightWatchers::make(const ServerAccess& access, const std::string& path, int count, std::string word,
-                                                           std::function<void(int, std::string_view)> seen) {
+Result<std::unique_ptr<LightWatchers>> LightWatchers::make(const ServerAccess& access, const std::string& path, int count,
+                                                           std::string word, std::function<void(int, std::string_view)> seen) {
   std::unique_ptr<LightWatchers> all(new LightWatchers());
   all->word_ = std::move(word);
   all->seen_ = std::move(seen);

@@ -89,8 +89,7 @@ std::string text_of(const std::vector<std::string>& words) {
 }
 
 // Runs a command to its end, its output in a file that is read only when it fails.
-double run(const Runtime& runtime, const std::vector<std::string>& arguments, const std::string& log,
-           bool may_fail = false) {
+double run(const Runtime& runtime, const std::vector<std::string>& arguments, const std::string& log, bool may_fail = false) {
   std::vector<std::string> words = runtime.command;
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -111,8 +110,8 @@ double run(const Runtime& runtime, const std::vector<std::string>& arguments, co
   double took = now_ms() - begun;
   posix_spawn_file_actions_destroy(&actions);
   if (status != 0 && !may_fail)
-    die(text_of(words) + ": " + (WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status)) : "killed") +
-        ": " + slurp(log));
+    die(text_of(words) + ": " + (WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status)) : "killed") + ": " +
+        slurp(log));
   return took;
 }
 
@@ -177,8 +176,8 @@ double median(std::vector<double> values, double share = .5) {
 }
 
 void print(const char* what, const Runtime& runtime, const std::vector<double>& values) {
-  std::printf("bench: %-22s %-12s n=%zu  median %8.2f ms  p90 %8.2f  least %8.2f\n", what, runtime.name.c_str(),
-              values.size(), median(values), median(values, .9), median(values, 0));
+  std::printf("bench: %-22s %-12s n=%zu  median %8.2f ms  p90 %8.2f  least %8.2f\n", what, runtime.name.c_str(), values.size(),
+              median(values), median(values, .9), median(values, 0));
 }
 
 int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
@@ -284,8 +283,8 @@ int cycles(Bench& bench, int rounds, const Runtime& runtime) {
     run(runtime, {"delete", id}, bench.log());
     fs::remove(bench.pid_file(id));
   }
-  std::printf("measured: %d cycles of create, start, kill, delete with %s: %.1f ms each\n", rounds,
-              runtime.name.c_str(), (now_ms() - begun) / std::max(rounds, 1));
+  std::printf("measured: %d cycles of create, start, kill, delete with %s: %.1f ms each\n", rounds, runtime.name.c_str(),
+              (now_ms() - begun) / std::max(rounds, 1));
   return 0;
 }
 
@@ -297,15 +296,13 @@ json::array words(std::initializer_list<const char*> list) {
   return out;
 }
 
-json::object mount(const char* where, const char* type, const std::string& source,
-                   std::initializer_list<const char*> options) {
+json::object mount(const char* where, const char* type, const std::string& source, std::initializer_list<const char*> options) {
   return {{"destination", where}, {"type", type}, {"source", source}, {"options", words(options)}};
 }
 
 json::array namespaces() {
   json::array out;
-  for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup"})
-    out.push_back(json::object{{"type", type}});
+  for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup"}) out.push_back(json::object{{"type", type}});
   return out;
 }
 
@@ -328,24 +325,21 @@ json::value plain_seccomp(const json::array& held) {
 
 // As podman writes it for `podman run --network none --pids-limit 2048 IMAGE /stamp`, with the files it binds beside
 // it.
-void write_config(const std::string& directory, const std::string& rootfs, const std::string& group,
-                  const char* argument) {
+void write_config(const std::string& directory, const std::string& rootfs, const std::string& group, const char* argument) {
   fs::create_directories(directory);
   fs::create_directories(directory + "/shm");
   for (const char* name : {"hostname", "hosts", "resolv.conf", ".containerenv"})
     std::ofstream(directory + "/" + name) << "bench\n";
-  json::array held =
-      words({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_NET_BIND_SERVICE",
-             "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT"});
-  json::object process{
-      {"user", json::object{{"uid", 0}, {"gid", 0}, {"umask", 18}}},
-      {"args", words({"/stamp", argument})},
-      {"env", words({"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM=xterm",
-                     "container=podman", "HOME=/root"})},
-      {"cwd", "/"},
-      {"capabilities", json::object{{"bounding", held}, {"effective", held}, {"permitted", held}}},
-      {"rlimits", json::array{json::object{{"type", "RLIMIT_NOFILE"}, {"hard", 1024}, {"soft", 1024}},
-                              json::object{{"type", "RLIMIT_NPROC"}, {"hard", 1000}, {"soft", 1000}}}}};
+  json::array held = words({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_NET_BIND_SERVICE",
+                            "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT"});
+  json::object process{{"user", json::object{{"uid", 0}, {"gid", 0}, {"umask", 18}}},
+                       {"args", words({"/stamp", argument})},
+                       {"env", words({"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM=xterm",
+                                      "container=podman", "HOME=/root"})},
+                       {"cwd", "/"},
+                       {"capabilities", json::object{{"bounding", held}, {"effective", held}, {"permitted", held}}},
+                       {"rlimits", json::array{json::object{{"type", "RLIMIT_NOFILE"}, {"hard", 1024}, {"soft", 1024}},
+                                               json::object{{"type", "RLIMIT_NPROC"}, {"hard", 1000}, {"soft", 1000}}}}};
   json::array mounts{
       mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}),
       mount("/dev", "tmpfs", "tmpfs", {"nosuid", "noexec", "strictatime", "mode=755", "size=65536k"}),
@@ -366,13 +360,11 @@ void write_config(const std::string& directory, const std::string& rootfs, const
       {"namespaces", namespaces()},
       {"seccomp", plain_seccomp(held)},
       {"maskedPaths",
-       words({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
-              "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/fs/selinux", "/sys/dev/block"})},
-      {"readonlyPaths",
-       words({"/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})}};
-  json::object config{
-      {"ociVersion", "1.0.2"}, {"process", std::move(process)}, {"root", json::object{{"path", rootfs}}},
-      {"hostname", "bench"},   {"mounts", std::move(mounts)},   {"linux", std::move(linux_part)}};
+       words({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+              "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/fs/selinux", "/sys/dev/block"})},
+      {"readonlyPaths", words({"/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})}};
+  json::object config{{"ociVersion", "1.0.2"}, {"process", std::move(process)}, {"root", json::object{{"path", rootfs}}},
+                      {"hostname", "bench"},   {"mounts", std::move(mounts)},   {"linux", std::move(linux_part)}};
   std::ofstream(directory + "/config.json") << to_pretty(config) << "\n";
 }
 

@@ -72,13 +72,11 @@ double time_pod(LiveHouse& house, int round, double& restart, double& setup) {
 
 void write_bundle(LiveHouse& house) {
   oci::Spec spec = house.program("runc", {"/bin/busybox", "echo", "x"}).spec;
-  for (const char* type : {"pid", "mount", "ipc", "uts", "network", "cgroup"})
-    spec.linux_.namespaces.push_back({type, ""});
+  for (const char* type : {"pid", "mount", "ipc", "uts", "network", "cgroup"}) spec.linux_.namespaces.push_back({type, ""});
   json::object profile = spec.linux_.seccomp->get_object();
   for (const std::string& cap : spec.process.capabilities->bounding) {
     const json::value* calls = profile.at("capabilities").get_object().if_contains(cap);
-    if (calls)
-      profile.at("syscalls").get_array().push_back(json::object{{"names", *calls}, {"action", "SCMP_ACT_ALLOW"}});
+    if (calls) profile.at("syscalls").get_array().push_back(json::object{{"names", *calls}, {"action", "SCMP_ACT_ALLOW"}});
   }
   profile.erase("capabilities");
   profile["architectures"] = json::array{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"};
@@ -89,8 +87,7 @@ void write_bundle(LiveHouse& house) {
 
 double time_other(LiveHouse& house, const char* program, int round) {
   sys::Pipe out = MUST(sys::make_pipe());
-  std::string id = "coracle-bench-" + std::to_string(::getpid()) + "-" + std::to_string(round),
-              bundle = house.path() + "/bundle";
+  std::string id = "coracle-bench-" + std::to_string(::getpid()) + "-" + std::to_string(round), bundle = house.path() + "/bundle";
   const char* argv[] = {program, "run", "--bundle", bundle.c_str(), id.c_str(), nullptr};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);

@@ -71,7 +71,11 @@ TEST_F(CompletionTest, offers_what_may_stand_there) {
            Row{{"logs", "web"}, {"web-a", "web-b"}},
            Row{{"logs", "web-a", ""}, {"main", "sidecar"}},
            Row{{"logs", "web-a", "-c", "s"}, {"sidecar"}},
-           Row{{"logs", "deploy/", }, {"deploy/web"}},
+           Row{{
+                   "logs",
+                   "deploy/",
+               },
+               {"deploy/web"}},
            Row{{"exec", "-it", "web-a", "-c", ""}, {"main", "sidecar"}},
            Row{{"exec", "web-a", "--", "s"}, {}},
            Row{{"scale", "dep"}, {"deployments"}},

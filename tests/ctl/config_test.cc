@@ -8,7 +8,8 @@ namespace coracle::ctl {
 namespace {
 
 TEST(Config, contexts_are_switched_and_changed) {
-  json::value config = *parse_json(R"({"current-context":"a","contexts":[{"name":"a","context":{"cluster":"c"}},{"name":"b","context":{}}]})");
+  json::value config =
+      *parse_json(R"({"current-context":"a","contexts":[{"name":"a","context":{"cluster":"c"}},{"name":"b","context":{}}]})");
   ASSERT_TRUE(use_context(config, "b"));
   EXPECT_EQ(get_string(config, "current-context"), "b");
   auto unknown = use_context(config, "z");

@@ -13,13 +13,23 @@ Facts healthy_machine() {
   Facts facts;
   facts.root = true;
   facts.kernel = "6.12.25+deb13-arm64", facts.kernel_major = 6, facts.kernel_minor = 12, facts.architecture = "aarch64";
-  facts.cgroup = {.mounted_at = "/sys/fs/cgroup", .controllers = "cpuset cpu io memory pids", .v1_controllers = "", .kernel_cmdline = "quiet"};
+  facts.cgroup = {.mounted_at = "/sys/fs/cgroup",
+                  .controllers = "cpuset cpu io memory pids",
+                  .v1_controllers = "",
+                  .kernel_cmdline = "quiet"};
   facts.features = {{"veth", "pods' network", "veth", {Tried::works, ""}}};
-  facts.disk = {.path = "/var/lib/coracle", .file_system = "ext4", .device = "/dev/sda1", .total = Bytes(int64_t(100) << 30), .available = Bytes(int64_t(50) << 30)};
+  facts.disk = {.path = "/var/lib/coracle",
+                .file_system = "ext4",
+                .device = "/dev/sda1",
+                .total = Bytes(int64_t(100) << 30),
+                .available = Bytes(int64_t(50) << 30)};
   facts.disk.inodes = 1000, facts.disk.inodes_free = 900;
   facts.disk.sync_ms = {1, 2, 3};
   facts.disk.measured = facts.disk.overlay = facts.disk.own_users = {Tried::works, ""};
-  facts.clock = {.now = *parse_time("2026-05-01T10:00:00Z"), .built = *parse_time("2026-01-01T00:00:00Z"), .synchronised = true, .has_battery_clock = true};
+  facts.clock = {.now = *parse_time("2026-05-01T10:00:00Z"),
+                 .built = *parse_time("2026-01-01T00:00:00Z"),
+                 .synchronised = true,
+                 .has_battery_clock = true};
   facts.memory = {.total = Bytes(int64_t(4) << 30), .available = Bytes(int64_t(2) << 30), .swaps = {}};
   facts.firewall.rules_read = {Tried::works, ""};
   facts.firewall.ruleset = *parse_json(R"({"nftables":[]})");
@@ -28,8 +38,15 @@ Facts healthy_machine() {
   facts.host_name = "shop";
   facts.programs = {"systemd", "coracled"};
   facts.listeners = {{"tcp", "127.0.0.1", 6443, "coracled"}};
-  facts.daemon = {.installed = true, .missing = {}, .running = true, .with_systemd = true, .ready = {Tried::works, ""}, .server = "https://127.0.0.1:6443",
-                  .conditions = parse_json(R"([{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}])")->as_array(), .node = "shop"};
+  facts.daemon = {
+      .installed = true,
+      .missing = {},
+      .running = true,
+      .with_systemd = true,
+      .ready = {Tried::works, ""},
+      .server = "https://127.0.0.1:6443",
+      .conditions = parse_json(R"([{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}])")->as_array(),
+      .node = "shop"};
   facts.store.checked = {Tried::works, ""};
   return facts;
 }
@@ -51,8 +68,10 @@ json::value ruleset(std::string_view chain, std::string_view rules = "") {
   EXPECT_TRUE(parsed) << text;
   return *parsed;
 }
-constexpr const char* kDockerForward = R"({"family":"ip","table":"filter","name":"FORWARD","type":"filter","hook":"forward","prio":0,"policy":"drop"})";
-constexpr const char* kUfwInput = R"({"family":"inet","table":"filter","name":"input","type":"filter","hook":"input","prio":0,"policy":"drop"})";
+constexpr const char* kDockerForward =
+    R"({"family":"ip","table":"filter","name":"FORWARD","type":"filter","hook":"forward","prio":0,"policy":"drop"})";
+constexpr const char* kUfwInput =
+    R"({"family":"inet","table":"filter","name":"input","type":"filter","hook":"input","prio":0,"policy":"drop"})";
 
 const Finding* finding(const std::vector<Finding>& findings, std::string_view check, Level level) {
   for (const auto& one : findings)
@@ -76,55 +95,117 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
     const char* advice;
   };
   for (const Row& row : {
-           Row{"an old kernel", [](Facts& f) { f.kernel = "5.10.0", f.kernel_major = 5, f.kernel_minor = 10; }, "kernel", Level::fail, "too old", "Debian 12"},
-           Row{"no cgroup v2", [](Facts& f) { f.cgroup.mounted_at = ""; }, "cgroups", Level::fail, "not mounted", "systemd.unified_cgroup_hierarchy=1"},
-           Row{"v1 holds controllers", [](Facts& f) { f.cgroup.controllers = "", f.cgroup.v1_controllers = "cpu,cpuacct,memory,pids,blkio"; }, "limits", Level::warn,
-               "cgroup v1 holds memory, cpu, pids, io", "systemd.unified_cgroup_hierarchy=1"},
-           Row{"memory switched off on a PC", [](Facts& f) { f.cgroup.controllers = "cpu io pids", f.cgroup.kernel_cmdline = "ro cgroup_disable=memory"; }, "limits",
-               Level::warn, "cgroup_disable=memory", "update-grub"},
-           Row{"io alone is missing", [](Facts& f) { f.cgroup.controllers = "cpu memory pids"; }, "limits", Level::warn, "limits of io are not", "its host decides"},
-           Row{"no veth", [](Facts& f) { f.features[0].tried = {Tried::fails, "Operation not supported"}; }, "veth", Level::fail, "Operation not supported", "modprobe veth"},
-           Row{"a full disk", [](Facts& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB", "image remove"},
-           Row{"a nearly full disk", [](Facts& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space", Level::warn, "DiskPressure", "make room"},
+           Row{"an old kernel", [](Facts& f) { f.kernel = "5.10.0", f.kernel_major = 5, f.kernel_minor = 10; }, "kernel",
+               Level::fail, "too old", "Debian 12"},
+           Row{"no cgroup v2", [](Facts& f) { f.cgroup.mounted_at = ""; }, "cgroups", Level::fail, "not mounted",
+               "systemd.unified_cgroup_hierarchy=1"},
+           Row{"v1 holds controllers",
+               [](Facts& f) { f.cgroup.controllers = "", f.cgroup.v1_controllers = "cpu,cpuacct,memory,pids,blkio"; }, "limits",
+               Level::warn, "cgroup v1 holds memory, cpu, pids, io", "systemd.unified_cgroup_hierarchy=1"},
+           Row{"memory switched off on a PC",
+               [](Facts& f) { f.cgroup.controllers = "cpu io pids", f.cgroup.kernel_cmdline = "ro cgroup_disable=memory"; },
+               "limits", Level::warn, "cgroup_disable=memory", "update-grub"},
+           Row{"io alone is missing", [](Facts& f) { f.cgroup.controllers = "cpu memory pids"; }, "limits", Level::warn,
+               "limits of io are not", "its host decides"},
+           Row{"no veth",
+               [](Facts& f) {
+                 f.features[0].tried = {Tried::fails, "Operation not supported"};
+               },
+               "veth", Level::fail, "Operation not supported", "modprobe veth"},
+           Row{"a full disk", [](Facts& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB",
+               "image remove"},
+           Row{"a nearly full disk", [](Facts& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space", Level::warn,
+               "DiskPressure", "make room"},
            Row{"no inodes", [](Facts& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes", "make room"},
-           Row{"a slow card", [](Facts& f) { f.disk.device = "/dev/mmcblk0p2", f.disk.sync_ms = {30, 40, 50}; }, "disk speed", Level::warn, "40 ms (median of 3)", "class A2"},
-           Row{"a dying card", [](Facts& f) { f.disk.sync_ms = {300, 400, 2000}; }, "disk speed", Level::fail, "at worst 2000 ms", "faster disk"},
-           Row{"a card that stalls", [](Facts& f) { f.disk.sync_ms = {3, 3, 900}; }, "disk speed", Level::warn, "stalls", "iotop"},
-           Row{"data in memory", [](Facts& f) { f.disk.file_system = "tmpfs"; }, "file system", Level::warn, "gone after a reboot", "stateDir"},
+           Row{"a slow card",
+               [](Facts& f) {
+                 f.disk.device = "/dev/mmcblk0p2", f.disk.sync_ms = {30, 40, 50};
+               },
+               "disk speed", Level::warn, "40 ms (median of 3)", "class A2"},
+           Row{"a dying card",
+               [](Facts& f) {
+                 f.disk.sync_ms = {300, 400, 2000};
+               },
+               "disk speed", Level::fail, "at worst 2000 ms", "faster disk"},
+           Row{"a card that stalls",
+               [](Facts& f) {
+                 f.disk.sync_ms = {3, 3, 900};
+               },
+               "disk speed", Level::warn, "stalls", "iotop"},
+           Row{"data in memory", [](Facts& f) { f.disk.file_system = "tmpfs"; }, "file system", Level::warn,
+               "gone after a reboot", "stateDir"},
            Row{"data on a stick", [](Facts& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners", "ext4"},
-           Row{"no id maps", [](Facts& f) { f.disk.own_users = {Tried::fails, "cannot be id-mapped"}; }, "own users", Level::warn, "cannot be id-mapped", "Linux 5.19"},
-           Row{"no overlay", [](Facts& f) { f.disk.overlay = {Tried::fails, "Invalid argument"}; }, "overlay", Level::fail, "Invalid argument", "modprobe overlay"},
-           Row{"the year 1970", [](Facts& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; }, "clock", Level::fail,
-               "no clock battery", "set-ntp true"},
-           Row{"before the program", [](Facts& f) { f.clock.now = *parse_time("2025-01-01T00:00:00Z"); }, "clock", Level::fail, "before this program existed", "date -s"},
-           Row{"nobody keeps the clock", [](Facts& f) { f.clock.synchronised = false; }, "clock", Level::warn, "nothing keeps it right", "set-ntp"},
+           Row{"no id maps",
+               [](Facts& f) {
+                 f.disk.own_users = {Tried::fails, "cannot be id-mapped"};
+               },
+               "own users", Level::warn, "cannot be id-mapped", "Linux 5.19"},
+           Row{"no overlay",
+               [](Facts& f) {
+                 f.disk.overlay = {Tried::fails, "Invalid argument"};
+               },
+               "overlay", Level::fail, "Invalid argument", "modprobe overlay"},
+           Row{"the year 1970",
+               [](Facts& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; }, "clock",
+               Level::fail, "no clock battery", "set-ntp true"},
+           Row{"before the program", [](Facts& f) { f.clock.now = *parse_time("2025-01-01T00:00:00Z"); }, "clock", Level::fail,
+               "before this program existed", "date -s"},
+           Row{"nobody keeps the clock", [](Facts& f) { f.clock.synchronised = false; }, "clock", Level::warn,
+               "nothing keeps it right", "set-ntp"},
            Row{"little memory", [](Facts& f) { f.memory.available = 60_MiB; }, "memory", Level::warn, "MemoryPressure", "limits"},
-           Row{"swap on a card", [](Facts& f) { f.disk.device = "/dev/mmcblk0p2", f.memory.swaps = {{"/var/swap", 100_MiB}}; }, "swap", Level::warn, "wears it out",
-               "dphys-swapfile"},
-           Row{"512 MiB and no swap", [](Facts& f) { f.memory.total = 512_MiB; }, "swap", Level::warn, "none, with 512 MiB", "zram-tools"},
-           Row{"forwarding switched off", [](Facts& f) { f.firewall.forwarding = 0; }, "forwarding", Level::fail, "ip_forward is 0", "sysctl -w net.ipv4.ip_forward=1"},
-           Row{"Docker's FORWARD", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"docker"}; }, "firewall", Level::fail,
-               "ip filter FORWARD", "iptables -I DOCKER-USER -s 10.244.0.0/24 -j ACCEPT"},
-           Row{"iptables' FORWARD", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward); }, "firewall", Level::fail, "ip filter FORWARD",
-               "iptables -I FORWARD -s 10.244.0.0/24 -j ACCEPT"},
-           Row{"ufw's input", [](Facts& f) { f.firewall.ruleset = ruleset(kUfwInput), f.firewall.managers = {"ufw"}; }, "firewall", Level::warn, "its DNS", "ufw allow from 10.244.0.0/24"},
-           Row{"firewalld", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"firewalld"}; }, "firewall", Level::fail, "drops",
-               "--zone=trusted --add-source=10.244.0.0/24"},
-           Row{"old iptables", [](Facts& f) { f.firewall.legacy = true, f.firewall.legacy_forward = "-P FORWARD DROP\n"; }, "firewall", Level::fail, "DROP", "iptables-legacy -I FORWARD"},
-           Row{"no nameserver", [](Facts& f) { f.nameservers = std::vector<std::string>(); }, "dns", Level::warn, "names no nameserver", "nameserver"},
+           Row{"swap on a card",
+               [](Facts& f) {
+                 f.disk.device = "/dev/mmcblk0p2", f.memory.swaps = {{"/var/swap", 100_MiB}};
+               },
+               "swap", Level::warn, "wears it out", "dphys-swapfile"},
+           Row{"512 MiB and no swap", [](Facts& f) { f.memory.total = 512_MiB; }, "swap", Level::warn, "none, with 512 MiB",
+               "zram-tools"},
+           Row{"forwarding switched off", [](Facts& f) { f.firewall.forwarding = 0; }, "forwarding", Level::fail,
+               "ip_forward is 0", "sysctl -w net.ipv4.ip_forward=1"},
+           Row{"Docker's FORWARD",
+               [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"docker"}; }, "firewall",
+               Level::fail, "ip filter FORWARD", "iptables -I DOCKER-USER -s 10.244.0.0/24 -j ACCEPT"},
+           Row{"iptables' FORWARD", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward); }, "firewall", Level::fail,
+               "ip filter FORWARD", "iptables -I FORWARD -s 10.244.0.0/24 -j ACCEPT"},
+           Row{"ufw's input", [](Facts& f) { f.firewall.ruleset = ruleset(kUfwInput), f.firewall.managers = {"ufw"}; },
+               "firewall", Level::warn, "its DNS", "ufw allow from 10.244.0.0/24"},
+           Row{"firewalld", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"firewalld"}; },
+               "firewall", Level::fail, "drops", "--zone=trusted --add-source=10.244.0.0/24"},
+           Row{"old iptables", [](Facts& f) { f.firewall.legacy = true, f.firewall.legacy_forward = "-P FORWARD DROP\n"; },
+               "firewall", Level::fail, "DROP", "iptables-legacy -I FORWARD"},
+           Row{"no nameserver", [](Facts& f) { f.nameservers = std::vector<std::string>(); }, "dns", Level::warn,
+               "names no nameserver", "nameserver"},
            Row{"no resolv.conf", [](Facts& f) { f.nameservers.reset(); }, "dns", Level::warn, "cannot be read", "resolv.conf"},
            Row{"k3s", [](Facts& f) { f.programs.insert("k3s-server"); }, "neighbours", Level::fail, "k3s", "disable --now k3s"},
-           Row{"the port is taken", [](Facts& f) { f.daemon.running = false, f.listeners = {{"tcp", "0.0.0.0", 6443, "kube-apiserver"}}; }, "ports", Level::fail,
-               "kube-apiserver listens on tcp 0.0.0.0:6443", "another port"},
+           Row{"the port is taken",
+               [](Facts& f) {
+                 f.daemon.running = false, f.listeners = {{"tcp", "0.0.0.0", 6443, "kube-apiserver"}};
+               },
+               "ports", Level::fail, "kube-apiserver listens on tcp 0.0.0.0:6443", "another port"},
            Row{"a name that is none", [](Facts& f) { f.host_name = "my_pi"; }, "name", Level::fail, "\"my_pi\"", "set-hostname"},
-           Row{"not ready", [](Facts& f) { f.daemon.ready = {Tried::fails, "timed out"}; }, "coracled", Level::fail, "timed out", "journalctl -u coracled"},
-           Row{"not running", [](Facts& f) { f.daemon.running = false, f.daemon.ready = {Tried::fails, "refused"}; }, "coracled", Level::fail, "does not run", "enable --now"},
+           Row{"not ready",
+               [](Facts& f) {
+                 f.daemon.ready = {Tried::fails, "timed out"};
+               },
+               "coracled", Level::fail, "timed out", "journalctl -u coracled"},
+           Row{"not running",
+               [](Facts& f) {
+                 f.daemon.running = false, f.daemon.ready = {Tried::fails, "refused"};
+               },
+               "coracled", Level::fail, "does not run", "enable --now"},
            Row{"not installed", [](Facts& f) { f.daemon = {}; }, "coracled", Level::warn, "not installed", "install.sh"},
-           Row{"no pause", [](Facts& f) { f.daemon.missing = {f.settings.pause_program}; }, "coracled", Level::fail, "coracle-pause is missing: no pod can start", "install"},
-           Row{"no image worker", [](Facts& f) { f.daemon.missing = {f.settings.image_program}; }, "coracled", Level::fail, "coracle-image is missing: no image", "install"},
-           Row{"the node complains", [](Facts& f) { f.daemon.conditions = parse_json(R"([{"type":"DiskPressure","status":"True","message":"disk is full"}])")->as_array(); },
+           Row{"no pause", [](Facts& f) { f.daemon.missing = {f.settings.pause_program}; }, "coracled", Level::fail,
+               "coracle-pause is missing: no pod can start", "install"},
+           Row{"no image worker", [](Facts& f) { f.daemon.missing = {f.settings.image_program}; }, "coracled", Level::fail,
+               "coracle-image is missing: no image", "install"},
+           Row{"the node complains",
+               [](Facts& f) {
+                 f.daemon.conditions =
+                     parse_json(R"([{"type":"DiskPressure","status":"True","message":"disk is full"}])")->as_array();
+               },
                "node", Level::warn, "DiskPressure: disk is full", "describe node shop"},
-           Row{"the settings", [](Facts& f) { f.settings_error = "line 3: tab"; }, "settings", Level::fail, "line 3", "--check-config"},
+           Row{"the settings", [](Facts& f) { f.settings_error = "line 3: tab"; }, "settings", Level::fail, "line 3",
+               "--check-config"},
        }) {
     Facts facts = healthy_machine();
     row.trouble(facts);
@@ -145,7 +226,8 @@ TEST(Doctor, says_what_it_could_not_look_at) {
   facts.firewall.rules_read = {Tried::not_tried, "needs root"};
   facts.daemon.ready = {Tried::not_tried, "no kubeconfig"};
   auto findings = examine(facts);
-  for (const char* check : {"features", "overlay", "own users", "disk speed", "firewall", "coracled"}) EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
+  for (const char* check : {"features", "overlay", "own users", "disk speed", "firewall", "coracled"})
+    EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
   EXPECT_TRUE(healthy(findings));
 }
 
@@ -156,11 +238,13 @@ TEST(Doctor, gives_the_exact_edit_of_a_raspberry_pi) {
     const char* want;
   };
   for (const Row& row : {
-           Row{"console=tty1 rootwait\n", "console=tty1", "sudo sed -i '1 s/ *$/ cgroup_enable=memory cgroup_memory=1/' /boot/firmware/cmdline.txt"},
+           Row{"console=tty1 rootwait\n", "console=tty1",
+               "sudo sed -i '1 s/ *$/ cgroup_enable=memory cgroup_memory=1/' /boot/firmware/cmdline.txt"},
            Row{"console=tty1\ncgroup_enable=memory\n", "console=tty1", "not on its first line"},
            Row{"console=tty1 cgroup_disable=memory rootwait\n", "x", "s/ *cgroup_disable=memory//"},
            Row{"console=tty1 cgroup_enable=memory cgroup_memory=1\n", "console=tty1", "started before: sudo reboot"},
-           Row{"console=tty1 cgroup_enable=memory\n", "cgroup_enable=memory console=tty1 cgroup_disable=memory", "switches it off again"},
+           Row{"console=tty1 cgroup_enable=memory\n", "cgroup_enable=memory console=tty1 cgroup_disable=memory",
+               "switches it off again"},
            Row{"console=tty1 cgroup_enable=memory\n", "cgroup_disable=memory console=tty1 cgroup_enable=memory", "full-upgrade"},
        }) {
     auto findings = examine(raspberry(row.cmdline, row.running));
@@ -174,13 +258,19 @@ TEST(Doctor, gives_the_exact_edit_of_a_raspberry_pi) {
 
 TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
   auto rule = [](std::string_view chain, std::string_view expr) {
-    return R"({"rule":{"family":"ip","table":"filter","chain":")" + std::string(chain) + R"(","expr":)" + std::string(expr) + "}}";
+    return R"({"rule":{"family":"ip","table":"filter","chain":")" + std::string(chain) + R"(","expr":)" + std::string(expr) +
+           "}}";
   };
-  constexpr const char* kOpen = R"({"family":"ip","table":"filter","name":"FORWARD","type":"filter","hook":"forward","policy":"accept"})";
-  std::string by_address = rule("FORWARD", R"([{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":{"prefix":{"addr":"10.244.0.0","len":24}}}},{"accept":null}])");
-  std::string by_link = rule("ufw-user", R"([{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"coracle*"}},{"accept":null}])");
+  constexpr const char* kOpen =
+      R"({"family":"ip","table":"filter","name":"FORWARD","type":"filter","hook":"forward","policy":"accept"})";
+  std::string by_address = rule(
+      "FORWARD",
+      R"([{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":{"prefix":{"addr":"10.244.0.0","len":24}}}},{"accept":null}])");
+  std::string by_link =
+      rule("ufw-user", R"([{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"coracle*"}},{"accept":null}])");
   std::string to_user = rule("FORWARD", R"([{"jump":{"target":"ufw-user"}}])");
-  std::string other = rule("FORWARD", R"([{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"docker0"}},{"accept":null}])");
+  std::string other =
+      rule("FORWARD", R"([{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"docker0"}},{"accept":null}])");
   std::string reject_rest = rule("FORWARD", R"([{"counter":{"packets":0,"bytes":0}},{"reject":{"type":"icmpx"}}])");
   std::string accept_all = rule("FORWARD", R"([{"accept":null}])");
   std::vector<std::string> blocked = {"ip filter FORWARD"}, none;
@@ -189,32 +279,45 @@ TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_address), "forward", "10.244.0.0/24"), none);
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_address), "forward", "10.9.0.0/24"), blocked);
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, to_user + "," + by_link), "forward", "10.244.0.0/24"), none);
-  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_link), "forward", "10.244.0.0/24"), blocked);  // in a chain that nothing leads to
+  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_link), "forward", "10.244.0.0/24"),
+            blocked);  // in a chain that nothing leads to
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward), "input", "10.244.0.0/24"), none);
-  constexpr const char* kInput = R"({"family":"ip","table":"filter","name":"INPUT","type":"filter","hook":"input","policy":"drop"})";
+  constexpr const char* kInput =
+      R"({"family":"ip","table":"filter","name":"INPUT","type":"filter","hook":"input","policy":"drop"})";
   EXPECT_EQ(blocking_chains(ruleset(kInput, by_address), "input", "10.244.0.0/24"), std::vector<std::string>{"ip filter INPUT"});
   EXPECT_EQ(blocking_chains(ruleset(kOpen), "forward", "10.244.0.0/24"), none);
   EXPECT_EQ(blocking_chains(ruleset(kOpen, reject_rest), "forward", "10.244.0.0/24"), blocked);
   EXPECT_EQ(blocking_chains(ruleset(kOpen, accept_all + "," + reject_rest), "forward", "10.244.0.0/24"), none);
-  EXPECT_EQ(blocking_chains(ruleset(R"({"family":"ip","table":"coracle","name":"f","type":"filter","hook":"forward","policy":"drop"})"), "forward", "10.244.0.0/24"), none);
-  EXPECT_EQ(blocking_chains(ruleset(R"({"family":"ip6","table":"filter","name":"FORWARD","type":"filter","hook":"forward","policy":"drop"})"), "forward", "10.244.0.0/24"), none);
+  EXPECT_EQ(
+      blocking_chains(ruleset(R"({"family":"ip","table":"coracle","name":"f","type":"filter","hook":"forward","policy":"drop"})"),
+                      "forward", "10.244.0.0/24"),
+      none);
+  EXPECT_EQ(blocking_chains(
+                ruleset(R"({"family":"ip6","table":"filter","name":"FORWARD","type":"filter","hook":"forward","policy":"drop"})"),
+                "forward", "10.244.0.0/24"),
+            none);
 }
 
 TEST(Doctor, reads_what_the_machine_says) {
-  EXPECT_EQ(parse_nameservers("# x\nnameserver 1.1.1.1 # a\n nameserver\t9.9.9.9\noptions rotate\nnameserver\n"), (std::vector<std::string>{"1.1.1.1", "9.9.9.9"}));
-  auto swaps = parse_swaps("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram0                              partition\t1024\t\t0\t\t100\n");
+  EXPECT_EQ(parse_nameservers("# x\nnameserver 1.1.1.1 # a\n nameserver\t9.9.9.9\noptions rotate\nnameserver\n"),
+            (std::vector<std::string>{"1.1.1.1", "9.9.9.9"}));
+  auto swaps = parse_swaps(
+      "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram0                              partition\t1024\t\t0\t\t100\n");
   ASSERT_EQ(swaps.size(), 1u);
   EXPECT_EQ(swaps[0].name, "/dev/zram0");
   EXPECT_EQ(swaps[0].size, 1_MiB);
-  auto listeners = parse_listeners("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-                                   "   0: 0100007F:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1\n"
-                                   "   1: 0100007F:192B 0100007F:ABCD 01 00000000:00000000 00:00000000 00000000     0        0 4712 1\n",
-                                   "tcp", false);
+  auto listeners = parse_listeners(
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+      "   0: 0100007F:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1\n"
+      "   1: 0100007F:192B 0100007F:ABCD 01 00000000:00000000 00:00000000 00000000     0        0 4712 1\n",
+      "tcp", false);
   ASSERT_EQ(listeners.size(), 1u);
   EXPECT_EQ(listeners[0].first.address, "127.0.0.1");
   EXPECT_EQ(listeners[0].first.port, 6443);
   EXPECT_EQ(listeners[0].second, 4711u);
-  std::string mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /var rw - f2fs /dev/mmcblk0p2 rw\n3 1 0:9 / /va rw - tmpfs tmpfs rw\n4 1 0:8 / /nfs rw - nfs4 host:/x rw\n";
+  std::string mounts =
+      "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /var rw - f2fs /dev/mmcblk0p2 rw\n3 1 0:9 / /va rw - tmpfs tmpfs rw\n4 1 "
+      "0:8 / /nfs rw - nfs4 host:/x rw\n";
   EXPECT_EQ(device_of(mounts, "/var/lib"), (std::pair<std::string, std::string>{"/dev/mmcblk0p2", "f2fs"}));
   EXPECT_EQ(device_of(mounts, "/etc"), (std::pair<std::string, std::string>{"/dev/sda1", "ext4"}));
   EXPECT_EQ(device_of(mounts, "/va/x").second, "tmpfs");

@@ -19,8 +19,9 @@ TEST(PortMapping, says_what_is_local_and_what_is_not) {
     std::optional<uint16_t> local;
     const char* remote;
   };
-  for (const Row& row : {Row{"8080:80", 8080, "80"}, Row{"80", 80, "80"}, Row{":80", 0, "80"}, Row{"8080:http", 8080, "http"}, Row{"http", 0, "http"},
-                         Row{"", {}, ""}, Row{"80:", {}, ""}, Row{"1:2:3", {}, ""}, Row{"x:80", {}, ""}, Row{"80:0", {}, ""}, Row{"70000", {}, ""}, Row{"70000:80", {}, ""}}) {
+  for (const Row& row : {Row{"8080:80", 8080, "80"}, Row{"80", 80, "80"}, Row{":80", 0, "80"}, Row{"8080:http", 8080, "http"},
+                         Row{"http", 0, "http"}, Row{"", {}, ""}, Row{"80:", {}, ""}, Row{"1:2:3", {}, ""}, Row{"x:80", {}, ""},
+                         Row{"80:0", {}, ""}, Row{"70000", {}, ""}, Row{"70000:80", {}, ""}}) {
     auto mapping = parse_mapping(row.text);
     ASSERT_EQ(mapping.ok(), row.local.has_value()) << row.text;
     if (!mapping) continue;
@@ -30,17 +31,21 @@ TEST(PortMapping, says_what_is_local_and_what_is_not) {
 }
 
 TEST(PodPort, follows_a_services_ports_and_a_pods_names) {
-  json::value pod = *parse_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{"ports":[{"containerPort":1}]},{"ports":[{"name":"web","containerPort":8080}]}]}})");
-  json::value service = *parse_json(R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"http","port":80,"targetPort":"web"},{"name":"dns","port":53,"targetPort":5353},{"port":7}]}})");
-  json::value headless = *parse_json(R"({"metadata":{"name":"h"},"spec":{"clusterIP":"None","ports":[{"port":80,"targetPort":8080}]}})");
+  json::value pod = *parse_json(
+      R"({"metadata":{"name":"p"},"spec":{"containers":[{"ports":[{"containerPort":1}]},{"ports":[{"name":"web","containerPort":8080}]}]}})");
+  json::value service = *parse_json(
+      R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"http","port":80,"targetPort":"web"},{"name":"dns","port":53,"targetPort":5353},{"port":7}]}})");
+  json::value headless =
+      *parse_json(R"({"metadata":{"name":"h"},"spec":{"clusterIP":"None","ports":[{"port":80,"targetPort":8080}]}})");
   struct Row {
     const json::value* service;
     const char* port;
     uint16_t want;  // 0: refused
     const char* why;
   };
-  for (const Row& row : {Row{nullptr, "80", 80, ""}, Row{nullptr, "web", 8080, ""}, Row{nullptr, "ftp", 0, "Pod 'p' does not have a named port 'ftp'"},
-                         Row{&service, "80", 8080, ""}, Row{&service, "http", 8080, ""}, Row{&service, "53", 5353, ""}, Row{&service, "dns", 5353, ""},
+  for (const Row& row : {Row{nullptr, "80", 80, ""}, Row{nullptr, "web", 8080, ""},
+                         Row{nullptr, "ftp", 0, "Pod 'p' does not have a named port 'ftp'"}, Row{&service, "80", 8080, ""},
+                         Row{&service, "http", 8080, ""}, Row{&service, "53", 5353, ""}, Row{&service, "dns", 5353, ""},
                          Row{&service, "7", 7, ""}, Row{&service, "8080", 0, "Service s does not have a service port 8080"},
                          Row{&service, "ftp", 0, "Service 's' does not have a named port 'ftp'"}, Row{&headless, "80", 80, ""}}) {
     auto port = pod_port(pod, row.service, row.port);
@@ -62,10 +67,13 @@ class Tied : public testing::Test {
     auto upstream = sys::make_socketpair(SOCK_STREAM), downstream = sys::make_socketpair(SOCK_STREAM);
     server = std::move(upstream->second), local = std::move(downstream->second);
     socket = std::make_unique<PairSocket>(std::move(upstream->first));
-    thread = std::jthread([this, fd = std::make_shared<Fd>(std::move(downstream->first))] { result.emplace(tie(*socket, std::move(*fd))); });
+    thread = std::jthread(
+        [this, fd = std::make_shared<Fd>(std::move(downstream->first))] { result.emplace(tie(*socket, std::move(*fd))); });
     say(frame(0, kGreeting) + frame(1, kGreeting));
   }
-  void say(const std::string& bytes) { ASSERT_EQ(::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size())); }
+  void say(const std::string& bytes) {
+    ASSERT_EQ(::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
+  }
   std::string hear(size_t size) {
     std::string bytes(size, '\0');
     ssize_t got = ::recv(local.get(), bytes.data(), size, MSG_WAITALL);
@@ -138,7 +146,8 @@ TEST_F(Tied, large_amounts_pass_both_ways_at_once) {
   constexpr size_t kBytes = 3 << 20;
   std::jthread sends([&] {
     std::string piece(60'000, 'l');
-    for (size_t sent = 0; sent < kBytes; sent += piece.size()) EXPECT_EQ(::send(local.get(), piece.data(), piece.size(), MSG_NOSIGNAL), ssize_t(piece.size()));
+    for (size_t sent = 0; sent < kBytes; sent += piece.size())
+      EXPECT_EQ(::send(local.get(), piece.data(), piece.size(), MSG_NOSIGNAL), ssize_t(piece.size()));
     ::shutdown(local.get(), SHUT_WR);
   });
   std::jthread hears([&] { EXPECT_EQ(hear(kBytes).size(), kBytes); });

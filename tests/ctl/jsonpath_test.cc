@@ -12,7 +12,10 @@ const char* kPods = R"({"kind":"List","items":[
   {"metadata":{"name":"b"},"status":{"n":5,"conditions":[{"type":"Ready","status":"False"}]}}]})";
 
 TEST(Jsonpath, gives_what_kubectl_gives) {
-  struct Row { const char* text; const char* want; };
+  struct Row {
+    const char* text;
+    const char* want;
+  };
   for (const Row& row : {
            Row{"{.kind}", "List"},
            Row{"{$.kind}", "List"},

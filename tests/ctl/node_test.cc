@@ -7,8 +7,10 @@
 namespace coracle::ctl {
 namespace {
 
-json::value pod(const std::string& name, const std::string& owner = "", bool empty_dir = false, const std::string& phase = "Running", bool mirror = false) {
-  json::value pod = json::object{{"metadata", {{"name", name}, {"namespace", "d"}}}, {"status", {{"phase", phase}}}, {"spec", json::object()}};
+json::value pod(const std::string& name, const std::string& owner = "", bool empty_dir = false,
+                const std::string& phase = "Running", bool mirror = false) {
+  json::value pod =
+      json::object{{"metadata", {{"name", name}, {"namespace", "d"}}}, {"status", {{"phase", phase}}}, {"spec", json::object()}};
   if (!owner.empty()) make(pod, "metadata.ownerReferences") = json::array{json::object{{"kind", owner}, {"controller", true}}};
   if (empty_dir) make(pod, "spec.volumes") = json::array{json::object{{"name", "x"}, {"emptyDir", json::object()}}};
   if (mirror) make(pod, "metadata.annotations").emplace_object()["kubernetes.io/config.mirror"] = "1";
@@ -22,12 +24,18 @@ std::vector<std::string> names(const DrainPlan& plan) {
 }
 
 TEST(Drain, takes_what_its_rules_allow) {
-  std::vector<json::value> pods = {pod("web", "ReplicaSet"), pod("static", "Node", false, "Running", true), pod("agent", "DaemonSet"), pod("alone"),
-                                   pod("cache", "ReplicaSet", true), pod("done", "", true, "Succeeded"), pod("old-agent", "DaemonSet", false, "Failed")};
+  std::vector<json::value> pods = {pod("web", "ReplicaSet"),
+                                   pod("static", "Node", false, "Running", true),
+                                   pod("agent", "DaemonSet"),
+                                   pod("alone"),
+                                   pod("cache", "ReplicaSet", true),
+                                   pod("done", "", true, "Succeeded"),
+                                   pod("old-agent", "DaemonSet", false, "Failed")};
   DrainPlan plan = plan_drain(pods, {});
-  EXPECT_EQ(plan.refusals, (std::vector<std::string>{"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): d/agent",
-                                                     "cannot delete Pods with local storage (use --delete-emptydir-data to override): d/cache",
-                                                     "cannot delete Pods that declare no controller (use --force to override): d/alone"}));
+  EXPECT_EQ(plan.refusals,
+            (std::vector<std::string>{"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): d/agent",
+                                      "cannot delete Pods with local storage (use --delete-emptydir-data to override): d/cache",
+                                      "cannot delete Pods that declare no controller (use --force to override): d/alone"}));
   EXPECT_TRUE(plan.warnings.empty());
   plan = plan_drain(pods, {.force = true, .ignore_daemonsets = true, .delete_emptydir_data = true});
   EXPECT_TRUE(plan.refusals.empty());
@@ -43,13 +51,18 @@ TEST(Taint, reads_what_people_write) {
     const char* text;
     TaintChange want;
   };
-  for (const Row& row : {Row{"a=b:NoSchedule", {"a", "b", "NoSchedule", false}}, Row{"a:NoExecute", {"a", "", "NoExecute", false}}, Row{"a-", {"a", "", "", true}},
-                         Row{"x.io/a:PreferNoSchedule-", {"x.io/a", "", "PreferNoSchedule", true}}, Row{"a=b:NoSchedule-", {"a", "b", "NoSchedule", true}}}) {
+  for (const Row& row :
+       {Row{"a=b:NoSchedule", {"a", "b", "NoSchedule", false}}, Row{"a:NoExecute", {"a", "", "NoExecute", false}},
+        Row{"a-", {"a", "", "", true}}, Row{"x.io/a:PreferNoSchedule-", {"x.io/a", "", "PreferNoSchedule", true}},
+        Row{"a=b:NoSchedule-", {"a", "b", "NoSchedule", true}}}) {
     auto got = parse_taint(row.text);
     ASSERT_TRUE(got) << row.text;
-    EXPECT_EQ(std::tie(got->key, got->value, got->effect, got->remove), std::tie(row.want.key, row.want.value, row.want.effect, row.want.remove)) << row.text;
+    EXPECT_EQ(std::tie(got->key, got->value, got->effect, got->remove),
+              std::tie(row.want.key, row.want.value, row.want.effect, row.want.remove))
+        << row.text;
   }
-  for (const char* text : {"a", "a=b", "a:Nope", ":NoSchedule", "-", "=b:NoSchedule", "a b:NoSchedule", "a=b=c:NoSchedule"}) EXPECT_FALSE(parse_taint(text)) << text;
+  for (const char* text : {"a", "a=b", "a:Nope", ":NoSchedule", "-", "=b:NoSchedule", "a b:NoSchedule", "a=b=c:NoSchedule"})
+    EXPECT_FALSE(parse_taint(text)) << text;
 }
 
 TEST(Taint, refuses_contradictions_and_what_is_said_twice) {
@@ -63,12 +76,14 @@ TEST(Taint, refuses_contradictions_and_what_is_said_twice) {
   EXPECT_EQ(check({"a:NoSchedule-", "a=b:NoExecute"}), "");
   EXPECT_EQ(check({"a=b:NoSchedule", "a-"}), "can not both modify and remove the following taint(s) in the same command: a");
   EXPECT_EQ(check({"a=b:NoSchedule", "a=c:NoSchedule"}), "duplicated taints with the same key and effect: a:NoSchedule");
-  EXPECT_EQ(parse_taint("a=b:Never").error().text(), "invalid taint effect: Never, unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
+  EXPECT_EQ(parse_taint("a=b:Never").error().text(),
+            "invalid taint effect: Never, unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
   EXPECT_EQ(parse_taint("a=b:c:d").error().text(), "invalid taint spec: a=b:c:d");
 }
 
 TEST(Taint, changes_a_list) {
-  json::array before = parse_json(R"([{"key":"a","value":"1","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}])")->as_array();
+  json::array before =
+      parse_json(R"([{"key":"a","value":"1","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}])")->as_array();
   auto change = [&](std::vector<const char*> texts, bool overwrite = false) {
     std::vector<TaintChange> changes;
     for (const char* text : texts) changes.push_back(*parse_taint(text));

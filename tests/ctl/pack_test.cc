@@ -55,7 +55,8 @@ class PackTest : public testing::Test {
 };
 
 TEST_F(PackTest, makes_an_oci_archive) {
-  auto files = entries_of(pack({.entrypoint = {"/bin/sh"}, .cmd = {"-c", "x"}, .env = {"A=1"}, .user = "65534", .working_dir = "/bin"}));
+  auto files =
+      entries_of(pack({.entrypoint = {"/bin/sh"}, .cmd = {"-c", "x"}, .env = {"A=1"}, .user = "65534", .working_dir = "/bin"}));
   EXPECT_EQ(files["oci-layout"], R"({"imageLayoutVersion":"1.0.0"})");
   json::value index = *parse_json(files["index.json"]);
   const json::value& entry = get_array(index, "manifests")[0];

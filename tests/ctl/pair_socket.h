@@ -25,7 +25,8 @@ class PairSocket : public Session::Socket {
     return Error(Code::unavailable, "closed");
   }
   Result<void> write(std::string_view bytes) override {
-    if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != ssize_t(bytes.size())) return Error(Code::unavailable, "broken");
+    if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != ssize_t(bytes.size()))
+      return Error(Code::unavailable, "broken");
     return {};
   }
   Result<size_t> write_some(std::string_view bytes) override {

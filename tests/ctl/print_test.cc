@@ -13,7 +13,8 @@ json::value parsed(std::string_view text) {
   return value ? *value : json::value();
 }
 
-const char* kTable = R"({"kind":"Table","columnDefinitions":[{"name":"Name","format":"name","priority":0},{"name":"Ready","priority":0},{"name":"IP","priority":1}],
+const char* kTable =
+    R"({"kind":"Table","columnDefinitions":[{"name":"Name","format":"name","priority":0},{"name":"Ready","priority":0},{"name":"IP","priority":1}],
   "rows":[{"cells":["web-0","1/1","10.0.0.1"],"object":{"metadata":{"name":"web-0","namespace":"default","labels":{"app":"web","x.io/tier":"front"}}}},
           {"cells":["a-much-longer-name","0/1",null],"object":{"metadata":{"name":"a","namespace":"kube-system"}}}]})";
 
@@ -54,7 +55,9 @@ TEST(Columns, count_characters_not_bytes_and_keep_to_one_line) {
   columns.add({"äöü", "b"});
   columns.add({"a", "two"});
   EXPECT_EQ(columns.text(), "äöü   b\na     two\n");
-  EXPECT_EQ(print_table(parsed(R"({"columnDefinitions":[{"name":"M"},{"name":"N"}],"rows":[{"cells":["first\nsecond",7]}]})"), {}), "M          N\nfirst...   7\n");
+  EXPECT_EQ(
+      print_table(parsed(R"({"columnDefinitions":[{"name":"M"},{"name":"N"}],"rows":[{"cells":["first\nsecond",7]}]})"), {}),
+      "M          N\nfirst...   7\n");
 }
 
 TEST(Columns, fit_the_terminal_by_shortening_the_widest_but_names) {
@@ -85,7 +88,8 @@ TEST(Columns, later_rows_keep_the_widths_of_earlier_ones) {
 }
 
 TEST(CustomColumns, take_paths_of_the_users_own) {
-  json::value a = parsed(R"({"metadata":{"name":"a"},"spec":{"containers":[{"image":"x"},{"image":"y"}]}})"), b = parsed(R"({"metadata":{"name":"b"}})");
+  json::value a = parsed(R"({"metadata":{"name":"a"},"spec":{"containers":[{"image":"x"},{"image":"y"}]}})"),
+              b = parsed(R"({"metadata":{"name":"b"}})");
   auto text = print_custom_columns("NAME:.metadata.name,IMAGES:.spec.containers[*].image", {&a, &b}, true);
   ASSERT_TRUE(text) << text.error().text();
   EXPECT_EQ(*text, "NAME   IMAGES\na      x,y\nb      <none>\n");
@@ -97,7 +101,9 @@ TEST(CustomColumns, take_paths_of_the_users_own) {
   }
 }
 
-TEST(PrintName, is_kind_and_name) { EXPECT_EQ(print_name(parsed(R"({"metadata":{"name":"web"}})"), "deployment.apps"), "deployment.apps/web"); }
+TEST(PrintName, is_kind_and_name) {
+  EXPECT_EQ(print_name(parsed(R"({"metadata":{"name":"web"}})"), "deployment.apps"), "deployment.apps/web");
+}
 
 }  // namespace
 }  // namespace coracle::ctl

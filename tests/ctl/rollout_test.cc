@@ -23,56 +23,80 @@ std::string line_of(std::string_view text, Rolling rolling, int64_t revision = 0
 
 TEST(RolloutStatus, deployments) {
   auto line = [](std::string status, int64_t revision = 0) {
-    return line_of(R"({"metadata":{"name":"web","generation":2,"annotations":{"deployment.kubernetes.io/revision":"4"}},"spec":{"replicas":3},"status":{)" + status + "}}", Rolling::deployment, revision);
+    return line_of(
+        R"({"metadata":{"name":"web","generation":2,"annotations":{"deployment.kubernetes.io/revision":"4"}},"spec":{"replicas":3},"status":{)" +
+            status + "}}",
+        Rolling::deployment, revision);
   };
   EXPECT_EQ(line(R"("observedGeneration":1)"), "Waiting for deployment spec update to be observed...\n");
-  EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":1)"), "Waiting for deployment \"web\" rollout to finish: 1 out of 3 new replicas have been updated...\n");
-  EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":3,"replicas":5)"), "Waiting for deployment \"web\" rollout to finish: 2 old replicas are pending termination...\n");
+  EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":1)"),
+            "Waiting for deployment \"web\" rollout to finish: 1 out of 3 new replicas have been updated...\n");
+  EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":3,"replicas":5)"),
+            "Waiting for deployment \"web\" rollout to finish: 2 old replicas are pending termination...\n");
   EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":3,"replicas":3,"availableReplicas":2)"),
             "Waiting for deployment \"web\" rollout to finish: 2 of 3 updated replicas are available...\n");
-  EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":3,"replicas":3,"availableReplicas":3)", 4), "done: deployment \"web\" successfully rolled out\n");
+  EXPECT_EQ(line(R"("observedGeneration":2,"updatedReplicas":3,"replicas":3,"availableReplicas":3)", 4),
+            "done: deployment \"web\" successfully rolled out\n");
   EXPECT_EQ(line(R"("observedGeneration":2)", 3), "error: desired revision (3) is different from the running revision (4)");
-  EXPECT_EQ(line(R"("observedGeneration":2,"conditions":[{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}])"),
-            "error: deployment \"web\" exceeded its progress deadline");
+  EXPECT_EQ(
+      line(
+          R"("observedGeneration":2,"conditions":[{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}])"),
+      "error: deployment \"web\" exceeded its progress deadline");
 }
 
 TEST(RolloutStatus, daemon_sets) {
   auto line = [](std::string type, std::string status) {
-    return line_of(R"({"metadata":{"name":"a","generation":1},"spec":{"updateStrategy":{"type":")" + type + R"("}},"status":{)" + status + "}}", Rolling::daemon_set);
+    return line_of(R"({"metadata":{"name":"a","generation":1},"spec":{"updateStrategy":{"type":")" + type + R"("}},"status":{)" +
+                       status + "}}",
+                   Rolling::daemon_set);
   };
   EXPECT_EQ(line("OnDelete", ""), "error: rollout status is only available for RollingUpdate strategy type");
   EXPECT_EQ(line("RollingUpdate", ""), "Waiting for daemon set spec update to be observed...\n");
-  EXPECT_EQ(line("RollingUpdate", R"("observedGeneration":1,"desiredNumberScheduled":1)"), "Waiting for daemon set \"a\" rollout to finish: 0 out of 1 new pods have been updated...\n");
+  EXPECT_EQ(line("RollingUpdate", R"("observedGeneration":1,"desiredNumberScheduled":1)"),
+            "Waiting for daemon set \"a\" rollout to finish: 0 out of 1 new pods have been updated...\n");
   EXPECT_EQ(line("RollingUpdate", R"("observedGeneration":1,"desiredNumberScheduled":1,"updatedNumberScheduled":1)"),
             "Waiting for daemon set \"a\" rollout to finish: 0 of 1 updated pods are available...\n");
-  EXPECT_EQ(line("RollingUpdate", R"("observedGeneration":1,"desiredNumberScheduled":1,"updatedNumberScheduled":1,"numberAvailable":1)"), "done: daemon set \"a\" successfully rolled out\n");
+  EXPECT_EQ(line("RollingUpdate",
+                 R"("observedGeneration":1,"desiredNumberScheduled":1,"updatedNumberScheduled":1,"numberAvailable":1)"),
+            "done: daemon set \"a\" successfully rolled out\n");
 }
 
 TEST(RolloutStatus, stateful_sets) {
   auto line = [](std::string rolling, std::string status) {
-    return line_of(R"({"metadata":{"name":"s","generation":1},"spec":{"replicas":3,"updateStrategy":{"type":"RollingUpdate")" + rolling + R"(}},"status":{)" + status + "}}", Rolling::stateful_set);
+    return line_of(R"({"metadata":{"name":"s","generation":1},"spec":{"replicas":3,"updateStrategy":{"type":"RollingUpdate")" +
+                       rolling + R"(}},"status":{)" + status + "}}",
+                   Rolling::stateful_set);
   };
   std::string parted = R"(,"rollingUpdate":{"partition":1})";
   EXPECT_EQ(line("", ""), "Waiting for statefulset spec update to be observed...\n");
   EXPECT_EQ(line("", R"("observedGeneration":1,"readyReplicas":1)"), "Waiting for 2 pods to be ready...\n");
-  EXPECT_EQ(line(parted, R"("observedGeneration":1,"readyReplicas":3,"updatedReplicas":1)"), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n");
-  EXPECT_EQ(line(parted, R"("observedGeneration":1,"readyReplicas":3,"updatedReplicas":2)"), "done: partitioned roll out complete: 2 new pods have been updated...\n");
-  EXPECT_EQ(line("", R"("observedGeneration":1,"readyReplicas":3,"updatedReplicas":2,"updateRevision":"s-2","currentRevision":"s-1")"),
-            "waiting for statefulset rolling update to complete 2 pods at revision s-2...\n");
-  EXPECT_EQ(line("", R"("observedGeneration":1,"readyReplicas":3,"currentReplicas":3,"updateRevision":"s-2","currentRevision":"s-2")"),
-            "done: statefulset rolling update complete 3 pods at revision s-2...\n");
+  EXPECT_EQ(line(parted, R"("observedGeneration":1,"readyReplicas":3,"updatedReplicas":1)"),
+            "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n");
+  EXPECT_EQ(line(parted, R"("observedGeneration":1,"readyReplicas":3,"updatedReplicas":2)"),
+            "done: partitioned roll out complete: 2 new pods have been updated...\n");
+  EXPECT_EQ(
+      line("", R"("observedGeneration":1,"readyReplicas":3,"updatedReplicas":2,"updateRevision":"s-2","currentRevision":"s-1")"),
+      "waiting for statefulset rolling update to complete 2 pods at revision s-2...\n");
+  EXPECT_EQ(
+      line("", R"("observedGeneration":1,"readyReplicas":3,"currentReplicas":3,"updateRevision":"s-2","currentRevision":"s-2")"),
+      "done: statefulset rolling update complete 3 pods at revision s-2...\n");
 }
 
-const char* kSet = R"({"metadata":{"name":"web","namespace":"d","uid":"u","annotations":{"deployment.kubernetes.io/revision":"3","note":"now"}},
+const char* kSet =
+    R"({"metadata":{"name":"web","namespace":"d","uid":"u","annotations":{"deployment.kubernetes.io/revision":"3","note":"now"}},
   "spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"x:3"}]}}}})";
 
 json::array replica_sets() {
   json::array sets;
   for (int i : {10, 2, 3})
-    sets.push_back(parsed(R"({"metadata":{"annotations":{"deployment.kubernetes.io/revision":")" + std::to_string(i) + R"(","note":"old","kubernetes.io/change-cause":"change )" + std::to_string(i) +
-                          R"("},"ownerReferences":[{"uid":"u","controller":true}]},"spec":{"template":{"metadata":{"labels":{"app":"web","pod-template-hash":"h"}},
-                          "spec":{"containers":[{"name":"c","image":"x:)" + std::to_string(i) + R"("}]}}}})"));
-  sets.push_back(parsed(R"({"metadata":{"annotations":{"deployment.kubernetes.io/revision":"5"},"ownerReferences":[{"uid":"other","controller":true}]}})"));
+    sets.push_back(parsed(
+        R"({"metadata":{"annotations":{"deployment.kubernetes.io/revision":")" + std::to_string(i) +
+        R"(","note":"old","kubernetes.io/change-cause":"change )" + std::to_string(i) +
+        R"("},"ownerReferences":[{"uid":"u","controller":true}]},"spec":{"template":{"metadata":{"labels":{"app":"web","pod-template-hash":"h"}},
+                          "spec":{"containers":[{"name":"c","image":"x:)" +
+        std::to_string(i) + R"("}]}}}})"));
+  sets.push_back(parsed(
+      R"({"metadata":{"annotations":{"deployment.kubernetes.io/revision":"5"},"ownerReferences":[{"uid":"other","controller":true}]}})"));
   return sets;
 }
 
@@ -84,10 +108,13 @@ TEST(RolloutHistory, is_of_its_own_replica_sets_in_the_order_of_numbers) {
   EXPECT_EQ(change_cause_of(history[1]), "change 3");
   EXPECT_EQ((*revision_to_undo_to(history, 0, Rolling::deployment, "web"))->number, 3);
   EXPECT_EQ((*revision_to_undo_to(history, 2, Rolling::deployment, "web"))->number, 2);
-  EXPECT_EQ(revision_to_undo_to(history, 5, Rolling::deployment, "web").error().text(), "unable to find specified revision 5 in history");
-  EXPECT_EQ(revision_to_undo_to(history, -1, Rolling::deployment, "web").error().text(), "unable to find specified revision -1 in history");
+  EXPECT_EQ(revision_to_undo_to(history, 5, Rolling::deployment, "web").error().text(),
+            "unable to find specified revision 5 in history");
+  EXPECT_EQ(revision_to_undo_to(history, -1, Rolling::deployment, "web").error().text(),
+            "unable to find specified revision -1 in history");
   history.resize(1);
-  EXPECT_EQ(revision_to_undo_to(history, 0, Rolling::deployment, "web").error().text(), "no rollout history found for deployment \"web\"");
+  EXPECT_EQ(revision_to_undo_to(history, 0, Rolling::deployment, "web").error().text(),
+            "no rollout history found for deployment \"web\"");
   EXPECT_EQ(revision_to_undo_to(history, 0, Rolling::daemon_set, "web").error().text(), "no last revision to roll back to");
 }
 
@@ -99,15 +126,21 @@ TEST(RolloutUndo, takes_a_deployment_back_with_what_was_noted_then) {
   Undo undo = undo_to(object, history[0], Rolling::deployment);
   EXPECT_EQ(undo.type, std::string("application/json-patch+json"));
   ASSERT_TRUE(apply_json_patch(object, undo.patch));
-  EXPECT_TRUE(json_equal(object, parsed(R"({"metadata":{"name":"web","namespace":"d","uid":"u","annotations":{"deployment.kubernetes.io/revision":"3","note":"old",
+  EXPECT_TRUE(json_equal(
+      object,
+      parsed(
+          R"({"metadata":{"name":"web","namespace":"d","uid":"u","annotations":{"deployment.kubernetes.io/revision":"3","note":"old",
     "kubernetes.io/change-cause":"change 2"}},"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"x:2"}]}}}})")))
       << to_text(object);
 }
 
 TEST(RolloutUndo, takes_sets_back_by_their_controller_revisions) {
   json::value object = parsed(R"({"metadata":{"uid":"u"},"spec":{"template":{"spec":{"a":1}}}})");
-  json::array holders = parsed(R"([{"revision":2,"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"data":{"spec":{"template":{"$patch":"replace","spec":{"a":1}}}}},
-    {"revision":1,"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"data":{"spec":{"template":{"$patch":"replace","spec":{"a":0}}}}}])").as_array();
+  json::array holders =
+      parsed(
+          R"([{"revision":2,"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"data":{"spec":{"template":{"$patch":"replace","spec":{"a":1}}}}},
+    {"revision":1,"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"data":{"spec":{"template":{"$patch":"replace","spec":{"a":0}}}}}])")
+          .as_array();
   auto history = history_of(object, holders, Rolling::stateful_set);
   ASSERT_EQ(history.size(), 2u);
   EXPECT_EQ(to_text(template_of(history[0], Rolling::stateful_set)), R"({"spec":{"a":0}})");

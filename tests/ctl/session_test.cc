@@ -32,8 +32,10 @@ class SessionTest : public testing::Test {
     return place_ + "/" + name;
   }
   static std::string config(const std::string& name, const std::string& port, const std::string& more = "") {
-    return "apiVersion: v1\nkind: Config\ncurrent-context: " + name + "\nclusters:\n- name: " + name + "\n  cluster: {server: 'http://127.0.0.1:" + port + "'}\ncontexts:\n- name: " + name +
-           "\n  context: {cluster: " + name + ", user: " + name + ", namespace: ns-" + name + "}\nusers:\n- name: " + name + "\n  user: {token: t-" + name + "}\n" + more;
+    return "apiVersion: v1\nkind: Config\ncurrent-context: " + name + "\nclusters:\n- name: " + name +
+           "\n  cluster: {server: 'http://127.0.0.1:" + port + "'}\ncontexts:\n- name: " + name +
+           "\n  context: {cluster: " + name + ", user: " + name + ", namespace: ns-" + name + "}\nusers:\n- name: " + name +
+           "\n  user: {token: t-" + name + "}\n" + more;
   }
   std::string place_;
 };
@@ -46,7 +48,8 @@ TEST_F(SessionTest, finds_the_kubeconfig_as_kubectl_does) {
   EXPECT_EQ((*session)->ns(), "ns-home");
   ::setenv("KUBECONFIG", write("env", config("env", "2")).c_str(), 1);
   EXPECT_EQ((*Session::open({}))->server(), "http://127.0.0.1:2") << "$KUBECONFIG comes before ~/.kube/config";
-  EXPECT_EQ((*Session::open({.kubeconfig = write("flag", config("flag", "3"))}))->server(), "http://127.0.0.1:3") << "the flag before both";
+  EXPECT_EQ((*Session::open({.kubeconfig = write("flag", config("flag", "3"))}))->server(), "http://127.0.0.1:3")
+      << "the flag before both";
   EXPECT_EQ((*Session::open({.server = "http://other:9", .ns = "mine"}))->server(), "http://other:9");
   EXPECT_EQ((*Session::open({.ns = "mine"}))->ns(), "mine");
 }
@@ -72,12 +75,21 @@ TEST_F(SessionTest, says_what_is_wrong_with_a_kubeconfig) {
            Row{"", "", "is empty"},
            Row{"just words", "", "is no kubeconfig"},
            Row{"kind: Config\n", "", "names no clusters"},
-           Row{"clusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: one, context: {cluster: c}}]\n", "", "no current-context is set; choose with --context: one"},
+           Row{"clusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: one, context: {cluster: c}}]\n", "",
+               "no current-context is set; choose with --context: one"},
            Row{"current-context: gone\nclusters: [{name: c, cluster: {server: 'https://x'}}]\n", "", "\"gone\" does not exist"},
-           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: {cluster: d}}]\n", "", "cluster \"d\" does not exist"},
-           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'ftp://x'}}]\ncontexts: [{name: k, context: {cluster: c}}]\n", "", "server must be an http(s) URL"},
-           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: {cluster: c, user: u}}]\n", "", "user \"u\" does not exist"},
-           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: {cluster: c}}]\n", "other", "context \"other\" does not exist"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: "
+               "{cluster: d}}]\n",
+               "", "cluster \"d\" does not exist"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'ftp://x'}}]\ncontexts: [{name: k, context: {cluster: "
+               "c}}]\n",
+               "", "server must be an http(s) URL"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: "
+               "{cluster: c, user: u}}]\n",
+               "", "user \"u\" does not exist"},
+           Row{"current-context: k\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: k, context: "
+               "{cluster: c}}]\n",
+               "other", "context \"other\" does not exist"},
        }) {
     std::string path = write("bad", row.text);
     auto session = Session::open({.kubeconfig = path, .context = row.context});
@@ -92,7 +104,9 @@ TEST_F(SessionTest, says_what_is_wrong_with_a_kubeconfig) {
 
 TEST_F(SessionTest, files_named_in_a_kubeconfig_stand_beside_it) {
   write("pki/ca.crt", "CA");
-  std::string path = write("pki/config", "current-context: k\nclusters: [{name: c, cluster: {server: 'https://x', certificate-authority: ca.crt}}]\ncontexts: [{name: k, context: {cluster: c}}]\n");
+  std::string path = write("pki/config",
+                           "current-context: k\nclusters: [{name: c, cluster: {server: 'https://x', certificate-authority: "
+                           "ca.crt}}]\ncontexts: [{name: k, context: {cluster: c}}]\n");
   ::setenv("KUBECONFIG", (write("other", config("a", "1")) + ":" + path).c_str(), 1);
   EXPECT_TRUE(Session::open({.context = "k"}));
   fs::remove(place_ + "/pki/ca.crt");
@@ -131,7 +145,9 @@ TEST(ParseNamed, reads_kinds_and_names) {
 }
 
 TEST_F(SessionTest, reads_documents_of_files_and_directories) {
-  std::string two = write("m/two.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n");
+  std::string two = write("m/two.yaml",
+                          "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: "
+                          "Secret\nmetadata: {name: b}\n");
   write("m/list.json", R"({"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"c"}}]})");
   write("m/sub/deep.yml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: d}\n");
   write("m/readme.txt", "not a manifest");
@@ -153,8 +169,11 @@ TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
   struct Row {
     const char *text, *want;
   };
-  for (const Row& row : {Row{"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", "line 4"}, Row{"a: b\n", ":1: Object 'apiVersion' is missing"}, Row{"apiVersion: v1\n", ":1: Object 'Kind' is missing"},
-                         Row{"- x\n", ":1: expected an object"}, Row{"apiVersion: v1\nkind: Pod\n---\napiVersion: v9\nkind: Pod\n", ":4: no matches for kind \"Pod\" in version \"v9\""}}) {
+  for (const Row& row :
+       {Row{"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", "line 4"}, Row{"a: b\n", ":1: Object 'apiVersion' is missing"},
+        Row{"apiVersion: v1\n", ":1: Object 'Kind' is missing"}, Row{"- x\n", ":1: expected an object"},
+        Row{"apiVersion: v1\nkind: Pod\n---\napiVersion: v9\nkind: Pod\n",
+            ":4: no matches for kind \"Pod\" in version \"v9\""}}) {
     std::string path = write("bad.yaml", row.text);
     auto documents = read_documents({path}, false);
     ASSERT_FALSE(documents) << row.text;

@@ -23,11 +23,13 @@ std::vector<Change> changes_of(const std::vector<std::string>& args) {
   return changes;
 }
 
-const char* kPod = R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x:1","env":[{"name":"A","value":"1"}]},{"name":"b","image":"y:1"}],
+const char* kPod =
+    R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x:1","env":[{"name":"A","value":"1"}]},{"name":"b","image":"y:1"}],
   "initContainers":[{"name":"i","image":"x:1"}]}})";
 
 TEST(Set, finds_the_pods_of_every_kind) {
-  for (const char* text : {R"({"spec":{"containers":[]}})", R"({"spec":{"template":{"spec":{"containers":[]}}}})", R"({"spec":{"jobTemplate":{"spec":{"template":{"spec":{"containers":[]}}}}}})"}) {
+  for (const char* text : {R"({"spec":{"containers":[]}})", R"({"spec":{"template":{"spec":{"containers":[]}}}})",
+                           R"({"spec":{"jobTemplate":{"spec":{"template":{"spec":{"containers":[]}}}}}})"}) {
     json::value object = parsed(text);
     json::value* spec = pod_spec_of(object);
     ASSERT_NE(spec, nullptr) << text;
@@ -59,8 +61,10 @@ TEST(Set, environment_is_added_replaced_and_removed) {
   ASSERT_TRUE(set_env(pod, "", changes_of({"B=2", "A-"}), {}, true));
   EXPECT_EQ(env_text(pod), "# Pod p, container a\nB=2\n# Pod p, container b\nB=2\n");
   ASSERT_TRUE(set_env(pod, "b", changes_of({"B=3"}), env_of({"configmap", "cfg", "P_", {"some.key"}}), true));
-  EXPECT_EQ(env_text(pod), "# Pod p, container a\nB=2\n# Pod p, container b\nB=3\n# P_SOME_KEY from configmap cfg, key some.key\n");
-  EXPECT_EQ(set_env(pod, "b", changes_of({"B=4"}), {}, false).error().text(), "'B' already has a value, and --overwrite is false");
+  EXPECT_EQ(env_text(pod),
+            "# Pod p, container a\nB=2\n# Pod p, container b\nB=3\n# P_SOME_KEY from configmap cfg, key some.key\n");
+  EXPECT_EQ(set_env(pod, "b", changes_of({"B=4"}), {}, false).error().text(),
+            "'B' already has a value, and --overwrite is false");
   EXPECT_FALSE(set_env(pod, "nope", changes_of({"B=4"}), {}, true));
   EXPECT_EQ(to_text(env_of({"secret", "s", "", {"k"}})), R"([{"name":"K","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}])");
 }
@@ -68,7 +72,11 @@ TEST(Set, environment_is_added_replaced_and_removed) {
 TEST(Set, resources_are_merged) {
   json::value pod = parsed(R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}})");
   ASSERT_TRUE(set_resources(pod, "", "cpu=500m", "memory=64Mi"));
-  EXPECT_TRUE(json_equal(pod, parsed(R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"500m","memory":"1Gi"},"requests":{"memory":"64Mi"}}}]}})"))) << to_text(pod);
+  EXPECT_TRUE(json_equal(
+      pod,
+      parsed(
+          R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"500m","memory":"1Gi"},"requests":{"memory":"64Mi"}}}]}})")))
+      << to_text(pod);
   EXPECT_FALSE(set_resources(pod, "", "cpu", ""));
   EXPECT_FALSE(set_resources(pod, "", "cpu=much", ""));
   EXPECT_FALSE(set_resources(pod, "z", "cpu=1", ""));
@@ -81,14 +89,19 @@ TEST(Autoscale, targets_are_percentages_or_amounts) {
   };
   std::string head = R"({"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"maxReplicas":3)";
   EXPECT_EQ(made({.max = 3}), head + "}");
-  EXPECT_EQ(made({.min = 2, .max = 3, .cpu_percent = 50}),
-            head + R"(,"minReplicas":2,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]})");
-  EXPECT_EQ(made({.cpu = "500", .memory = "200", .max = 3}),
-            head + R"(,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"AverageValue","averageValue":"500m"}}},)"
-                   R"({"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"200Mi"}}}]})");
+  EXPECT_EQ(
+      made({.min = 2, .max = 3, .cpu_percent = 50}),
+      head +
+          R"(,"minReplicas":2,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]})");
+  EXPECT_EQ(
+      made({.cpu = "500", .memory = "200", .max = 3}),
+      head +
+          R"(,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"AverageValue","averageValue":"500m"}}},)"
+          R"({"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"200Mi"}}}]})");
   EXPECT_EQ(made({.min = 3, .max = 2}), "--max=MAXPODS must be larger or equal to --min=MINPODS, max: 2, min: 3");
   EXPECT_EQ(made({.max = 0}), "--max=MAXPODS is required and must be at least 1, max: 0");
-  for (const char* wrong : {"x", "%", "-5%", "0", "-1"}) EXPECT_EQ(made({.cpu = wrong, .max = 3}), "invalid resource cpu value: " + std::string(wrong));
+  for (const char* wrong : {"x", "%", "-5%", "0", "-1"})
+    EXPECT_EQ(made({.cpu = wrong, .max = 3}), "invalid resource cpu value: " + std::string(wrong));
   EXPECT_EQ(made({.cpu = "5%", .max = 3, .cpu_percent = 5}), "--cpu-percent and --cpu are mutually exclusive");
 }
 

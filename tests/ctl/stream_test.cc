@@ -27,11 +27,13 @@ struct Talk {
   std::string stdout_text, stderr_text;
 };
 
-constexpr const char* kExit3 = R"({"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}})";
+constexpr const char* kExit3 =
+    R"({"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}})";
 
 TEST(Stream, sorts_channels_and_gives_the_exit_code) {
   Talk talk_;
-  talk_.say(frame(1, "") + frame(1, "out ") + frame(2, "err") + frame(1, std::string(300, 'x')) + frame(3, kExit3) + std::string("\x88\x00", 2));
+  talk_.say(frame(1, "") + frame(1, "out ") + frame(2, "err") + frame(1, std::string(300, 'x')) + frame(3, kExit3) +
+            std::string("\x88\x00", 2));
   auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
   ASSERT_TRUE(code) << code.error().text();
   EXPECT_EQ(*code, 3);
@@ -103,7 +105,8 @@ TEST(StreamEnd, is_read_from_the_error_channel) {
   EXPECT_EQ(read_stream_end(R"({"status":"Success"})").exit_code, 0);
   EXPECT_EQ(read_stream_end(kExit3).exit_code, 3);
   EXPECT_EQ(read_stream_end(R"({"status":"Failure","reason":"NonZeroExitCode"})").exit_code, 1);
-  EXPECT_EQ(read_stream_end(R"({"status":"Failure","reason":"InternalError","message":"no such program"})").failure->text(), "no such program");
+  EXPECT_EQ(read_stream_end(R"({"status":"Failure","reason":"InternalError","message":"no such program"})").failure->text(),
+            "no such program");
   EXPECT_EQ(read_stream_end("plain words").failure->text(), "plain words");
 }
 

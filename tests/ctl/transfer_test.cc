@@ -132,8 +132,9 @@ TEST(Place, is_read_as_people_write_it) {
   struct Row {
     const char *text, *ns, *pod, *path;
   };
-  for (const Row& row : {Row{"web:/etc/x", "", "web", "/etc/x"}, Row{"kube-system/web:x", "kube-system", "web", "x"}, Row{"/tmp/a:b", "", "", "/tmp/a:b"},
-                         Row{"./a:b", "", "", "./a:b"}, Row{"file", "", "", "file"}, Row{"web:/a:b", "", "web", "/a:b"}}) {
+  for (const Row& row : {Row{"web:/etc/x", "", "web", "/etc/x"}, Row{"kube-system/web:x", "kube-system", "web", "x"},
+                         Row{"/tmp/a:b", "", "", "/tmp/a:b"}, Row{"./a:b", "", "", "./a:b"}, Row{"file", "", "", "file"},
+                         Row{"web:/a:b", "", "web", "/a:b"}}) {
     auto got = parse_place(row.text);
     ASSERT_TRUE(got) << row.text;
     EXPECT_EQ(got->ns, row.ns) << row.text;

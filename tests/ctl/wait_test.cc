@@ -25,14 +25,22 @@ TEST(Wait, for_there_being_or_not) {
 }
 
 TEST(Wait, for_conditions_of_the_generation_that_there_is) {
-  const char* ready = R"({"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}})";
+  const char* ready =
+      R"({"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}})";
   EXPECT_EQ(holds("condition=Ready", ready), "yes");
   EXPECT_EQ(holds("condition=ready=true", ready), "yes");
   EXPECT_EQ(holds("condition=Ready=False", ready), "no");
   EXPECT_EQ(holds("condition=Other", ready), "no");
   EXPECT_EQ(holds("condition=Ready", ""), "no");
-  EXPECT_EQ(holds("condition=Ready", R"({"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}})"), "no");
-  EXPECT_EQ(holds("condition=Ready", R"({"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}})"), "yes");
+  EXPECT_EQ(
+      holds("condition=Ready",
+            R"({"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}})"),
+      "no");
+  EXPECT_EQ(
+      holds(
+          "condition=Ready",
+          R"({"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}})"),
+      "yes");
 }
 
 TEST(Wait, for_what_stands_at_a_path) {
@@ -48,8 +56,11 @@ TEST(Wait, for_what_stands_at_a_path) {
   EXPECT_EQ(holds("jsonpath={.status.list[*].v}=2", pod), "given jsonpath expression matches more than one value");
   EXPECT_EQ(holds("jsonpath={.status.list}=2", pod), "jsonpath leads to a nested object or list which is not supported");
   EXPECT_EQ(holds("jsonpath=", pod), "jsonpath expression cannot be empty");
-  EXPECT_EQ(holds("jsonpath={.a}=", pod), "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
-  EXPECT_EQ(holds("jsonpath={.a=b=c}", pod), "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
+  EXPECT_EQ(holds("jsonpath={.a}=", pod),
+            "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
+  EXPECT_EQ(
+      holds("jsonpath={.a=b=c}", pod),
+      "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
 }
 
 TEST(Timeout, is_a_span_or_a_number_of_seconds) {
@@ -58,11 +69,12 @@ TEST(Timeout, is_a_span_or_a_number_of_seconds) {
     const char* text;
     std::optional<std::chrono::milliseconds> want;
   };
-  for (const Row& row : {Row{"0", 0s}, Row{"30", 30s}, Row{"1m30s", 90s}, Row{"250ms", 250ms}, Row{"1.5h", 90min}, Row{"-1s", {}}, Row{"-1", {}},
-                         Row{"", {}}, Row{"soon", {}}, Row{"5d", {}}, Row{"99999999999999999999", {}}}) {
+  for (const Row& row : {Row{"0", 0s}, Row{"30", 30s}, Row{"1m30s", 90s}, Row{"250ms", 250ms}, Row{"1.5h", 90min}, Row{"-1s", {}},
+                         Row{"-1", {}}, Row{"", {}}, Row{"soon", {}}, Row{"5d", {}}, Row{"99999999999999999999", {}}}) {
     auto span = parse_timeout(row.text);
     ASSERT_EQ(bool(span), row.want.has_value()) << row.text;
-    EXPECT_EQ(std::move(span).value_or(std::chrono::milliseconds(0)), row.want.value_or(std::chrono::milliseconds(0))) << row.text;
+    EXPECT_EQ(std::move(span).value_or(std::chrono::milliseconds(0)), row.want.value_or(std::chrono::milliseconds(0)))
+        << row.text;
   }
 }
 

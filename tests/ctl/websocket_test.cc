@@ -16,13 +16,15 @@ std::string server_frame(uint8_t first, std::string_view payload) {
 }
 
 TEST(Websocket, frames_are_masked) {
-  EXPECT_EQ(encode_frame(Opcode::binary, "ab", {1, 2, 3, 4}), std::string("\x82\x82\x01\x02\x03\x04") + char('a' ^ 1) + char('b' ^ 2));
+  EXPECT_EQ(encode_frame(Opcode::binary, "ab", {1, 2, 3, 4}),
+            std::string("\x82\x82\x01\x02\x03\x04") + char('a' ^ 1) + char('b' ^ 2));
   EXPECT_EQ(encode_frame(Opcode::binary, std::string(300, 'x'), {0, 0, 0, 0}).substr(0, 4), std::string("\x82\xfe\x01\x2c", 4));
   EXPECT_EQ(encode_frame(Opcode::binary, std::string(70000, 'x'), {0, 0, 0, 0}).size(), 70000u + 14);
 }
 
 TEST(Websocket, reads_messages_in_pieces) {
-  std::string bytes = server_frame(0x02, "hel") + server_frame(0x89, "ping") + server_frame(0x80, "lo") + server_frame(0x82, std::string(200, 'y'));
+  std::string bytes = server_frame(0x02, "hel") + server_frame(0x89, "ping") + server_frame(0x80, "lo") +
+                      server_frame(0x82, std::string(200, 'y'));
   MessageReader reader;
   std::vector<Message> got;
   for (char c : bytes) {

@@ -50,7 +50,8 @@ struct Why : testing::Test {
 TEST_F(Why, what_is_not_there_is_not_found) { EXPECT_EQ(ask("Pod", "x"), "error: pod \"x\" not found"); }
 
 TEST_F(Why, a_pod_that_does_not_fit_shows_each_node_and_what_would_help) {
-  put("Pod", "big", R"({"spec":{},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
+  put("Pod", "big",
+      R"({"spec":{},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
     "message":"0/1 nodes are available: 1 Insufficient cpu."}]}})");
   placement = MUST(parse_json(R"({"nodes":[{"name":"pi","fits":false,"filters":[{"plugin":"NodeName","ok":true},
     {"plugin":"NodeResourcesFit","ok":false,"reasons":[{"text":"Insufficient cpu","figures":"requested 2, free 500m of 1"}]}]}],
@@ -89,7 +90,8 @@ TEST_F(Why, who_may_not_see_nodes_is_told_the_rest) {
 }
 
 TEST_F(Why, a_gated_pod_says_what_it_waits_for) {
-  put("Pod", "web", R"({"spec":{"schedulingGates":[{"name":"coracle.io/after"}]},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled",
+  put("Pod", "web",
+      R"({"spec":{"schedulingGates":[{"name":"coracle.io/after"}]},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled",
     "status":"False","reason":"SchedulingGated","message":"coracle.io/after: waiting for deployment/db: not found"}]}})");
   EXPECT_EQ(ask("Pod", "web"),
             "pod/web: Pending, on no node, not ready\n"
@@ -98,7 +100,8 @@ TEST_F(Why, a_gated_pod_says_what_it_waits_for) {
 }
 
 TEST_F(Why, a_container_that_keeps_crashing_is_followed_to_its_last_words) {
-  put("Pod", "web", R"({"spec":{"nodeName":"pi"},"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":false,"restartCount":4,
+  put("Pod", "web",
+      R"({"spec":{"nodeName":"pi"},"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":false,"restartCount":4,
     "state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 40s"}},
     "lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","message":"line one\nline two"}}}]}})");
   placement = json::object{};
@@ -113,10 +116,13 @@ TEST_F(Why, a_container_that_keeps_crashing_is_followed_to_its_last_words) {
 }
 
 TEST_F(Why, a_deployment_is_followed_to_a_quota) {
-  put("Deployment", "web", R"({"spec":{"replicas":3},"status":{"availableReplicas":0,"conditions":[{"type":"Progressing","status":"False",
+  put("Deployment", "web",
+      R"({"spec":{"replicas":3},"status":{"availableReplicas":0,"conditions":[{"type":"Progressing","status":"False",
     "reason":"ProgressDeadlineExceeded","message":"ReplicaSet \"web-1\" has timed out progressing."}]}})");
-  put("ReplicaSet", "web-1", R"({"spec":{"replicas":3},"status":{"replicas":0,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate",
-    "message":"pods \"web-1-\" is forbidden: exceeded quota: small"}]}})", "Deployment/web");
+  put("ReplicaSet", "web-1",
+      R"({"spec":{"replicas":3},"status":{"replicas":0,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate",
+    "message":"pods \"web-1-\" is forbidden: exceeded quota: small"}]}})",
+      "Deployment/web");
   put("ReplicaSet", "other", R"({"spec":{"replicas":1}})");
   EXPECT_EQ(ask("Deployment", "web"),
             "deployment/web: 0 of 3 pods available, 0 of the newest template\n"
@@ -130,13 +136,15 @@ TEST_F(Why, pods_with_the_same_trouble_are_told_once) {
   put("ReplicaSet", "web-1", R"({"spec":{"replicas":3},"status":{"replicas":3}})");
   for (const char* name : {"a", "b", "c"})
     put("Pod", name, R"({"spec":{"nodeName":"pi"},"status":{"phase":"Pending","containerStatuses":[{"name":"c","restartCount":0,
-      "state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}})", "ReplicaSet/web-1");
-  EXPECT_EQ(ask("ReplicaSet", "web-1"),
-            "replicaset/web-1: 3 of 3 pods made, 0 ready, 0 available\n"
-            "  pod/a: Pending, on node pi, not ready\n"
-            "    container c: waits: ImagePullBackOff: no such image\n"
-            "      → check the image's name and that its registry can be reached; without a network: coraclectl image import FILE\n"
-            "  and 2 more like it\n");
+      "state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}})",
+        "ReplicaSet/web-1");
+  EXPECT_EQ(
+      ask("ReplicaSet", "web-1"),
+      "replicaset/web-1: 3 of 3 pods made, 0 ready, 0 available\n"
+      "  pod/a: Pending, on node pi, not ready\n"
+      "    container c: waits: ImagePullBackOff: no such image\n"
+      "      → check the image's name and that its registry can be reached; without a network: coraclectl image import FILE\n"
+      "  and 2 more like it\n");
 }
 
 TEST_F(Why, a_probe_that_does_not_pass) {

@@ -9,9 +9,10 @@ namespace {
 
 TEST(Config, lies_over_the_defaults) {
   Config config;
-  ASSERT_TRUE(apply_config(config, "nodeName: edge\nport: 7443\nlisten: [10.0.0.1]\nnodePortRange: \"31000-31999\"\n"
-                                   "mirrors: {docker.io: [\"https://mirror.example\"]}\nlogLevel: debug\nmaxPods:\npodPidsLimit: 64\n"
-                                   "nodeMonitorGracePeriod: 20\neventsOnDisk: true\n"));
+  ASSERT_TRUE(apply_config(config,
+                           "nodeName: edge\nport: 7443\nlisten: [10.0.0.1]\nnodePortRange: \"31000-31999\"\n"
+                           "mirrors: {docker.io: [\"https://mirror.example\"]}\nlogLevel: debug\nmaxPods:\npodPidsLimit: 64\n"
+                           "nodeMonitorGracePeriod: 20\neventsOnDisk: true\n"));
   EXPECT_EQ(config.node_name, "edge");
   EXPECT_EQ(config.port, 7443);
   EXPECT_EQ(config.listen, std::vector<std::string>{"10.0.0.1"});
@@ -26,11 +27,17 @@ TEST(Config, lies_over_the_defaults) {
 }
 
 TEST(Config, names_the_field_that_is_wrong) {
-  struct Row { const char* text; const char* want; };
-  for (const Row& row : {Row{"prot: 1", "unknown field \"prot\""}, Row{"port: high", "port: must be a number"}, Row{"port: 70000", "port:"},
-                         Row{"stateDir: here", "stateDir: must be an absolute path"}, Row{"listen: x", "listen: must be a list"},
-                         Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"}, Row{"- a", "expected fields"},
-                         Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"}, Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"}, Row{"a: [", "line"}}) {
+  struct Row {
+    const char* text;
+    const char* want;
+  };
+  for (const Row& row :
+       {Row{"prot: 1", "unknown field \"prot\""}, Row{"port: high", "port: must be a number"}, Row{"port: 70000", "port:"},
+        Row{"stateDir: here", "stateDir: must be an absolute path"}, Row{"listen: x", "listen: must be a list"},
+        Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"},
+        Row{"- a", "expected fields"}, Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"},
+        Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"},
+        Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;

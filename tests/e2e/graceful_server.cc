@@ -30,7 +30,8 @@ void answer(int connection, const std::string& text) {
     if (got <= 0) break;
     head.append(buffer, size_t(got));
   }
-  std::string reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
+  std::string reply =
+      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
   (void)!write(connection, reply.data(), reply.size());
   shutdown(connection, SHUT_WR);
   while (read(connection, buffer, sizeof buffer) > 0) {

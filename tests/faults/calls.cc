@@ -127,8 +127,7 @@ std::string text_at(pid_t tid, uint64_t address, size_t length) {
   // Not beyond a page that may be the last one.
   size_t first = std::min(length, size_t(4096 - address % 4096));
   iovec here[] = {{buffer, length}};
-  iovec there[] = {{reinterpret_cast<void*>(address), first},
-                   {reinterpret_cast<void*>(address + first), length - first}};
+  iovec there[] = {{reinterpret_cast<void*>(address), first}, {reinterpret_cast<void*>(address + first), length - first}};
   if (::process_vm_readv(tid, here, 1, there, first < length ? 2 : 1, 0) < 0) return "?";
   std::string out;
   for (const char* at = buffer; *at && at < buffer + length; ++at) out += std::isprint((unsigned char)*at) ? *at : '.';
@@ -138,8 +137,8 @@ std::string text_at(pid_t tid, uint64_t address, size_t length) {
 std::string without_numbers(const std::string& text) {  // "socket:[123]" → "socket:[N]", "/proc/12/ns" → "/proc/N/ns"
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    bool starts = std::isdigit((unsigned char)text[i]) &&
-                  (i == 0 || text[i - 1] == '/' || text[i - 1] == '[' || text[i - 1] == '-');
+    bool starts =
+        std::isdigit((unsigned char)text[i]) && (i == 0 || text[i - 1] == '/' || text[i - 1] == '[' || text[i - 1] == '-');
     if (!starts) {
       out += text[i];
       continue;
@@ -163,28 +162,17 @@ std::string descriptor(pid_t tid, int fd) {
 
 std::string prctl_name(uint64_t option) {
   switch (option) {
-    case PR_SET_PDEATHSIG:
-      return "PR_SET_PDEATHSIG";
-    case PR_SET_NAME:
-      return "PR_SET_NAME";
-    case PR_SET_DUMPABLE:
-      return "PR_SET_DUMPABLE";
-    case PR_SET_NO_NEW_PRIVS:
-      return "PR_SET_NO_NEW_PRIVS";
-    case PR_CAPBSET_READ:
-      return "PR_CAPBSET_READ";
-    case PR_CAPBSET_DROP:
-      return "PR_CAPBSET_DROP";
-    case PR_CAP_AMBIENT:
-      return "PR_CAP_AMBIENT";
-    case PR_SET_KEEPCAPS:
-      return "PR_SET_KEEPCAPS";
-    case PR_SET_SECUREBITS:
-      return "PR_SET_SECUREBITS";
-    case PR_SET_CHILD_SUBREAPER:
-      return "PR_SET_CHILD_SUBREAPER";
-    default:
-      return std::to_string(option);
+    case PR_SET_PDEATHSIG: return "PR_SET_PDEATHSIG";
+    case PR_SET_NAME: return "PR_SET_NAME";
+    case PR_SET_DUMPABLE: return "PR_SET_DUMPABLE";
+    case PR_SET_NO_NEW_PRIVS: return "PR_SET_NO_NEW_PRIVS";
+    case PR_CAPBSET_READ: return "PR_CAPBSET_READ";
+    case PR_CAPBSET_DROP: return "PR_CAPBSET_DROP";
+    case PR_CAP_AMBIENT: return "PR_CAP_AMBIENT";
+    case PR_SET_KEEPCAPS: return "PR_SET_KEEPCAPS";
+    case PR_SET_SECUREBITS: return "PR_SET_SECUREBITS";
+    case PR_SET_CHILD_SUBREAPER: return "PR_SET_CHILD_SUBREAPER";
+    default: return std::to_string(option);
   }
 }
 
@@ -208,29 +196,20 @@ std::string detail_of(pid_t tid, int number, const uint64_t arguments[6]) {
   for (size_t i = 0; i < letters.size() && i < 6; ++i) {
     const uint64_t value = arguments[i];
     switch (letters[i]) {
-      case 'd':
-        directory = descriptor(tid, int(value));
-        break;
+      case 'd': directory = descriptor(tid, int(value)); break;
       case 'p': {
         std::string path = without_numbers(text_at(tid, value, kTextBytesMax));
         add(path.empty() ? directory : path[0] == '/' || directory.empty() ? path : directory + "/" + path);
         directory.clear();
         break;
       }
-      case 'f':
-        add(descriptor(tid, int(value)));
-        break;
+      case 'f': add(descriptor(tid, int(value))); break;
       case 'b':
         add("'" + without_numbers(text_at(tid, value, i + 1 < 6 ? size_t(arguments[i + 1]) : 0)).substr(0, 40) + "'");
         break;
-      case 'c':
-        add(prctl_name(value));
-        break;
-      case 'n':
-        add(std::to_string(int64_t(value)));
-        break;
-      default:
-        break;
+      case 'c': add(prctl_name(value)); break;
+      case 'n': add(std::to_string(int64_t(value))); break;
+      default: break;
     }
   }
   return out;
@@ -243,8 +222,8 @@ bool belongs_to_startup(const std::string& name, const std::string& detail) {
   static const std::set<std::string> of_libraries = {"access",  "faccessat",  "openat", "read",
                                                      "pread64", "newfstatat", "fstat",  "close"};
   if (always.count(name)) return true;
-  if (name == "prctl") return detail == "PR_CAPBSET_READ";     // libcap's constructor
-  if (name == "readlink") return detail == "/proc/self/exe";   // a static C library's, for plug-ins that there are none of
+  if (name == "prctl") return detail == "PR_CAPBSET_READ";    // libcap's constructor
+  if (name == "readlink") return detail == "/proc/self/exe";  // a static C library's, for plug-ins that there are none of
   if (!of_libraries.count(name)) return false;
   for (const char* place : {"/lib", "/usr/lib", "/etc/ld.so", "/etc/libnl"})
     if (detail.starts_with(place)) return true;

@@ -27,8 +27,8 @@ void say_file(const char* path, std::vector<std::string> wanted = {}) {
   std::ifstream file(path);
   if (!file) std::cout << path << ": none\n";
   for (std::string line; std::getline(file, line);) {
-    bool is_wanted = wanted.empty() ||
-                     std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) { return line.rfind(w, 0) == 0; });
+    bool is_wanted =
+        wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) { return line.rfind(w, 0) == 0; });
     if (is_wanted) std::cout << path << ": " << line << "\n";
   }
 }
@@ -52,8 +52,7 @@ void say_directory(const std::string& path, bool with_links) {
   if (DIR* dir = ::opendir(path.c_str())) {
     const int own = ::dirfd(dir);
     while (dirent* entry = ::readdir(dir))
-      if (entry->d_name[0] != '.' && !(with_links && entry->d_name == std::to_string(own)))
-        names.push_back(entry->d_name);
+      if (entry->d_name[0] != '.' && !(with_links && entry->d_name == std::to_string(own))) names.push_back(entry->d_name);
     ::closedir(dir);
   } else {
     names.push_back(std::strerror(errno));
@@ -76,8 +75,8 @@ void say_namespaces() {
 }
 
 void say_all(char** env) {
-  say_file("/proc/self/status", {"Umask", "Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp:", "Seccomp_filters",
-                                 "SigIgn", "SigBlk", "SigCgt", "NSpid", "Cpus_allowed:"});
+  say_file("/proc/self/status", {"Umask", "Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp:", "Seccomp_filters", "SigIgn",
+                                 "SigBlk", "SigCgt", "NSpid", "Cpus_allowed:"});
   say_file("/proc/self/limits");
   say_file("/proc/self/oom_score_adj");
   say_file("/proc/self/cgroup", {"0::"});
@@ -106,13 +105,12 @@ void say_all(char** env) {
   say_directory("/proc/self/fd", true);
   say_directory("/dev", false);
   say_directory("/", false);
-  for (const char* path :
-       {"/proc/kcore", "/proc/keys", "/proc/sys/kernel/hostname", "/sys/firmware", "/masked", "/readonly"}) {
+  for (const char* path : {"/proc/kcore", "/proc/keys", "/proc/sys/kernel/hostname", "/sys/firmware", "/masked", "/readonly"}) {
     struct stat about {};
     bool is_there = ::stat(path, &about) == 0;
     std::cout << path << (is_there ? "" : " none") << " " << std::oct << about.st_mode << std::dec << " "
-              << about.st_size * (S_ISREG(about.st_mode) ? 0 : 1)
-              << (::access(path, W_OK) == 0 ? " writable" : " not writable") << "\n";
+              << about.st_size * (S_ISREG(about.st_mode) ? 0 : 1) << (::access(path, W_OK) == 0 ? " writable" : " not writable")
+              << "\n";
   }
 }
 

@@ -67,8 +67,7 @@ void add_cgroups(Machine& out, const std::string& token) {
 void add_files(Machine& out, const Places& places) {
   std::error_code wrong;
   for (const std::string& top : {places.directory, std::string("/run/coracle-oci"), std::string("/dev/shm")}) {
-    for (auto at = fs::recursive_directory_iterator(top, wrong); at != fs::recursive_directory_iterator();
-         at.increment(wrong)) {
+    for (auto at = fs::recursive_directory_iterator(top, wrong); at != fs::recursive_directory_iterator(); at.increment(wrong)) {
       if (wrong) break;
       if (at->path() == places.own) {
         at.disable_recursion_pending();
@@ -98,8 +97,7 @@ void enter_own_machine() {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int each : {SIGTERM, SIGINT}) ::signal(each, note_end);
-    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
       std::perror("mount");
       std::exit(1);
     }
@@ -159,8 +157,7 @@ void remove_cgroups(const std::string& path) {
   std::ofstream(path + "/cgroup.kill") << "1";
   for (int i = 0; i < 100 && fs::exists(path, wrong); ++i) {
     std::vector<fs::path> all;
-    for (auto at = fs::recursive_directory_iterator(path, wrong); at != fs::recursive_directory_iterator();
-         at.increment(wrong)) {
+    for (auto at = fs::recursive_directory_iterator(path, wrong); at != fs::recursive_directory_iterator(); at.increment(wrong)) {
       if (wrong) break;
       if (at->is_directory(wrong)) all.push_back(at->path());
     }

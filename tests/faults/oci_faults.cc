@@ -61,8 +61,7 @@ class Console {
     if (connection) receive(connection);
     std::string out;
     char buffer[4096];
-    for (ssize_t n; terminal_ && (n = ::read(terminal_.get(), buffer, sizeof buffer)) > 0;)
-      out.append(buffer, size_t(n));
+    for (ssize_t n; terminal_ && (n = ::read(terminal_.get(), buffer, sizeof buffer)) > 0;) out.append(buffer, size_t(n));
     std::erase(out, '\r');
     return out;
   }
@@ -133,8 +132,7 @@ class House {
     spec.process.cwd = "/tmp";
     spec.hostname = "faults";
     spec.linux_.namespaces.clear();
-    for (const char* each : {"mount", "pid", "network", "ipc", "uts", "cgroup"})
-      spec.linux_.namespaces.push_back({each, ""});
+    for (const char* each : {"mount", "pid", "network", "ipc", "uts", "cgroup"}) spec.linux_.namespaces.push_back({each, ""});
     spec.linux_.cgroups_path = "/" + token_ + "/box";
     spec.linux_.seccomp = oci::default_seccomp();
     spec.linux_.masked_paths.push_back("/masked");
@@ -217,8 +215,8 @@ class House {
       // Mounted for all who share our mount namespace.
       for (const char* each : kKept) {
         std::ofstream(kept(each)).flush();
-        is_kept = is_kept && ::mount(("/proc/self/ns/" + std::string(each)).c_str(), kept(each).c_str(), nullptr,
-                                     MS_BIND, nullptr) == 0;
+        is_kept = is_kept &&
+                  ::mount(("/proc/self/ns/" + std::string(each)).c_str(), kept(each).c_str(), nullptr, MS_BIND, nullptr) == 0;
       }
       ::_exit(is_kept ? 0 : 1);
     }
@@ -248,15 +246,12 @@ class Examination {
       if (is_recorded) before_ = look_settled(tracer_, [&] { return look_without_what_is_kept(); });
       for (const Step& step : house_.steps()) {
         Outcome outcome = house_.run(tracer_, step, true);
-        if (outcome.exit_code == step.want && !outcome.hung)
-          wait_after(step);
-        else
-          return told(step, outcome);
+        if (outcome.exit_code == step.want && !outcome.hung) wait_after(step);
+        else return told(step, outcome);
       }
       want_create_ = facts_of("create");
       want_exec_ = facts_of("exec");
-      if (want_create_.find("that is all") == std::string::npos ||
-          want_exec_.find("that is all") == std::string::npos) {
+      if (want_create_.find("that is all") == std::string::npos || want_exec_.find("that is all") == std::string::npos) {
         verdict_.say(false, scenario_.name + ": the container says how it looks: " + slurp(house_.err_of("create")));
         return false;
       }
@@ -287,8 +282,7 @@ class Examination {
       if (good && struck) out.problem = check(step);
       // The container's process was created, waited, and could no longer: "stopped" is true, and start says why it
       // fails.
-      const bool is_of_container =
-          fault.call.process.starts_with("create.") && (step.name == "create" || step.name == "state");
+      const bool is_of_container = fault.call.process.starts_with("create.") && (step.name == "create" || step.name == "state");
       if (!out.problem.empty() && is_of_container && status_now() == "stopped") out.problem.clear();
       if (!out.problem.empty()) return out;
       if (good) {
@@ -301,14 +295,11 @@ class Examination {
         return out;
       }
       out.has_failed = true;
-      if (outcome.hung)
-        out.problem = step.name + " hangs; " + out.said;
-      else if (fault.call.is_startup)
-        out.problem = "";  // whatever the loader says, or dies of
+      if (outcome.hung) out.problem = step.name + " hangs; " + out.said;
+      else if (fault.call.is_startup) out.problem = "";  // whatever the loader says, or dies of
       else if (outcome.signal)
         out.problem = step.name + " is killed by signal " + std::to_string(outcome.signal) + "; " + out.said;
-      else
-        out.problem = wrong_with_line(out.said, fault.error);
+      else out.problem = wrong_with_line(out.said, fault.error);
       // The C library gives up in the midst of it all, as it does when its first memory is not what it asked for: then a
       // command is like one that was killed, and what it leaves is taken away by the next one.
       const bool was_cut_off = step.name == "create" && fault.call.is_startup && outcome.signal;
@@ -331,8 +322,8 @@ class Examination {
       if (again.exit_code != 0) return "create cannot be done again: " + slurp(house_.err_of("create"));
     } else if (step.name != "start" && step.name != "kill" && step.name != "delete") {
       std::string status = status_now();
-      const bool is_right = step.name == "state" ? status == "created"
-                                                 : status == "running" || (step.name == "resume" && status == "paused");
+      const bool is_right =
+          step.name == "state" ? status == "created" : status == "running" || (step.name == "resume" && status == "paused");
       if (!is_right) return step.name + " fails, and the container is " + status;
     }
     Outcome removed = house_.run(tracer_, house_.force(), false);
@@ -421,9 +412,8 @@ class Examination {
   }
 
   Machine look_without_what_is_kept() const {
-    return without_files(house_.look(), [&](const fs::path& path) {
-      return is_seccomp_cache(path, ".seccomp") || path == house_.pid_file();
-    });
+    return without_files(house_.look(),
+                         [&](const fs::path& path) { return is_seccomp_cache(path, ".seccomp") || path == house_.pid_file(); });
   }
   std::string left_behind() {
     return what_stays(tracer_, before_, [&] { return look_without_what_is_kept(); });
@@ -439,53 +429,52 @@ class Examination {
 };
 
 std::vector<Scenario> scenarios(const House& house) {
-  return {
-      {"plain",
-       [&](oci::Spec& spec) {
-         spec.process.user.uid = 1000;
-         spec.process.user.gid = 1001;
-         spec.process.user.additional_gids = {5, 6};
-         spec.process.rlimits = {{"RLIMIT_NOFILE", 512, 512}};
-         spec.process.oom_score_adj = 300;
-         spec.process.no_new_privileges = true;
-         spec.linux_.sysctl = {{"net.ipv4.ip_forward", "1"}, {"kernel.msgmax", "9000"}};
-         spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "ro", "nosuid"}, {}, {}, {}});
-         spec.mounts.push_back({"/scratch", "tmpfs", "tmpfs", {"nosuid", "size=64k"}, {}, {}, {}});
-         spec.linux_.devices.push_back({"/dev/more", "c", 1, 3, 0640, 5, 6});
-         const std::string outside = house.top() + "/hook";
-         for (const auto& kind : oci::kHookKinds) {
-           const bool is_inside = kind.list == &oci::Hooks::start_container;
-           (spec.hooks.*kind.list)
-               .push_back({is_inside ? "/hook" : outside, {"hook", "hook"}, {"KIND=" + std::string(kind.name)}, 10});
-         }
-       }},
-      {"users",
-       [&](oci::Spec& spec) {
-         spec.linux_.namespaces.push_back({"user", ""});
-         spec.linux_.namespaces.push_back({"time", ""});
-         spec.linux_.time_offsets = {{"boottime", {1000, 0}}};
-         spec.linux_.uid_mappings = spec.linux_.gid_mappings = {{0, 100000, 65536}};
-         spec.root.readonly = true;
-         spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
-       }},
-      {"terminal",
-       [](oci::Spec& spec) {
-         spec.process.terminal = true;
-         spec.process.console_width = 90;
-         spec.process.console_height = 30;
-         spec.process.scheduler = oci::Scheduler{"SCHED_BATCH", 3, {}, {}, {}, {}, {}};
-         spec.process.io_priority = oci::IoPriority{"IOPRIO_CLASS_BE", 5};
-         spec.linux_.personality = oci::Personality{"LINUX", {}};
-         spec.mounts.push_back({"/copied", "tmpfs", "tmpfs", {"tmpcopyup"}, {}, {}, {}});
-       }},
-      {"joined", [&](oci::Spec& spec) {
-         spec.hostname.clear();
-         for (auto& each : spec.linux_.namespaces)
-           for (const char* kept : House::kKept)
-             if (each.type == (std::string(kept) == "net" ? "network" : kept)) each.path = house.kept(kept);
-         std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& each) { return each.type == "cgroup"; });
-         spec.linux_.namespaces.push_back({"time", ""});
-       }}};
+  return {{"plain",
+           [&](oci::Spec& spec) {
+             spec.process.user.uid = 1000;
+             spec.process.user.gid = 1001;
+             spec.process.user.additional_gids = {5, 6};
+             spec.process.rlimits = {{"RLIMIT_NOFILE", 512, 512}};
+             spec.process.oom_score_adj = 300;
+             spec.process.no_new_privileges = true;
+             spec.linux_.sysctl = {{"net.ipv4.ip_forward", "1"}, {"kernel.msgmax", "9000"}};
+             spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "ro", "nosuid"}, {}, {}, {}});
+             spec.mounts.push_back({"/scratch", "tmpfs", "tmpfs", {"nosuid", "size=64k"}, {}, {}, {}});
+             spec.linux_.devices.push_back({"/dev/more", "c", 1, 3, 0640, 5, 6});
+             const std::string outside = house.top() + "/hook";
+             for (const auto& kind : oci::kHookKinds) {
+               const bool is_inside = kind.list == &oci::Hooks::start_container;
+               (spec.hooks.*kind.list)
+                   .push_back({is_inside ? "/hook" : outside, {"hook", "hook"}, {"KIND=" + std::string(kind.name)}, 10});
+             }
+           }},
+          {"users",
+           [&](oci::Spec& spec) {
+             spec.linux_.namespaces.push_back({"user", ""});
+             spec.linux_.namespaces.push_back({"time", ""});
+             spec.linux_.time_offsets = {{"boottime", {1000, 0}}};
+             spec.linux_.uid_mappings = spec.linux_.gid_mappings = {{0, 100000, 65536}};
+             spec.root.readonly = true;
+             spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
+           }},
+          {"terminal",
+           [](oci::Spec& spec) {
+             spec.process.terminal = true;
+             spec.process.console_width = 90;
+             spec.process.console_height = 30;
+             spec.process.scheduler = oci::Scheduler{"SCHED_BATCH", 3, {}, {}, {}, {}, {}};
+             spec.process.io_priority = oci::IoPriority{"IOPRIO_CLASS_BE", 5};
+             spec.linux_.personality = oci::Personality{"LINUX", {}};
+             spec.mounts.push_back({"/copied", "tmpfs", "tmpfs", {"tmpcopyup"}, {}, {}, {}});
+           }},
+          {"joined", [&](oci::Spec& spec) {
+             spec.hostname.clear();
+             for (auto& each : spec.linux_.namespaces)
+               for (const char* kept : House::kKept)
+                 if (each.type == (std::string(kept) == "net" ? "network" : kept)) each.path = house.kept(kept);
+             std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& each) { return each.type == "cgroup"; });
+             spec.linux_.namespaces.push_back({"time", ""});
+           }}};
 }
 
 int examine(int argc, char** argv) {

@@ -39,9 +39,8 @@ Result<void> live(LiveHouse& house, int i) {
   pod.id = "pod-" + std::to_string(i % 7);
   TRY(house.runtime->create_sandbox(pod));
   const bool ends = i % 4 == 0;
-  TRY(house.runtime->start_container(pod.id,
-                                     house.program("app-0", ends ? std::vector<std::string>{"/bin/true"}
-                                                                 : std::vector<std::string>{"/bin/sleep", "1000"})));
+  TRY(house.runtime->start_container(pod.id, house.program("app-0", ends ? std::vector<std::string>{"/bin/true"}
+                                                                         : std::vector<std::string>{"/bin/sleep", "1000"})));
   if (i % 3 == 0) TRY(house.runtime->start_container(pod.id, house.shell("side-0", "echo said; sleep 1000")));
   if (i % 5 == 0 && !ends) {
     runtime::ExecSpec exec;
@@ -74,8 +73,7 @@ int cycle(int rounds) {
   const std::string& root = house.config.cgroup_root;
   const Places places{house.path(), house.path() + "/nothing", root.substr(root.rfind('/') + 1)};
   for (int i = 0; i < 70; ++i)  // what is made once and kept
-    if (auto lived = live(house, i); !lived)
-      return say(false, "pod " + std::to_string(i) + ": " + lived.error().text()), 1;
+    if (auto lived = live(house, i); !lived) return say(false, "pod " + std::to_string(i) + ": " + lived.error().text()), 1;
   const Machine before = without_logs(places);
   const size_t descriptors = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");
   int i = 0;
@@ -89,10 +87,8 @@ int cycle(int rounds) {
   }
   say(differs.empty(), "the machine is as before " + differs);
   const size_t now = entries_of("/proc/self/fd"), threads_now = entries_of("/proc/self/task");
-  say(now == descriptors,
-      "open descriptors: " + std::to_string(descriptors) + " before, " + std::to_string(now) + " after");
-  say(threads_now == threads,
-      "threads: " + std::to_string(threads) + " before, " + std::to_string(threads_now) + " after");
+  say(now == descriptors, "open descriptors: " + std::to_string(descriptors) + " before, " + std::to_string(now) + " after");
+  say(threads_now == threads, "threads: " + std::to_string(threads) + " before, " + std::to_string(threads_now) + " after");
   std::printf("1..%d\n", number_);
   return bad_ ? 1 : 0;
 }

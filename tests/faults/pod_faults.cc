@@ -42,9 +42,9 @@ class Driver {
     pod.hostname = "faults";
     pod.sysctl = {{"net.ipv4.ip_forward", "1"}};
     if (has_users_) pod.uid_mappings = pod.gid_mappings = {{0, 524288, 65536}};
-    const bool good = say("create_sandbox", runtime().create_sandbox(pod)) && say("start", start()) &&
-                      say("exec", exec(false)) && say("terminal", exec(true)) && say("job", job()) &&
-                      say("kill", kill()) && say("remove_container", runtime().remove_container("pod", "app-0"));
+    const bool good = say("create_sandbox", runtime().create_sandbox(pod)) && say("start", start()) && say("exec", exec(false)) &&
+                      say("terminal", exec(true)) && say("job", job()) && say("kill", kill()) &&
+                      say("remove_container", runtime().remove_container("pod", "app-0"));
     say("remove", runtime().remove_sandbox("pod"));
     if (!good) {
       say("again", runtime().create_sandbox(pod));
@@ -58,10 +58,8 @@ class Driver {
   runtime::Runtime& runtime() { return *house_.runtime; }
 
   static bool say(const char* step, const Result<void>& result) {
-    if (result)
-      std::printf("%s\tok\n", step);
-    else
-      std::printf("%s\terror\t%s\n", step, result.error().text().c_str());
+    if (result) std::printf("%s\tok\n", step);
+    else std::printf("%s\terror\t%s\n", step, result.error().text().c_str());
     std::fflush(stdout);
     return result.ok();
   }
@@ -97,8 +95,7 @@ class Driver {
     TRY(runtime().start_container("pod", house_.program("job-0", {"/inmate", "say"})));
     int code = TRY(wait_end("job-0"));
     if (code != kSaidByExec) return Error(Code::internal, "the job ended with exit code " + std::to_string(code));
-    if (house_.output("job-0").find(kLast) == std::string::npos)
-      return Error(Code::internal, "the job's log is not whole");
+    if (house_.output("job-0").find(kLast) == std::string::npos) return Error(Code::internal, "the job's log is not whole");
     return {};
   }
 
@@ -180,8 +177,7 @@ class Examination {
   std::string judge(const Outcome& outcome, Trial& out) {
     const std::string said = slurp(this->out());
     if (outcome.hung) return "it hangs after: " + said;
-    if (outcome.signal)
-      return "the daemon's part is killed by signal " + std::to_string(outcome.signal) + " after: " + said;
+    if (outcome.signal) return "the daemon's part is killed by signal " + std::to_string(outcome.signal) + " after: " + said;
     if (said.find("done\n") == said.npos) return "the driver ends early: " + said + slurp(err());
     std::istringstream lines(said);
     for (std::string line; std::getline(lines, line);) {
@@ -198,8 +194,7 @@ class Examination {
     if (out.has_failed || !out.is_reached) return "";
     if (fault_is_of_log(out.fault.call)) return "";  // lines are missing, and everything else is there
     for (const auto& [name, want] : want_)
-      if (facts_of(name) != want)
-        return "all succeeds, and " + name + " is another: " + first_difference(want, facts_of(name));
+      if (facts_of(name) != want) return "all succeeds, and " + name + " is another: " + first_difference(want, facts_of(name));
     return "";
   }
 
@@ -285,8 +280,7 @@ int examine(char** argv) {
 }  // namespace coracle::faults
 
 int main(int argc, char** argv) {
-  const bool drives = argc >= 3 && std::string(argv[1]) == "drive",
-             has_users = argc == 4 && std::string(argv[3]) == "users";
+  const bool drives = argc >= 3 && std::string(argv[1]) == "drive", has_users = argc == 4 && std::string(argv[3]) == "users";
   if (drives && (argc == 3 || has_users)) return coracle::faults::Driver(argv[2], has_users).drive();
   if (argc == 2) return coracle::faults::examine(argv);
   std::fprintf(stderr, "usage: %s INMATE\n", argv[0]);

@@ -34,9 +34,7 @@ long trace(int request, pid_t tid, unsigned long address = 0, unsigned long data
 
 #if defined(__x86_64__)
 void skip_call(pid_t tid) { trace(PTRACE_POKEUSER, tid, offsetof(user, regs.orig_rax), ~0ul); }
-void set_answer(pid_t tid, long answer) {
-  trace(PTRACE_POKEUSER, tid, offsetof(user, regs.rax), (unsigned long)answer);
-}
+void set_answer(pid_t tid, long answer) { trace(PTRACE_POKEUSER, tid, offsetof(user, regs.rax), (unsigned long)answer); }
 #elif defined(__aarch64__)
 void skip_call(pid_t tid) {
   int none = -1;
@@ -271,8 +269,7 @@ void Tracer::on_call(pid_t tid, Task& task) {
     calls_.push_back(call);
   }
   if (!fault_ || has_struck_ || is_recording_) return;
-  if (call.process != fault_->call.process || call.number != fault_->call.number ||
-      call.occurrence != fault_->call.occurrence)
+  if (call.process != fault_->call.process || call.number != fault_->call.number || call.occurrence != fault_->call.occurrence)
     return;
   call.detail = detail_of(tid, call.number, arguments);
   if (failing_of(name_of_call(call.number), call.detail).error == 0) return;  // another than was recorded, that cannot

@@ -37,10 +37,8 @@ std::string facts_in(const std::string& said, const std::string& container) {
     if (line.rfind("namespace ", 0) == 0) {
       std::string link = line.substr(10), type = link.substr(0, link.find(':')), whose = "own";
       std::error_code wrong;
-      if (fs::read_symlink("/proc/self/ns/" + type, wrong) == link)
-        whose = "host";
-      else if (container.find(link) != container.npos)
-        whose = "container";
+      if (fs::read_symlink("/proc/self/ns/" + type, wrong) == link) whose = "host";
+      else if (container.find(link) != container.npos) whose = "container";
       line = "namespace " + type + " " + whose;
     }
     out += line + "\n";
@@ -87,11 +85,12 @@ std::string what_stays(Tracer& tracer, const Machine& before, const std::functio
 }
 
 Wanted Wanted::from_environment() {
-  return {environment("CORACLE_LONG").starts_with("1") ? 0 : kOfAKind, environment("CORACLE_FAULTS_ONLY"), environment("CORACLE_FAULTS_LOG")};
+  return {environment("CORACLE_LONG").starts_with("1") ? 0 : kOfAKind, environment("CORACLE_FAULTS_ONLY"),
+          environment("CORACLE_FAULTS_LOG")};
 }
 
-void try_each(const std::vector<Call>& calls, const Wanted& wanted, Verdict& verdict, const std::function<Trial(const Fault&)>& try_one,
-              const std::function<void()>& clear) {
+void try_each(const std::vector<Call>& calls, const Wanted& wanted, Verdict& verdict,
+              const std::function<Trial(const Fault&)>& try_one, const std::function<void()>& clear) {
   for (const Fault& fault : choose(calls, wanted.at_most_of_a_kind)) {
     const std::string name = fault.call.process + " " + name_of_call(fault.call.number);
     if (!wanted.only.empty() && ::fnmatch(wanted.only.c_str(), name.c_str(), 0) != 0) continue;

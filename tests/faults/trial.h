@@ -39,7 +39,7 @@ struct Wanted {
   std::string log_of(const std::string& name) const { return log.empty() ? "" : log + "." + name; }
 };
 // `clear`: after a trial that has left things in disorder.
-void try_each(const std::vector<Call>& calls, const Wanted& wanted, Verdict& verdict, const std::function<Trial(const Fault&)>& try_one,
-              const std::function<void()>& clear);
+void try_each(const std::vector<Call>& calls, const Wanted& wanted, Verdict& verdict,
+              const std::function<Trial(const Fault&)>& try_one, const std::function<void()>& clear);
 
 }  // namespace coracle::faults

@@ -24,12 +24,10 @@ bool matches(const char* pattern, const std::string& text) { return ::fnmatch(pa
 
 std::string wrong_with_line(const std::string& said, int error) {
   if (said.empty()) return "it says nothing";
-  if (std::count(said.begin(), said.end(), '\n') != 1 || said.back() != '\n')
-    return "it says more than a line: " + said;
+  if (std::count(said.begin(), said.end(), '\n') != 1 || said.back() != '\n') return "it says more than a line: " + said;
   const std::string reason = std::strerror(error);
   if (size_t at = said.find(reason);
-      at != said.npos &&
-      at < (said.starts_with("coracle-oci: ") ? std::strlen("coracle-oci: ") : 0) + std::strlen("poll: "))
+      at != said.npos && at < (said.starts_with("coracle-oci: ") ? std::strlen("coracle-oci: ") : 0) + std::strlen("poll: "))
     return "it names no step: " + said;
   return "";
 }
@@ -45,8 +43,7 @@ Verdict::~Verdict() {
 
 const Harmless* Verdict::harmless(const Call& call) const {
   for (const Harmless& row : table_)
-    if (matches(row.process, call.process) && matches(row.call, name_of_call(call.number)) &&
-        matches(row.detail, call.detail))
+    if (matches(row.process, call.process) && matches(row.call, name_of_call(call.number)) && matches(row.detail, call.detail))
       return &row;
   return nullptr;
 }

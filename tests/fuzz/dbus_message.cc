@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes D-Bus messages: what is understood is understood the same when it is written out and read again.
+#include "runtime/cgroup/dbus_message.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
-
-#include "runtime/cgroup/dbus_message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace coracle::cgroup;

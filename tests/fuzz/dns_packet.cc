@@ -37,8 +37,8 @@ class Nothing : public ZoneSource {  // a headless Service for every name: so th
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Nothing source;
-  static const ZoneConfig zone{"cluster.local", MUST(Ipv4Range::parse("10.244.0.0/24")),
-                               MUST(Ipv4Range::parse("10.96.0.0/16")), MUST(Ipv4::parse("10.96.0.10"))};
+  static const ZoneConfig zone{"cluster.local", MUST(Ipv4Range::parse("10.244.0.0/24")), MUST(Ipv4Range::parse("10.96.0.0/16")),
+                               MUST(Ipv4::parse("10.96.0.10"))};
   std::string_view packet(reinterpret_cast<const char*>(data), size);
   for (bool over_tcp : {false, true}) {
     DnsDecision decision = decide(packet, over_tcp, zone, source);

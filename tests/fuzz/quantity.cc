@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities from anybody: an error, or an amount whose canonical text means the same and is its own canonical text.
+#include "store/object/quantity.h"
+
 #include <cstdint>
 #include <string_view>
-
-#include "store/object/quantity.h"
 
 using namespace coracle;
 

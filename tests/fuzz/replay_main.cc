@@ -2,8 +2,8 @@
 // A main for the fuzz harnesses of this directory, so that they run with any compiler: feeds LLVMFuzzerTestOneInput every
 // file of the corpus, then variants of them (bytes flipped, cut, doubled, joined), as many as asked for, and then more of
 // them until CORACLE_FUZZ_SECONDS have passed. Deterministic: the seed is printed first and can be given back. With clang,
-// link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is left in a file, whose name it prints:
-// what it teaches goes to the corpus.
+// link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is left in a file, whose name it
+// prints: what it teaches goes to the corpus.
 //   replay <corpus directory> [variants per file] [seed]
 #include <fcntl.h>
 #include <unistd.h>
@@ -50,7 +50,8 @@ void leave_input() {
   int file = ::open(last_words.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   bool kept = file >= 0 && ::write(file, being_fed->data(), being_fed->size()) == ssize_t(being_fed->size());
   std::string_view says = kept ? "\nthe input is kept in " : "\nthe input could not be kept in ";
-  for (std::string_view part : {says, std::string_view(last_words), std::string_view("\n")}) (void)!::write(STDERR_FILENO, part.data(), part.size());
+  for (std::string_view part : {says, std::string_view(last_words), std::string_view("\n")})
+    (void)!::write(STDERR_FILENO, part.data(), part.size());
 }
 
 void on_signal(int number) {
@@ -60,7 +61,9 @@ void on_signal(int number) {
 }
 
 void keep_what_ends_us(const char* program, unsigned long long seed) {
-  last_words = (std::filesystem::temp_directory_path() / (std::filesystem::path(program).filename().string() + "-" + std::to_string(seed) + ".input")).string();
+  last_words = (std::filesystem::temp_directory_path() /
+                (std::filesystem::path(program).filename().string() + "-" + std::to_string(seed) + ".input"))
+                   .string();
   for (int number : {SIGILL, SIGABRT}) std::signal(number, on_signal);
   if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(leave_input);
   else std::signal(SIGSEGV, on_signal);
@@ -75,12 +78,17 @@ void feed(const std::string& input) {
 }
 
 std::string variant(std::string input, const std::vector<std::string>& corpus, std::mt19937_64& random) {
-  static const std::string kTelling[] = {"\xff", std::string(1, '\0'), "{", "[", "\"", "}", "null", "-1", "$patch", "\x80\x80\x80\x80"};
+  static const std::string kTelling[] = {"\xff",   std::string(1, '\0'), "{", "[", "\"", "}", "null", "-1",
+                                         "$patch", "\x80\x80\x80\x80"};
   for (int changes = int(random() % 4) + 1; changes > 0; --changes) {
     size_t at = input.empty() ? 0 : random() % input.size();
     switch (random() % 6) {
-      case 0: if (!input.empty()) input[at] = char(random()); break;
-      case 1: if (!input.empty()) input[at] = char(uint8_t(input[at]) ^ (1u << random() % 8)); break;
+      case 0:
+        if (!input.empty()) input[at] = char(random());
+        break;
+      case 1:
+        if (!input.empty()) input[at] = char(uint8_t(input[at]) ^ (1u << random() % 8));
+        break;
       case 2: input.erase(at, random() % 16); break;
       case 3: input.insert(at, kTelling[random() % std::size(kTelling)]); break;
       case 4: input.insert(at, input.substr(at, random() % 256)); break;

@@ -37,20 +37,13 @@ void check_form(const std::vector<sock_filter>& steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const sock_filter& step = steps[i];
     switch (BPF_CLASS(step.code)) {
-      case BPF_LD:
-        must(step.code == (BPF_LD | BPF_W | BPF_ABS) && step.k < sizeof(seccomp_data) && step.k % 4 == 0);
-        break;
-      case BPF_ALU:
-        must(step.code == (BPF_ALU | BPF_AND | BPF_K));
-        break;
+      case BPF_LD: must(step.code == (BPF_LD | BPF_W | BPF_ABS) && step.k < sizeof(seccomp_data) && step.k % 4 == 0); break;
+      case BPF_ALU: must(step.code == (BPF_ALU | BPF_AND | BPF_K)); break;
       case BPF_JMP:
-        if (BPF_OP(step.code) == BPF_JA)
-          must(step.k < steps.size() - i - 1);
-        else
-          must(i + 1 + std::max(step.jt, step.jf) < steps.size());
+        if (BPF_OP(step.code) == BPF_JA) must(step.k < steps.size() - i - 1);
+        else must(i + 1 + std::max(step.jt, step.jf) < steps.size());
         break;
-      default:
-        must(step.code == (BPF_RET | BPF_K));
+      default: must(step.code == (BPF_RET | BPF_K));
     }
   }
   must(steps.back().code == (BPF_RET | BPF_K));

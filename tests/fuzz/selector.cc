@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Label and field selectors from anybody: an error, or a selector whose text reads back as one that says the same.
+#include "store/object/selector.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "store/object/selector.h"
 
 using namespace coracle;
 
@@ -15,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto again = LabelSelector::parse(selector->text());
     if (!again || again->text() != selector->text() || again->matches(labels) != selector->matches(labels)) __builtin_trap();
   }
-  if (auto selector = FieldSelector::parse(text)) (void)selector->matches([](std::string_view field) { return std::string(field); });
+  if (auto selector = FieldSelector::parse(text))
+    (void)selector->matches([](std::string_view field) { return std::string(field); });
   return 0;
 }

@@ -20,7 +20,8 @@ std::string decode(std::string_view bytes, size_t step) {
       if (!frame) return seen + "error";
       if (!*frame) break;
       seen += char('0' + (*frame)->opcode) + (*frame)->payload + ";";
-      for (const char* protocol : {"v5.channel.k8s.io", "base64.channel.k8s.io"}) (void)decode_channel(*channel_protocol(protocol), (*frame)->payload);
+      for (const char* protocol : {"v5.channel.k8s.io", "base64.channel.k8s.io"})
+        (void)decode_channel(*channel_protocol(protocol), (*frame)->payload);
     }
   }
   return seen;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // YAML from anybody: an error or documents, and what is written of a document reads back as the same.
+#include "store/object/yaml.h"
+
 #include <cstdint>
 #include <string_view>
 
 #include "store/object/patch.h"
-#include "store/object/yaml.h"
 
 using namespace coracle;
 

@@ -91,28 +91,17 @@ Flags read_flags(int argc, char** argv) {
     if (i + 1 == argc) die("what is " + std::string(flag) + "? hollow_node.cc begins with its flags");
     std::string_view value = argv[++i];
     int number = parse_number<int>(value).value_or(0);
-    if (flag == "--kubeconfig")
-      flags.kubeconfig = value;
-    else if (flag == "--name")
-      flags.name = value;
-    else if (flag == "--count")
-      flags.count = number;
-    else if (flag == "--net")
-      flags.net = value;
-    else if (flag == "--labels")
-      add_pairs(flags.labels, value);
-    else if (flag == "--taints")
-      flags.taints = taints_of(value);
-    else if (flag == "--capacity")
-      add_pairs(flags.capacity, value);
-    else if (flag == "--allocatable")
-      add_pairs(flags.allocatable, value);
-    else if (flag == "--pod-delay")
-      flags.pod_delay = std::chrono::milliseconds(number);
-    else if (flag == "--renew")
-      flags.renew = std::chrono::seconds(number);
-    else
-      die("what is " + std::string(flag) + "? hollow_node.cc begins with its flags");
+    if (flag == "--kubeconfig") flags.kubeconfig = value;
+    else if (flag == "--name") flags.name = value;
+    else if (flag == "--count") flags.count = number;
+    else if (flag == "--net") flags.net = value;
+    else if (flag == "--labels") add_pairs(flags.labels, value);
+    else if (flag == "--taints") flags.taints = taints_of(value);
+    else if (flag == "--capacity") add_pairs(flags.capacity, value);
+    else if (flag == "--allocatable") add_pairs(flags.allocatable, value);
+    else if (flag == "--pod-delay") flags.pod_delay = std::chrono::milliseconds(number);
+    else if (flag == "--renew") flags.renew = std::chrono::seconds(number);
+    else die("what is " + std::string(flag) + "? hollow_node.cc begins with its flags");
   }
   if (flags.name.empty() || flags.kubeconfig.empty() || flags.renew.count() <= 0) die("needs --kubeconfig and --name");
   return flags;
@@ -377,8 +366,8 @@ class Fleet {
   WorkQueue queue_;
   Informer pods_, nodes_;
   std::atomic<bool> silent_;
-  std::map<Key, Life> lives_;            // the worker's
-  std::set<std::string> lately_silent_;  // the worker's: nodes whose pods were left alone
+  std::map<Key, Life> lives_;                      // the worker's
+  std::set<std::string> lately_silent_;            // the worker's: nodes whose pods were left alone
   std::map<std::string, std::string> last_ready_;  // the worker's
   int next_pod_ = 0;
   std::jthread worker_;

@@ -66,8 +66,7 @@ class FakeImageStore : public ImageStore {
     std::lock_guard lock(mutex_);
     for (auto& [name, image] : present_)
       if (image.id == reference || name == reference || normal(name) == normal(reference)) return image;
-    if (reference.empty() || reference.find(' ') != reference.npos ||
-        to_lower(path_of(reference)) != path_of(reference))
+    if (reference.empty() || reference.find(' ') != reference.npos || to_lower(path_of(reference)) != path_of(reference))
       return Error(Code::invalid, "malformed image reference " + coracle::quoted(reference));
     return Error(Code::not_found, "no image " + coracle::quoted(reference));
   }
@@ -171,8 +170,7 @@ class FakeRuntime : public Runtime {
     std::chrono::milliseconds after{0};  // how long it runs
     std::optional<Error> error;          // exec itself fails
   };
-  using ExecHandler =
-      std::function<ExecAnswer(const std::string& sandbox, const std::string& container, const ExecSpec& spec)>;
+  using ExecHandler = std::function<ExecAnswer(const std::string& sandbox, const std::string& container, const ExecSpec& spec)>;
 
   explicit FakeRuntime(const Clock& clock = system_clock()) : clock_(clock) {}
 
@@ -314,12 +312,8 @@ class FakeRuntime : public Runtime {
       if (script && script->start_error) return *script->start_error;
       Box::Container container;
       container.spec = spec;
-      container.state = {.id = spec.id,
-                         .metadata = spec.metadata,
-                         .running = true,
-                         .pid = ++last_pid_,
-                         .started = clock_.now(),
-                         .exit = {}};
+      container.state = {
+          .id = spec.id, .metadata = spec.metadata, .running = true, .pid = ++last_pid_, .started = clock_.now(), .exit = {}};
       if (script) {
         for (const std::string& line : script->log) write_log(container, "stdout", line);
         container.ignores_signals = script->ignores_signals;
@@ -366,8 +360,7 @@ class FakeRuntime : public Runtime {
     box->containers.erase(found);
     return {};
   }
-  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id,
-                                     const ExecSpec& spec) override {
+  Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) override {
     ExecHandler handler;
     {
       std::lock_guard lock(mutex_);
@@ -424,8 +417,7 @@ class FakeRuntime : public Runtime {
   // An exec that has already said all it will say; it ends `after` later.
   class FakeExec : public Exec {
    public:
-    FakeExec(ExecAnswer answer, bool use_stdin)
-        : answer_(std::move(answer)), ends_(SteadyClock::now() + answer_.after) {
+    FakeExec(ExecAnswer answer, bool use_stdin) : answer_(std::move(answer)), ends_(SteadyClock::now() + answer_.after) {
       out_ = filled(answer_.out);
       err_ = filled(answer_.err);
       int ends[2];

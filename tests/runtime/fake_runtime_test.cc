@@ -30,10 +30,8 @@ class FakeSubject : public RuntimeSubject {
     return container(id);
   }
   ContainerSpec has_no_program(const std::string& id) override {
-    runtime_.script(id, {.exits_at_once = {},
-                         .ignores_signals = false,
-                         .log = {},
-                         .start_error = Error(Code::not_found, "no such program")});
+    runtime_.script(
+        id, {.exits_at_once = {}, .ignores_signals = false, .log = {}, .start_error = Error(Code::not_found, "no such program")});
     return container(id);
   }
   ExecSpec prints(const std::string& text, int code) override {
@@ -49,9 +47,8 @@ class FakeSubject : public RuntimeSubject {
   FakeRuntime runtime_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, RuntimeContract, ::testing::Values([]() -> std::unique_ptr<RuntimeSubject> {
-                           return std::make_unique<FakeSubject>();
-                         }));
+INSTANTIATE_TEST_SUITE_P(Fake, RuntimeContract,
+                         ::testing::Values([]() -> std::unique_ptr<RuntimeSubject> { return std::make_unique<FakeSubject>(); }));
 
 TEST(FakeRuntime, fails_on_the_nth_call) {
   FakeRuntime runtime;

@@ -62,11 +62,8 @@ auto UnreliableClient::call(Call what, const Describe& describe, const CarryOut&
     case Fate::refused:
       say("refused");
       return dice_.chance(0.5) ? Error(Code::unavailable, "refused") : Error(Code::timeout, "no time");
-    case Fate::conflicts:
-      say("conflicts");
-      return Error(Code::conflict, "somebody was faster");
-    default:
-      break;
+    case Fate::conflicts: say("conflicts"); return Error(Code::conflict, "somebody was faster");
+    default: break;
   }
   auto result = carry_out();
   writes_ += what.writes && result.ok();
@@ -86,22 +83,27 @@ std::string resource(const Kind& kind, std::string_view subresource) {
 
 Key key_of(const json::value& body) {
   std::string_view name = get_string(body, "metadata.name");
-  return {std::string(get_string(body, "metadata.namespace")), std::string(name.empty() ? get_string(body, "metadata.generateName") : name)};
+  return {std::string(get_string(body, "metadata.namespace")),
+          std::string(name.empty() ? get_string(body, "metadata.generateName") : name)};
 }
 
 }  // namespace
 
 Result<ObjectPtr> UnreliableClient::get(const Kind& kind, const Key& key) {
-  return call({}, [&] { return "get " + resource(kind, {}) + " " + key.text(); }, [&] { return told_.get(kind, key); });
+  return call(
+      {}, [&] { return "get " + resource(kind, {}) + " " + key.text(); }, [&] { return told_.get(kind, key); });
 }
 
-Result<json::value> UnreliableClient::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) {
-  return call({}, [&] { return "read " + resource(kind, subresource) + " " + key.text(); },
-              [&] { return told_.read(kind, key, subresource, parameters); });
+Result<json::value> UnreliableClient::read(const Kind& kind, const Key& key, std::string_view subresource,
+                                           const ReadParameters& parameters) {
+  return call(
+      {}, [&] { return "read " + resource(kind, subresource) + " " + key.text(); },
+      [&] { return told_.read(kind, key, subresource, parameters); });
 }
 
 Result<ObjectList> UnreliableClient::list(const Kind& kind, const ListOptions& options) {
-  return call({}, [&] { return "list " + resource(kind, {}); }, [&] { return told_.list(kind, options); });
+  return call(
+      {}, [&] { return "list " + resource(kind, {}); }, [&] { return told_.list(kind, options); });
 }
 
 Result<ObjectPtr> UnreliableClient::create(const Kind& kind, const json::value& body) {
@@ -136,7 +138,8 @@ Result<ObjectPtr> UnreliableClient::update(const Kind& kind, const json::value& 
 Result<ObjectPtr> UnreliableClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                                           const UpdateOptions& options) {
   auto describe = [&] { return "patch " + resource(kind, options.subresource) + " " + key.text() + " " + to_text(patch); };
-  auto result = call({.writes = true, .checks_revision = true}, describe, [&] { return told_.patch(kind, key, type, patch, options); });
+  auto result =
+      call({.writes = true, .checks_revision = true}, describe, [&] { return told_.patch(kind, key, type, patch, options); });
   if (kind == kPod && options.subresource == "status") {
     explanations_ += result.ok();
     if (result.ok()) untold_.erase(key);
@@ -158,7 +161,8 @@ Result<void> UnreliableClient::remove(const Kind& kind, const Key& key, const De
   return result;
 }
 
-Result<json::value> UnreliableClient::act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
+Result<json::value> UnreliableClient::act(const Kind& kind, const Key& key, std::string_view subresource,
+                                          const json::value& body) {
   ObjectPtr done;
   auto describe = [&] { return "act " + resource(kind, subresource) + " " + key.text() + " " + to_text(body); };
   auto carry_out = [&]() -> Result<json::value> {
@@ -183,7 +187,8 @@ Result<std::unique_ptr<Watch>> UnreliableClient::watch(const Kind& kind, const W
     lines_.push_back(line.get());
     return std::unique_ptr<Watch>(std::make_unique<Handle>(*this, std::move(line)));
   };
-  return call({}, [&] { return "watch " + resource(kind, {}); }, carry_out);
+  return call(
+      {}, [&] { return "watch " + resource(kind, {}); }, carry_out);
 }
 
 void UnreliableClient::hear(const Change& change) {

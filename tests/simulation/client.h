@@ -21,7 +21,7 @@
 
 namespace coracle::simulation {
 
-struct Faults {  // how probable each is, of a call
+struct Faults {            // how probable each is, of a call
   double refused = 0;      // it fails, and nothing has happened
   double conflicts = 0;    // the same, of updates and patches, as if somebody had been faster
   double lost_answer = 0;  // it has happened, and reports a timeout
@@ -35,7 +35,8 @@ class UnreliableClient : public Client {
   ~UnreliableClient() override;
 
   Result<ObjectPtr> get(const Kind& kind, const Key& key) override;
-  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters = {}) override;
+  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource,
+                           const ReadParameters& parameters = {}) override;
   Result<ObjectList> list(const Kind& kind, const ListOptions& options) override;
   Result<ObjectPtr> create(const Kind& kind, const json::value& body) override;
   Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options = {}) override;
@@ -52,7 +53,7 @@ class UnreliableClient : public Client {
   void hear(const Change& change);  // puts it into the queues of those that watch the kind
   bool deliver();                   // one event of one watch; false when none waits
   bool deliver_all();
-  void drop_watch();                // one of them ends; what it has not told yet is lost
+  void drop_watch();  // one of them ends; what it has not told yet is lost
   void drop_all();
   // Everything of this kind up to that revision is in the daemon's cache; in a turn, was so when the turn began.
   Revision known(const Kind& kind) const;
@@ -63,11 +64,11 @@ class UnreliableClient : public Client {
   bool unaware_of(const Object& pod) const;
   // Whether the daemon got the answer to its update that made this revision.
   bool heard_of(Revision update) const { return !unanswered_.contains(update); }
-  bool unaware_of_removal(const Object& pod) const;  // the same, of one that it removed
+  bool unaware_of_removal(const Object& pod) const;                            // the same, of one that it removed
   bool could_not_tell(const Key& pod) const { return untold_.contains(pod); }  // what it last had to say in the pod's status
-  uint64_t writes() const { return writes_; }  // calls that may write, and succeeded
-  uint64_t explanations() const { return explanations_; }  // of them, why a pod waits
-  uint64_t judgements() const { return judgements_; }      // what an autoscaler says of itself
+  uint64_t writes() const { return writes_; }                                  // calls that may write, and succeeded
+  uint64_t explanations() const { return explanations_; }                      // of them, why a pod waits
+  uint64_t judgements() const { return judgements_; }                          // what an autoscaler says of itself
 
  private:
   struct Line;
@@ -89,7 +90,7 @@ class UnreliableClient : public Client {
   std::function<void()> meanwhile_;
   std::vector<Line*> lines_;  // in the order in which they were opened
   std::map<const Kind*, Revision> known_;
-  std::vector<std::pair<const Kind*, Revision>> at_turn_;  // empty: none is under way
+  std::vector<std::pair<const Kind*, Revision>> at_turn_;              // empty: none is under way
   std::map<std::string, Revision, std::less<>> lost_, lost_removals_;  // by uid: when its answer was lost
   std::set<Revision> unanswered_;
   std::set<Key> untold_;

@@ -67,7 +67,8 @@ class ToldClient : public Client {
  public:
   ToldClient(Cluster& cluster, Actor actor) : cluster_(cluster), actor_(actor) {}
   Result<ObjectPtr> get(const Kind& kind, const Key& key) override { return cluster_.client().get(kind, key); }
-  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters = {}) override {
+  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource,
+                           const ReadParameters& parameters = {}) override {
     return cluster_.client().read(kind, key, subresource, parameters);
   }
   Result<ObjectList> list(const Kind& kind, const ListOptions& options) override { return cluster_.client().list(kind, options); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dice: every choice of a scenario, from its seed, on any machine alike. And the kernel's generator while a scenario runs: uids and
-// names' endings come from the seed too (dice.cc stands in for getentropy), so that a scenario is the same whenever it is run.
+// Dice: every choice of a scenario, from its seed, on any machine alike. And the kernel's generator while a scenario runs: uids
+// and names' endings come from the seed too (dice.cc stands in for getentropy), so that a scenario is the same whenever it is
+// run.
 #pragma once
 
 #include <cstdint>

@@ -27,11 +27,14 @@ struct Sum {
 };
 
 int run_one(uint64_t seed) {
-  set_log_sink([](LogLevel, std::string_view room, std::string_view text, LogFields fields) {
-    std::printf("log: %.*s: %.*s", int(room.size()), room.data(), int(text.size()), text.data());
-    for (const auto& [name, value] : fields) std::printf(" %.*s=%.*s", int(name.size()), name.data(), int(value.size()), value.data());
-    std::printf("\n");
-  }, LogLevel::debug);
+  set_log_sink(
+      [](LogLevel, std::string_view room, std::string_view text, LogFields fields) {
+        std::printf("log: %.*s: %.*s", int(room.size()), room.data(), int(text.size()), text.data());
+        for (const auto& [name, value] : fields)
+          std::printf(" %.*s=%.*s", int(name.size()), name.data(), int(value.size()), value.data());
+        std::printf("\n");
+      },
+      LogLevel::debug);
   Outcome outcome = run_scenario(seed, stdout);
   for (const std::string& violation : outcome.violations) std::printf("VIOLATED %s\n", violation.c_str());
   std::printf("seed %lu: %s (%s)\n", seed, outcome.violations.empty() ? "passed" : "FAILED", outcome.about.c_str());
@@ -41,7 +44,8 @@ int run_one(uint64_t seed) {
 void run_some(std::atomic<uint64_t>& next, uint64_t end, Guarded<Sum>& sum) {
   for (uint64_t seed; (seed = next++) < end;) {
     Outcome outcome = run_scenario(seed, nullptr);
-    if (seed % kTwice == 0 && run_scenario(seed, nullptr).print != outcome.print) outcome.violations.push_back("the same seed, another story");
+    if (seed % kTwice == 0 && run_scenario(seed, nullptr).print != outcome.print)
+      outcome.violations.push_back("the same seed, another story");
     bool enough = sum.with([&](Sum& sum) {
       sum.steps += outcome.steps, sum.changes += outcome.calls, sum.deaths += outcome.deaths;
       if (outcome.violations.empty()) return sum.passed++, false;
@@ -64,8 +68,8 @@ int run_many(uint64_t count, uint64_t first, const char* self) {
       workers.emplace_back([&] { run_some(next, first + count, shared); });
   }
   Sum sum = shared.with([](Sum& sum) { return sum; });
-  std::printf("%lu scenarios passed, %zu failed; %lu steps, %lu changes, %lu deaths of the daemon\n", sum.passed, sum.failed.size(), sum.steps,
-              sum.changes, sum.deaths);
+  std::printf("%lu scenarios passed, %zu failed; %lu steps, %lu changes, %lu deaths of the daemon\n", sum.passed,
+              sum.failed.size(), sum.steps, sum.changes, sum.deaths);
   if (sum.failed.empty()) return 0;
   std::printf("the story of the first: %s --seed %lu\n", self, sum.failed.front());
   return 1;

@@ -29,12 +29,14 @@ void Nodes::join(const std::string& name) {
   json::value node = {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/hostname", name}}}}}};
   (void)client_.create(kNode, node);
   json::value& resources = machines_[name];
-  if (resources.is_null()) resources = {{"cpu", std::to_string(dice_.between(2, 4))}, {"memory", "2Gi"}, {"pods", std::to_string(dice_.between(8, 30))}};
-  json::value status = {{"status",
-                         {{"capacity", resources},
-                          {"allocatable", resources},
-                          {"addresses", json::array{{{"type", "InternalIP"}, {"address", "192.0.2." + std::to_string(10 + ++addresses_)}}}},
-                          {"conditions", json::array{condition("Ready", true, now)}}}}};
+  if (resources.is_null())
+    resources = {{"cpu", std::to_string(dice_.between(2, 4))}, {"memory", "2Gi"}, {"pods", std::to_string(dice_.between(8, 30))}};
+  json::value status = {
+      {"status",
+       {{"capacity", resources},
+        {"allocatable", resources},
+        {"addresses", json::array{{{"type", "InternalIP"}, {"address", "192.0.2." + std::to_string(10 + ++addresses_)}}}},
+        {"conditions", json::array{condition("Ready", true, now)}}}}};
   (void)client_.patch(kNode, {"", name}, PatchType::merge, status, {.subresource = "status"});
   beats_[name] = WallTime();
   beat();
@@ -49,7 +51,8 @@ void Nodes::beat() {
       json::array conditions;
       for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
         conditions.push_back(condition(type, std::string_view(type) == "Ready", format_time(last)));
-      (void)client_.patch(kNode, node->key(), PatchType::merge, {{"status", {{"conditions", std::move(conditions)}}}}, {.subresource = "status"});
+      (void)client_.patch(kNode, node->key(), PatchType::merge, {{"status", {{"conditions", std::move(conditions)}}}},
+                          {.subresource = "status"});
     }
     json::value spec = {{"holderIdentity", name}, {"leaseDurationSeconds", 40}, {"renewTime", format_micro_time(last)}};
     Key key{std::string(kLeases), name};
@@ -98,7 +101,8 @@ void Nodes::put_taint(const std::string& name, bool out_of_service) {
   for (const json::value& taint : get_array(node->json(), "spec.taints"))
     if (get_string(taint, "key") != kOutOfService) taints.push_back(taint);
   if (out_of_service) taints.push_back({{"key", kOutOfService}, {"value", "off"}, {"effect", "NoExecute"}});
-  if (taints != get_array(node->json(), "spec.taints")) (void)client_.patch(kNode, node->key(), PatchType::merge, {{"spec", {{"taints", std::move(taints)}}}});
+  if (taints != get_array(node->json(), "spec.taints"))
+    (void)client_.patch(kNode, node->key(), PatchType::merge, {{"spec", {{"taints", std::move(taints)}}}});
 }
 
 void Nodes::relent() {
@@ -127,11 +131,17 @@ bool Nodes::provision() {
   for (const ObjectPtr& claim : world_.all(kPersistentVolumeClaim)) {
     if (claim->deleting() || get_string(claim->json(), "status.phase") == "Bound") continue;
     std::string volume = "volume-" + claim->uid();
-    json::value spec = {{"accessModes", {"ReadWriteOnce"}}, {"capacity", {{"storage", "1Gi"}}}, {"hostPath", {{"path", "/data/" + claim->name()}}},
+    json::value spec = {{"accessModes", {"ReadWriteOnce"}},
+                        {"capacity", {{"storage", "1Gi"}}},
+                        {"hostPath", {{"path", "/data/" + claim->name()}}},
                         {"claimRef", {{"namespace", claim->ns()}, {"name", claim->name()}, {"uid", claim->uid()}}}};
-    if (!world_.find(kPersistentVolume, {"", volume})) (void)client_.create(kPersistentVolume, {{"metadata", {{"name", volume}}}, {"spec", spec}});
+    if (!world_.find(kPersistentVolume, {"", volume}))
+      (void)client_.create(kPersistentVolume, {{"metadata", {{"name", volume}}}, {"spec", spec}});
     (void)client_.patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"spec", {{"volumeName", volume}}}});
-    any |= client_.patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"status", {{"phase", "Bound"}}}}, {.subresource = "status"}).ok();
+    any |= client_
+               .patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"status", {{"phase", "Bound"}}}},
+                      {.subresource = "status"})
+               .ok();
     trace_.say("node: volume " + volume + " for " + claim->key().text());
   }
   return any;
@@ -145,7 +155,8 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
   auto load_of = [this](const Object& pod) {
     Load load;
     ObjectPtr loads = world_.find(kConfigMap, kLoads);
-    const json::value* text = loads ? find_keys(loads->json(), {"data", pod.ns() + "." + std::string(pod.label("app"))}) : nullptr;
+    const json::value* text =
+        loads ? find_keys(loads->json(), {"data", pod.ns() + "." + std::string(pod.label("app"))}) : nullptr;
     if (!text) return load;
     std::istringstream in{std::string(text->as_string())};
     std::string how;
@@ -155,7 +166,8 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
   };
   auto running = [this](const Object& pod) -> const Local* {
     auto local = pods_.find(pod.uid());
-    return speaks_for(pod) && local != pods_.end() && local->second.started && local->second.phase.empty() ? &local->second : nullptr;
+    return speaks_for(pod) && local != pods_.end() && local->second.started && local->second.phase.empty() ? &local->second
+                                                                                                           : nullptr;
   };
   std::map<std::pair<std::string, std::string_view>, int64_t> sharing;
   std::vector<ObjectPtr> pods = world_.all(kPod, ns), out;
@@ -170,8 +182,13 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
     json::array containers;
     for (const json::value& container : get_array(pod->json(), "spec.containers"))
       containers.push_back({{"name", *find(container, "name")},
-                            {"usage", {{"cpu", std::to_string(load.cpu * 1'000'000 / among) + "n"}, {"memory", std::to_string(load.memory * 1024 / among) + "Ki"}}}});
-    json::value body = {{"metadata", {{"name", pod->name()}, {"namespace", pod->ns()}}}, {"timestamp", format_time(clock_.now())}, {"window", "10s"}, {"containers", containers}};
+                            {"usage",
+                             {{"cpu", std::to_string(load.cpu * 1'000'000 / among) + "n"},
+                              {"memory", std::to_string(load.memory * 1024 / among) + "Ki"}}}});
+    json::value body = {{"metadata", {{"name", pod->name()}, {"namespace", pod->ns()}}},
+                        {"timestamp", format_time(clock_.now())},
+                        {"window", "10s"},
+                        {"containers", containers}};
     out.push_back(MUST(Object::make(kPodMetrics, body)));
   }
   return out;
@@ -211,13 +228,16 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
   } else if (!local.phase.empty()) {
     // It has ended: only to be told.
   } else if (!local.started) {
-    local = {.started = true, .ip = "10.0." + std::to_string(++addresses_ / 250) + "." + std::to_string(addresses_ % 250 + 1), .started_at = now};
+    local = {.started = true,
+             .ip = "10.0." + std::to_string(++addresses_ / 250) + "." + std::to_string(addresses_ % 250 + 1),
+             .started_at = now};
   } else if (outcome == "ends") {
     end(pod, local, life);
   } else if (dice_.chance(life.crashes)) {
     local.ready = false;
     local.restarts++;
-    if (get_string(pod.json(), "spec.restartPolicy") == "Never") local.phase = "Failed", local.exit_code = 1, local.ended_at = now;
+    if (get_string(pod.json(), "spec.restartPolicy") == "Never")
+      local.phase = "Failed", local.exit_code = 1, local.ended_at = now;
   } else if (!local.ready && outcome != "breaks") {
     local.ready = true, local.ready_since = now;
   } else if (local.ready && dice_.chance(life.flaps)) {
@@ -227,7 +247,8 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
 }
 
 void Nodes::end(const Object& pod, Local& local, const PodLife& life) {
-  bool asked = pod.deleting(), heeds = pod.annotation(kOutcome) == "ends" && dice_.chance(0.3);  // it ends well also when asked to
+  bool asked = pod.deleting(),
+       heeds = pod.annotation(kOutcome) == "ends" && dice_.chance(0.3);  // it ends well also when asked to
   bool fails = asked ? !heeds : dice_.chance(life.fails);
   local.ready = false;
   local.exit_code = fails ? (asked ? 143 : int(dice_.between(1, 3))) : 0;
@@ -241,12 +262,20 @@ bool Nodes::report(const Object& pod, const Local& local) {
   json::object& status = make(body, "status").get_object();
   std::string phase = local.phase.empty() ? (local.started ? "Running" : "Pending") : local.phase;
   json::object state;
-  if (!local.phase.empty()) state["terminated"] = {{"exitCode", local.exit_code}, {"finishedAt", local.ended_at.empty() ? local.started_at : local.ended_at}, {"startedAt", local.started_at}};
+  if (!local.phase.empty())
+    state["terminated"] = {{"exitCode", local.exit_code},
+                           {"finishedAt", local.ended_at.empty() ? local.started_at : local.ended_at},
+                           {"startedAt", local.started_at}};
   else state["running"] = {{"startedAt", local.started_at}};
   json::array containers;
   for (const json::value& container : get_array(body, "spec.containers"))
-    containers.push_back({{"name", *find(container, "name")}, {"image", *find(container, "image")}, {"imageID", ""}, {"ready", local.ready},
-                          {"started", local.phase.empty()}, {"restartCount", local.restarts}, {"state", state}});
+    containers.push_back({{"name", *find(container, "name")},
+                          {"image", *find(container, "image")},
+                          {"imageID", ""},
+                          {"ready", local.ready},
+                          {"started", local.phase.empty()},
+                          {"restartCount", local.restarts},
+                          {"state", state}});
   const json::array& told = get_array(pod.json(), "status.containerStatuses");
   bool same = status["phase"] == json::value(phase) && ready(pod) == local.ready && !told.empty() == local.started &&
               (told.empty() || get_int(told[0], "restartCount") == local.restarts);
@@ -272,7 +301,8 @@ bool Nodes::report(const Object& pod, const Local& local) {
     status["podIPs"] = json::array{{{"ip", local.ip}}};
     status["startTime"] = local.started_at;
   }
-  trace_.say("node: " + pod.key().text() + " " + phase + (local.ready ? " ready" : "") + " restarts " + std::to_string(local.restarts));
+  trace_.say("node: " + pod.key().text() + " " + phase + (local.ready ? " ready" : "") + " restarts " +
+             std::to_string(local.restarts));
   return client_.update(kPod, body, {.subresource = "status"}).ok();
 }
 

@@ -16,14 +16,15 @@
 
 namespace coracle::simulation {
 
-struct PodLife {  // how probable each is, of a look at a pod
-  double slow = 0.5;     // nothing happens this time
-  double flaps = 0;      // a ready pod ceases to be
-  double crashes = 0;    // its container ends, and it begins anew, if it may
-  double fails = 0;      // of a pod that is to end: with another exit code than 0
+struct PodLife {       // how probable each is, of a look at a pod
+  double slow = 0.5;   // nothing happens this time
+  double flaps = 0;    // a ready pod ceases to be
+  double crashes = 0;  // its container ends, and it begins anew, if it may
+  double fails = 0;    // of a pod that is to end: with another exit code than 0
 };
 
-inline constexpr std::string_view kOutcome = "simulation/outcome";  // annotation: "runs" (the default), "ends", "breaks" (is never ready)
+inline constexpr std::string_view kOutcome =
+    "simulation/outcome";  // annotation: "runs" (the default), "ends", "breaks" (is never ready)
 
 // A ConfigMap: "<namespace>.<app>" → "shared|each <milli cpu> <MiB>", the load of all its ready pods together, or of each.
 inline const Key kLoads{"default", "loads"};
@@ -36,15 +37,16 @@ class Nodes {
   void join(const std::string& name);  // with its Node and Lease
   bool provision();                    // a volume for each claim that has none; false when all have
   void beat();                         // all that are not silent renew their leases when it is time
-  // A node falls silent or speaks again, its Node is removed or joins again. Never this machine's own: it is as well as the daemon.
+  // A node falls silent or speaks again, its Node is removed or joins again. Never this machine's own: it is as well as the
+  // daemon.
   void trouble();
   // Most that are silent speak again. The others are removed, or declared out of service, as people do who have made sure that
   // nothing runs there any more. Most that were removed join again.
   void relent();
   // What the pods use that run: in a namespace ("": in all), or one. It follows the loads that the user gives (kLoads).
   Result<std::vector<ObjectPtr>> measure(const std::string& ns, const std::string& name) const;
-  bool step(const PodLife& life);      // one pod gets a look; false when there was nothing to do for it
-  bool settle();                       // every pod gets where it is going at once; false when all were there
+  bool step(const PodLife& life);  // one pod gets a look; false when there was nothing to do for it
+  bool settle();                   // every pod gets where it is going at once; false when all were there
 
  private:
   struct Local {  // what the node knows, whatever the store says
@@ -67,7 +69,7 @@ class Nodes {
   const Clock& clock_;
   Dice& dice_;
   const Trace& trace_;
-  std::map<std::string, Local> pods_;  // by uid
+  std::map<std::string, Local> pods_;            // by uid
   std::map<std::string, WallTime> beats_;        // of those that run
   std::map<std::string, json::value> machines_;  // by name: what each has
   std::set<std::string> silent_;

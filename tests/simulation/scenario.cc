@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See scenario.h. One thread: every step is one of the parts getting on by one, which one is the dice's choice.
-//   storm:  watches deliver · controllers turn · scheduler turns · nodes look at pods · the user acts · time passes · watches break
-//   calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and nothing may move
+//   storm:  watches deliver · controllers turn · scheduler turns · nodes look at pods · the user acts · time passes · watches
+//   break calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and nothing
+//   may move
 #include "tests/simulation/scenario.h"
 
 #include <memory>
@@ -19,10 +20,10 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr int kTurnsMax = 20'000;                     // of a calm: beyond that it never comes to rest
-constexpr seconds kRest{15 * 60};                     // so long nothing may be written; deadlines of controllers are shorter
-constexpr seconds kLateMost{20};                      // no watch is later; who waits for its own writes gives up at 30
-constexpr seconds kCalmMax{4 * 3600};                 // back-off and deadlines come to an end within it
+constexpr int kTurnsMax = 20'000;      // of a calm: beyond that it never comes to rest
+constexpr seconds kRest{15 * 60};      // so long nothing may be written; deadlines of controllers are shorter
+constexpr seconds kLateMost{20};       // no watch is later; who waits for its own writes gives up at 30
+constexpr seconds kCalmMax{4 * 3600};  // back-off and deadlines come to an end within it
 
 class TurnedClock : public Clock {
  public:
@@ -41,7 +42,9 @@ class ToldEvents : public EventSink {
   explicit ToldEvents(const Trace& trace) : trace_(trace) {}
   void post(EventRecord record) override {
     count_++;
-    if (trace_.on()) trace_.say("event: " + record.about.kind + " " + record.about.ns + "/" + record.about.name + " " + record.reason + ": " + record.message);
+    if (trace_.on())
+      trace_.say("event: " + record.about.kind + " " + record.about.ns + "/" + record.about.name + " " + record.reason + ": " +
+                 record.message);
   }
   uint64_t count() const { return count_; }
 
@@ -85,7 +88,12 @@ struct Daemon {
 class Scenario {
  public:
   Scenario(uint64_t seed, std::FILE* trace)
-      : entropy_(seed), dice_(seed), trace_(trace), cluster_(clock_), world_(cluster_, clock_), nodes_(world_, cluster_, clock_, dice_, trace_),
+      : entropy_(seed),
+        dice_(seed),
+        trace_(trace),
+        cluster_(clock_),
+        world_(cluster_, clock_),
+        nodes_(world_, cluster_, clock_, dice_, trace_),
         user_(world_, cluster_, dice_, trace_, Dice(~seed).chance(0.25)) {
     cluster_.listen([this](Actor actor, const Change& change) { hear(actor, change); });
     cluster_.set_measure([this](const std::string& ns, const std::string& name) { return nodes_.measure(ns, name); });
@@ -122,7 +130,10 @@ class Scenario {
   // Which faults there are, and how many: each scenario has some of them.
   void choose() {
     auto some = [&](double often, double most) { return dice_.chance(often) ? most * double(dice_.between(1, 100)) / 100 : 0.0; };
-    storm_faults_ = {.refused = some(0.4, 0.3), .conflicts = some(0.4, 0.3), .lost_answer = some(0.3, 0.1), .dies = some(0.4, 0.03),
+    storm_faults_ = {.refused = some(0.4, 0.3),
+                     .conflicts = some(0.4, 0.3),
+                     .lost_answer = some(0.3, 0.1),
+                     .dies = some(0.4, 0.03),
                      .meanwhile = some(0.6, 0.5)};
     if (!user_.calm()) storm_life_ = {.slow = 0.5, .flaps = some(0.4, 0.3), .crashes = some(0.4, 0.2), .fails = some(0.5, 1)};
     drops_ = some(0.4, 0.02);
@@ -131,10 +142,14 @@ class Scenario {
     if (!user_.calm()) trouble_ = some(0.3, 0.05);
     power_ = dice_.chance(0.5);
     eager_ = dice_.between(1, 20);
-    auto text = [](const char* what, double value) { return value > 0 ? std::string(" ") + what + " " + std::to_string(value).substr(0, 5) : ""; };
+    auto text = [](const char* what, double value) {
+      return value > 0 ? std::string(" ") + what + " " + std::to_string(value).substr(0, 5) : "";
+    };
     outcome_.about = user_.text() + ";" + text("refused", storm_faults_.refused) + text("conflicts", storm_faults_.conflicts) +
-                     text("lost", storm_faults_.lost_answer) + text("dies", storm_faults_.dies) + text("meanwhile", storm_faults_.meanwhile) +
-                     text("flaps", storm_life_.flaps) + text("crashes", storm_life_.crashes) + text("drops", drops_) + text("jumps", jumps_) + text("trouble", trouble_);
+                     text("lost", storm_faults_.lost_answer) + text("dies", storm_faults_.dies) +
+                     text("meanwhile", storm_faults_.meanwhile) + text("flaps", storm_life_.flaps) +
+                     text("crashes", storm_life_.crashes) + text("drops", drops_) + text("jumps", jumps_) +
+                     text("trouble", trouble_);
     trace_.say("scenario: " + outcome_.about);
   }
 
@@ -191,33 +206,33 @@ class Scenario {
       daemon_->manager.clock_was_set();
     }
     switch (dice_.between(0, 9)) {
-      case 0: case 1: case 2:
+      case 0:
+      case 1:
+      case 2:
         for (int64_t i = dice_.between(1, eager_); i > 0 && daemon_->client.deliver();) --i;
         break;
-      case 3: case 4: case 5:
+      case 3:
+      case 4:
+      case 5:
         for (int64_t i = dice_.between(1, eager_); i > 0 && !daemon_->client.dead() && daemon_->turn_manager();) --i;
         break;
       case 6:
         daemon_->informers.turn();
-        while (!daemon_->client.dead() && daemon_->turn_scheduler() && dice_.chance(0.8)) {}
+        while (!daemon_->client.dead() && daemon_->turn_scheduler() && dice_.chance(0.8)) {
+        }
         break;
-      case 7:
-        pass(std::chrono::milliseconds(dice_.between(1, std::chrono::milliseconds(patience_).count())));
-        break;
-      default:
-        happen_outside();
+      case 7: pass(std::chrono::milliseconds(dice_.between(1, std::chrono::milliseconds(patience_).count()))); break;
+      default: happen_outside();
     }
   }
 
   // What does not need the daemon: it may come in the middle of any call.
   void happen_outside() {
     switch (dice_.between(0, 9)) {
-      case 0: case 1:
-        user_.act();
-        break;
-      case 2: case 3:
-        daemon_->client.deliver();
-        break;
+      case 0:
+      case 1: user_.act(); break;
+      case 2:
+      case 3: daemon_->client.deliver(); break;
       default:
         if (dice_.chance(trouble_)) nodes_.trouble();
         for (int i = 0; i < 5; ++i) nodes_.step(storm_life_);
@@ -229,7 +244,8 @@ class Scenario {
     nodes_.beat();
     if (clock_.steady() - level_ < kLateMost) return;
     level_ = clock_.steady();
-    while (!daemon_->client.dead() && (daemon_->informers.turn() || daemon_->client.deliver())) {}
+    while (!daemon_->client.dead() && (daemon_->informers.turn() || daemon_->client.deliver())) {
+    }
   }
 
   // ---- calm ----
@@ -254,7 +270,8 @@ class Scenario {
       begin_daemon();
       if (!come_to_rest(false)) return;
       const UnreliableClient& client = daemon_->client;
-      if (client.writes() != client.judgements() + (may_explain ? client.explanations() : 0)) return world_.violated("quiet: something moved when the daemon began anew");
+      if (client.writes() != client.judgements() + (may_explain ? client.explanations() : 0))
+        return world_.violated("quiet: something moved when the daemon began anew");
       if (!may_explain) world_.check_at_rest();
     }
   }
@@ -264,7 +281,8 @@ class Scenario {
     seconds quiet{0}, all{0};
     for (seconds span{1}; quiet < kRest;) {
       if (!come_to_a_stop()) return false;
-      if (all > kCalmMax) return world_.violated("rest: after " + std::to_string(all.count()) + " s there is still something to do"), false;
+      if (all > kCalmMax)
+        return world_.violated("rest: after " + std::to_string(all.count()) + " s there is still something to do"), false;
       Revision before = moved_;
       auto told = [&] { return daemon_->client.writes() - (from_storm ? 0 : daemon_->client.judgements()); };
       uint64_t writes = told();

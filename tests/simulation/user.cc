@@ -15,45 +15,73 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace,
     namespaces_.push_back("other");
   }
   const double rough = calm_ ? 0 : 0.5;  // what makes pods go by another hand than a controller's
-  may(0.7, "deployments", {[this] { create_deployment(); }, [this] { create_deployment(); }, [this] { new_template(kDeployment); },
-                           [this] { new_template(kDeployment); }});
-  may(rough, "scaling", {[this] { scale(kDeployment); }, [this] { scale(kReplicaSet); }, [this] { scale(kReplicationController); }});
-  may(rough, "rollouts", {[this] { roll_back(); }, [this] { change(kDeployment, [this](json::value& body) { make(body, "spec.paused") = dice_.chance(0.5); }); },
-                          [this] { change(kDeployment, [this](json::value& body) { make(body, "spec.minReadySeconds") = dice_.between(0, 2) * 5; }); }});
-  may(rough * 0.7, "deletions", {[this] { remove(kDeployment, true); }, [this] { remove(kReplicaSet, true); }, [this] { remove(kReplicationController, true); }});
+  may(0.7, "deployments",
+      {[this] { create_deployment(); }, [this] { create_deployment(); }, [this] { new_template(kDeployment); },
+       [this] { new_template(kDeployment); }});
+  may(rough, "scaling",
+      {[this] { scale(kDeployment); }, [this] { scale(kReplicaSet); }, [this] { scale(kReplicationController); }});
+  may(rough, "rollouts",
+      {[this] { roll_back(); },
+       [this] { change(kDeployment, [this](json::value& body) { make(body, "spec.paused") = dice_.chance(0.5); }); },
+       [this] {
+         change(kDeployment, [this](json::value& body) { make(body, "spec.minReadySeconds") = dice_.between(0, 2) * 5; });
+       }});
+  may(rough * 0.7, "deletions",
+      {[this] { remove(kDeployment, true); }, [this] { remove(kReplicaSet, true); },
+       [this] { remove(kReplicationController, true); }});
   may(rough, "replicasets", {[this] { create_set(kReplicaSet); }});
   may(rough, "replicationcontrollers", {[this] { create_set(kReplicationController); }});
   may(rough, "pods", {[this] { create_pod(); }, [this] { remove(kPod, false); }});
-  may(rough * 0.6, "labels", {[this] { change(kPod, [this](json::value& body) { make(body, "metadata.labels.app") = name("x"); }); }});
+  may(rough * 0.6, "labels",
+      {[this] { change(kPod, [this](json::value& body) { make(body, "metadata.labels.app") = name("x"); }); }});
   may(rough, "evictions", {[this] { evict(); }, [this] { evict(); }, [this] { drain(); }, [this] { create_budget(); }});
-  may(0.4, "budgets", {[this] { create_budget(); }, [this] { remove(kPodDisruptionBudget, false); },
-                       [this] { change(kPodDisruptionBudget, [this](json::value& body) {
-                           for (const char* amount : {"minAvailable", "maxUnavailable"})
-                             if (find(body, std::string("spec.") + amount)) make(body, std::string("spec.") + amount) = dice_.between(0, 3);
-                         }); }});
+  may(0.4, "budgets",
+      {[this] { create_budget(); }, [this] { remove(kPodDisruptionBudget, false); },
+       [this] {
+         change(kPodDisruptionBudget, [this](json::value& body) {
+           for (const char* amount : {"minAvailable", "maxUnavailable"})
+             if (find(body, std::string("spec.") + amount)) make(body, std::string("spec.") + amount) = dice_.between(0, 3);
+         });
+       }});
   may(0.5, "services", {[this] { create_service(); }, [this] { remove(kService, false); }});
-  may(rough * 0.5, "quotas", {[this] { create_quota(); }, [this] { remove(kResourceQuota, false); },
-                              [this] { change(kResourceQuota, [this](json::value& body) { make(body, "spec.hard.pods") = std::to_string(dice_.between(2, 12)); }); }});
-  may(rough, "nodes", {[this] { change(kNode, [this](json::value& body) { make(body, "spec.unschedulable") = dice_.chance(0.5); }); },
-                       [this] {
-                         change(kNode, [this](json::value& body) {
-                           json::array taints;
-                           for (const json::value& taint : get_array(body, "spec.taints"))
-                             if (get_string(taint, "key") != "dedicated") taints.push_back(taint);
-                           if (dice_.chance(0.5))
-                             taints.push_back({{"key", "dedicated"}, {"value", "x"}, {"effect", dice_.pick<std::string>({"NoSchedule", "NoSchedule", "NoExecute"})}});
-                           make(body, "spec.taints") = taints;
-                         });
-                       }});
+  may(rough * 0.5, "quotas",
+      {[this] { create_quota(); }, [this] { remove(kResourceQuota, false); },
+       [this] {
+         change(kResourceQuota,
+                [this](json::value& body) { make(body, "spec.hard.pods") = std::to_string(dice_.between(2, 12)); });
+       }});
+  may(rough, "nodes",
+      {[this] { change(kNode, [this](json::value& body) { make(body, "spec.unschedulable") = dice_.chance(0.5); }); },
+       [this] {
+         change(kNode, [this](json::value& body) {
+           json::array taints;
+           for (const json::value& taint : get_array(body, "spec.taints"))
+             if (get_string(taint, "key") != "dedicated") taints.push_back(taint);
+           if (dice_.chance(0.5))
+             taints.push_back({{"key", "dedicated"},
+                               {"value", "x"},
+                               {"effect", dice_.pick<std::string>({"NoSchedule", "NoSchedule", "NoExecute"})}});
+           make(body, "spec.taints") = taints;
+         });
+       }});
   may_autoscale();
   may_run_jobs(rough);
   if (namespaces_.size() > 1)
-    may(rough * 0.5, "namespaces", {[this] { (void)client_.remove(kNamespace, {"", "other"}); }, [this] { create(kNamespace, {{"metadata", {{"name", "other"}}}}); }});
+    may(rough * 0.5, "namespaces",
+        {[this] {
+           (void)client_.remove(kNamespace, {"", "other"});
+         },
+         [this] {
+           create(kNamespace, {{"metadata", {{"name", "other"}}}});
+         }});
   may_keep_sets(rough);
   drop_some();
   ranks_ = ranks && !calm_;
   big_ |= ranks_;
-  if (ranks_) may(1, "priorities", {[this] { create_pod(); }, [this] { create_deployment(); }, [this] { create_set(kReplicaSet); }, [this] { scale(kReplicaSet); }, [this] { scale(kDeployment); }});
+  if (ranks_)
+    may(1, "priorities",
+        {[this] { create_pod(); }, [this] { create_deployment(); }, [this] { create_set(kReplicaSet); },
+         [this] { scale(kReplicaSet); }, [this] { scale(kDeployment); }});
   if (deeds_.empty()) may(1, "deployments", {[this] { create_deployment(); }, [this] { new_template(kDeployment); }});
 }
 
@@ -74,12 +102,15 @@ std::string User::text() const {
   return text;
 }
 
-constexpr const char* kClasses[] = {"modest", "important", "urgent", "polite"};  // a polite pod waits before others, and pushes nobody
+constexpr const char* kClasses[] = {"modest", "important", "urgent",
+                                    "polite"};  // a polite pod waits before others, and pushes nobody
 
 void User::begin() {
   for (int value = -5; const char* name : kClasses) {
     if (!ranks_) break;
-    create(kPriorityClass, {{"metadata", {{"name", name}}}, {"value", value}, {"preemptionPolicy", std::string_view(name) == "polite" ? "Never" : "PreemptLowerPriority"}});
+    create(kPriorityClass, {{"metadata", {{"name", name}}},
+                            {"value", value},
+                            {"preemptionPolicy", std::string_view(name) == "polite" ? "Never" : "PreemptLowerPriority"}});
     value += 100;
   }
   if (namespaces_.size() > 1) create(kNamespace, {{"metadata", {{"name", "other"}}}});
@@ -111,7 +142,8 @@ void User::say(const std::string& what, const Kind& kind, const Key& key, bool d
   if (!trace_.on()) return;
   ObjectPtr now = world_.find(kind, key);
   const json::value* spec = now ? find(now->json(), "spec") : nullptr;
-  trace_.say("user: " + what + " " + kind.qualified_resource() + " " + key.text() + (done ? "" : " (refused)") + (spec && kind != kPod ? " " + to_text(*spec) : ""));
+  trace_.say("user: " + what + " " + kind.qualified_resource() + " " + key.text() + (done ? "" : " (refused)") +
+             (spec && kind != kPod ? " " + to_text(*spec) : ""));
 }
 
 void User::create(const Kind& kind, json::value body) {
@@ -149,7 +181,8 @@ void User::remove(const Kind& kind, bool any_propagation) {
 
 json::object User::pod_template(const std::string& app) {
   json::object container{{"name", "main"}, {"image", "app:" + std::to_string(dice_.between(1, 4))}};
-  if (dice_.chance(autoscales_ ? 0.8 : 0.4)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
+  if (dice_.chance(autoscales_ ? 0.8 : 0.4))
+    container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"100m", "500m", "1"})}, {"memory", "64Mi"}}}};
   json::object spec;
   if (ranks_) rank(spec, container);
   spec["containers"] = json::array{container};
@@ -165,12 +198,15 @@ json::object User::pod_template(const std::string& app) {
 
 void User::rank(json::object& spec, json::object& container) {
   if (dice_.chance(0.7)) spec["priorityClassName"] = dice_.pick<std::string>({std::begin(kClasses), std::end(kClasses)});
-  if (dice_.chance(0.9)) container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"500m", "1", "1", "2"})}, {"memory", "64Mi"}}}};
+  if (dice_.chance(0.9))
+    container["resources"] = {{"requests", {{"cpu", dice_.pick<std::string>({"500m", "1", "1", "2"})}, {"memory", "64Mi"}}}};
 }
 
 void User::create_deployment() {
   std::string app = name("web");
-  json::object spec{{"replicas", dice_.between(calm_ ? 1 : 0, big_ ? 10 : 4)}, {"selector", {{"matchLabels", {{"app", app}}}}}, {"template", pod_template(app)}};
+  json::object spec{{"replicas", dice_.between(calm_ ? 1 : 0, big_ ? 10 : 4)},
+                    {"selector", {{"matchLabels", {{"app", app}}}}},
+                    {"template", pod_template(app)}};
   if (dice_.chance(0.2)) {
     spec["strategy"] = {{"type", "Recreate"}};
   } else if (dice_.chance(0.8)) {
@@ -206,7 +242,10 @@ void User::create_pod() {
 void User::scale(const Kind& kind) {
   ObjectPtr object = some(kind);
   if (!object) return;
-  bool done = client_.patch(kind, object->key(), PatchType::merge, {{"spec", {{"replicas", dice_.between(0, big_ ? 10 : 5)}}}}, {.subresource = "scale"}).ok();
+  bool done = client_
+                  .patch(kind, object->key(), PatchType::merge, {{"spec", {{"replicas", dice_.between(0, big_ ? 10 : 5)}}}},
+                         {.subresource = "scale"})
+                  .ok();
   say("scales", kind, object->key(), done);
 }
 
@@ -233,7 +272,8 @@ void User::roll_back() {
 
 void User::create_service() {
   std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "db", "ds"}));
-  create(kService, {{"metadata", {{"name", app}}}, {"spec", {{"selector", {{"app", app}}}, {"ports", json::array{{{"port", 80}}}}}}});
+  create(kService,
+         {{"metadata", {{"name", app}}}, {"spec", {{"selector", {{"app", app}}}, {"ports", json::array{{{"port", 80}}}}}}});
 }
 
 void User::create_budget() {
@@ -249,7 +289,8 @@ void User::create_budget() {
 }
 
 void User::create_quota() {
-  create(kResourceQuota, {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"pods", std::to_string(dice_.between(2, 12))}}}}}});
+  create(kResourceQuota,
+         {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"pods", std::to_string(dice_.between(2, 12))}}}}}});
 }
 
 void User::evict() {
@@ -257,7 +298,8 @@ void User::evict() {
 }
 
 void User::evict(const Object& pod) {
-  json::value body = {{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod.name()}, {"namespace", pod.ns()}}}};
+  json::value body = {
+      {"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod.name()}, {"namespace", pod.ns()}}}};
   say("evicts", kPod, pod.key(), client_.act(kPod, pod.key(), "eviction", body).ok());
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled back
-// and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, autoscalers and loads, budgets,
-// quotas, services, namespaces, priorities. A scenario has only some of that, so that each is met alone as well as with all others.
+// User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled
+// back and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, autoscalers and
+// loads, budgets, quotas, services, namespaces, priorities. A scenario has only some of that, so that each is met alone as well
+// as with all others.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ class User {
   // `ranks`: whether pods are of different importance, and short of room; but not where what is ready stays so.
   User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks);
   void begin();
-  void act();      // one thing; errors are the user's own affair
-  void relent();   // takes back what keeps a cluster from coming to rest: cordons, taints, pauses
+  void act();     // one thing; errors are the user's own affair
+  void relent();  // takes back what keeps a cluster from coming to rest: cordons, taints, pauses
   // Whether ready pods stay so but for what controllers do: no deletions, evictions, taints, foreign labels, scaling.
   bool calm() const { return calm_; }
   std::string text() const;  // what this user does

@@ -5,31 +5,46 @@
 namespace coracle::simulation {
 
 void User::may_keep_sets(double rough) {
-  may(0.35, "statefulsets", {[this] { create_stateful_set(); }, [this] { create_stateful_set(); }, [this] { new_template(kStatefulSet); },
-                            [this] { new_template(kStatefulSet); }});
+  may(0.35, "statefulsets",
+      {[this] { create_stateful_set(); }, [this] { create_stateful_set(); }, [this] { new_template(kStatefulSet); },
+       [this] { new_template(kStatefulSet); }});
   may(rough * 0.6, "statefulsets' changes",
-      {[this] { scale(kStatefulSet); }, [this] { scale(kStatefulSet); }, [this] { remove(kStatefulSet, true); }, [this] { put_back(kStatefulSet); },
-       [this] { change(kStatefulSet, [this](json::value& body) { make(body, "spec.updateStrategy") = update_strategy(kStatefulSet); }); },
-       [this] { change(kStatefulSet, [this](json::value& body) { make(body, "spec.ordinals") = {{"start", dice_.between(0, 2)}}; }); },
+      {[this] { scale(kStatefulSet); }, [this] { scale(kStatefulSet); }, [this] { remove(kStatefulSet, true); },
+       [this] { put_back(kStatefulSet); },
+       [this] {
+         change(kStatefulSet, [this](json::value& body) { make(body, "spec.updateStrategy") = update_strategy(kStatefulSet); });
+       },
+       [this] {
+         change(kStatefulSet, [this](json::value& body) { make(body, "spec.ordinals") = {{"start", dice_.between(0, 2)}}; });
+       },
        [this] { remove(kPersistentVolumeClaim, false); }});
-  may(0.35, "daemonsets", {[this] { create_daemon_set(); }, [this] { new_template(kDaemonSet); }, [this] { new_template(kDaemonSet); }});
+  may(0.35, "daemonsets",
+      {[this] { create_daemon_set(); }, [this] { new_template(kDaemonSet); }, [this] { new_template(kDaemonSet); }});
   may(rough * 0.6, "daemonsets' changes",
       {[this] { remove(kDaemonSet, true); }, [this] { put_back(kDaemonSet); },
-       [this] { change(kDaemonSet, [this](json::value& body) { make(body, "spec.updateStrategy") = update_strategy(kDaemonSet); }); },
-       [this] { change(kNode, [this](json::value& body) { make(body, "metadata.labels.zone") = dice_.pick<std::string>({"a", "b"}); }); }});
+       [this] {
+         change(kDaemonSet, [this](json::value& body) { make(body, "spec.updateStrategy") = update_strategy(kDaemonSet); });
+       },
+       [this] {
+         change(kNode, [this](json::value& body) { make(body, "metadata.labels.zone") = dice_.pick<std::string>({"a", "b"}); });
+       }});
 }
 
 void User::create_stateful_set() {
   std::string app = name("db");
-  json::object spec{{"replicas", dice_.between(0, big_ ? 8 : 4)}, {"serviceName", app}, {"selector", {{"matchLabels", {{"app", app}}}}},
-                    {"template", pod_template(app)}, {"podManagementPolicy", dice_.chance(0.6) ? "OrderedReady" : "Parallel"},
+  json::object spec{{"replicas", dice_.between(0, big_ ? 8 : 4)},
+                    {"serviceName", app},
+                    {"selector", {{"matchLabels", {{"app", app}}}}},
+                    {"template", pod_template(app)},
+                    {"podManagementPolicy", dice_.chance(0.6) ? "OrderedReady" : "Parallel"},
                     {"updateStrategy", update_strategy(kStatefulSet)}};
   if (dice_.chance(0.2)) spec["minReadySeconds"] = dice_.between(1, 10);
   if (dice_.chance(0.2)) spec["ordinals"] = {{"start", dice_.between(0, 3)}};
   if (dice_.chance(0.3)) spec["revisionHistoryLimit"] = dice_.between(0, 2);
   if (dice_.chance(0.4)) {
-    spec["volumeClaimTemplates"] = json::array{
-        {{"metadata", {{"name", "data"}}}, {"spec", {{"accessModes", {"ReadWriteOnce"}}, {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}}};
+    spec["volumeClaimTemplates"] =
+        json::array{{{"metadata", {{"name", "data"}}},
+                     {"spec", {{"accessModes", {"ReadWriteOnce"}}, {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}}};
     auto policy = [this] { return dice_.chance(0.5) ? "Delete" : "Retain"; };
     spec["persistentVolumeClaimRetentionPolicy"] = {{"whenDeleted", policy()}, {"whenScaled", policy()}};
   }
@@ -38,7 +53,9 @@ void User::create_stateful_set() {
 
 void User::create_daemon_set() {
   std::string app = name("ds");
-  json::object spec{{"selector", {{"matchLabels", {{"app", app}}}}}, {"template", pod_template(app)}, {"updateStrategy", update_strategy(kDaemonSet)}};
+  json::object spec{{"selector", {{"matchLabels", {{"app", app}}}}},
+                    {"template", pod_template(app)},
+                    {"updateStrategy", update_strategy(kDaemonSet)}};
   if (dice_.chance(0.3)) make(spec["template"], "spec.nodeSelector") = {{"zone", "a"}};
   if (dice_.chance(0.2)) spec["minReadySeconds"] = dice_.between(1, 10);
   if (dice_.chance(0.3)) spec["revisionHistoryLimit"] = dice_.between(0, 2);

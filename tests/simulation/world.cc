@@ -6,9 +6,7 @@
 
 namespace coracle::simulation {
 
-World::World(Cluster& cluster, const Clock& clock) : clock(clock), cluster_(cluster) {
-  look_anew();
-}
+World::World(Cluster& cluster, const Clock& clock) : clock(clock), cluster_(cluster) { look_anew(); }
 
 void World::look_anew() {
   tables_.clear();
@@ -22,7 +20,8 @@ void World::look_anew() {
 void World::hear(Actor actor, const Change& change) {
   Story& story = tables_[{change.kind->group, change.kind->resource}][change.any().key()];
   if (change.before) {
-    bool asked = change.after && get_int(change.before->json(), "metadata.generation") != get_int(change.after->json(), "metadata.generation");
+    bool asked = change.after &&
+                 get_int(change.before->json(), "metadata.generation") != get_int(change.after->json(), "metadata.generation");
     story.formerly.push_front({change.before, change.revision, actor == Actor::daemon && asked});
   }
   Revision known = daemon_ ? daemon_->known(*change.kind) : change.revision;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// World: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it; and the
-// rules that hold over it. A rule is asked after every single change (safety), and when all has come to rest (convergence).
+// World: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it; and
+// the rules that hold over it. A rule is asked after every single change (safety), and when all has come to rest (convergence).
 #pragma once
 
 #include <deque>
@@ -30,7 +30,7 @@ class World {
   World(Cluster& cluster, const Clock& clock);
   void add(std::unique_ptr<Rule> rule) { rules_.push_back(std::move(rule)); }
   void set_daemon(const UnreliableClient* daemon) { daemon_ = daemon, daemons_ += daemon != nullptr; }
-  void look_anew();  // after the cluster has lost power
+  void look_anew();                              // after the cluster has lost power
   void hear(Actor actor, const Change& change);  // after the daemon's watches have
   void check_at_rest();
 
@@ -69,7 +69,7 @@ class World {
       Revision until;     // it ceased to be so …
       bool daemon_asked;  // … because the daemon changed its spec
     };
-    ObjectPtr now;               // null: it is gone
+    ObjectPtr now;                // null: it is gone
     std::deque<Former> formerly;  // newest first
   };
   using Table = std::map<Key, Story>;
@@ -85,24 +85,24 @@ class World {
 };
 
 // ---- pods, as Kubernetes counts them ----
-bool finished(const Object& pod);   // Succeeded or Failed
-bool active(const Object& pod);     // neither finished nor being deleted
+bool finished(const Object& pod);  // Succeeded or Failed
+bool active(const Object& pod);    // neither finished nor being deleted
 bool ready(const Object& pod);
 std::string describe(const Object& object);  // "pods default/web-1"
 
 // What is to hold, by what it is about. Each says in its file what Kubernetes promises, and where it promises less.
-std::unique_ptr<Rule> replicas_rule();   // ReplicaSet, ReplicationController
-std::unique_ptr<Rule> rollout_rule();    // Deployment
+std::unique_ptr<Rule> replicas_rule();  // ReplicaSet, ReplicationController
+std::unique_ptr<Rule> rollout_rule();   // Deployment
 std::unique_ptr<Rule> stateful_sets_rule();
 std::unique_ptr<Rule> daemon_sets_rule();
-std::unique_ptr<Rule> jobs_rule();       // Job, TTL-after-finished
+std::unique_ptr<Rule> jobs_rule();  // Job, TTL-after-finished
 std::unique_ptr<Rule> autoscalers_rule();
-std::unique_ptr<Rule> cron_jobs_rule();  // CronJob
-std::unique_ptr<Rule> nodes_rule();      // node lifecycle, taint eviction, pods of nodes that are gone
-std::unique_ptr<Rule> placement_rule();  // the scheduler
+std::unique_ptr<Rule> cron_jobs_rule();   // CronJob
+std::unique_ptr<Rule> nodes_rule();       // node lifecycle, taint eviction, pods of nodes that are gone
+std::unique_ptr<Rule> placement_rule();   // the scheduler
 std::unique_ptr<Rule> preemption_rule();  // the same, of pods with priorities
-std::unique_ptr<Rule> budget_rule();     // PodDisruptionBudget, ResourceQuota
-std::unique_ptr<Rule> service_rule();    // EndpointSlice, Endpoints
-std::unique_ptr<Rule> ownership_rule();  // garbage collection, finalizers, namespaces
+std::unique_ptr<Rule> budget_rule();      // PodDisruptionBudget, ResourceQuota
+std::unique_ptr<Rule> service_rule();     // EndpointSlice, Endpoints
+std::unique_ptr<Rule> ownership_rule();   // garbage collection, finalizers, namespaces
 
 }  // namespace coracle::simulation

@@ -16,7 +16,7 @@
 
 namespace coracle::api {
 
-struct Passage {  // one request that is handed on
+struct Passage {       // one request that is handed on
   std::string prefix;  // the path up to "proxy": "/api/v1/namespaces/default/pods/web/proxy"
   std::string rest;    // what follows, as it was sent: "/index.html"
   std::string host;    // the target's, as a URL says it: "10.42.0.7:8080"

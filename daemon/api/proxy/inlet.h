@@ -36,7 +36,7 @@ class Inlet {
 
  private:
   enum class Ends { at_once, by_length, by_chunks, with_connection };
-  Result<bool> fill();  // false: the other side has ended
+  Result<bool> fill();                              // false: the other side has ended
   Result<std::string> read_line(size_t bytes_max);  // with its end
   Result<std::string_view> take(uint64_t bytes_max);
   Result<void> begin_chunk();
@@ -49,8 +49,8 @@ class Inlet {
   size_t used_ = 0;
   std::string raw_head_, trailers_;
   Ends ends_ = Ends::at_once;
-  uint64_t left_ = 0;        // of the body, or of the chunk
-  bool in_chunk_ = false;    // its end is still to be read
+  uint64_t left_ = 0;      // of the body, or of the chunk
+  bool in_chunk_ = false;  // its end is still to be read
   bool complete_ = false;
 };
 

@@ -9,8 +9,8 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kAttributesMax = 1000;   // of one tag; further ones stay as they are
-constexpr size_t kElementBytesMax = 32;   // of a name: those that count are shorter
+constexpr size_t kAttributesMax = 1000;  // of one tag; further ones stay as they are
+constexpr size_t kElementBytesMax = 32;  // of a name: those that count are shorter
 constexpr size_t kReferenceBytesMax = 12;
 
 struct Row {

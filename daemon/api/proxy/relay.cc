@@ -18,7 +18,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kDrainBytesMax = 256 << 10;        // of a body that the target did not want, so that its answer is read
+constexpr size_t kDrainBytesMax = 256 << 10;  // of a body that the target did not want, so that its answer is read
 constexpr std::chrono::milliseconds kDrainTime{500};
 
 std::string chunk_head(size_t size) {
@@ -69,7 +69,10 @@ class Upload {
   }
   void run() {
     auto read = exchange_.stream_body([this](std::string_view bytes) { return take(bytes); });
-    if (!read) failure_.with([&](auto& failure) { if (!failure) failure = read.take_error(); });
+    if (!read)
+      failure_.with([&](auto& failure) {
+        if (!failure) failure = read.take_error();
+      });
     else if (!write_failed_ && exchange_.head.chunked) (void)upstream_.write("0\r\n\r\n", giver());  // as in take()
     bool client_failed = !read && !write_failed_;
     if (client_failed) upstream_.shut_down();  // without the rest of its body the request means something else
@@ -88,7 +91,9 @@ class Upload {
     thread_.join();
   }
   // Why the client's body did not come whole, if that is so.
-  std::optional<Error> failure() const { return failure_.with([](const auto& failure) { return failure; }); }
+  std::optional<Error> failure() const {
+    return failure_.with([](const auto& failure) { return failure; });
+  }
 
  private:
   const Fd& giver() const { return exchange_.connection.socket(); }

@@ -24,8 +24,8 @@ constexpr std::chrono::seconds kDialTime{30}, kGreetTime{10};  // to connect, an
 class GivesUp {  // Says whether what is waited for is still wanted.
  public:
   virtual ~GivesUp() = default;
-  virtual int fd() const = 0;     // readable: ask stirred(); -1: there is nothing to ask
-  virtual bool stirred() = 0;     // true: give up
+  virtual int fd() const = 0;  // readable: ask stirred(); -1: there is nothing to ask
+  virtual bool stirred() = 0;  // true: give up
 };
 
 class Upstream {
@@ -40,7 +40,7 @@ class Upstream {
   void shut_down() { sys::shut_down(socket_); }  // wakes who reads and who writes
 
  private:
-  struct Attempt {  // one try of a call that does not wait
+  struct Attempt {      // one try of a call that does not wait
     ssize_t count = 0;  // -1: it would have to wait
     bool wants_read = false, wants_write = false;
   };

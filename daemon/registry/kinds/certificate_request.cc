@@ -51,8 +51,10 @@ void fill_times(json::value& object, const json::value& old, WallTime now) {
     if (!get_string(condition, "lastTransitionTime").empty()) continue;
     fields["lastTransitionTime"] = format_time(now);
     for (const json::value& before : get_array(old, "status.conditions")) {
-      bool same = get_string(before, "type") == get_string(condition, "type") && get_string(before, "status") == get_string(condition, "status");
-      if (same && !get_string(before, "lastTransitionTime").empty()) fields["lastTransitionTime"] = get_string(before, "lastTransitionTime");
+      bool same = get_string(before, "type") == get_string(condition, "type") &&
+                  get_string(before, "status") == get_string(condition, "status");
+      if (same && !get_string(before, "lastTransitionTime").empty())
+        fields["lastTransitionTime"] = get_string(before, "lastTransitionTime");
     }
   }
 }
@@ -61,7 +63,8 @@ void fill_times(json::value& object, const json::value& old, WallTime now) {
 void divide_status(json::value& object, const json::value& old, std::string_view subresource, WallTime now) {
   if (subresource == "approval") {
     if (const json::value* certificate = find(old, "status.certificate")) make(object, "status.certificate") = *certificate;
-    else if (const json::value* status = find(object, "status"); status && status->is_object()) make(object, "status").get_object().erase("certificate");
+    else if (const json::value* status = find(object, "status"); status && status->is_object())
+      make(object, "status").get_object().erase("certificate");
     return fill_times(object, old, now);
   }
   json::value before = old;

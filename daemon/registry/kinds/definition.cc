@@ -24,16 +24,19 @@ Result<Taken> taken_in(const json::value& definition, const Allocation& allocati
   for (const ObjectPtr& other : page.items) {
     const json::value& object = other->json();
     if (get_string(object, "spec.group") != group || other->name() == name) continue;
-    for (const char* field : {"plural", "singular"}) taken.resources.emplace(get_string(object, "status.acceptedNames." + std::string(field)));
+    for (const char* field : {"plural", "singular"})
+      taken.resources.emplace(get_string(object, "status.acceptedNames." + std::string(field)));
     for (const json::value& one : get_array(object, "status.acceptedNames.shortNames")) {
       if (one.is_string()) taken.resources.emplace(one.get_string());
     }
-    for (const char* field : {"kind", "listKind"}) taken.kinds.emplace(get_string(object, "status.acceptedNames." + std::string(field)));
+    for (const char* field : {"kind", "listKind"})
+      taken.kinds.emplace(get_string(object, "status.acceptedNames." + std::string(field)));
   }
   return taken;
 }
 
-json::object condition_of(std::string_view type, std::string_view status, std::string_view reason, std::string_view message, WallTime now) {
+json::object condition_of(std::string_view type, std::string_view status, std::string_view reason, std::string_view message,
+                          WallTime now) {
   return {{"type", type}, {"status", status}, {"lastTransitionTime", format_time(now)}, {"reason", reason}, {"message", message}};
 }
 
@@ -113,8 +116,9 @@ Result<void> settle_names(json::value& object, const Allocation& allocation) {
   bool good = naming.accepted();
   set_condition(object, condition_of("NamesAccepted", good ? "True" : "False", good ? "NoConflicts" : naming.reason(),
                                      good ? "no conflicts found" : naming.message(), allocation.now));
-  set_condition(object, condition_of("Established", "False", good ? "Installing" : "NotAccepted",
-                                     good ? "the initial names have been accepted" : "not all names are accepted", allocation.now));
+  set_condition(object,
+                condition_of("Established", "False", good ? "Installing" : "NotAccepted",
+                             good ? "the initial names have been accepted" : "not all names are accepted", allocation.now));
   return {};
 }
 

@@ -3,6 +3,7 @@
 // with.
 // Source: Kubernetes 1.36, the strategy.go of each kind under pkg/registry; kube-aggregator, apiextensions-apiserver.
 #include "daemon/registry/kinds/extension.h"
+
 #include "runtime/base/clock.h"
 #include "store/schema/catalog.h"
 
@@ -74,7 +75,8 @@ std::vector<Strategy> make_all() {
     strategy.kind = &info->kind;
     strategy.deletion.counts_generations = row.counts_generations;
     if (row.resource == "apiservices") strategy.allocate_create = mark_local;
-    if (row.resource == "resourceslices") strategy.allocate_create = date_new_taints, strategy.allocate_update = date_added_taints;
+    if (row.resource == "resourceslices")
+      strategy.allocate_create = date_new_taints, strategy.allocate_update = date_added_taints;
     if (row.resource == "customresourcedefinitions") {
       strategy.allocate_create = accept_names;
       strategy.allocate_update = accept_changed_names;

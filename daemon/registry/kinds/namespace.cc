@@ -28,7 +28,8 @@ void prepare_create(json::value& object) {
 
 void prepare_update(json::value& object, const json::value& old) {
   label_with_name(object);
-  if (const json::value* finalizers = find(old, "spec.finalizers")) make(object, "spec.finalizers") = *finalizers;  // only /finalize takes them
+  if (const json::value* finalizers = find(old, "spec.finalizers"))
+    make(object, "spec.finalizers") = *finalizers;  // only /finalize takes them
 }
 
 }  // namespace

@@ -60,11 +60,14 @@ Result<void> give_address(json::value& service, const Taken& taken, const Ranges
     auto asked = parse_address(wanted);
     std::string value = "[\"" + wanted + "\"]";
     if (!asked || !range.contains(*asked) || *asked < range.first() || *asked > range.last())
-      return invalid(kService, name, {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted +
-                                                    ": the provided IP (" + wanted + ") is not in the valid range. The range of valid IPs is " +
-                                                    ranges.service_cidr)});
+      return invalid(kService, name,
+                     {invalid_value("spec.clusterIPs", value,
+                                    "failed to allocate IP " + wanted + ": the provided IP (" + wanted +
+                                        ") is not in the valid range. The range of valid IPs is " + ranges.service_cidr)});
     if (taken.addresses.contains(*asked))
-      return invalid(kService, name, {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted + ": provided IP is already allocated")});
+      return invalid(
+          kService, name,
+          {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted + ": provided IP is already allocated")});
     address = *asked;
   }
   make(service, "spec.clusterIP") = address_text(address);
@@ -87,8 +90,10 @@ Result<void> give_ports(json::value& service, Taken& taken, const Ranges& ranges
       if (next > ranges.node_port_max) return internal_error("failed to allocate a nodePort: range is full");
       wanted = next;
     } else if (wanted < ranges.node_port_min || wanted > ranges.node_port_max) {
-      return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is not in the valid range. The range of valid ports is " +
-                                                    std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
+      return invalid(kService, name,
+                     {invalid_value(field, std::to_string(wanted),
+                                    "provided port is not in the valid range. The range of valid ports is " +
+                                        std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
     } else if (taken.ports.contains({wanted, protocol})) {
       return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is already allocated")});
     }
@@ -107,8 +112,9 @@ Result<void> give_health_port(json::value& service, const Taken& taken, const Ra
   int64_t port = get_int(service, "spec.healthCheckNodePort");
   bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
   std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
-  if (port != 0 && outside) return internal_error(failed + "provided port is not in the valid range. The range of valid ports is " +
-                                                  std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
+  if (port != 0 && outside)
+    return internal_error(failed + "provided port is not in the valid range. The range of valid ports is " +
+                          std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
   if (port != 0 && taken.ports.contains({port, "TCP"})) return internal_error(failed + "provided port is already allocated");
   if (port != 0) return {};
   for (port = ranges.node_port_min; port <= ranges.node_port_max; port++) {
@@ -119,7 +125,9 @@ Result<void> give_health_port(json::value& service, const Taken& taken, const Ra
   return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
 }
 
-bool has_address(std::string_view type) { return type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer" || type.empty(); }
+bool has_address(std::string_view type) {
+  return type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer" || type.empty();
+}
 bool has_ports(std::string_view type) { return type == "NodePort" || type == "LoadBalancer"; }
 
 void name_families(json::value& service) {
@@ -184,7 +192,8 @@ void prepare_update(json::value& service, const json::value& old) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
   }
-  if (old_type == "LoadBalancer" && type != old_type) drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
+  if (old_type == "LoadBalancer" && type != old_type)
+    drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
   if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy"});
   if (has_health_port(old) && !has_health_port(service)) drop_unchanged(service, old, {"healthCheckNodePort"});
   if (has_health_port(old) && has_health_port(service) && get_int(service, "spec.healthCheckNodePort") == 0) {
@@ -203,7 +212,9 @@ void prepare_update(json::value& service, const json::value& old) {
   }
 }
 
-Result<void> allocate_update(json::value& service, const Object&, const Allocation& allocation) { return allocate(service, allocation); }
+Result<void> allocate_update(json::value& service, const Object&, const Allocation& allocation) {
+  return allocate(service, allocation);
+}
 
 }  // namespace
 

@@ -10,10 +10,17 @@
 namespace coracle::registry {
 namespace {
 
-constexpr std::string_view kCounted[] = {
-    "podtemplates", "replicationcontrollers", "deployments.apps", "replicasets.apps", "statefulsets.apps",
-    "cronjobs.batch", "endpointslices.discovery.k8s.io", "ingressclasses.networking.k8s.io", "ingresses.networking.k8s.io",
-    "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy"};
+constexpr std::string_view kCounted[] = {"podtemplates",
+                                         "replicationcontrollers",
+                                         "deployments.apps",
+                                         "replicasets.apps",
+                                         "statefulsets.apps",
+                                         "cronjobs.batch",
+                                         "endpointslices.discovery.k8s.io",
+                                         "ingressclasses.networking.k8s.io",
+                                         "ingresses.networking.k8s.io",
+                                         "networkpolicies.networking.k8s.io",
+                                         "poddisruptionbudgets.policy"};
 
 std::vector<Strategy> make_all() {
   std::vector<Strategy> out;

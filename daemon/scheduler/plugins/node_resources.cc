@@ -44,10 +44,8 @@ inline Use use_of(const Scored& resource, const NodeInfo& node, bool with_defaul
       return {(with_defaults ? node.scored_cpu_milli : node.requested.cpu_milli) + resource.asked, node.allocatable.cpu_milli};
     case Scored::Which::memory:
       return {(with_defaults ? node.scored_memory : node.requested.memory) + resource.asked, node.allocatable.memory};
-    case Scored::Which::ephemeral:
-      return {node.requested.ephemeral + resource.asked, node.allocatable.ephemeral};
-    case Scored::Which::other:
-      break;
+    case Scored::Which::ephemeral: return {node.requested.ephemeral + resource.asked, node.allocatable.ephemeral};
+    case Scored::Which::other: break;
   }
   if (resource.asked == 0 || !node.allocatable.has(resource.name)) return {};
   return {node.requested.get(resource.name) + resource.asked, node.allocatable.get(resource.name)};
@@ -119,12 +117,9 @@ class NodeResourcesFit : public Plugin {
  private:
   int64_t score_of(Use use) const {
     switch (args_.strategy) {
-      case FitArgs::Strategy::least_allocated:
-        return least_allocated(use);
-      case FitArgs::Strategy::most_allocated:
-        return most_allocated(use);
-      case FitArgs::Strategy::requested_to_capacity_ratio:
-        break;
+      case FitArgs::Strategy::least_allocated: return least_allocated(use);
+      case FitArgs::Strategy::most_allocated: return most_allocated(use);
+      case FitArgs::Strategy::requested_to_capacity_ratio: break;
     }
     return along(args_.shape, use.requested > use.allocatable ? 100 : use.requested * 100 / use.allocatable);
   }

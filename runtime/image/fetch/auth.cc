@@ -85,16 +85,16 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
   return out;
 }
 
-std::vector<runtime::Credentials> matching_credentials(const std::vector<runtime::Credentials>& all,
-                                                       std::string_view host, std::string_view repository) {
+std::vector<runtime::Credentials> matching_credentials(const std::vector<runtime::Credentials>& all, std::string_view host,
+                                                       std::string_view repository) {
   std::string wanted_host = normal_registry(host);
   std::vector<std::pair<size_t, runtime::Credentials>> fitting;
   for (const auto& candidate : all) {
     std::string registry = normal_registry(candidate.registry);
     size_t slash = registry.find('/');
     std::string_view path = slash == registry.npos ? std::string_view() : std::string_view(registry).substr(slash + 1);
-    bool path_fits = path.empty() || repository == path ||
-                     (repository.starts_with(path) && repository.substr(path.size()).starts_with('/'));
+    bool path_fits =
+        path.empty() || repository == path || (repository.starts_with(path) && repository.substr(path.size()).starts_with('/'));
     if (host_fits(std::string_view(registry).substr(0, slash), wanted_host) && path_fits)
       fitting.emplace_back(path.size(), candidate);
   }

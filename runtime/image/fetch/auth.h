@@ -23,7 +23,7 @@ struct Challenge {
 std::vector<Challenge> parse_challenges(std::string_view header);
 
 // Those meant for `host` (a registry or mirror, host[:port]) and the repository; the longest path prefix first.
-std::vector<runtime::Credentials> matching_credentials(const std::vector<runtime::Credentials>& all,
-                                                       std::string_view host, std::string_view repository);
+std::vector<runtime::Credentials> matching_credentials(const std::vector<runtime::Credentials>& all, std::string_view host,
+                                                       std::string_view repository);
 
 }  // namespace coracle::image

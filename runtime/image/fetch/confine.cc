@@ -37,11 +37,10 @@ Result<void> confine(const std::string& store) {
   TRY(confine_files(store).wrap("confine files"));
   // The profile is that of a container without CAP_SYS_ADMIN, which is kept for the overlay's attributes and nothing
   // else.
-  uint64_t files = TRY(
-      oci::capability_set({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_MKNOD", "CAP_SETFCAP"}));
+  uint64_t files =
+      TRY(oci::capability_set({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_MKNOD", "CAP_SETFCAP"}));
   uint64_t attributes = TRY(oci::capability_set({"CAP_SYS_ADMIN"}));
-  runtime::SeccompProgram filter =
-      TRY(runtime::compile_seccomp(oci::default_seccomp(), files).wrap("confine system calls"));
+  runtime::SeccompProgram filter = TRY(runtime::compile_seccomp(oci::default_seccomp(), files).wrap("confine system calls"));
   TRY(sys::keep_capabilities(files | attributes).wrap("confine capabilities"));
   return sys::filter_system_calls(filter.instructions, filter.flags).wrap("confine system calls");
 }

@@ -14,8 +14,7 @@ namespace {
 
 constexpr int kIndexDepthMax = 2;
 
-std::vector<LayerJob> plan_layers(const Content& content, const Configuration& configuration,
-                                  const std::vector<Digest>& chain) {
+std::vector<LayerJob> plan_layers(const Content& content, const Configuration& configuration, const std::vector<Digest>& chain) {
   std::vector<LayerJob> jobs;
   for (size_t i = 0; i < chain.size(); ++i)
     jobs.push_back({chain[i], configuration.diff_ids[i], i == 0, content.has_layer(chain[i]), Bytes(0)});
@@ -59,8 +58,8 @@ Result<Found> find_manifest(Registry& registry, Http& http, const Reference& ref
 }
 
 Result<void> pull(const Job& job, const Reference& reference, Content& content, const JobEvents& events) {
-  Registry registry(reference, plan_endpoints(reference.registry, job.insecure_registries, job.mirrors),
-                    job.credentials, job.retry_delay);
+  Registry registry(reference, plan_endpoints(reference.registry, job.insecure_registries, job.mirrors), job.credentials,
+                    job.retry_delay);
   Http http({});
   Found found = TRY(find_manifest(registry, http, reference, job.platform));
   const Manifest& manifest = found.manifest;
@@ -85,8 +84,8 @@ Result<void> pull(const Job& job, const Reference& reference, Content& content, 
   return events.add(image);
 }
 
-Result<void> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names,
-                        Content& content, const JobEvents& events) {
+Result<void> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names, Content& content,
+                        const JobEvents& events) {
   Configuration configuration = TRY(parse_configuration(image.configuration));
   if (configuration.diff_ids.size() != image.layers.size())
     return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
@@ -97,8 +96,7 @@ Result<void> import_one(const Spool& spool, const ArchivedImage& image, const st
     const ArchivedLayer& layer = image.layers[index];
     Fd file = TRY(spool.open(layer.file));
     FileSource source(file);
-    return stage_layer(content, source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[index].diff_id,
-                       index == 0)
+    return stage_layer(content, source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[index].diff_id, index == 0)
         .wrap(layer.file);
   };
   TRY(bring_layers(content, jobs, bring, nullptr, {}));
@@ -125,8 +123,7 @@ Result<void> import(const Job& job, const Fd& archive, Content& content, const J
   std::vector<ArchivedImage> images = TRY(read_archive(spool, job.platform).wrap("read archive"));
   if (images.empty()) return Error(Code::invalid, "the archive holds no image");
   if (!wanted.empty() && images.size() > 1)
-    return Error(Code::invalid,
-                 "the archive holds " + std::to_string(images.size()) + " images: one name does not fit them all");
+    return Error(Code::invalid, "the archive holds " + std::to_string(images.size()) + " images: one name does not fit them all");
   for (const ArchivedImage& image : images) {
     const auto& names = wanted.empty() ? image.names : wanted;
     if (names.empty()) return Error(Code::invalid, "the archive does not name its image: give it a name");

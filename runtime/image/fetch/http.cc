@@ -39,9 +39,7 @@ std::string resolve(const std::string& base, const std::string& location) {
   return part_of(url.get(), CURLUPART_URL);
 }
 
-bool is_redirect(int status) {
-  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
+bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
 
 class CurlExchange : public Http::Exchange {
  public:
@@ -133,8 +131,7 @@ Result<void> CurlExchange::begin(const Request& request, const std::string& auth
   }
   if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return Error(Code::internal, "cannot start a transfer");
   added_ = true;
-  while (!head_ && !done_)
-    TRY(pump());
+  while (!head_ && !done_) TRY(pump());
   if (done_ && outcome_ != CURLE_OK && !head_) return error_of(outcome_, detail_, url_);
   return {};
 }
@@ -158,8 +155,7 @@ Result<void> CurlExchange::pump() {
 }
 
 Result<std::string_view> CurlExchange::next() {
-  while (arrived_.empty() && !done_)
-    TRY(pump());
+  while (arrived_.empty() && !done_) TRY(pump());
   if (arrived_.empty() && outcome_ != CURLE_OK) return error_of(outcome_, detail_, url_);
   given_.clear();
   given_.swap(arrived_);
@@ -217,7 +213,8 @@ Result<std::string> read_all(Source& source, size_t max) {
   for (;;) {
     std::string_view piece = TRY(source.next());
     if (piece.empty()) return text;
-    if (text.size() + piece.size() > max) return Error(Code::too_large, "the answer is larger than " + std::to_string(max) + " bytes");
+    if (text.size() + piece.size() > max)
+      return Error(Code::too_large, "the answer is larger than " + std::to_string(max) + " bytes");
     text.append(piece);
   }
 }

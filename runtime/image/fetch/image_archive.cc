@@ -10,7 +10,7 @@
 namespace coracle::image {
 namespace {
 
-constexpr int kLinksMax = 8;      // one after the other
+constexpr int kLinksMax = 8;  // one after the other
 constexpr int kIndexDepthMax = 3;
 constexpr size_t kNameMax = 4096;
 
@@ -109,8 +109,7 @@ Result<std::vector<ArchivedImage>> read_oci(const Spool& spool, const Platform& 
   std::vector<ArchivedImage> images;
   for (const auto& [name, index] : by_name) {
     Descriptor chosen = index.manifests.front();
-    if (index.manifests.size() > 1)
-      chosen = TRY(choose(index, platform));
+    if (index.manifests.size() > 1) chosen = TRY(choose(index, platform));
     ArchivedImage image = TRY(read_oci_image(spool, chosen, platform));
     image.names = TRY(names_of(chosen));
     images.push_back(std::move(image));

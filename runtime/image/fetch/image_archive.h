@@ -14,9 +14,9 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
+#include "runtime/image/fetch/source.h"
 #include "runtime/image/manifest.h"
 #include "runtime/image/reference.h"
-#include "runtime/image/fetch/source.h"
 
 namespace coracle::image {
 
@@ -30,7 +30,7 @@ class Spool {  // an archive's files, by their names in it
   static Result<Spool> read(Source& stream, const Fd& dir);
 
   bool has(const std::string& name) const { return resolve(name) != nullptr; }
-  Result<Fd> open(const std::string& name) const;  // Errors: invalid when the archive does not hold it
+  Result<Fd> open(const std::string& name) const;           // Errors: invalid when the archive does not hold it
   Result<std::string> text(const std::string& name) const;  // Errors: too_large beyond kManifestMax
 
  private:
@@ -49,10 +49,10 @@ struct ArchivedLayer {
 };
 
 struct ArchivedImage {
-  std::vector<Reference> names;      // as the archive says
-  std::optional<Digest> manifest;    // its digest, where there is one
+  std::vector<Reference> names;    // as the archive says
+  std::optional<Digest> manifest;  // its digest, where there is one
   Digest id;
-  std::string configuration;         // text, verified
+  std::string configuration;  // text, verified
   std::vector<ArchivedLayer> layers;
 };
 

@@ -97,12 +97,13 @@ Result<void> bring_layers(Content& content, const std::vector<LayerJob>& jobs, c
     std::optional<Result<StagedLayer>> result;
     while (!result) {
       auto deadline = std::chrono::steady_clock::now() + kProgressEvery;
-      board.wait_until({}, deadline, [&](const Board& at) { return at.results[i].has_value(); },
-                       [&](Board& at) {
-                         if (!at.results[i]) return;
-                         result.emplace(std::move(*at.results[i]));
-                         at.results[i].reset();
-                       });
+      board.wait_until(
+          {}, deadline, [&](const Board& at) { return at.results[i].has_value(); },
+          [&](Board& at) {
+            if (!at.results[i]) return;
+            result.emplace(std::move(*at.results[i]));
+            at.results[i].reset();
+          });
       tell();
     }
     StagedLayer layer = TRY(std::move(*result));

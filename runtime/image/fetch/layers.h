@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "runtime/image/content.h"
-#include "runtime/image/manifest.h"
 #include "runtime/image/fetch/source.h"
 #include "runtime/image/fetch/unpack.h"
+#include "runtime/image/manifest.h"
 #include "runtime/runtime.h"
 
 namespace coracle::image {

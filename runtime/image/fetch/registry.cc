@@ -20,7 +20,8 @@ const std::vector<std::string> kManifestHeaders = {
 
 bool is_loopback(const std::string& registry) {
   std::string host = registry.substr(0, registry.starts_with('[') ? registry.find(']') + 1 : registry.find(':'));
-  return host == "localhost" || host == "[::1]" || (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+  return host == "localhost" || host == "[::1]" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 std::string host_of(const std::string& url) {
@@ -36,7 +37,8 @@ bool may_pass(const Error& error) {  // could the same request succeed in a whil
 // Sleeps, unless asked to stop.
 Result<void> pause(std::stop_token stop, std::chrono::milliseconds time) {
   Guarded<bool> nothing(false);
-  nothing.wait_until(stop, std::chrono::steady_clock::now() + time, [](bool) { return false; }, [](bool) {});
+  nothing.wait_until(
+      stop, std::chrono::steady_clock::now() + time, [](bool) { return false; }, [](bool) {});
   if (stop.stop_requested()) return Error(Code::cancelled, "cancelled");
   return {};
 }
@@ -81,9 +83,7 @@ Error refusal(Http::Exchange& answer) {
   return Error(code, std::move(text)).with(std::move(details));
 }
 
-std::string basic(const runtime::Credentials& who) {
-  return "Basic " + base64_encode(who.username + ":" + who.password);
-}
+std::string basic(const runtime::Credentials& who) { return "Basic " + base64_encode(who.username + ":" + who.password); }
 
 }  // namespace
 
@@ -147,7 +147,8 @@ Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, 
   request.verify = endpoint.verify;
   if (who && !who->identity_token.empty()) {
     request.url = realm;
-    request.form = "grant_type=refresh_token&client_id=coracle&" + query + "&refresh_token=" + percent_encode(who->identity_token);
+    request.form =
+        "grant_type=refresh_token&client_id=coracle&" + query + "&refresh_token=" + percent_encode(who->identity_token);
   } else {
     request.url = realm + (realm.find('?') == realm.npos ? "?" : "&") + query;
     if (who) request.authorization = basic(*who);
@@ -159,7 +160,8 @@ Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, 
   if (!document) return document.take_error().as(Code::invalid).wrap("token");
   std::string token(get_string(*document, "token"));
   if (token.empty()) token = get_string(*document, "access_token");
-  if (token.empty() || token.find_first_of("\r\n") != token.npos) return Error(Code::invalid, "the registry's answer holds no token");
+  if (token.empty() || token.find_first_of("\r\n") != token.npos)
+    return Error(Code::invalid, "the registry's answer holds no token");
   return "Bearer " + token;
 }
 
@@ -242,7 +244,12 @@ Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, siz
 class LayerDownload : public Source {
  public:
   LayerDownload(Registry& registry, Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done)
-      : registry_(registry), http_(http), descriptor_(descriptor), partial_(partial), here_(partial), done_(done),
+      : registry_(registry),
+        http_(http),
+        descriptor_(descriptor),
+        partial_(partial),
+        here_(partial),
+        done_(done),
         backoff_(registry.retry_delay_) {}
 
   Result<std::string_view> next() override {
@@ -281,8 +288,7 @@ class LayerDownload : public Source {
 
   // The next piece of the exchange, started where we stand when there is none.
   Result<std::string_view> more() {
-    if (!answer_)
-      TRY(ask());
+    if (!answer_) TRY(ask());
     given_ = std::exchange(leftover_, {});
     std::string_view piece = given_;
     if (piece.empty()) {
@@ -296,8 +302,8 @@ class LayerDownload : public Source {
   }
 
   Result<void> ask() {
-    answer_ = TRY(registry_.at_any_endpoint<Registry::Exchange>(
-        http_.stop(), [&](const Endpoint& endpoint) -> Result<Registry::Exchange> {
+    answer_ = TRY(
+        registry_.at_any_endpoint<Registry::Exchange>(http_.stop(), [&](const Endpoint& endpoint) -> Result<Registry::Exchange> {
           return registry_.open(http_, endpoint, "blobs/" + descriptor_.digest.text(), {}, at_);
         }));
     int64_t skip = at_;
@@ -337,8 +343,7 @@ class LayerDownload : public Source {
   bool on_disk_ = true;
 };
 
-std::unique_ptr<Source> Registry::layer(Http& http, const Descriptor& descriptor, const Fd& partial,
-                                        std::atomic<int64_t>& done) {
+std::unique_ptr<Source> Registry::layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done) {
   return std::make_unique<LayerDownload>(*this, http, descriptor, partial, done);
 }
 

@@ -29,11 +29,11 @@ constexpr int kAttemptsMax = 5;  // in a row without progress
 constexpr std::chrono::seconds kRetryDelayMax{30};
 
 struct Endpoint {
-  std::string base;     // "https://registry-1.docker.io/v2", no slash at the end
-  std::string host;     // host[:port], to choose credentials by
-  std::string ns;       // for a mirror: the registry it stands for
+  std::string base;  // "https://registry-1.docker.io/v2", no slash at the end
+  std::string host;  // host[:port], to choose credentials by
+  std::string ns;    // for a mirror: the registry it stands for
   bool verify = true;
-  bool twin = false;    // the same server as the one before, spoken to otherwise
+  bool twin = false;  // the same server as the one before, spoken to otherwise
 };
 
 // In the order in which they are tried. Pure.
@@ -44,7 +44,9 @@ class Registry {  // thread-safe; each thread brings its own Http
  public:
   Registry(Reference reference, std::vector<Endpoint> endpoints, std::vector<runtime::Credentials> credentials,
            std::chrono::milliseconds retry_delay)
-      : reference_(std::move(reference)), endpoints_(std::move(endpoints)), credentials_(std::move(credentials)),
+      : reference_(std::move(reference)),
+        endpoints_(std::move(endpoints)),
+        credentials_(std::move(credentials)),
         retry_delay_(retry_delay) {}
 
   struct Document {
@@ -59,16 +61,15 @@ class Registry {  // thread-safe; each thread brings its own Http
 
   // A layer: what `partial` (read from its start) already holds, then the rest from the network, appended to it. Counts
   // what it gives into `done`. Does not verify: the bytes are hashed on their way. The Registry must outlive it.
-  std::unique_ptr<Source> layer(Http& http, const Descriptor& descriptor, const Fd& partial,
-                                std::atomic<int64_t>& done);
+  std::unique_ptr<Source> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
 
  private:
   friend class LayerDownload;
   using Exchange = std::unique_ptr<Http::Exchange>;
 
   // A request with whatever authorisation it takes. The status is 200, or 206 where `from` was given.
-  Result<Exchange> open(Http& http, const Endpoint& endpoint, const std::string& path,
-                        const std::vector<std::string>& headers, int64_t from);
+  Result<Exchange> open(Http& http, const Endpoint& endpoint, const std::string& path, const std::vector<std::string>& headers,
+                        int64_t from);
   Result<std::string> authorize(Http& http, const Endpoint& endpoint, const std::vector<Challenge>& challenges,
                                 const runtime::Credentials* who);
   Result<std::string> fetch_token(Http& http, const Endpoint& endpoint, const Challenge& challenge,
@@ -81,7 +82,7 @@ class Registry {  // thread-safe; each thread brings its own Http
   const std::vector<Endpoint> endpoints_;
   const std::vector<runtime::Credentials> credentials_;
   const std::chrono::milliseconds retry_delay_;
-  std::atomic<bool> twin_answers_{false};  // so that its other half need not be asked any more
+  std::atomic<bool> twin_answers_{false};                      // so that its other half need not be asked any more
   Guarded<std::map<std::string, std::string>> authorization_;  // by endpoint's base
 };
 

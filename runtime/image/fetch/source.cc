@@ -75,8 +75,7 @@ Result<void> DecompressingSource::open() {
 }
 
 Result<std::string_view> DecompressingSource::next() {
-  if (!archive_)
-    TRY(open());
+  if (!archive_) TRY(open());
   const void* bytes = nullptr;
   size_t size = 0;
   la_int64_t offset = 0;

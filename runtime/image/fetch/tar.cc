@@ -5,7 +5,9 @@
 namespace coracle::image {
 
 TarReader::TarReader(Source& from)
-    : from_(from), reader_(archive_read_new()), utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+    : from_(from),
+      reader_(archive_read_new()),
+      utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
       before_(utf8_ ? ::uselocale(utf8_) : nullptr) {
   archive_read_support_format_tar(reader_);
   archive_read_support_format_empty(reader_);

@@ -104,7 +104,7 @@ class Layer {
   Unpacked out_;
   int64_t entries_ = 0, bytes_ = 0, unchecked_ = kFreeCheckEvery;
   std::string parent_path_;
-  Fd parent_;  // the last parent: entries come directory by directory
+  Fd parent_;                                  // the last parent: entries come directory by directory
   std::map<std::string, timespec> dir_times_;  // set last: making children changes them
 };
 
@@ -145,8 +145,7 @@ Result<Fd> Layer::make_parent(const std::string& path, const std::string& part_o
   Fd made = TRY(open_child(above, name, O_RDONLY | O_DIRECTORY));
   TRY(sys::change_mode(made, 0755));
   out_.implicit_dirs.insert(path);
-  if (whiteout)
-    TRY(make_opaque(made));
+  if (whiteout) TRY(make_opaque(made));
   return open_inside(root_, path, O_PATH | O_DIRECTORY);
 }
 
@@ -273,8 +272,7 @@ Result<void> Layer::add_directory(archive_entry* entry, const Fd& parent, const 
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   Fd dir = TRY(open_child(parent, path.name(), O_RDONLY | O_DIRECTORY));
   TRY(dress(entry, dir));
-  if (opaque)
-    TRY(make_opaque(dir));
+  if (opaque) TRY(make_opaque(dir));
   dir_times_[path.text()] = modified_at(entry);
   out_.implicit_dirs.erase(path.text());
   return {};
@@ -330,7 +328,9 @@ Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
     case AE_IFREG: return here(add_file(tar, entry, parent, path));
     case AE_IFDIR: return here(add_directory(entry, parent, path, was_whiteout));
     case AE_IFLNK: return here(add_symlink(entry, parent, path));
-    case AE_IFCHR: case AE_IFBLK: case AE_IFIFO: return here(add_special(entry, parent, path));
+    case AE_IFCHR:
+    case AE_IFBLK:
+    case AE_IFIFO: return here(add_special(entry, parent, path));
     default: return Error(Code::invalid, coracle::quoted(path.text()) + ": unknown kind of entry");
   }
 }

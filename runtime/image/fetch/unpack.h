@@ -19,10 +19,10 @@ namespace coracle::image {
 
 struct UnpackLimits {
   int64_t entries_max = 2'000'000;
-  int64_t bytes_max = int64_t(64) << 30;         // of all files together, as their headers say
+  int64_t bytes_max = int64_t(64) << 30;           // of all files together, as their headers say
   int64_t free_reserve_bytes = int64_t(64) << 20;  // what is left free on the file system
-  size_t path_max = 4096;                        // a whole path
-  size_t depth_max = 256;                        // its parts
+  size_t path_max = 4096;                          // a whole path
+  size_t depth_max = 256;                          // its parts
 };
 
 struct Unpacked {

@@ -69,8 +69,11 @@ void annotate(json::object& object, std::string_view name, const json::value& va
 // ---- metrics: version 1 has flat fields, version 2 {metric, target or current} ----
 
 // The kinds of metrics and the key that each has its own fields under.
-constexpr std::pair<std::string_view, std::string_view> kSources[] = {
-    {"Object", "object"}, {"Pods", "pods"}, {"Resource", "resource"}, {"ContainerResource", "containerResource"}, {"External", "external"}};
+constexpr std::pair<std::string_view, std::string_view> kSources[] = {{"Object", "object"},
+                                                                      {"Pods", "pods"},
+                                                                      {"Resource", "resource"},
+                                                                      {"ContainerResource", "containerResource"},
+                                                                      {"External", "external"}};
 
 std::string_view source_of(const json::object& metric) {
   for (auto [type, key] : kSources) {
@@ -168,9 +171,15 @@ json::object cpu_metric(const json::value& percent, bool now) {
 // ---- behaviour: the annotation has Go's names of the fields ----
 
 constexpr std::pair<std::string_view, std::string_view> kGoNames[] = {
-    {"scaleUp", "ScaleUp"}, {"scaleDown", "ScaleDown"}, {"stabilizationWindowSeconds", "StabilizationWindowSeconds"},
-    {"selectPolicy", "SelectPolicy"}, {"policies", "Policies"}, {"type", "Type"}, {"value", "Value"},
-    {"periodSeconds", "PeriodSeconds"}, {"tolerance", "Tolerance"}};
+    {"scaleUp", "ScaleUp"},
+    {"scaleDown", "ScaleDown"},
+    {"stabilizationWindowSeconds", "StabilizationWindowSeconds"},
+    {"selectPolicy", "SelectPolicy"},
+    {"policies", "Policies"},
+    {"type", "Type"},
+    {"value", "Value"},
+    {"periodSeconds", "PeriodSeconds"},
+    {"tolerance", "Tolerance"}};
 
 json::value with_names(const json::value& value, bool go) {
   if (const json::array* items = value.if_array()) {
@@ -242,8 +251,9 @@ void autoscaler_to_v2(json::object& autoscaler) {
 
   auto current = list_of(take_annotation(autoscaler, kCurrentMetrics), "io.k8s.api.autoscaling.v2.MetricStatus",
                          [](const json::object& metric) { return rich_metric(metric, true); });
-  auto conditions = list_of(take_annotation(autoscaler, kConditions), "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
-                            [](const json::object& condition) { return condition; });
+  auto conditions =
+      list_of(take_annotation(autoscaler, kConditions), "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
+              [](const json::object& condition) { return condition; });
   json::object* status = object_in(autoscaler, "status");
   if (!status && !current && !conditions) return;
   json::object& rich = part_of(autoscaler, "status");
@@ -262,7 +272,8 @@ void autoscaler_from_v2(json::object& autoscaler) {
   for (const json::value& metric : metrics.is_array() ? metrics.get_array() : json::array()) {
     if (!metric.is_object()) continue;
     const json::value* percent = is_cpu(metric.get_object())
-                                     ? part(part(metric.get_object(), "resource"), "target").if_contains("averageUtilization") : nullptr;
+                                     ? part(part(metric.get_object(), "resource"), "target").if_contains("averageUtilization")
+                                     : nullptr;
     if (percent && first) spec["targetCPUUtilizationPercentage"] = *percent;
     if (is_cpu(metric.get_object())) first = false;
     if (!percent) others.push_back(flat_metric(metric.get_object(), false));

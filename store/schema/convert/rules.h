@@ -9,7 +9,7 @@ namespace coracle::schema {
 
 using Conversion = void (*)(json::object& object);
 
-void event_to_core(json::object& event);    // events.k8s.io/v1 → v1
+void event_to_core(json::object& event);  // events.k8s.io/v1 → v1
 void event_from_core(json::object& event);
 
 void autoscaler_to_v2(json::object& autoscaler);  // autoscaling/v1 → v2

@@ -19,16 +19,18 @@ struct Level {
   int64_t shares, lendable, queues, hand;  // queues 0: who cannot be served at once is turned away
 };
 
-constexpr Level kLevels[] = {
-    {"catch-all", 5, 0, 0, 0},        {"system", 30, 33, 64, 6},         {"node-high", 40, 25, 64, 6},
-    {"leader-election", 10, 0, 16, 4}, {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
-    {"global-default", 20, 50, 128, 6}};
+constexpr Level kLevels[] = {{"catch-all", 5, 0, 0, 0},         {"system", 30, 33, 64, 6},
+                             {"node-high", 40, 25, 64, 6},      {"leader-election", 10, 0, 16, 4},
+                             {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
+                             {"global-default", 20, 50, 128, 6}};
 
 json::object limited_spec(const Level& level) {
   json::object response{{"type", level.queues ? "Queue" : "Reject"}};
-  if (level.queues) response["queuing"] = json::object{{"queues", level.queues}, {"handSize", level.hand}, {"queueLengthLimit", 50}};
+  if (level.queues)
+    response["queuing"] = json::object{{"queues", level.queues}, {"handSize", level.hand}, {"queueLengthLimit", 50}};
   return {{"type", "Limited"},
-          {"limited", json::object{{"nominalConcurrencyShares", level.shares}, {"lendablePercent", level.lendable},
+          {"limited", json::object{{"nominalConcurrencyShares", level.shares},
+                                   {"lendablePercent", level.lendable},
                                    {"limitResponse", std::move(response)}}}};
 }
 
@@ -99,8 +101,9 @@ std::vector<Named> flow_schemas() {
       {"system-node-high", flow_spec("node-high", 400, "ByUser", rules(groups({"system:nodes"}), std::move(node_objects), {}))},
       {"probes", flow_spec("exempt", 2, "", rules(everybody, {}, {std::move(probe)}))},
       {"system-leader-election",
-       flow_spec("leader-election", 100, "ByUser",
-                 rules(std::move(leaders), {on_objects(texts({"get", "create", "update"}), kLeases, texts({"leases"}), false)}, {}))},
+       flow_spec(
+           "leader-election", 100, "ByUser",
+           rules(std::move(leaders), {on_objects(texts({"get", "create", "update"}), kLeases, texts({"leases"}), false)}, {}))},
       {"kube-controller-manager",
        flow_spec("workload-high", 800, "ByNamespace", everything({subject("User", "system:kube-controller-manager")}))},
       {"kube-scheduler", flow_spec("workload-high", 800, "ByNamespace", everything({subject("User", "system:kube-scheduler")}))},
@@ -126,7 +129,8 @@ std::vector<json::value> make(std::string_view kind) {
     for (Named& schema : flow_schemas()) out.push_back(finished(kind, schema.name, std::move(schema.spec)));
     return out;
   }
-  out.push_back(finished(kind, "exempt", {{"type", "Exempt"}, {"exempt", json::object{{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}}));
+  out.push_back(finished(
+      kind, "exempt", {{"type", "Exempt"}, {"exempt", json::object{{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}}));
   for (const Level& level : kLevels) out.push_back(finished(kind, level.name, limited_spec(level)));
   return out;
 }

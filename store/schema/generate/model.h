@@ -5,22 +5,22 @@
 //
 //   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it
 //   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
-//   type BoolOrProbe either | One of several.  in JSON not an object with these fields but the value of one of them: the first that fits
+//   type BoolOrProbe either | One of several.  in JSON not an object with these fields but the value of one of them: the first
+//   that fits
 //     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options
 //     periodSeconds int32           2  default=10 | How often.
 //   resource pods Pod                          a served kind: URL name and type; its facts are indented
 //     stored v1 (the version that the store holds, where it is another one; convert/ goes from one to the other)
-//     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale pkg.Type verbs
-//     column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
+//     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale
+//     pkg.Type verbs column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
 //
-// Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the package,
-// or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
-// Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when it has none.
-// Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it is an address; path: what a
-// URL can hold; any.
-// Options: required (empty: but may be empty), default=<JSON>, enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
-// validation has words of its own), keys=a,b (list merges by these), set (list is a set), merge[=key] and retain (strategic merge patch), atomic (map
-// or object is replaced as a whole).
+// Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the
+// package, or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
+// Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when
+// it has none. Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it
+// is an address; path: what a URL can hold; any. Options: required (empty: but may be empty), default=<JSON>, enum=A,B (closed),
+// known=A,B (open), ruled (required and enum are for documents alone: validation has words of its own), keys=a,b (list merges by
+// these), set (list is a set), merge[=key] and retain (strategic merge patch), atomic (map or object is replaced as a whole).
 #pragma once
 
 #include <string>
@@ -34,7 +34,8 @@ struct Field {
   int type = -1;      // position of the type for form "object"
   std::string shape = "one", list = "atomic";
   int number = 0, inlined = 0;  // inlined: number of the nested message; of two, the outer one's times 256 plus the inner one's
-  bool required = false, may_be_empty = false, always = false, pointer = false, closed = false, merges = false, retains = false, atomic = false, ruled = false;
+  bool required = false, may_be_empty = false, always = false, pointer = false, closed = false, merges = false, retains = false,
+       atomic = false, ruled = false;
 };
 
 struct Type {

@@ -18,10 +18,20 @@ void fail(const std::string& where, const std::string& what) {
 
 namespace {
 
-const std::map<std::string, std::string> kForms = {
-    {"string", "string"}, {"int32", "int32"}, {"int64", "int64"}, {"bool", "boolean"}, {"double", "number"},
-    {"bytes", "bytes"}, {"Time", "time"}, {"MicroTime", "micro_time"}, {"Duration", "duration"},
-    {"Quantity", "quantity"}, {"IntOrString", "int_or_string"}, {"Any", "any"}, {"Fields", "fields"}, {"Strings", "strings"}};
+const std::map<std::string, std::string> kForms = {{"string", "string"},
+                                                   {"int32", "int32"},
+                                                   {"int64", "int64"},
+                                                   {"bool", "boolean"},
+                                                   {"double", "number"},
+                                                   {"bytes", "bytes"},
+                                                   {"Time", "time"},
+                                                   {"MicroTime", "micro_time"},
+                                                   {"Duration", "duration"},
+                                                   {"Quantity", "quantity"},
+                                                   {"IntOrString", "int_or_string"},
+                                                   {"Any", "any"},
+                                                   {"Fields", "fields"},
+                                                   {"Strings", "strings"}};
 
 const char* const kAllVerbs = "create,delete,deletecollection,get,list,patch,update,watch";
 
@@ -313,8 +323,9 @@ class Reader {
     if (resource.verbs.empty()) fail(resource.where, "verbs are missing");
     for (size_t i = 0; i < model_.resources.size(); ++i) {
       const Resource& other = model_.resources[i];
-      bool same = resource.stored.empty() ? &other == &resource
-                                          : other.kind == resource.kind && model_.packages[other.package].api_version == resource.stored;
+      bool same = resource.stored.empty()
+                      ? &other == &resource
+                      : other.kind == resource.kind && model_.packages[other.package].api_version == resource.stored;
       if (same) resource.stored_at = int(i);
     }
     if (resource.stored_at < 0) fail(resource.where, "no kind " + resource.kind + " in " + resource.stored);

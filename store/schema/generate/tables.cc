@@ -50,8 +50,8 @@ std::string write_tables(const Model& model) {
   size_t field_count = 0, subresource_count = 0, column_count = 0;
 
   for (const Package& package : model.packages) {
-    packages << "    {" << pool.add(package.name) << ", " << pool.add(package.group) << ", "
-             << pool.add(package.version) << ", " << pool.add(package.openapi) << "},\n";
+    packages << "    {" << pool.add(package.name) << ", " << pool.add(package.group) << ", " << pool.add(package.version) << ", "
+             << pool.add(package.openapi) << "},\n";
   }
   for (const Type& type : model.types) {
     types << "    {" << pool.add(type.name) << ", " << pool.add(type.doc) << ", " << pool.add(type.api_version) << ", "
@@ -59,31 +59,31 @@ std::string write_tables(const Model& model) {
           << flag(type.atomic) << ", " << flag(type.either) << "},\n";
     field_count += type.fields.size();
     for (const Field& field : type.fields) {
-      fields << "    {" << pool.add(field.name) << ", " << pool.add(field.default_json) << ", "
-             << pool.add(field.values) << ", " << pool.add(field.merge_key) << ", " << pool.add(field.keys) << ", "
-             << pool.add(field.doc) << ", " << (field.type < 0 ? 0 : field.type) << ", " << field.number << ", "
-             << field.inlined << ", Form::" << field.form << ", Shape::" << field.shape << ", ListKind::" << field.list
-             << ", " << flag(field.required) << ", " << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
-             << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", "
-             << flag(field.atomic) << ", " << flag(field.ruled) << "},  // " << type.name << "." << field.name << "\n";
+      fields << "    {" << pool.add(field.name) << ", " << pool.add(field.default_json) << ", " << pool.add(field.values) << ", "
+             << pool.add(field.merge_key) << ", " << pool.add(field.keys) << ", " << pool.add(field.doc) << ", "
+             << (field.type < 0 ? 0 : field.type) << ", " << field.number << ", " << field.inlined << ", Form::" << field.form
+             << ", Shape::" << field.shape << ", ListKind::" << field.list << ", " << flag(field.required) << ", "
+             << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
+             << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", " << flag(field.atomic)
+             << ", " << flag(field.ruled) << "},  // " << type.name << "." << field.name << "\n";
     }
   }
   for (const Resource& resource : model.resources) {
     const Package& package = model.packages[resource.package];
-    kinds << "    {{" << literal(package.group) << ", " << literal(package.version) << ", " << literal(resource.kind)
-          << ", " << literal(resource.plural) << ", " << flag(!resource.cluster) << "}, "
+    kinds << "    {{" << literal(package.group) << ", " << literal(package.version) << ", " << literal(resource.kind) << ", "
+          << literal(resource.plural) << ", " << flag(!resource.cluster) << "}, "
           << literal(resource.list_type < 0 ? "" : resource.kind + "List") << ", " << literal(resource.singular) << ", "
-          << literal(resource.short_names) << ", " << literal(resource.categories) << ", " << literal(resource.verbs)
-          << ", " << literal(resource.names) << ", " << resource.type << ", " << (resource.list_type < 0 ? 0 : resource.list_type) << ", "
-          << subresource_count << ", " << resource.subresources.size() << ", " << column_count << ", "
-          << resource.columns.size() << ", " << resource.stored_at << "},\n";
+          << literal(resource.short_names) << ", " << literal(resource.categories) << ", " << literal(resource.verbs) << ", "
+          << literal(resource.names) << ", " << resource.type << ", " << (resource.list_type < 0 ? 0 : resource.list_type) << ", "
+          << subresource_count << ", " << resource.subresources.size() << ", " << column_count << ", " << resource.columns.size()
+          << ", " << resource.stored_at << "},\n";
     for (const Subresource& sub : resource.subresources) {
       subresources << "    {" << literal(sub.name) << ", " << literal(sub.group) << ", " << literal(sub.version) << ", "
                    << literal(sub.kind) << ", " << literal(sub.verbs) << ", " << sub.type << "},\n";
     }
     for (const Column& column : resource.columns) {
-      columns << "    {" << literal(column.name) << ", " << literal(column.type) << ", " << literal(column.format)
-              << ", " << literal(column.cell) << ", " << literal(column.doc) << ", " << column.priority << "},\n";
+      columns << "    {" << literal(column.name) << ", " << literal(column.type) << ", " << literal(column.format) << ", "
+              << literal(column.cell) << ", " << literal(column.doc) << ", " << column.priority << "},\n";
     }
     subresource_count += resource.subresources.size();
     column_count += resource.columns.size();
@@ -91,12 +91,18 @@ std::string write_tables(const Model& model) {
 
   std::ostringstream out;
   out << "// Generated from store/schema/types. Not to be edited.\n"
-      << pool.write() << "constexpr Package kPackages[] = {\n" << packages.str() << "};\n"
-      << "constexpr Field kFields[] = {\n" << fields.str() << "};\n"
-      << "constexpr Type kTypes[] = {\n" << types.str() << "};\n"
-      << "constexpr Subresource kSubresources[] = {\n" << subresources.str() << "};\n"
-      << "constexpr Column kColumns[] = {\n" << columns.str() << "};\n"
-      << "constexpr KindInfo kKinds[] = {\n" << kinds.str() << "};\n";
+      << pool.write() << "constexpr Package kPackages[] = {\n"
+      << packages.str() << "};\n"
+      << "constexpr Field kFields[] = {\n"
+      << fields.str() << "};\n"
+      << "constexpr Type kTypes[] = {\n"
+      << types.str() << "};\n"
+      << "constexpr Subresource kSubresources[] = {\n"
+      << subresources.str() << "};\n"
+      << "constexpr Column kColumns[] = {\n"
+      << columns.str() << "};\n"
+      << "constexpr KindInfo kKinds[] = {\n"
+      << kinds.str() << "};\n";
   return out.str();
 }
 

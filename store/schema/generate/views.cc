@@ -26,8 +26,8 @@ std::string snake(const std::string& name) {
     if (name[i] != '$') out += name[i] == '-' ? '_' : char(std::tolower(uint8_t(name[i])));
   }
   static const std::set<std::string> reserved = {"template", "namespace", "operator", "default", "continue", "class",
-                                                 "export", "linux", "unix", "private", "public", "raw", "bool", "int",
-                                                 "not", "enum"};
+                                                 "export",   "linux",     "unix",     "private", "public",   "raw",
+                                                 "bool",     "int",       "not",      "enum"};
   return reserved.count(out) ? out + "_" : out;
 }
 

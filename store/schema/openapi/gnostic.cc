@@ -59,7 +59,8 @@ class Gnostic {
   }
 
   void path_item(const json::value& item) {
-    constexpr std::pair<std::string_view, uint32_t> kMethods[] = {{"get", 2}, {"put", 3}, {"post", 4}, {"delete", 5}, {"patch", 8}};
+    constexpr std::pair<std::string_view, uint32_t> kMethods[] = {
+        {"get", 2}, {"put", 3}, {"post", 4}, {"delete", 5}, {"patch", 8}};
     for (auto [method, number] : kMethods) {
       if (const json::value* found = find(item, method)) nest(number, [&] { operation(*found); });
     }

@@ -78,9 +78,8 @@ class PathWriter {
     if (dialect_ == Dialect::v2) out["produces"] = strings(kMediaTypes);
     out["responses"] = responses(answer);
     out["x-kubernetes-action"] = action;
-    out["x-kubernetes-group-version-kind"] = json::object{{"group", target.group_version.group},
-                                                          {"kind", target.kind},
-                                                          {"version", target.group_version.version}};
+    out["x-kubernetes-group-version-kind"] =
+        json::object{{"group", target.group_version.group}, {"kind", target.kind}, {"version", target.group_version.version}};
     return out;
   }
 
@@ -92,9 +91,7 @@ class PathWriter {
   }
 
  private:
-  json::object schema_of(const Type& type) const {
-    return {{"$ref", openapi_reference(type.openapi_name(), dialect_)}};
-  }
+  json::object schema_of(const Type& type) const { return {{"$ref", openapi_reference(type.openapi_name(), dialect_)}}; }
 
   void add_body(json::object& operation, json::array& parameters, std::string_view method, const Type& body) const {
     bool patch = method == "patch";

@@ -35,7 +35,8 @@ json::object scalar_definition(Form form, Dialect dialect) {
       break;
     case Form::duration: out = {{"description", "A span of time, as Go writes it: 1h2m3.5s."}, {"type", "string"}}; break;
     case Form::fields:
-      out = {{"description", "A set of fields, as a tree of names: f:<field>, k:<keys of a list item>, v:<value>."}, {"type", "object"}};
+      out = {{"description", "A set of fields, as a tree of names: f:<field>, k:<keys of a list item>, v:<value>."},
+             {"type", "object"}};
       break;
     case Form::quantity:
       if (dialect == Dialect::v3) out = one_of("string", "number");
@@ -126,8 +127,7 @@ class SchemaWriter {
   }
 
   static void add_list_extensions(const Field& field, json::object& schema) {
-    schema["x-kubernetes-list-type"] =
-        field.list == ListKind::map ? "map" : field.list == ListKind::set ? "set" : "atomic";
+    schema["x-kubernetes-list-type"] = field.list == ListKind::map ? "map" : field.list == ListKind::set ? "set" : "atomic";
     if (field.list != ListKind::map) return;
     json::array& keys = schema["x-kubernetes-list-map-keys"].emplace_array();
     for (std::string_view key : field.list_keys()) keys.emplace_back(key);

@@ -32,7 +32,8 @@ std::string values(view::MetricTarget target, view::MetricValueStatus current, b
 std::string resource(std::string_view name, view::MetricTarget target, view::MetricValueStatus current) {
   std::string text(name);
   text += ": ";
-  if (target.has_average_value()) return text + amount(current.average_value(), kUnknown) + "/" + amount(target.average_value(), "0");
+  if (target.has_average_value())
+    return text + amount(current.average_value(), kUnknown) + "/" + amount(target.average_value(), "0");
   auto percent = [](bool given, int64_t number, std::string_view absent) {
     return given ? std::to_string(number) + "%" : std::string(absent);
   };

@@ -112,18 +112,18 @@ json::value selector(const CellInput& in) {
   return or_none(selector->text());
 }
 
-constexpr NamedCellRule kRules[] = {{"path", path},   {"age", age},       {"number", number}, {"count", count},
-                                    {"ratio", ratio}, {"names", names},   {"labels", labels}, {"selector", selector},
-                                    {"text", text},   {"boolean", boolean}, {"flag", flag},   {"texts", texts},
-                                    {"controller", controller}, {"list", list},   {"integer", integer}};
+constexpr NamedCellRule kRules[] = {
+    {"path", path},   {"age", age},       {"number", number},         {"count", count}, {"ratio", ratio},
+    {"names", names}, {"labels", labels}, {"selector", selector},     {"text", text},   {"boolean", boolean},
+    {"flag", flag},   {"texts", texts},   {"controller", controller}, {"list", list},   {"integer", integer}};
 
 }  // namespace
 
 std::span<const NamedCellRule> general_cells() { return kRules; }
 
 CellRule cell_rule(std::string_view name) {
-  for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(),
-                     autoscaler_cells(), metrics_cells(), network_cells(), storage_cells(), csi_cells(), extension_cells(), access_cells()}) {
+  for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(), autoscaler_cells(),
+                     metrics_cells(), network_cells(), storage_cells(), csi_cells(), extension_cells(), access_cells()}) {
     for (const NamedCellRule& named : rules) {
       if (named.name == name) return named.rule;
     }

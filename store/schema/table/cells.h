@@ -2,8 +2,8 @@
 // Cells: the rules that a column of the schema text may name, as functions from an object to a cell. The general ones:
 //   path <dotted> [text when empty]   age <dotted> [when absent]   number <dotted>   count <dotted>...   ratio <dotted> <dotted>
 //   names <list> <field>   labels <map>   selector <LabelSelector>   texts <list>   controller
-//   text <dotted> [when absent]: whatever it is, as text   boolean <dotted> [true when absent]   flag <dotted> <when absent>: True or False
-//   list <strings>: or <none>   integer <dotted> [text when absent]
+//   text <dotted> [when absent]: whatever it is, as text   boolean <dotted> [true when absent]   flag <dotted> <when absent>:
+//   True or False list <strings>: or <none>   integer <dotted> [text when absent]
 // and <kind>.<what> for those of one kind (cells of pods are pod.ready, pod.status, ...). Pure.
 #pragma once
 
@@ -39,8 +39,8 @@ std::span<const NamedCellRule> event_cells();
 std::span<const NamedCellRule> job_cells();
 std::span<const NamedCellRule> autoscaler_cells();
 std::span<const NamedCellRule> metrics_cells();
-std::span<const NamedCellRule> network_cells();  // Ingress, IngressClass, IPAddress
-std::span<const NamedCellRule> storage_cells();  // volumes, claims, quotas, ComponentStatus
+std::span<const NamedCellRule> network_cells();    // Ingress, IngressClass, IPAddress
+std::span<const NamedCellRule> storage_cells();    // volumes, claims, quotas, ComponentStatus
 std::span<const NamedCellRule> csi_cells();        // storage classes and drivers
 std::span<const NamedCellRule> extension_cells();  // what shapes the API itself; resource claims
 std::span<const NamedCellRule> access_cells();     // of bindings and certificate requests

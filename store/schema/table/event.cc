@@ -12,9 +12,7 @@ std::string_view first_time(view::Event event) {
   return event.first_timestamp().empty() ? event.event_time() : event.first_timestamp();
 }
 
-json::value first_seen(const CellInput& in) {
-  return json::value(human_age(first_time(view::Event(in.object)), in.now));
-}
+json::value first_seen(const CellInput& in) { return json::value(human_age(first_time(view::Event(in.object)), in.now)); }
 
 json::value last_seen(const CellInput& in) {
   view::Event event(in.object);
@@ -47,9 +45,8 @@ json::value count(const CellInput& in) {
   return json::value(std::to_string(times > 0 ? times : 1));
 }
 
-constexpr NamedCellRule kRules[] = {{"event.first_seen", first_seen}, {"event.last_seen", last_seen},
-                                    {"event.object", object},         {"event.source", source},
-                                    {"event.message", message},       {"event.count", count}};
+constexpr NamedCellRule kRules[] = {{"event.first_seen", first_seen}, {"event.last_seen", last_seen}, {"event.object", object},
+                                    {"event.source", source},         {"event.message", message},     {"event.count", count}};
 
 }  // namespace
 

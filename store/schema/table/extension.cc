@@ -71,10 +71,10 @@ json::value claim_state(const CellInput& in) {
   return json::value(text);
 }
 
-constexpr NamedCellRule kRules[] = {
-    {"flow.missing_level", missing_level}, {"level.shares", shares},         {"policy.param_kind", param_kind},
-    {"policy.param_ref", param_ref},       {"apiservice.service", service},  {"apiservice.available", available},
-    {"claim.state", claim_state}};
+constexpr NamedCellRule kRules[] = {{"flow.missing_level", missing_level}, {"level.shares", shares},
+                                    {"policy.param_kind", param_kind},     {"policy.param_ref", param_ref},
+                                    {"apiservice.service", service},       {"apiservice.available", available},
+                                    {"claim.state", claim_state}};
 
 }  // namespace
 

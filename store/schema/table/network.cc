@@ -36,9 +36,7 @@ json::value address(const CellInput& in) {
   return json::value(text);
 }
 
-json::value ports(const CellInput& in) {
-  return json::value(view::Ingress(in.object).spec().tls().empty() ? "80" : "80, 443");
-}
+json::value ports(const CellInput& in) { return json::value(view::Ingress(in.object).spec().tls().empty() ? "80" : "80, 443"); }
 
 json::value parameters(const CellInput& in) {
   view::IngressClassParametersReference to = view::IngressClass(in.object).spec().parameters();

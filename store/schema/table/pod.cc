@@ -133,8 +133,8 @@ json::value gates(const CellInput& in) {
   return json::value(std::to_string(passed) + "/" + std::to_string(total));
 }
 
-constexpr NamedCellRule kRules[] = {{"pod.status", status}, {"pod.ready", ready}, {"pod.restarts", restarts},
-                                    {"pod.ip", ip},         {"pod.gates", gates}};
+constexpr NamedCellRule kRules[] = {
+    {"pod.status", status}, {"pod.ready", ready}, {"pod.restarts", restarts}, {"pod.ip", ip}, {"pod.gates", gates}};
 
 }  // namespace
 

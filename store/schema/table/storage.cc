@@ -11,8 +11,8 @@ namespace {
 
 std::string modes_of(view::Range<std::string_view> modes) {
   std::vector<std::string> shown;
-  for (auto [mode, brief] : {std::pair{"ReadWriteOnce", "RWO"}, std::pair{"ReadOnlyMany", "ROX"}, std::pair{"ReadWriteMany", "RWX"},
-                             std::pair{"ReadWriteOncePod", "RWOP"}}) {
+  for (auto [mode, brief] : {std::pair{"ReadWriteOnce", "RWO"}, std::pair{"ReadOnlyMany", "ROX"},
+                             std::pair{"ReadWriteMany", "RWX"}, std::pair{"ReadWriteOncePod", "RWOP"}}) {
     if (std::find(modes.begin(), modes.end(), std::string_view(mode)) != modes.end()) shown.emplace_back(brief);
   }
   return join(shown, ",");

@@ -14,7 +14,8 @@ void check_service(Findings& out, const json::value& value) {
     if (get_string(value, field).empty()) out.required(field);
   }
   int64_t port = get_int(value, "spec.service.port");
-  if (port < 1 || port > 65535) out.invalid("spec.service.port", port, "port is not valid: must be between 1 and 65535, inclusive");
+  if (port < 1 || port > 65535)
+    out.invalid("spec.service.port", port, "port is not valid: must be between 1 and 65535, inclusive");
   if (get_bool(value, "spec.insecureSkipTLSVerify") && !get_string(value, "spec.caBundle").empty()) {
     out.add({"FieldValueInvalid", "Invalid value: true: may not be true if caBundle is present", "spec.insecureSkipTLSVerify"});
   }
@@ -24,10 +25,12 @@ void check_local(Findings& out, const json::value& value) {
   std::string_view bundle = get_string(value, "spec.caBundle");
   auto bytes = base64_decode(bundle);
   if (!bundle.empty()) {
-    out.invalid("spec.caBundle", std::to_string(bytes ? bytes->size() : 0) + " bytes", "local APIServices may not have a caBundle");
+    out.invalid("spec.caBundle", std::to_string(bytes ? bytes->size() : 0) + " bytes",
+                "local APIServices may not have a caBundle");
   }
   if (get_bool(value, "spec.insecureSkipTLSVerify")) {
-    out.add({"FieldValueInvalid", "Invalid value: true: local APIServices may not have insecureSkipTLSVerify", "spec.insecureSkipTLSVerify"});
+    out.add({"FieldValueInvalid", "Invalid value: true: local APIServices may not have insecureSkipTLSVerify",
+             "spec.insecureSkipTLSVerify"});
   }
 }
 
@@ -38,12 +41,15 @@ void check_api_service(const json::value& value, const std::string&, Findings& o
   if (!name.empty() && path_segment_problems(name).empty() && name != wanted) {
     out.invalid("metadata.name", name, "must be `spec.version+\".\"+spec.group`: " + coracle::quoted(wanted));
   }
-  if (group.empty() && version != "v1") out.required("spec.group", "only v1 may have an empty group and it better be legacy kube");
+  if (group.empty() && version != "v1")
+    out.required("spec.group", "only v1 may have an empty group and it better be legacy kube");
   if (!group.empty()) out.invalid_all("spec.group", group, dns_subdomain_problems(group));
   out.invalid_all("spec.version", version, dns_1035_problems(version));
   int64_t of_group = get_int(value, "spec.groupPriorityMinimum"), of_version = get_int(value, "spec.versionPriority");
-  if (of_group <= 0 || of_group > kGroupPriorityMax) out.invalid("spec.groupPriorityMinimum", of_group, "must be positive and less than 20000");
-  if (of_version <= 0 || of_version > kVersionPriorityMax) out.invalid("spec.versionPriority", of_version, "must be positive and less than 1000");
+  if (of_group <= 0 || of_group > kGroupPriorityMax)
+    out.invalid("spec.groupPriorityMinimum", of_group, "must be positive and less than 20000");
+  if (of_version <= 0 || of_version > kVersionPriorityMax)
+    out.invalid("spec.versionPriority", of_version, "must be positive and less than 1000");
   if (has(value, "spec.service")) check_service(out, value);
   else check_local(out, value);
 }

@@ -36,7 +36,8 @@ void check_target(const json::value& target, const std::string& path, Findings& 
   for (std::string_view name : {"value", "averageValue"}) {
     const json::value* given = find(target, name);
     auto amount = given ? Quantity::from_json(*given) : Quantity();
-    if (given && amount && (amount->is_zero() || amount->negative())) out.invalid(sub(path, name), amount->text(), "must be positive");
+    if (given && amount && (amount->is_zero() || amount->negative()))
+      out.invalid(sub(path, name), amount->text(), "must be positive");
   }
   if (find(target, "averageUtilization") && get_int(target, "averageUtilization") < 1) {
     out.invalid(sub(path, "averageUtilization"), get_int(target, "averageUtilization"), "must be greater than 0");
@@ -62,11 +63,13 @@ void check_external_source(const json::value& source, const std::string& path, F
   if (!value && !average) {
     out.required(sub(path, "target.averageValue"), "must set either a target value for metric or a per-pod target");
   }
-  if (value && average) out.forbidden(sub(path, "target.value"), "may not set both a target value for metric and a per-pod target");
+  if (value && average)
+    out.forbidden(sub(path, "target.value"), "may not set both a target value for metric and a per-pod target");
 }
 
 void check_pods_source(const json::value& source, const std::string& path, Findings& out) {
-  if (!aims_at(source, "averageValue")) out.required(sub(path, "target.averageValue"), "must specify a positive target averageValue");
+  if (!aims_at(source, "averageValue"))
+    out.required(sub(path, "target.averageValue"), "must specify a positive target averageValue");
 }
 
 void check_resource_source(const json::value& source, const std::string& path, Findings& out) {
@@ -89,8 +92,11 @@ void check_container_source(const json::value& source, const std::string& path, 
 }
 
 void check_metric(const json::value& metric, const std::string& path, Findings& out) {
-  static constexpr std::pair<std::string_view, std::string_view> kSources[] = {
-      {"ContainerResource", "containerResource"}, {"External", "external"}, {"Object", "object"}, {"Pods", "pods"}, {"Resource", "resource"}};
+  static constexpr std::pair<std::string_view, std::string_view> kSources[] = {{"ContainerResource", "containerResource"},
+                                                                               {"External", "external"},
+                                                                               {"Object", "object"},
+                                                                               {"Pods", "pods"},
+                                                                               {"Resource", "resource"}};
   std::string_view type = get_string(metric, "type");
   if (type.empty()) out.required(sub(path, "type"), "must specify a metric source type");
   auto named = std::find_if(std::begin(kSources), std::end(kSources), [&](auto& source) { return source.first == type; });
@@ -98,7 +104,8 @@ void check_metric(const json::value& metric, const std::string& path, Findings& 
     out.not_supported(sub(path, "type"), type, {"ContainerResource", "External", "Object", "Pods", "Resource"});
     return;
   }
-  if (!find(metric, named->second)) out.required(sub(path, named->second), "must populate information for the given metric source");
+  if (!find(metric, named->second))
+    out.required(sub(path, named->second), "must populate information for the given metric source");
   for (auto [other, field] : kSources) {
     if (other != type && find(metric, field)) out.forbidden(sub(path, field), "must populate the given metric source only");
   }
@@ -152,7 +159,8 @@ constexpr NamedValidationRule kRules[] = {
 std::span<const NamedValidationRule> autoscaler_rules() { return kRules; }
 
 void check_autoscaler_status(const json::value& now, const json::value&, Findings& out) {
-  for (std::string_view name : {"status.currentReplicas", "status.desiredReplicas"}) out.not_negative(std::string(name), get_int(now, name));
+  for (std::string_view name : {"status.currentReplicas", "status.desiredReplicas"})
+    out.not_negative(std::string(name), get_int(now, name));
 }
 
 }  // namespace coracle::schema

@@ -46,7 +46,8 @@ bool next_block(BIO* bio, PemBlock& out) {
 std::string request_problem(const std::string& text) {
   Owned<BIO> bio(BIO_new_mem_buf(text.data(), int(text.size())));
   PemBlock block;
-  if (!bio || !next_block(bio.get(), block) || block.type != "CERTIFICATE REQUEST") return "PEM block type must be CERTIFICATE REQUEST";
+  if (!bio || !next_block(bio.get(), block) || block.type != "CERTIFICATE REQUEST")
+    return "PEM block type must be CERTIFICATE REQUEST";
   auto at = reinterpret_cast<const unsigned char*>(block.der.data());
   const unsigned char* end = at + block.der.size();
   Owned<X509_REQ> request(d2i_X509_REQ(nullptr, &at, long(block.der.size())));
@@ -64,7 +65,8 @@ std::string certificate_problem(const std::string& text) {
   if (!bio) return "out of memory";
   int blocks = 0;
   for (PemBlock block; next_block(bio.get(), block); ++blocks) {
-    if (block.type != "CERTIFICATE") return "only CERTIFICATE PEM blocks are allowed, found " + coracle::quoted(std::string_view(block.type));
+    if (block.type != "CERTIFICATE")
+      return "only CERTIFICATE PEM blocks are allowed, found " + coracle::quoted(std::string_view(block.type));
     if (!block.header.empty()) return "no PEM block headers are permitted";
     auto at = reinterpret_cast<const unsigned char*>(block.der.data());
     if (!Owned<X509>(d2i_X509(nullptr, &at, long(block.der.size())))) return "x509: malformed certificate";
@@ -81,24 +83,28 @@ void check_signer(std::string_view signer, Findings& out) {
   const std::string path = "spec.signerName";
   if (signer.empty()) return out.required(path);
   std::vector<std::string_view> parts = split(signer, '/');
-  if (parts.size() != 2) return out.invalid(path, signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
+  if (parts.size() != 2)
+    return out.invalid(path, signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
   if (parts[0].size() > kDomainMax) out.too_long(path, kDomainMax);
   auto segments = [&](std::string_view text, auto problems_of) {
     for (std::string_view label : split(text, '.')) {
       std::vector<std::string> problems = problems_of(label);
-      for (const std::string& problem : problems) out.invalid(path, text, "validating label " + coracle::quoted(label) + ": " + problem);
+      for (const std::string& problem : problems)
+        out.invalid(path, text, "validating label " + coracle::quoted(label) + ": " + problem);
       if (!problems.empty()) break;  // more of them would read the same
     }
   };
   segments(parts[0], dns_label_problems);
-  if (split(parts[0], '.').size() < 2) out.invalid(path, parts[0], "should be a domain with at least two segments separated by dots");
+  if (split(parts[0], '.').size() < 2)
+    out.invalid(path, parts[0], "should be a domain with at least two segments separated by dots");
   segments(parts[1], dns_subdomain_problems);
   if (signer.size() > kSignerMax) out.too_long(path, kSignerMax);
 }
 
 void check_spec(const json::value& value, const std::string&, Findings& out) {
   view::CertificateSigningRequestSpec spec(value);
-  if (std::string problem = request_problem(bytes_of(spec.request())); !problem.empty()) out.invalid("spec.request", spec.request(), problem);
+  if (std::string problem = request_problem(bytes_of(spec.request())); !problem.empty())
+    out.invalid("spec.request", spec.request(), problem);
   if (spec.usages().empty()) out.required("spec.usages");
   std::set<std::string_view> seen;
   for (size_t i = 0; i < spec.usages().size(); ++i) {
@@ -110,7 +116,8 @@ void check_spec(const json::value& value, const std::string&, Findings& out) {
     check_signer(spec.signer_name(), out);
   }
   if (spec.has_expiration_seconds() && spec.expiration_seconds() < kExpirationSecondsMin) {
-    out.invalid("spec.expirationSeconds", spec.expiration_seconds(), "may not specify a duration less than 600 seconds (10 minutes)");
+    out.invalid("spec.expirationSeconds", spec.expiration_seconds(),
+                "may not specify a duration less than 600 seconds (10 minutes)");
   }
 }
 
@@ -148,7 +155,8 @@ constexpr NamedValidationRule kRules[] = {{"io.k8s.api.certificates.v1.Certifica
 
 std::span<const NamedValidationRule> certificate_rules() { return kRules; }
 
-void check_certificate_request_update(const json::value& object, const json::value& old, std::string_view subresource, Findings& out) {
+void check_certificate_request_update(const json::value& object, const json::value& old, std::string_view subresource,
+                                      Findings& out) {
   view::CertificateSigningRequest now(object), before(old);
   check_conditions(now, out);
   for (std::string_view type : {"Approved", "Denied", "Failed"}) {
@@ -163,7 +171,8 @@ void check_certificate_request_update(const json::value& object, const json::val
   }
   if (now.status().certificate() == before.status().certificate()) return;
   if (subresource != "status") return out.forbidden("status.certificate", "updates may not set certificate content");
-  if (!before.status().certificate().empty()) out.forbidden("status.certificate", "updates may not modify existing certificate content");
+  if (!before.status().certificate().empty())
+    out.forbidden("status.certificate", "updates may not modify existing certificate content");
   if (std::string problem = certificate_problem(bytes_of(now.status().certificate())); !problem.empty()) {
     out.invalid("status.certificate", "<certificate data>", problem);
   }

@@ -33,7 +33,8 @@ void check_system_class(const json::value& object, std::string_view name, Findin
 void check_priority_class(const json::value& object, const std::string&, Findings& out) {
   std::string_view name = get_string(object, "metadata.name");
   if (name.starts_with("system-")) return check_system_class(object, name, out);
-  if (get_int(object, "value") > kUserPriorityMax) out.forbidden("value", "maximum allowed value of a user defined priority is 1000000000");
+  if (get_int(object, "value") > kUserPriorityMax)
+    out.forbidden("value", "maximum allowed value of a user defined priority is 1000000000");
 }
 
 void check_runtime_class(const json::value& object, const std::string&, Findings& out) {
@@ -53,7 +54,9 @@ void check_scheduling(const json::value& scheduling, const std::string& path, Fi
   check_labels(out, sub(path, "nodeSelector"), get_object(scheduling, "nodeSelector"));
   const json::array& tolerations = get_array(scheduling, "tolerations");
   for (size_t i = 0; i < tolerations.size(); ++i) {
-    if (std::find(tolerations.begin(), tolerations.begin() + std::ptrdiff_t(i), tolerations[i]) == tolerations.begin() + std::ptrdiff_t(i)) continue;
+    if (std::find(tolerations.begin(), tolerations.begin() + std::ptrdiff_t(i), tolerations[i]) ==
+        tolerations.begin() + std::ptrdiff_t(i))
+      continue;
     out.duplicate_json(item(sub(path, "tolerations"), i), tolerations[i]);
   }
 }
@@ -62,7 +65,9 @@ void check_budget_spec(const json::value& spec, const std::string& path, Finding
   const json::value *least = find(spec, "minAvailable"), *most = find(spec, "maxUnavailable");
   if (least && most) {
     const json::value *selector = find(spec, "selector"), *policy = find(spec, "unhealthyPodEvictionPolicy");
-    json::object shown{{"MinAvailable", *least}, {"Selector", selector ? *selector : json::value()}, {"MaxUnavailable", *most},
+    json::object shown{{"MinAvailable", *least},
+                       {"Selector", selector ? *selector : json::value()},
+                       {"MaxUnavailable", *most},
                        {"UnhealthyPodEvictionPolicy", policy ? *policy : json::value()}};
     out.invalid_json(path, json::value(std::move(shown)), "minAvailable and maxUnavailable cannot be both set");
   }

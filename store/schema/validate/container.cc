@@ -41,9 +41,9 @@ void check_port(const json::value& value, const std::string& path, Findings& out
 }
 
 void check_field_ref(const json::value& value, const std::string& path, Findings& out) {
-  static constexpr std::string_view kPaths[] = {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
-                                                "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP",
-                                                "status.podIPs", "metadata.labels", "metadata.annotations"};
+  static constexpr std::string_view kPaths[] = {
+      "metadata.name",  "metadata.namespace", "metadata.uid",  "spec.nodeName",   "spec.serviceAccountName", "status.hostIP",
+      "status.hostIPs", "status.podIP",       "status.podIPs", "metadata.labels", "metadata.annotations"};
   std::string_view field = view::ObjectFieldSelector(value).field_path();
   if (field.empty()) return;
   bool keyed = field.ends_with("']") && (field.starts_with("metadata.labels['") || field.starts_with("metadata.annotations['"));
@@ -59,8 +59,9 @@ void check_resource_ref(const json::value& value, const std::string& path, Findi
     std::string_view rest = resource.substr(prefix.size());
     if (rest == "cpu" || rest == "memory" || rest == "ephemeral-storage" || rest.starts_with("hugepages-")) return;
   }
-  out.not_supported(sub(path, "resource"), resource, {"limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu",
-                                                      "requests.ephemeral-storage", "requests.memory"});
+  out.not_supported(sub(path, "resource"), resource,
+                    {"limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage",
+                     "requests.memory"});
 }
 
 void check_env(const json::value& value, const std::string& path, Findings& out) {
@@ -122,10 +123,10 @@ void check_grpc(const json::value& value, const std::string& path, Findings& out
 void check_probe(const json::value& value, const std::string& path, Findings& out) {
   view::Probe probe(value);
   check_handler(value, path, out);
-  for (auto [name, number] : {std::pair{"initialDelaySeconds", probe.initial_delay_seconds()},
-                              std::pair{"timeoutSeconds", probe.timeout_seconds()}, std::pair{"periodSeconds", probe.period_seconds()},
-                              std::pair{"successThreshold", probe.success_threshold()},
-                              std::pair{"failureThreshold", probe.failure_threshold()}}) {
+  for (auto [name, number] :
+       {std::pair{"initialDelaySeconds", probe.initial_delay_seconds()}, std::pair{"timeoutSeconds", probe.timeout_seconds()},
+        std::pair{"periodSeconds", probe.period_seconds()}, std::pair{"successThreshold", probe.success_threshold()},
+        std::pair{"failureThreshold", probe.failure_threshold()}}) {
     out.not_negative(sub(path, name), number);
   }
   if (probe.has_termination_grace_period_seconds() && probe.termination_grace_period_seconds() <= 0) {
@@ -134,8 +135,10 @@ void check_probe(const json::value& value, const std::string& path, Findings& ou
 }
 
 void check_probes(view::Container container, const std::string& path, Findings& out) {
-  for (auto [name, probe] : {std::pair{"livenessProbe", container.liveness_probe()}, std::pair{"startupProbe", container.startup_probe()}}) {
-    if (probe && probe.success_threshold() != 1) out.invalid(sub(sub(path, name), "successThreshold"), probe.success_threshold(), "must be 1");
+  for (auto [name, probe] :
+       {std::pair{"livenessProbe", container.liveness_probe()}, std::pair{"startupProbe", container.startup_probe()}}) {
+    if (probe && probe.success_threshold() != 1)
+      out.invalid(sub(sub(path, name), "successThreshold"), probe.success_threshold(), "must be 1");
   }
   if (container.readiness_probe().has_termination_grace_period_seconds()) {
     out.invalid(sub(path, "readinessProbe.terminationGracePeriodSeconds"),
@@ -152,7 +155,8 @@ void check_amounts(const std::string& path, const json::object& amounts, Finding
 }
 
 // What is set aside is within what is allowed; what cannot be promised twice is both.
-void check_request(const json::object& limits, std::string_view name, const json::value& asked, const std::string& path, Findings& out) {
+void check_request(const json::object& limits, std::string_view name, const json::value& asked, const std::string& path,
+                   Findings& out) {
   const json::value* limit = limits.if_contains(name);
   auto request = Quantity::from_json(asked);
   if (!request) return;
@@ -163,8 +167,10 @@ void check_request(const json::object& limits, std::string_view name, const json
   auto most = Quantity::from_json(*limit);
   if (!most) return;
   std::string words = std::string(name) + " limit of " + most->text();
-  if (!may_overcommit(name) && !(*request == *most)) out.invalid(sub(path, "requests"), request->text(), "must be equal to " + words);
-  else if (may_overcommit(name) && *most < *request) out.invalid(sub(path, "requests"), request->text(), "must be less than or equal to " + words);
+  if (!may_overcommit(name) && !(*request == *most))
+    out.invalid(sub(path, "requests"), request->text(), "must be equal to " + words);
+  else if (may_overcommit(name) && *most < *request)
+    out.invalid(sub(path, "requests"), request->text(), "must be less than or equal to " + words);
 }
 
 void check_resources(const json::value& value, const std::string& path, Findings& out) {
@@ -210,7 +216,8 @@ void check_app_armor(const json::value& value, const std::string& path, Findings
   view::AppArmorProfile profile(value);
   std::string at = sub(path, "localhostProfile");
   if (profile.type() != "Localhost") {
-    if (profile.has_localhost_profile()) out.invalid(at, profile.localhost_profile(), "can only be set when AppArmor type is Localhost");
+    if (profile.has_localhost_profile())
+      out.invalid(at, profile.localhost_profile(), "can only be set when AppArmor type is Localhost");
     return;
   }
   if (trim(profile.localhost_profile()).empty()) return out.required(at, "must be set when AppArmor type is Localhost");
@@ -222,7 +229,8 @@ void check_app_armor(const json::value& value, const std::string& path, Findings
 void check_seccomp(const json::value& value, const std::string& path, Findings& out) {
   view::SeccompProfile profile(value);
   std::string at = sub(path, "localhostProfile");
-  if (profile.type() == "Localhost" && !profile.has_localhost_profile()) out.required(at, "must be set when seccomp type is Localhost");
+  if (profile.type() == "Localhost" && !profile.has_localhost_profile())
+    out.required(at, "must be set when seccomp type is Localhost");
   if (profile.type() == "Localhost") check_descending_path(profile.localhost_profile(), at, out);
   if (profile.type() != "Localhost" && profile.has_localhost_profile()) {
     out.invalid(at, profile.localhost_profile(), "can only be set when seccomp type is Localhost");

@@ -15,9 +15,11 @@ constexpr size_t kNameMax = 52;  // a job's name has 11 characters more
 
 bool zone_part_ok(std::string_view part) {
   auto good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view(".-_+").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(".-_+").find(c) != std::string_view::npos;
   };
-  return !part.empty() && part.size() <= 14 && part != "." && part != ".." && part[0] != '-' && std::all_of(part.begin(), part.end(), good);
+  return !part.empty() && part.size() <= 14 && part != "." && part != ".." && part[0] != '-' &&
+         std::all_of(part.begin(), part.end(), good);
 }
 
 void check_time_zone(const json::value& zone, const std::string& path, Findings& out) {

@@ -34,7 +34,8 @@ void check_storage_class(const json::value& value, const std::string&, Findings&
   check_provisioner(out, "provisioner", get_string(value, "provisioner"));
   check_parameters(out, get_object(value, "parameters"));
   std::string_view policy = get_string(value, "reclaimPolicy");
-  if (!policy.empty() && policy != "Delete" && policy != "Retain") out.not_supported("reclaimPolicy", policy, {"Delete", "Retain"});
+  if (!policy.empty() && policy != "Delete" && policy != "Retain")
+    out.not_supported("reclaimPolicy", policy, {"Delete", "Retain"});
   std::vector<std::map<std::string_view, std::set<std::string_view>>> seen;
   const json::array& topologies = get_array(value, "allowedTopologies");
   for (size_t i = 0; i < topologies.size(); ++i) {
@@ -73,8 +74,10 @@ void check_attributes_class(const json::value& value, const std::string&, Findin
 }
 
 void check_driver_spec(const json::value& value, const std::string& path, Findings& out) {
-  for (auto [field, called] : {std::pair{"attachRequired", "attachedRequired"}, {"podInfoOnMount", "podInfoOnMount"},
-                               {"storageCapacity", "storageCapacity"}, {"seLinuxMount", "seLinuxMount"}}) {
+  for (auto [field, called] : {std::pair{"attachRequired", "attachedRequired"},
+                               {"podInfoOnMount", "podInfoOnMount"},
+                               {"storageCapacity", "storageCapacity"},
+                               {"seLinuxMount", "seLinuxMount"}}) {
     if (!has(value, field)) out.required(sub(path, called));
   }
   if (std::string_view policy = get_string(value, "fsGroupPolicy");
@@ -82,7 +85,8 @@ void check_driver_spec(const json::value& value, const std::string& path, Findin
     out.not_supported(sub(path, "fsGroupPolicy"), policy, {"File", "None", "ReadWriteOnceWithFSType"});
   }
   for (std::string_view mode : texts_at(value, "volumeLifecycleModes")) {
-    if (mode != "Persistent" && mode != "Ephemeral") unsupported(out, sub(path, "volumeLifecycleModes"), mode, {"Persistent", "Ephemeral"});
+    if (mode != "Persistent" && mode != "Ephemeral")
+      unsupported(out, sub(path, "volumeLifecycleModes"), mode, {"Persistent", "Ephemeral"});
   }
   std::set<std::string_view> audiences;
   const json::array& tokens = get_array(value, "tokenRequests");
@@ -95,8 +99,10 @@ void check_driver_spec(const json::value& value, const std::string& path, Findin
     }
     if (!has(tokens[i], "expirationSeconds")) continue;
     int64_t lasts = get_int(tokens[i], "expirationSeconds");
-    if (lasts < kTokenSecondsMin) out.invalid(sub(at, "expirationSeconds"), lasts, "may not specify a duration less than 10 minutes");
-    if (lasts > kTokenSecondsMax) out.invalid(sub(at, "expirationSeconds"), lasts, "may not specify a duration larger than 2^32 seconds");
+    if (lasts < kTokenSecondsMin)
+      out.invalid(sub(at, "expirationSeconds"), lasts, "may not specify a duration less than 10 minutes");
+    if (lasts > kTokenSecondsMax)
+      out.invalid(sub(at, "expirationSeconds"), lasts, "may not specify a duration larger than 2^32 seconds");
   }
   int64_t period = get_int(value, "nodeAllocatableUpdatePeriodSeconds", kAllocatablePeriodMin);
   if (period < kAllocatablePeriodMin) {
@@ -112,7 +118,8 @@ void check_node_spec(const json::value& value, const std::string& path, Findings
     std::string_view name = get_string(drivers[i], "name"), id = get_string(drivers[i], "nodeID");
     if (!name.empty()) check_driver_name(out, sub(at, "name"), name);
     if (id.size() > kNodeIdMax) out.invalid(sub(at, "nodeID"), id, "must be 256 characters or less");
-    if (has(drivers[i], "allocatable.count")) out.not_negative(sub(at, "allocatable.count"), get_int(drivers[i], "allocatable.count"));
+    if (has(drivers[i], "allocatable.count"))
+      out.not_negative(sub(at, "allocatable.count"), get_int(drivers[i], "allocatable.count"));
     if (!names.insert(name).second) out.duplicate(sub(at, "name"), name);
     std::set<std::string_view> keys;
     for (std::string_view key : texts_at(drivers[i], "topologyKeys")) {
@@ -131,14 +138,16 @@ void check_capacity(const json::value& value, const std::string&, Findings& out)
 }
 
 void check_attachment_spec(const json::value& value, const std::string& path, Findings& out) {
-  if (std::string_view attacher = get_string(value, "attacher"); !attacher.empty()) check_driver_name(out, sub(path, "attacher"), attacher);
+  if (std::string_view attacher = get_string(value, "attacher"); !attacher.empty())
+    check_driver_name(out, sub(path, "attacher"), attacher);
   constexpr std::string_view kOne = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
   std::string source = sub(path, "source");
   bool named = has(value, "source.persistentVolumeName"), written = has(value, "source.inlineVolumeSpec");
   std::string_view name = get_string(value, "source.persistentVolumeName");
   if (!named && !written) out.required(source, kOne);
   else if (named && written) out.forbidden(source, kOne);
-  else if (named && name.empty()) out.required(sub(source, "persistentVolumeName"), "must specify non empty persistentVolumeName");
+  else if (named && name.empty())
+    out.required(sub(source, "persistentVolumeName"), "must specify non empty persistentVolumeName");
   if (!name.empty()) out.invalid_all(sub(source, "persistentVolumeName"), name, dns_subdomain_problems(name));
   std::string_view node = get_string(value, "nodeName");
   out.invalid_all(sub(path, "nodeName"), node, dns_subdomain_problems(node));

@@ -28,7 +28,8 @@ void check_names(Findings& out, const std::string& path, const json::value& name
   if (!kind.empty() && kind == list) out.invalid(sub(path, "listKind"), list, "kind and listKind may not be the same");
   for (std::string_view field : {"shortNames", "categories"}) {
     std::vector<std::string_view> texts = texts_at(names, field);
-    for (size_t i = 0; i < texts.size(); ++i) invalid_joined(out, item(sub(path, field), i), texts[i], dns_1035_problems(texts[i]));
+    for (size_t i = 0; i < texts.size(); ++i)
+      invalid_joined(out, item(sub(path, field), i), texts[i], dns_1035_problems(texts[i]));
   }
 }
 
@@ -42,7 +43,8 @@ void check_column(Findings& out, const std::string& path, const json::value& col
   std::string_view type = get_string(column, "type"), format = get_string(column, "format"), at = get_string(column, "jsonPath");
   if (get_string(column, "name").empty()) out.required(sub(path, "name"));
   static const std::set<std::string_view> types = {"boolean", "date", "integer", "number", "string"};
-  static const std::set<std::string_view> formats = {"byte", "date", "date-time", "double", "float", "int32", "int64", "password"};
+  static const std::set<std::string_view> formats = {"byte",  "date",  "date-time", "double",
+                                                     "float", "int32", "int64",     "password"};
   if (type.empty()) out.required(sub(path, "type"), kColumnTypes);
   else if (!types.count(type)) out.invalid(sub(path, "type"), type, kColumnTypes);
   if (!format.empty() && !formats.count(format)) out.invalid(sub(path, "format"), format, kColumnFormats);
@@ -50,8 +52,8 @@ void check_column(Findings& out, const std::string& path, const json::value& col
   else check_json_path(out, sub(path, "JSONPath"), at);
 }
 
-void check_scale_path(Findings& out, const std::string& path, std::string_view text, std::initializer_list<std::string_view> under,
-                      std::string_view otherwise) {
+void check_scale_path(Findings& out, const std::string& path, std::string_view text,
+                      std::initializer_list<std::string_view> under, std::string_view otherwise) {
   if (!text.starts_with('.')) return check_json_path(out, path, text);
   for (std::string_view prefix : under) {
     if (text.starts_with(prefix)) return;
@@ -70,7 +72,8 @@ void check_subresources(Findings& out, const std::string& path, const json::valu
   if (status.empty()) out.required(sub(at, "statusReplicasPath"));
   else check_scale_path(out, sub(at, "statusReplicasPath"), status, {".status."}, "should be a json path under .status");
   if (!labels.empty()) {
-    check_scale_path(out, sub(at, "labelSelectorPath"), labels, {".spec.", ".status."}, "should be a json path under either .spec or .status");
+    check_scale_path(out, sub(at, "labelSelectorPath"), labels, {".spec.", ".status."},
+                     "should be a json path under either .spec or .status");
   }
 }
 
@@ -92,7 +95,9 @@ void check_selectable(Findings& out, const std::string& path, const json::value&
     }
     if (text.starts_with(".metadata")) out.invalid(at, text, "must not point to fields in metadata");
     if (type != "string" && type != "boolean" && type != "integer") {
-      out.invalid(at, text, "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.");
+      out.invalid(
+          at, text,
+          "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.");
     }
     if (!seen.insert(text).second) out.duplicate(at, text);
   }
@@ -133,7 +138,9 @@ void check_versions(Findings& out, const json::value& value) {
   for (size_t i = 0; i < versions.size(); ++i) {
     const json::value& version = versions[i];
     std::string at = item("spec.versions", i);
-    auto place = [&](bool common, std::string_view at_top, std::string_view own) { return common ? sub("spec", at_top) : sub(at, own); };
+    auto place = [&](bool common, std::string_view at_top, std::string_view own) {
+      return common ? sub("spec", at_top) : sub(at, own);
+    };
     auto once = [&](bool common) { return !common || i == 0; };
     std::string_view name = get_string(version, "name");
     stored += get_bool(version, "storage");
@@ -142,8 +149,8 @@ void check_versions(Findings& out, const json::value& value) {
     if (!has(version, "schema.openAPIV3Schema")) out.required(sub(at, "schema.openAPIV3Schema"));
     check_warning(out, sub(at, "deprecationWarning"), version);
     if (has(version, "schema.openAPIV3Schema") && once(one_schema)) {
-      check_json_schema(out, place(one_schema, "validation", "schema") + ".openAPIV3Schema", *find(version, "schema.openAPIV3Schema"),
-                        has(version, "subresources.status"));
+      check_json_schema(out, place(one_schema, "validation", "schema") + ".openAPIV3Schema",
+                        *find(version, "schema.openAPIV3Schema"), has(version, "subresources.status"));
     }
     if (has(version, "subresources") && once(one_sub)) {
       check_subresources(out, place(one_sub, "subresources", "subresources"), *find(version, "subresources"));
@@ -157,7 +164,8 @@ void check_versions(Findings& out, const json::value& value) {
   const json::value* all = find(value, "spec.versions");
   static const json::value nothing(json::array_kind);
   if (!unique) out.invalid_json("spec.versions", *all, "must contain unique version names");
-  if (stored != 1) out.invalid_json("spec.versions", all ? *all : nothing, "must have exactly one version marked as storage version");
+  if (stored != 1)
+    out.invalid_json("spec.versions", all ? *all : nothing, "must have exactly one version marked as storage version");
 }
 
 // ---- the rest ----
@@ -186,18 +194,21 @@ void check_conversion(Findings& out, const json::value& value) {
 void check_approval(Findings& out, const json::value& value) {
   constexpr std::string_view kAnnotation = "api-approved.kubernetes.io";
   std::string_view group = get_string(value, "spec.group");
-  bool of_kubernetes = group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" || group.ends_with(".kubernetes.io");
+  bool of_kubernetes =
+      group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" || group.ends_with(".kubernetes.io");
   if (!of_kubernetes) return;
   const json::value* found = find_keys(value, {"metadata", "annotations", kAnnotation});
   std::string_view text = found && found->is_string() ? std::string_view(found->get_string()) : std::string_view();
   std::string path = "metadata.annotations[" + std::string(kAnnotation) + "]";
-  constexpr std::string_view kSee = "protected groups must have approval annotation \"api-approved.kubernetes.io\", see "
-                                    "https://github.com/kubernetes/enhancements/pull/1111";
+  constexpr std::string_view kSee =
+      "protected groups must have approval annotation \"api-approved.kubernetes.io\", see "
+      "https://github.com/kubernetes/enhancements/pull/1111";
   if (text.empty()) return out.required(path, kSee);
   bool address = text.find("://") != text.npos && text.find("://") + 3 < text.size();
   if (address || text.starts_with("unapproved")) return;
-  out.invalid(path, text, "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason "
-                          "starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111");
+  out.invalid(path, text,
+              "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason "
+              "starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111");
 }
 
 void check_stored_versions(Findings& out, const json::value& value) {
@@ -208,12 +219,15 @@ void check_stored_versions(Findings& out, const json::value& value) {
   if (stored.empty()) return out.invalid_json(path, all ? *all : nothing, "must have at least one stored version");
   for (size_t i = 0; i < stored.size(); ++i) {
     bool there = false;
-    for (const json::value& version : get_array(value, "spec.versions")) there = there || get_string(version, "name") == stored[i];
+    for (const json::value& version : get_array(value, "spec.versions"))
+      there = there || get_string(version, "name") == stored[i];
     std::string name(stored[i]);
     if (!there) {
-      out.invalid(item(path, i), name, "missing from spec.versions; " + name + " was previously a storage version, and must remain in "
-                  "spec.versions until a storage migration ensures no data remains persisted in " + name + " and removes " + name +
-                  " from status.storedVersions");
+      out.invalid(item(path, i), name,
+                  "missing from spec.versions; " + name +
+                      " was previously a storage version, and must remain in "
+                      "spec.versions until a storage migration ensures no data remains persisted in " +
+                      name + " and removes " + name + " from status.storedVersions");
     }
   }
   for (const json::value& version : get_array(value, "spec.versions")) {
@@ -230,9 +244,11 @@ void check_definition(const json::value& value, const std::string&, Findings& ou
   if (!name.empty() && name != wanted) out.invalid("metadata.name", name, "must be spec.names.plural+\".\"+spec.group");
   std::vector<std::string> problems = dns_subdomain_problems(group);
   if (!group.empty() && !problems.empty()) invalid_joined(out, "spec.group", group, problems);
-  else if (!group.empty() && group.find('.') == group.npos) out.invalid("spec.group", group, "should be a domain with at least one dot");
+  else if (!group.empty() && group.find('.') == group.npos)
+    out.invalid("spec.group", group, "should be a domain with at least one dot");
   std::string_view scope = get_string(value, "spec.scope");
-  if (!scope.empty() && scope != "Cluster" && scope != "Namespaced") unsupported(out, "spec.scope", scope, {"Cluster", "Namespaced"});
+  if (!scope.empty() && scope != "Cluster" && scope != "Namespaced")
+    unsupported(out, "spec.scope", scope, {"Cluster", "Namespaced"});
   check_versions(out, value);
   for (std::string_view field : {"singular", "listKind"}) {
     if (get_string(value, "spec.names." + std::string(field)).empty()) out.required("spec.names." + std::string(field));
@@ -241,8 +257,10 @@ void check_definition(const json::value& value, const std::string&, Findings& ou
   check_conversion(out, value);
   check_stored_versions(out, value);
   if (get_bool(value, "spec.preserveUnknownFields")) {
-    out.add({"FieldValueInvalid", "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
-             "spec.versions[*].schema instead", "spec.preserveUnknownFields"});
+    out.add({"FieldValueInvalid",
+             "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+             "spec.versions[*].schema instead",
+             "spec.preserveUnknownFields"});
   }
 }
 

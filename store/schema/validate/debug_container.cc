@@ -15,11 +15,13 @@ std::set<std::string_view> names_in(const json::array& list, std::string_view fi
   return out;
 }
 
-void check_debug_container(const json::value& container, const std::set<std::string_view>& others, const std::string& path, Findings& out) {
+void check_debug_container(const json::value& container, const std::set<std::string_view>& others, const std::string& path,
+                           Findings& out) {
   constexpr std::string_view kWords = "cannot be set for an Ephemeral Container";
   std::string_view target = get_string(container, "targetContainerName");
   if (!target.empty() && !others.contains(target)) out.not_found(sub(path, "targetContainerName"), target);
-  for (std::string_view field : {"ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
+  for (std::string_view field : {"ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy",
+                                 "restartPolicy", "restartPolicyRules"}) {
     const json::value* found = find(container, field);
     bool empty = !found || (found->is_array() && found->get_array().empty());
     if (!empty) out.forbidden(sub(path, field), kWords);
@@ -36,7 +38,7 @@ void check_debug_container(const json::value& container, const std::set<std::str
 
 void check_devices(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
   std::set<std::string_view> claims, mounted = names_in(get_array(container, "volumeMounts"), "name"),
-                             places = names_in(get_array(container, "volumeMounts"), "mountPath"), names, paths;
+                                     places = names_in(get_array(container, "volumeMounts"), "mountPath"), names, paths;
   for (const json::value& volume : get_array(spec, "volumes")) {
     if (find(volume, "persistentVolumeClaim") || find(volume, "ephemeral")) claims.insert(get_string(volume, "name"));
   }
@@ -55,7 +57,8 @@ void check_devices(const json::value& spec, const json::value& container, const 
       if (part == "..") out.invalid(sub(at, "devicePath"), place, "can not contain backsteps ('..')");
     }
     if (mounted.contains(name)) out.invalid(sub(at, "name"), name, "must not already exist in volumeMounts");
-    if (!place.empty() && places.contains(place)) out.invalid(sub(at, "devicePath"), place, "must not already exist as a path in volumeMounts");
+    if (!place.empty() && places.contains(place))
+      out.invalid(sub(at, "devicePath"), place, "must not already exist as a path in volumeMounts");
   }
 }
 
@@ -107,7 +110,9 @@ bool is_sysctl(std::string_view name) {
     if (c == '/') c = '.';
   }
   for (std::string_view part : split(dotted, '.')) {
-    auto good = [](char c, bool inner) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (inner && (c == '-' || c == '_')); };
+    auto good = [](char c, bool inner) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (inner && (c == '-' || c == '_'));
+    };
     if (part.empty() || !good(part.front(), false) || !good(part.back(), false)) return false;
     for (char c : part) {
       if (!good(c, true)) return false;
@@ -124,12 +129,15 @@ void check_sysctls(const json::value& spec, const std::string& path, Findings& o
     std::string_view name = get_string(sysctls[i], "name");
     if (name.empty()) continue;  // required
     if (!is_sysctl(name)) {
-      out.invalid(at, name, "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$");
+      out.invalid(at, name,
+                  "must have at most 253 characters and match regex "
+                  "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$");
     } else if (!seen.insert(name).second) {
       out.duplicate(at, name);
     }
     bool net = name.starts_with("net.") || name.starts_with("net/");
-    bool ipc = name.starts_with("kernel.shm") || name.starts_with("kernel.msg") || name == "kernel.sem" || name.starts_with("fs.mqueue.");
+    bool ipc = name.starts_with("kernel.shm") || name.starts_with("kernel.msg") || name == "kernel.sem" ||
+               name.starts_with("fs.mqueue.");
     if (net && get_bool(spec, "hostNetwork")) out.invalid(at, name, "may not be specified when 'hostNetwork' is true");
     if (ipc && get_bool(spec, "hostIPC")) out.invalid(at, name, "may not be specified when 'hostIPC' is true");
   }
@@ -144,7 +152,8 @@ void check_claims(const json::value& spec, const std::string& path, Findings& ou
     if (!name.empty() && !seen.insert(name).second) out.duplicate(sub(at, "name"), name);
     else if (!name.empty()) out.invalid_all(sub(at, "name"), name, dns_label_problems(name));
     bool claim = find(claims[i], "resourceClaimName"), made = find(claims[i], "resourceClaimTemplateName");
-    if (claim && made) out.invalid_json(at, claims[i], "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+    if (claim && made)
+      out.invalid_json(at, claims[i], "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
     if (!claim && !made) out.invalid_json(at, claims[i], "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
     for (std::string_view field : {"resourceClaimName", "resourceClaimTemplateName"}) {
       std::string_view text = get_string(claims[i], field);

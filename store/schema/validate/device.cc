@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of resource.k8s.io, the asking side: classes of devices, claims, templates of claims, and what claims were given.
 // CEL selectors may not be too long; what they say is not looked into. Source: Kubernetes 1.36, pkg/apis/resource/validation.
+#include "store/schema/validate/device.h"
+
 #include <map>
 #include <set>
 
 #include "runtime/base/text.h"
-#include "store/schema/validate/device.h"
 #include "store/schema/validate/texts.h"
 
 namespace coracle::schema {
@@ -66,18 +67,21 @@ void check_claim(const json::value& value, const std::string& path, Findings& ou
   check_named(out, sub(path, "requests"), get_array(value, "requests"), kRequestsMax, "name");
   const json::array& constraints = get_array(value, "constraints");
   if (constraints.size() > kConstraintsMax) too_many(out, sub(path, "constraints"), constraints.size(), kConstraintsMax);
-  else for (size_t i = 0; i < constraints.size(); ++i) {
-    std::string at = item(sub(path, "constraints"), i);
-    check_request_references(out, sub(at, "requests"), constraints[i], names);
-    std::string_view field = has(constraints[i], "matchAttribute") ? "matchAttribute" : "distinctAttribute";
-    if (has(constraints[i], field)) check_device_name(out, sub(at, field), get_string(constraints[i], field), true);
-    else out.required(at, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set");
-  }
+  else
+    for (size_t i = 0; i < constraints.size(); ++i) {
+      std::string at = item(sub(path, "constraints"), i);
+      check_request_references(out, sub(at, "requests"), constraints[i], names);
+      std::string_view field = has(constraints[i], "matchAttribute") ? "matchAttribute" : "distinctAttribute";
+      if (has(constraints[i], field)) check_device_name(out, sub(at, field), get_string(constraints[i], field), true);
+      else
+        out.required(at, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set");
+    }
   const json::array& configs = get_array(value, "config");
   if (configs.size() > kConfigMax) too_many(out, sub(path, "config"), configs.size(), kConfigMax);
-  else for (size_t i = 0; i < configs.size(); ++i) {
-    check_request_references(out, sub(item(sub(path, "config"), i), "requests"), configs[i], names);
-  }
+  else
+    for (size_t i = 0; i < configs.size(); ++i) {
+      check_request_references(out, sub(item(sub(path, "config"), i), "requests"), configs[i], names);
+    }
 }
 
 void check_request(const json::value& value, const std::string& path, Findings& out) {
@@ -111,7 +115,8 @@ void check_choice(const json::value& value, const std::string& path, Findings& o
 
 void check_selector(const json::value& value, const std::string& path, Findings& out) {
   if (!has(value, "cel")) return out.required(sub(path, "cel"));
-  if (get_string(value, "cel.expression").size() > kSelectorBytesMax) out.too_long(sub(path, "cel.expression"), kSelectorBytesMax);
+  if (get_string(value, "cel.expression").size() > kSelectorBytesMax)
+    out.too_long(sub(path, "cel.expression"), kSelectorBytesMax);
 }
 
 void check_toleration(const json::value& value, const std::string& path, Findings& out) {
@@ -141,7 +146,8 @@ void check_class_spec(const json::value& value, const std::string& path, Finding
   std::string_view name = get_string(value, "extendedResourceName");
   bool native = name.find('/') == name.npos || name.find("kubernetes.io/") != name.npos || name.starts_with("requests.");
   bool good = !native && qualified_name_problems("requests." + std::string(name)).empty();
-  if (has(value, "extendedResourceName") && !good) out.invalid(sub(path, "extendedResourceName"), name, "must be a valid extended resource name");
+  if (has(value, "extendedResourceName") && !good)
+    out.invalid(sub(path, "extendedResourceName"), name, "must be a valid extended resource name");
 }
 
 constexpr NamedValidationRule kRules[] = {
@@ -208,7 +214,8 @@ void check_device_claim_status(const json::value& now, const json::value& before
     bool added = false;
     for (const json::value& user : users) added = added || !known.count(get_string(user, "uid"));
     if (added) {
-      out.forbidden("status.reservedFor", "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set");
+      out.forbidden("status.reservedFor",
+                    "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set");
     }
   }
   std::set<std::string> given, told;

@@ -24,7 +24,8 @@ void check_address(const json::value& value, const std::string& path, Findings& 
   if (address.ip().empty()) return;
   if (!is_ip(address.ip())) out.invalid(sub(path, "ip"), address.ip(), kNoIp);
   else check_not_special(out, sub(path, "ip"), address.ip());
-  if (!address.hostname().empty()) out.invalid_all(sub(path, "hostname"), address.hostname(), dns_label_problems(address.hostname()));
+  if (!address.hostname().empty())
+    out.invalid_all(sub(path, "hostname"), address.hostname(), dns_label_problems(address.hostname()));
 }
 
 void check_subset(const json::value& value, const std::string& path, Findings& out) {
@@ -44,22 +45,27 @@ void check_subset(const json::value& value, const std::string& path, Findings& o
 void check_slice(const json::value& value, const std::string&, Findings& out) {
   view::EndpointSlice slice(value);
   if (slice.endpoints().size() > kEndpointsMax) {
-    out.add({"FieldValueTooMany", "Too many: " + std::to_string(slice.endpoints().size()) + ": must have at most 1000 items", "endpoints"});
+    out.add({"FieldValueTooMany", "Too many: " + std::to_string(slice.endpoints().size()) + ": must have at most 1000 items",
+             "endpoints"});
     return;
   }
   for (size_t i = 0; i < slice.endpoints().size(); ++i) {
     view::Endpoint endpoint = slice.endpoints()[i];
     std::string at = item("endpoints", i);
-    if (endpoint.has_hostname()) out.invalid_all(sub(at, "hostname"), endpoint.hostname(), dns_label_problems(endpoint.hostname()));
-    if (endpoint.has_node_name()) out.invalid_all(sub(at, "nodeName"), endpoint.node_name(), dns_subdomain_problems(endpoint.node_name()));
+    if (endpoint.has_hostname())
+      out.invalid_all(sub(at, "hostname"), endpoint.hostname(), dns_label_problems(endpoint.hostname()));
+    if (endpoint.has_node_name())
+      out.invalid_all(sub(at, "nodeName"), endpoint.node_name(), dns_subdomain_problems(endpoint.node_name()));
     if (endpoint.addresses().size() > kAddressesMax) {
-      out.add({"FieldValueTooMany", "Too many: " + std::to_string(endpoint.addresses().size()) + ": must have at most 100 items", sub(at, "addresses")});
+      out.add({"FieldValueTooMany", "Too many: " + std::to_string(endpoint.addresses().size()) + ": must have at most 100 items",
+               sub(at, "addresses")});
     }
     for (size_t j = 0; j < endpoint.addresses().size(); ++j) {
       std::string_view address = endpoint.addresses()[j];
       std::string here = item(sub(at, "addresses"), j);
       if (slice.address_type() == "FQDN") out.invalid_all(here, address, dns_subdomain_problems(address));
-      else if (!is_ip(address) || (address.find(':') != address.npos) != (slice.address_type() == "IPv6")) out.invalid(here, address, kNoIp);
+      else if (!is_ip(address) || (address.find(':') != address.npos) != (slice.address_type() == "IPv6"))
+        out.invalid(here, address, kNoIp);
       else check_not_special(out, here, address);
     }
   }

@@ -62,8 +62,8 @@ void check_newer_event_update(const json::value& now, const json::value& before,
   const json::value* was = find(before, "series");
   bool same = series && was ? *series == *was : series == was;
   if (!same) check_series(now, out);
-  for (std::string_view field : {"involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type",
-                                 "eventTime", "action", "related"}) {
+  for (std::string_view field : {"involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count",
+                                 "type", "eventTime", "action", "related"}) {
     check_immutable(out, std::string(field), find(now, field), find(before, field));
   }
   check_immutable(out, "reportingController", find(now, "reportingComponent"), find(before, "reportingComponent"));

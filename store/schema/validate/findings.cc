@@ -76,9 +76,12 @@ void Findings::invalid_without(const std::string& path, std::string_view detail)
 void Findings::not_supported_json(const std::string& path, const json::value& value, const std::vector<std::string>& supported) {
   add(coracle::not_supported(path, to_text(value), supported));
 }
-void Findings::duplicate_json(const std::string& path, const json::value& value) { add(coracle::duplicate(path, to_text(value))); }
+void Findings::duplicate_json(const std::string& path, const json::value& value) {
+  add(coracle::duplicate(path, to_text(value)));
+}
 void Findings::too_many(const std::string& path, size_t count, size_t max) {
-  add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items", path});
+  add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items",
+       path});
 }
 void Findings::forbidden(const std::string& path, std::string_view detail) { add(forbidden_field(path, detail)); }
 void Findings::duplicate(const std::string& path, std::string_view value) { add(coracle::duplicate(path, quoted(value))); }
@@ -102,9 +105,10 @@ std::vector<std::string> dns_label_problems(std::string_view text) {
   std::vector<std::string> out;
   if (text.size() > kLabelMax) out.push_back(longer_than(kLabelMax));
   if (!is_label(text)) {
-    out.push_back(pattern("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-                          "start and end with an alphanumeric character",
-                          "[a-z0-9]([-a-z0-9]*[a-z0-9])?", {"my-name", "123-abc"}));
+    out.push_back(
+        pattern("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+                "start and end with an alphanumeric character",
+                "[a-z0-9]([-a-z0-9]*[a-z0-9])?", {"my-name", "123-abc"}));
   }
   return out;
 }
@@ -113,9 +117,10 @@ std::vector<std::string> dns_1035_problems(std::string_view text) {
   std::vector<std::string> out;
   if (text.size() > kLabelMax) out.push_back(longer_than(kLabelMax));
   if (!is_label(text) || !lower(text.front())) {
-    out.push_back(pattern("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-                          "alphabetic character, and end with an alphanumeric character",
-                          "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
+    out.push_back(
+        pattern("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+                "alphabetic character, and end with an alphanumeric character",
+                "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
   }
   return out;
 }
@@ -124,9 +129,10 @@ std::vector<std::string> dns_subdomain_problems(std::string_view text) {
   std::vector<std::string> out;
   if (text.size() > kSubdomainMax) out.push_back(longer_than(kSubdomainMax));
   if (!is_subdomain(text)) {
-    out.push_back(pattern("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
-                          "must start and end with an alphanumeric character",
-                          "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", {"example.com"}));
+    out.push_back(
+        pattern("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+                "must start and end with an alphanumeric character",
+                "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", {"example.com"}));
   }
   return out;
 }
@@ -157,9 +163,10 @@ std::vector<std::string> label_value_problems(std::string_view text) {
   std::vector<std::string> out;
   if (text.size() > kLabelMax) out.push_back(longer_than(kLabelMax));
   if (!text.empty() && !is_name_part(text)) {
-    out.push_back(pattern("a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-                          "must start and end with an alphanumeric character",
-                          "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?", {"MyValue", "my_value", "12345"}));
+    out.push_back(
+        pattern("a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
+                "must start and end with an alphanumeric character",
+                "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?", {"MyValue", "my_value", "12345"}));
   }
   return out;
 }

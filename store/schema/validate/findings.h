@@ -85,15 +85,15 @@ std::span<const NamedValidationRule> workload_rules();
 std::span<const NamedValidationRule> config_rules();
 std::span<const NamedValidationRule> meta_rules();
 std::span<const NamedValidationRule> node_rules();
-std::span<const NamedValidationRule> set_rules();         // StatefulSet, DaemonSet, ControllerRevision
+std::span<const NamedValidationRule> set_rules();  // StatefulSet, DaemonSet, ControllerRevision
 std::span<const NamedValidationRule> job_rules();
 std::span<const NamedValidationRule> cron_job_rules();
 std::span<const NamedValidationRule> autoscaler_rules();
-std::span<const NamedValidationRule> network_rules();     // NetworkPolicy, IPAddress, ServiceCIDR
+std::span<const NamedValidationRule> network_rules();  // NetworkPolicy, IPAddress, ServiceCIDR
 std::span<const NamedValidationRule> ingress_rules();
-std::span<const NamedValidationRule> class_rules();       // PriorityClass, RuntimeClass, PodDisruptionBudget
-std::span<const NamedValidationRule> quota_rules();       // LimitRange, ResourceQuota
-std::span<const NamedValidationRule> storage_rules();     // PersistentVolume, PersistentVolumeClaim
+std::span<const NamedValidationRule> class_rules();    // PriorityClass, RuntimeClass, PodDisruptionBudget
+std::span<const NamedValidationRule> quota_rules();    // LimitRange, ResourceQuota
+std::span<const NamedValidationRule> storage_rules();  // PersistentVolume, PersistentVolumeClaim
 std::span<const NamedValidationRule> rbac_rules();
 std::span<const NamedValidationRule> certificate_rules();
 
@@ -119,7 +119,8 @@ void check_stateful_set_update(const json::value& now, const json::value& before
 void check_revision_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_job_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_address_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_service_networks_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_service_networks_update(const json::value& now, const json::value& before, std::string_view subresource,
+                                   Findings& out);
 void check_ingress_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_priority_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_runtime_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
@@ -148,7 +149,8 @@ void check_ingress_status(const json::value& now, const json::value& before, Fin
 void check_budget_status(const json::value& now, const json::value& before, Findings& out);
 void check_quota_status(const json::value& now, const json::value& before, Findings& out);
 void check_binding_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_certificate_request_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
+void check_certificate_request_update(const json::value& now, const json::value& before, std::string_view subresource,
+                                      Findings& out);
 void check_certificate_request_status(const json::value& now, const json::value& before, Findings& out);
 
 void check_csi_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);

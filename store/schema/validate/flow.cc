@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of flowcontrol.apiserver.k8s.io: which requests a schema takes, how a level limits them. The two that a server
 // cannot do without have one spec that is theirs. Source: Kubernetes 1.36, pkg/apis/flowcontrol/validation.
+#include "store/schema/defaults/flow.h"
+
 #include <cmath>
 #include <set>
 
 #include "runtime/base/text.h"
-#include "store/schema/defaults/flow.h"
 #include "store/schema/validate/texts.h"
 
 namespace coracle::schema {
@@ -13,7 +14,8 @@ namespace {
 
 constexpr int64_t kPrecedenceMax = 10000, kQueuesMax = 10'000'000;
 constexpr double kHashBitsMax = 60;  // of shuffle sharding
-constexpr std::string_view kVerbs[] = {"create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"};
+constexpr std::string_view kVerbs[] = {"create", "delete", "deletecollection", "get",  "list",
+                                       "patch",  "proxy",  "update",           "watch"};
 
 void check_flow_schema(const json::value& value, const std::string&, Findings& out) {
   std::string_view name = get_string(value, "metadata.name");
@@ -57,8 +59,10 @@ void check_subject(const json::value& value, const std::string& path, Findings& 
   if (!known) return out.not_supported(sub(path, "kind"), kind, {"Group", "ServiceAccount", "User"});
   for (const Form& form : kForms) {
     std::string field(form.field), of(form.kind);
-    if (kind == form.kind && !has(value, field)) out.required(sub(path, field), field + " is required when subject kind is '" + of + "'");
-    if (kind != form.kind && has(value, field)) out.forbidden(sub(path, field), field + " is forbidden when subject kind is not '" + of + "'");
+    if (kind == form.kind && !has(value, field))
+      out.required(sub(path, field), field + " is required when subject kind is '" + of + "'");
+    if (kind != form.kind && has(value, field))
+      out.forbidden(sub(path, field), field + " is forbidden when subject kind is not '" + of + "'");
   }
 }
 
@@ -85,11 +89,12 @@ void check_verbs(Findings& out, const std::string& path, const json::value& valu
   if (all_known) return;
   std::string supported;
   for (std::string_view verb : kVerbs) supported += (supported.empty() ? "" : ", ") + coracle::quoted(verb);
-  out.add({"FieldValueNotSupported", "Unsupported value: " + to_text(*find(value, "verbs")) + ": supported values: " + supported, path});
+  out.add({"FieldValueNotSupported", "Unsupported value: " + to_text(*find(value, "verbs")) + ": supported values: " + supported,
+           path});
 }
 
-void check_one_or_star(Findings& out, const std::string& path, const json::value& value, std::string_view field, std::string_view what,
-                       std::string_view none) {
+void check_one_or_star(Findings& out, const std::string& path, const json::value& value, std::string_view field,
+                       std::string_view what, std::string_view none) {
   std::vector<std::string_view> texts = texts_at(value, field);
   if (texts.empty()) return out.required(path, none);
   if (texts.size() < 2 || !has_wildcard(texts)) return;
@@ -98,15 +103,18 @@ void check_one_or_star(Findings& out, const std::string& path, const json::value
 
 void check_resource_rule(const json::value& value, const std::string& path, Findings& out) {
   check_verbs(out, sub(path, "verbs"), value);
-  check_one_or_star(out, sub(path, "apiGroups"), value, "apiGroups", "api groups", "resource rules must supply at least one api group");
-  check_one_or_star(out, sub(path, "resources"), value, "resources", "resources", "resource rules must supply at least one resource");
+  check_one_or_star(out, sub(path, "apiGroups"), value, "apiGroups", "api groups",
+                    "resource rules must supply at least one api group");
+  check_one_or_star(out, sub(path, "resources"), value, "resources", "resources",
+                    "resource rules must supply at least one resource");
   std::vector<std::string_view> spaces = texts_at(value, "namespaces");
   std::string at = sub(path, "namespaces");
   if (spaces.empty() && !get_bool(value, "clusterScope")) {
     return out.required(at, "resource rules that are not cluster scoped must supply at least one namespace");
   }
   if (has_wildcard(spaces)) {
-    if (spaces.size() > 1) out.invalid_json(at, *find(value, "namespaces"), "if '*' is present, must not specify other namespaces");
+    if (spaces.size() > 1)
+      out.invalid_json(at, *find(value, "namespaces"), "if '*' is present, must not specify other namespaces");
     return;
   }
   for (size_t i = 0; i < spaces.size(); ++i) {
@@ -133,7 +141,8 @@ void check_url_rule(const json::value& value, const std::string& path, Findings&
   std::string at = sub(path, "nonResourceURLs");
   if (urls.empty()) return out.required(at, "nonResourceURLs must contain at least one value");
   if (has_wildcard(urls)) {
-    if (urls.size() > 1) out.invalid_json(at, *find(value, "nonResourceURLs"), "if '*' is present, must not specify other non-resource URLs");
+    if (urls.size() > 1)
+      out.invalid_json(at, *find(value, "nonResourceURLs"), "if '*' is present, must not specify other non-resource URLs");
     return;
   }
   for (size_t i = 0; i < urls.size(); ++i) {
@@ -164,7 +173,8 @@ void check_response(const json::value& value, const std::string& path, Findings&
   bool queues = has(value, "queuing");
   if (type != "Reject" && type != "Queue") return out.not_supported(sub(path, "type"), type, {"Queue", "Reject"});
   if (type == "Reject" && queues) out.forbidden(sub(path, "queuing"), "must be nil if limited.limitResponse.type is not Limited");
-  if (type == "Queue" && !queues) out.required(sub(path, "queuing"), "must not be empty if limited.limitResponse.type is Limited");
+  if (type == "Queue" && !queues)
+    out.required(sub(path, "queuing"), "must not be empty if limited.limitResponse.type is Limited");
 }
 
 void check_queuing(const json::value& value, const std::string& path, Findings& out) {
@@ -176,8 +186,9 @@ void check_queuing(const json::value& value, const std::string& path, Findings& 
   if (hand <= 0) out.invalid(at, hand, "must be positive");
   else if (hand > queues) out.invalid(at, hand, "should not be greater than queues (" + std::to_string(queues) + ")");
   else if (std::ceil(std::log2(double(queues)) * double(hand)) > kHashBitsMax) {
-    out.invalid(at, hand, "required entropy bits of deckSize " + std::to_string(queues) + " and handSize " + std::to_string(hand) +
-                              " should not be greater than 60");
+    out.invalid(at, hand,
+                "required entropy bits of deckSize " + std::to_string(queues) + " and handSize " + std::to_string(hand) +
+                    " should not be greater than 60");
   }
 }
 
@@ -190,7 +201,8 @@ json::value without_exempt(const json::value& spec) {
 void check_level(const json::value& value, const std::string&, Findings& out) {
   std::string_view name = get_string(value, "metadata.name"), type = get_string(value, "spec.type");
   bool limited = has(value, "spec.limited"), exempt = has(value, "spec.exempt");
-  if ((name == "exempt") != (type == "Exempt")) out.invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'");
+  if ((name == "exempt") != (type == "Exempt"))
+    out.invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'");
   if (type == "Exempt") {
     if (limited) out.forbidden("spec.limited", "must be nil if the type is not Limited");
     if (exempt) check_shares(out, "spec.exempt", *find(value, "spec.exempt"));

@@ -130,7 +130,8 @@ void check_ingress_create(const json::value& ingress, Findings& out) {
   const json::value* annotation = get_object(ingress, "metadata.annotations").if_contains(kClassAnnotation);
   const json::value* name = find(ingress, "spec.ingressClassName");
   if (!annotation || !name || *annotation == *name) return;
-  out.invalid_json("annotations." + std::string(kClassAnnotation), *annotation, "must match `ingressClassName` when both are specified");
+  out.invalid_json("annotations." + std::string(kClassAnnotation), *annotation,
+                   "must match `ingressClassName` when both are specified");
 }
 
 void check_ingress_class_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {

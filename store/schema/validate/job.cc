@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of Jobs: counts that fit each other, policies for failures and success, selector and labels that belong to the
 // job alone, and what may change while it runs. Source: batch/v1 API reference, Job.
+#include "store/schema/validate/job.h"
+
 #include <set>
 
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
-#include "store/schema/validate/job.h"
 #include "store/schema/validate/syntax.h"
 
 namespace coracle::schema {
@@ -18,7 +19,8 @@ constexpr size_t kRulesMax = 20, kExitCodesMax = 255, kConditionsMax = 20, kMana
 bool given(const json::value& value, std::string_view name) { return find(value, name) != nullptr; }
 
 void check_indexed(const json::value& spec, const std::string& path, Findings& out) {
-  int64_t completions = get_int(spec, "completions"), parallelism = get_int(spec, "parallelism"), failed = get_int(spec, "maxFailedIndexes");
+  int64_t completions = get_int(spec, "completions"), parallelism = get_int(spec, "parallelism"),
+          failed = get_int(spec, "maxFailedIndexes");
   bool has_failed = given(spec, "maxFailedIndexes"), has_completions = given(spec, "completions");
   if (!has_completions) out.required(sub(path, "completions"), "when completion mode is Indexed");
   if (parallelism > kParallelismMax) {
@@ -29,7 +31,8 @@ void check_indexed(const json::value& spec, const std::string& path, Findings& o
   }
   if (failed > kFailedIndexesMax) out.invalid(sub(path, "maxFailedIndexes"), failed, "must be less than or equal to 100000");
   if (completions <= kCompletionsMany || !given(spec, "backoffLimitPerIndex")) return;
-  constexpr std::string_view kWords = "must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index";
+  constexpr std::string_view kWords =
+      "must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index";
   if (!has_failed) out.required(sub(path, "maxFailedIndexes"), "must be specified when completions is above 100000");
   if (parallelism > kParallelismMaxForMany) out.invalid(sub(path, "parallelism"), parallelism, kWords);
   if (failed > kFailedIndexesMaxForMany) out.invalid(sub(path, "maxFailedIndexes"), failed, kWords);
@@ -44,13 +47,15 @@ void check_template(const json::value& spec, const std::string& path, Findings& 
   }
 }
 
-void check_exit_codes(const json::value& codes, const std::set<std::string_view>& containers, const std::string& path, Findings& out) {
+void check_exit_codes(const json::value& codes, const std::set<std::string_view>& containers, const std::string& path,
+                      Findings& out) {
   std::string_view op = get_string(codes, "operator");
   if (op.empty()) out.required(sub(path, "operator"), "valid values: [\"In\" \"NotIn\"]");
   else if (op != "In" && op != "NotIn") out.not_supported(sub(path, "operator"), op, {"In", "NotIn"});
   const json::value* container = find(codes, "containerName");
   if (container && container->is_string() && !containers.contains(std::string_view(container->get_string()))) {
-    out.invalid(sub(path, "containerName"), container->get_string(), "must be one of the container or initContainer names in the pod template");
+    out.invalid(sub(path, "containerName"), container->get_string(),
+                "must be one of the container or initContainer names in the pod template");
   }
   std::string at = sub(path, "values");
   const json::array& values = get_array(codes, "values");
@@ -74,7 +79,8 @@ void check_conditions(const json::array& conditions, const std::string& path, Fi
     out.invalid_all(sub(item(path, i), "type"), type, qualified_name_problems(type));
     std::string at = sub(item(path, i), "status");
     if (status.empty()) out.required(at, "valid values: [\"False\" \"True\" \"Unknown\"]");
-    else if (status != "True" && status != "False" && status != "Unknown") out.not_supported(at, status, {"True", "False", "Unknown"});
+    else if (status != "True" && status != "False" && status != "Unknown")
+      out.not_supported(at, status, {"True", "False", "Unknown"});
   }
 }
 
@@ -100,7 +106,8 @@ void check_failure_policy(const json::value& spec, const std::string& path, Find
     const json::array& conditions = get_array(rules[i], "onPodConditions");
     if (codes) check_exit_codes(*codes, containers, sub(here, "onExitCodes"), out);
     if (!conditions.empty()) check_conditions(conditions, sub(here, "onPodConditions"), out);
-    if (codes && !conditions.empty()) out.invalid_without(here, "specifying both OnExitCodes and OnPodConditions is not supported");
+    if (codes && !conditions.empty())
+      out.invalid_without(here, "specifying both OnExitCodes and OnPodConditions is not supported");
     if (!codes && conditions.empty()) out.invalid_without(here, "specifying one of OnExitCodes and OnPodConditions is required");
   }
 }
@@ -121,18 +128,21 @@ void check_success_policy(const json::value& spec, const std::string& path, Find
       if (text.size() > kIndexesBytesMax) out.too_long(sub(here, "succeededIndexes"), kIndexesBytesMax);
       Indexes parsed = parse_indexes(text, completions);
       named = parsed.count;
-      if (!parsed.problem.empty()) out.invalid(sub(here, "succeededIndexes"), text, "error parsing succeededIndexes: " + parsed.problem);
+      if (!parsed.problem.empty())
+        out.invalid(sub(here, "succeededIndexes"), text, "error parsing succeededIndexes: " + parsed.problem);
     }
     if (!count || !count->is_int64()) continue;
     int64_t wanted = count->get_int64();
     std::string place = sub(here, "succeededCount");
     out.not_negative(place, wanted);
     if (wanted > completions) {
-      out.invalid(place, wanted, "must be less than or equal to " + std::to_string(completions) + " (the number of specified completions)");
+      out.invalid(place, wanted,
+                  "must be less than or equal to " + std::to_string(completions) + " (the number of specified completions)");
     }
     if (indexes && wanted > named) {
-      out.invalid(place, wanted, "must be less than or equal to " + std::to_string(named) +
-                                     " (the number of indexes in the specified succeededIndexes field)");
+      out.invalid(place, wanted,
+                  "must be less than or equal to " + std::to_string(named) +
+                      " (the number of indexes in the specified succeededIndexes field)");
     }
   }
 }
@@ -161,10 +171,12 @@ void check_job_spec(const json::value& spec, const std::string& path, Findings& 
     else out.invalid_json(sub(path, "successPolicy"), *policy, "requires indexed completion mode");
   }
   std::string_view replacement = get_string(spec, "podReplacementPolicy");
-  if (!replacement.empty() && replacement != "Failed" && (given(spec, "podFailurePolicy") || replacement != "TerminatingOrFailed")) {
+  if (!replacement.empty() && replacement != "Failed" &&
+      (given(spec, "podFailurePolicy") || replacement != "TerminatingOrFailed")) {
     bool only_failed = given(spec, "podFailurePolicy");
-    out.not_supported(sub(path, "podReplacementPolicy"), replacement,
-                      only_failed ? std::vector<std::string>{"Failed"} : std::vector<std::string>{"Failed", "TerminatingOrFailed"});
+    out.not_supported(
+        sub(path, "podReplacementPolicy"), replacement,
+        only_failed ? std::vector<std::string>{"Failed"} : std::vector<std::string>{"Failed", "TerminatingOrFailed"});
   }
   check_template(spec, path, out);
 }
@@ -177,8 +189,9 @@ void check_generated(const json::value& job, Findings& out) {
   if (uid.empty()) out.required("metadata.uid");
   const json::object& labels = get_object(job, "spec.template.metadata.labels");
   json::object expected;
-  for (auto [key, want] : {std::pair{"controller-uid", &uid}, std::pair{"job-name", &name}, std::pair{"batch.kubernetes.io/controller-uid", &uid},
-                           std::pair{"batch.kubernetes.io/job-name", &name}}) {
+  for (auto [key, want] :
+       {std::pair{"controller-uid", &uid}, std::pair{"job-name", &name}, std::pair{"batch.kubernetes.io/controller-uid", &uid},
+        std::pair{"batch.kubernetes.io/job-name", &name}}) {
     expected[key] = *want;
     std::string at = entry("spec.template.metadata.labels", key);
     const json::value* found = labels.if_contains(key);
@@ -257,7 +270,8 @@ Indexes parse_indexes(std::string_view text, int64_t completions) {
   for (std::string_view part : split(text, ',')) {
     std::vector<std::string_view> limits = split(part, '-');
     if (limits.size() > 2) {
-      return fail("the fragment " + quoted(part) + " violates the requirement that an index interval can have at most two parts separated by '-'");
+      return fail("the fragment " + quoted(part) +
+                  " violates the requirement that an index interval can have at most two parts separated by '-'");
     }
     int64_t bounds[2] = {0, 0};
     for (size_t i = 0; i < limits.size(); ++i) {
@@ -270,7 +284,8 @@ Indexes parse_indexes(std::string_view text, int64_t completions) {
     else if (bounds[0] >= bounds[1]) {
       return fail("non-increasing order, previous: " + std::to_string(bounds[0]) + ", current: " + std::to_string(bounds[1]));
     }
-    if (last >= bounds[0]) return fail("non-increasing order, previous: " + std::to_string(last) + ", current: " + std::to_string(bounds[0]));
+    if (last >= bounds[0])
+      return fail("non-increasing order, previous: " + std::to_string(last) + ", current: " + std::to_string(bounds[0]));
     out.intervals.emplace_back(bounds[0], bounds[1]);
     out.count += bounds[1] - bounds[0] + 1;
     last = bounds[1];
@@ -299,7 +314,8 @@ void check_job_update(const json::value& now, const json::value& before, std::st
     const json::value* shown = find(now, "spec.template");
     out.invalid_json("spec.template", shown ? *shown : json::value(), "field is immutable");
   }
-  for (std::string_view name : {"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"}) immutable(name);
+  for (std::string_view name : {"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"})
+    immutable(name);
 }
 
 }  // namespace coracle::schema

@@ -25,7 +25,8 @@ class Status {
   }
   bool finished() const { return holds("Complete") || holds("Failed"); }
   bool uncounted() const {
-    return !get_array(job_, "status.uncountedTerminatedPods.failed").empty() || !get_array(job_, "status.uncountedTerminatedPods.succeeded").empty();
+    return !get_array(job_, "status.uncountedTerminatedPods.failed").empty() ||
+           !get_array(job_, "status.uncountedTerminatedPods.succeeded").empty();
   }
 
  private:
@@ -38,7 +39,8 @@ bool differs(const Status& now, const Status& before, std::string_view name) {
 }
 
 void check_counts(const Status& now, Findings& out) {
-  for (std::string_view name : {"active", "succeeded", "failed", "ready", "terminating"}) out.not_negative(sub("status", name), now.number(name));
+  for (std::string_view name : {"active", "succeeded", "failed", "ready", "terminating"})
+    out.not_negative(sub("status", name), now.number(name));
   std::set<std::string> seen;
   for (std::string_view list : {"status.uncountedTerminatedPods.succeeded", "status.uncountedTerminatedPods.failed"}) {
     const json::array& uids = get_array(now.job(), list);
@@ -57,10 +59,13 @@ void check_conditions(const Status& now, const Status& before, Findings& out) {
   auto reject = [&](bool wrong, std::string_view words) {
     if (wrong) out.invalid_without(std::string(kConditions), words);
   };
-  bool complete = now.holds("Complete"), failed = now.holds("Failed"), target = now.holds("FailureTarget"), success = now.holds("SuccessCriteriaMet");
+  bool complete = now.holds("Complete"), failed = now.holds("Failed"), target = now.holds("FailureTarget"),
+       success = now.holds("SuccessCriteriaMet");
   reject((changed("Complete") || changed("Failed")) && complete && failed, "cannot set Complete=True and Failed=true conditions");
-  reject((changed("Complete") || changed("FailureTarget")) && complete && target, "cannot set Complete=True and FailureTarget=true conditions");
-  reject((changed("Failed") || changed("FailureTarget")) && failed && !target, "cannot set Failed=True condition without the FailureTarget=true condition");
+  reject((changed("Complete") || changed("FailureTarget")) && complete && target,
+         "cannot set Complete=True and FailureTarget=true conditions");
+  reject((changed("Failed") || changed("FailureTarget")) && failed && !target,
+         "cannot set Failed=True condition without the FailureTarget=true condition");
   reject((changed("Complete") || changed("SuccessCriteriaMet")) && complete && !success,
          "cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
   reject(success && failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions");
@@ -96,23 +101,27 @@ void check_times(const Status& now, const Status& before, Findings& out) {
     out.required("status.startTime", "startTime is required for finished job");
   }
   bool resumed = before.holds("Suspended") && !now.holds("Suspended");
-  if (start_changed && old_start && !suspended && !resumed) out.required("status.startTime", "startTime cannot be removed for unsuspended job");
+  if (start_changed && old_start && !suspended && !resumed)
+    out.required("status.startTime", "startTime cannot be removed for unsuspended job");
 }
 
 void check_end(const Status& now, const Status& before, Findings& out) {
   bool finished = now.finished(), changed = finished != before.finished();
   auto counts = [&](std::string_view name, std::string_view words) {
-    if ((changed || differs(now, before, name)) && now.number(name) > 0 && finished) out.invalid(sub("status", name), now.number(name), words);
+    if ((changed || differs(now, before, name)) && now.number(name) > 0 && finished)
+      out.invalid(sub("status", name), now.number(name), words);
   };
   counts("active", "active>0 is invalid for finished job");
   counts("terminating", "terminating>0 is invalid for finished job");
   if ((changed || differs(now, before, "uncountedTerminatedPods")) && finished && now.uncounted()) {
-    out.invalid_json("status.uncountedTerminatedPods", *now.field("uncountedTerminatedPods"), "uncountedTerminatedPods needs to be empty for finished job");
+    out.invalid_json("status.uncountedTerminatedPods", *now.field("uncountedTerminatedPods"),
+                     "uncountedTerminatedPods needs to be empty for finished job");
   }
   if ((differs(now, before, "ready") || differs(now, before, "active")) && now.number("ready") > now.number("active")) {
     out.invalid("status.ready", now.number("ready"), "cannot set more ready pods than active");
   }
-  if (now.number("failed") < before.number("failed")) out.invalid("status.failed", now.number("failed"), "cannot decrease the failed counter");
+  if (now.number("failed") < before.number("failed"))
+    out.invalid("status.failed", now.number("failed"), "cannot decrease the failed counter");
   // A Job that was made smaller has lost indexes that it had completed, also when its parallelism was changed once more since.
   int64_t completions = get_int(now.job(), "spec.completions");
   bool indexed = get_string(now.job(), "spec.completionMode") == "Indexed";
@@ -127,7 +136,8 @@ void check_overlap(const Indexes& completed, const Indexes& failed, std::string_
   for (auto [first, last] : completed.intervals) {
     for (auto [begin, end] : failed.intervals) {
       if (first > end || begin > last) continue;
-      return out.invalid("status.failedIndexes", text, "failedIndexes and completedIndexes overlap at index: " + std::to_string(std::max(first, begin)));
+      return out.invalid("status.failedIndexes", text,
+                         "failedIndexes and completedIndexes overlap at index: " + std::to_string(std::max(first, begin)));
     }
   }
 }
@@ -137,7 +147,8 @@ void check_indexes(const Status& now, const Status& before, Findings& out) {
   const json::value* limit = find(now.job(), "spec.completions");
   int64_t completions = get_int(now.job(), "spec.completions");
   std::string_view completed = now.text("completedIndexes"), failed = now.text("failedIndexes");
-  Indexes done = limit ? parse_indexes(completed, completions) : Indexes(), lost = limit ? parse_indexes(failed, completions) : Indexes();
+  Indexes done = limit ? parse_indexes(completed, completions) : Indexes(),
+          lost = limit ? parse_indexes(failed, completions) : Indexes();
   bool per_index = find(now.job(), "spec.backoffLimitPerIndex");
   if (completed_changed && !done.problem.empty()) {
     out.invalid("status.completedIndexes", completed, "error parsing completedIndexes: " + done.problem);

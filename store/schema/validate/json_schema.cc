@@ -13,14 +13,16 @@ namespace {
 enum class Level { root, item, field };
 
 bool is_meta_field(std::string_view name) { return name == "metadata" || name == "kind" || name == "apiVersion"; }
-std::string property_path(const std::string& path, std::string_view name) { return path + ".properties[" + std::string(name) + "]"; }
+std::string property_path(const std::string& path, std::string_view name) {
+  return path + ".properties[" + std::string(name) + "]";
+}
 bool is_schema(const json::value* value) { return value && value->is_object(); }
 
 // ---- what a schema may say at all ----
 
 struct Context {
-  bool in_meta = false;      // within apiVersion, kind or metadata
-  std::string no_default;    // why there may be no default; "": there may
+  bool in_meta = false;    // within apiVersion, kind or metadata
+  std::string no_default;  // why there may be no default; "": there may
 };
 
 void check_parts(Findings& out, const std::string& path, const json::value& schema, const Context& context, bool root);
@@ -31,14 +33,16 @@ void check_words(Findings& out, const std::string& path, const json::value& sche
   if (!type.empty() && !types.count(type)) {
     out.not_supported(sub(path, "type"), type, {"array", "boolean", "integer", "number", "object", "string"});
   }
-  if (has(schema, "default") && !context.no_default.empty()) out.forbidden(sub(path, "default"), "must not be set " + context.no_default);
+  if (has(schema, "default") && !context.no_default.empty())
+    out.forbidden(sub(path, "default"), "must not be set " + context.no_default);
   if (!get_string(schema, "id").empty()) out.forbidden(sub(path, "id"), "id is not supported");
   for (const char* field : {"additionalItems", "patternProperties", "definitions", "dependencies", "$ref"}) {
     if (has(schema, field)) out.forbidden(sub(path, field), std::string(field) + " is not supported");
   }
   if (type == "null") out.forbidden(sub(path, "type"), "type cannot be set to null, use nullable as an alternative");
   const json::value* items = find(schema, "items");
-  if (items && items->is_array() && !items->get_array().empty()) out.forbidden(sub(path, "items"), "items must be a schema object and not an array");
+  if (items && items->is_array() && !items->get_array().empty())
+    out.forbidden(sub(path, "items"), "items must be a schema object and not an array");
   if (context.in_meta && get_bool(schema, "x-kubernetes-embedded-resource")) {
     out.forbidden(sub(path, "x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
   }
@@ -47,7 +51,8 @@ void check_words(Findings& out, const std::string& path, const json::value& sche
   }
 }
 
-void check_type_of(Findings& out, const std::string& path, const json::value& schema, std::string_view wanted, std::string_view extension) {
+void check_type_of(Findings& out, const std::string& path, const json::value& schema, std::string_view wanted,
+                   std::string_view extension) {
   std::string_view type = get_string(schema, "type");
   if (!has(schema, extension) || type == wanted) return;
   std::string text = "must be " + std::string(wanted) + " if " + std::string(extension) + " is specified";
@@ -62,21 +67,25 @@ void check_map_list(Findings& out, const std::string& path, const json::value& s
   if (keys.empty()) out.required(keys_path, "must not be empty if x-kubernetes-list-type is map");
   if (!is_schema(items)) return out.required(items_path, "must have a schema if x-kubernetes-list-type is map");
   std::string_view type = get_string(*items, "type");
-  if (type != "object") return out.invalid(sub(items_path, "type"), type, "must be object if parent array's x-kubernetes-list-type is map");
+  if (type != "object")
+    return out.invalid(sub(items_path, "type"), type, "must be object if parent array's x-kubernetes-list-type is map");
   std::set<std::string_view> seen, needed;
   for (std::string_view name : texts_at(*items, "required")) needed.insert(name);
   for (std::string_view key : keys) {
     const json::value* property = find_keys(*items, {"properties", key});
     std::string at = property_path(items_path, key);
-    if (!property) out.invalid_json(keys_path, *find(schema, "x-kubernetes-list-map-keys"), "entries must all be names of item properties");
-    if (!seen.insert(key).second) out.invalid_json(keys_path, *find(schema, "x-kubernetes-list-map-keys"), "must not contain duplicate entries");
+    if (!property)
+      out.invalid_json(keys_path, *find(schema, "x-kubernetes-list-map-keys"), "entries must all be names of item properties");
+    if (!seen.insert(key).second)
+      out.invalid_json(keys_path, *find(schema, "x-kubernetes-list-map-keys"), "must not contain duplicate entries");
     if (!property) continue;
     std::string_view kind = get_string(*property, "type");
     if (kind == "array" || kind == "object") {
       out.invalid(sub(at, "type"), type, "must be a scalar type if parent array's x-kubernetes-list-type is map");
     }
     if (!needed.count(key) && !has(*property, "default")) {
-      out.required(sub(at, "default"), "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");
+      out.required(sub(at, "default"),
+                   "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");
     }
     if (get_bool(*property, "nullable")) {
       out.forbidden(sub(at, "nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable");
@@ -97,7 +106,8 @@ void check_set_items(Findings& out, const std::string& path, const json::value& 
 
 void check_extensions(Findings& out, const std::string& path, const json::value& schema) {
   if (has(schema, "x-kubernetes-preserve-unknown-fields") && !get_bool(schema, "x-kubernetes-preserve-unknown-fields")) {
-    out.add({"FieldValueInvalid", "Invalid value: false: must be true or undefined", sub(path, "x-kubernetes-preserve-unknown-fields")});
+    out.add({"FieldValueInvalid", "Invalid value: false: must be true or undefined",
+             sub(path, "x-kubernetes-preserve-unknown-fields")});
   }
   check_type_of(out, path, schema, "object", "x-kubernetes-map-type");
   std::string_view map = get_string(schema, "x-kubernetes-map-type"), list = get_string(schema, "x-kubernetes-list-type");
@@ -131,8 +141,10 @@ void check_cel(Findings& out, const std::string& path, const json::value& schema
     if (is_blank(rule)) out.required(sub(at, "rule"), "rule is not specified");
     else if (!message.empty() && is_blank(message)) out.invalid(sub(at, "message"), message, "must be non-empty if specified");
     else if (has_newlines(trim(message))) out.invalid(sub(at, "message"), message, "must not contain line breaks");
-    else if (has_newlines(trim(rule)) && is_blank(message)) out.required(sub(at, "message"), "message must be specified if rule contains line breaks");
-    if (!made.empty() && is_blank(made)) out.required(sub(at, "messageExpression"), "messageExpression must be non-empty if specified");
+    else if (has_newlines(trim(rule)) && is_blank(message))
+      out.required(sub(at, "message"), "message must be specified if rule contains line breaks");
+    if (!made.empty() && is_blank(made))
+      out.required(sub(at, "messageExpression"), "messageExpression must be non-empty if specified");
     if (!field.empty() && is_blank(field)) out.invalid(sub(at, "fieldPath"), field, "must be non-empty if specified");
     if (has_newlines(field)) out.invalid(sub(at, "fieldPath"), field, "must not contain line breaks");
     if (!is_blank(field) && type_at(schema, field).empty()) out.invalid(sub(at, "fieldPath"), field, "must be a valid path");
@@ -183,7 +195,8 @@ void check_junctors(Findings& out, const std::string& path, const json::value& s
 void check_nested(Findings& out, const std::string& path, const json::value& schema, bool skip_any) {
   check_junctors(out, path, schema, skip_any);
   if (is_schema(find(schema, "items"))) check_nested(out, sub(path, "items"), *find(schema, "items"), false);
-  for (const auto& pair : get_object(schema, "properties")) check_nested(out, property_path(path, pair.key()), pair.value(), false);
+  for (const auto& pair : get_object(schema, "properties"))
+    check_nested(out, property_path(path, pair.key()), pair.value(), false);
   constexpr std::string_view kEmpty = "must be empty to be structural", kUndefined = "must be undefined to be structural";
   constexpr std::string_view kFalse = "must be false to be structural";
   for (const char* field : {"type", "title", "description"}) {
@@ -192,7 +205,8 @@ void check_nested(Findings& out, const std::string& path, const json::value& sch
   for (const char* field : {"additionalProperties", "default"}) {
     if (has(schema, field)) out.forbidden(sub(path, field), kUndefined);
   }
-  for (const char* field : {"nullable", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"}) {
+  for (const char* field :
+       {"nullable", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"}) {
     if (get_bool(schema, field)) out.forbidden(sub(path, field), kFalse);
   }
   for (const char* field : {"x-kubernetes-list-map-keys", "x-kubernetes-validations"}) {
@@ -201,7 +215,8 @@ void check_nested(Findings& out, const std::string& path, const json::value& sch
   for (const char* field : {"x-kubernetes-list-type", "x-kubernetes-map-type"}) {
     if (has(schema, field)) out.forbidden(sub(path, field), kUndefined);
   }
-  if (has(schema, "properties.metadata") ) out.forbidden(property_path(path, "metadata"), "must not be specified in a nested context");
+  if (has(schema, "properties.metadata"))
+    out.forbidden(property_path(path, "metadata"), "must not be specified in a nested context");
 }
 
 void check_junctors(Findings& out, const std::string& path, const json::value& schema, bool skip_any) {
@@ -231,19 +246,22 @@ void check_meta_types(Findings& out, const std::string& path, const json::value&
   bool only_names = true;
   for (const auto& pair : metadata->get_object()) {
     if (pair.key() == "properties" && pair.value().is_object()) {
-      for (const auto& inner : pair.value().get_object()) only_names = only_names && (inner.key() == "name" || inner.key() == "generateName");
+      for (const auto& inner : pair.value().get_object())
+        only_names = only_names && (inner.key() == "name" || inner.key() == "generateName");
     } else if (pair.key() != "type" && pair.key() != "default") {
       only_names = false;
     }
   }
-  if (!only_names) out.forbidden(at, "must not specify anything other than name and generateName, but metadata is implicitly specified");
+  if (!only_names)
+    out.forbidden(at, "must not specify anything other than name and generateName, but metadata is implicitly specified");
 }
 
 void check_structural(Findings& out, const std::string& path, const json::value& schema, Level level) {
   std::string_view type = get_string(schema, "type");
   const json::value* items = find(schema, "items");
   const json::value* additional = find(schema, "additionalProperties");
-  bool embedded = get_bool(schema, "x-kubernetes-embedded-resource"), int_or_string = get_bool(schema, "x-kubernetes-int-or-string");
+  bool embedded = get_bool(schema, "x-kubernetes-embedded-resource"),
+       int_or_string = get_bool(schema, "x-kubernetes-int-or-string");
   bool preserves = get_bool(schema, "x-kubernetes-preserve-unknown-fields");
   if (type == "array" && !has(schema, "items")) out.required(sub(path, "items"), "must be specified");
   if (is_schema(items)) check_structural(out, sub(path, "items"), *items, Level::item);
@@ -251,7 +269,8 @@ void check_structural(Findings& out, const std::string& path, const json::value&
     bool root_meta = level == Level::root && pair.key() == "metadata";
     if (!root_meta) check_structural(out, property_path(path, pair.key()), pair.value(), Level::field);
   }
-  if (has(schema, "additionalProperties") && level == Level::root) out.forbidden(sub(path, "additionalProperties"), "must not be used at the root");
+  if (has(schema, "additionalProperties") && level == Level::root)
+    out.forbidden(sub(path, "additionalProperties"), "must not be used at the root");
   if (is_schema(additional)) check_structural(out, sub(path, "additionalProperties"), *additional, Level::field);
   auto false_with = [&](std::string_view field) {
     out.add({"FieldValueInvalid", "Invalid value: true: must be false if x-kubernetes-int-or-string is true", sub(path, field)});
@@ -270,30 +289,52 @@ void check_structural(Findings& out, const std::string& path, const json::value&
   if (embedded && has(schema, "additionalProperties")) {
     out.forbidden(sub(path, "additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set");
   }
-  if (level == Level::root && !type.empty() && type != "object") out.invalid(sub(path, "type"), type, "must be object at the root");
+  if (level == Level::root && !type.empty() && type != "object")
+    out.invalid(sub(path, "type"), type, "must be object at the root");
   if (level == Level::root || embedded) check_meta_types(out, path, schema, level);
   if (embedded && !preserves && get_object(schema, "properties").empty()) {
-    out.required(sub(path, "properties"), "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields");
+    out.required(sub(path, "properties"),
+                 "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields");
   }
 }
 
 // With /status apart, the root may hold only what stays true of the rest.
 void check_root(Findings& out, const std::string& path, const json::value& schema) {
-  static const std::set<std::string_view> allowed = {
-      "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength",
-      "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "required", "items", "properties", "externalDocs", "example",
-      "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"};
+  static const std::set<std::string_view> allowed = {"description",
+                                                     "type",
+                                                     "format",
+                                                     "title",
+                                                     "maximum",
+                                                     "exclusiveMaximum",
+                                                     "minimum",
+                                                     "exclusiveMinimum",
+                                                     "maxLength",
+                                                     "minLength",
+                                                     "pattern",
+                                                     "maxItems",
+                                                     "minItems",
+                                                     "uniqueItems",
+                                                     "multipleOf",
+                                                     "required",
+                                                     "items",
+                                                     "properties",
+                                                     "externalDocs",
+                                                     "example",
+                                                     "x-kubernetes-preserve-unknown-fields",
+                                                     "x-kubernetes-validations"};
   std::string_view type = get_string(schema, "type");
   if (!type.empty() && type != "object") {
-    return out.invalid(sub(path, "type"), type, "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
+    return out.invalid(sub(path, "type"), type,
+                       "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
   }
   for (const auto& pair : schema.get_object()) {
     if (allowed.count(pair.key())) continue;
-    return out.invalid_json(path, schema,
-                            "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength "
-                            "Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
-                            "XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the status subresource "
-                            "is enabled");
+    return out.invalid_json(
+        path, schema,
+        "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength "
+        "Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
+        "XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the status subresource "
+        "is enabled");
   }
 }
 

@@ -14,7 +14,8 @@ void check_lease(const json::value& value, const std::string& path, Findings& ou
   std::string at = sub(path, "strategy");
   if (has(value, "strategy")) {
     size_t slash = strategy.find('/');
-    if (slash == strategy.npos && strategy != "OldestEmulationVersion") unsupported(out, at, strategy, {"OldestEmulationVersion"});
+    if (slash == strategy.npos && strategy != "OldestEmulationVersion")
+      unsupported(out, at, strategy, {"OldestEmulationVersion"});
     if (slash != strategy.npos) check_qualified(out, at, strategy);
   }
   if (!get_string(value, "preferredHolder").empty() && strategy.empty()) {

@@ -41,8 +41,8 @@ void check_owners(Findings& out, view::ObjectMeta metadata) {
     if (!owner.controller()) continue;
     if (!controller.empty()) {
       out.invalid_json("metadata.ownerReferences", *find(metadata.raw(), "ownerReferences"),
-                  "Only one reference can have Controller set to true. Found \"true\" in references for " + controller + " and " +
-                      std::string(owner.name()));
+                       "Only one reference can have Controller set to true. Found \"true\" in references for " + controller +
+                           " and " + std::string(owner.name()));
     }
     controller = owner.name();
   }
@@ -75,7 +75,8 @@ void check_selector_requirement(const json::value& value, const std::string& pat
   if (!listed && !bare && !requirement.operator_().empty()) {
     out.invalid(sub(path, "operator"), requirement.operator_(), "not a valid selector operator");
   }
-  if (!requirement.key().empty()) out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
+  if (!requirement.key().empty())
+    out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
   for (size_t i = 0; i < requirement.values().size(); ++i) {
     out.invalid_all(item(sub(path, "values"), i), requirement.values()[i], label_value_problems(requirement.values()[i]));
   }
@@ -126,7 +127,8 @@ void check_metadata(Findings& out, const KindInfo& kind, const json::value& obje
 }
 
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old) {
-  for (std::string_view field : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+  for (std::string_view field :
+       {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     std::string path = "metadata." + std::string(field);
     check_immutable(out, path, find(object, path), find(old, path));
   }
@@ -142,8 +144,10 @@ void check_metadata_update(Findings& out, const json::value& object, const json:
     if (!known) added.push_back(quoted(finalizer));
   }
   if (!added.empty()) {
-    out.forbidden("metadata.finalizers", "no new finalizers can be added if the object is being deleted, found new finalizers "
-                                         "[]string{" + join(added, ", ") + "}");
+    out.forbidden("metadata.finalizers",
+                  "no new finalizers can be added if the object is being deleted, found new finalizers "
+                  "[]string{" +
+                      join(added, ", ") + "}");
   }
 }
 

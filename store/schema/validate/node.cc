@@ -22,7 +22,8 @@ void check_node_spec(const json::value& value, const std::string& path, Findings
     if (!taint.key().empty()) out.invalid_all(sub(at, "key"), taint.key(), qualified_name_problems(taint.key()));
     out.invalid_all(sub(at, "value"), taint.value(), label_value_problems(taint.value()));
     if (!seen.insert(std::string(taint.key()) + ":" + std::string(taint.effect())).second) {
-      out.add({"FieldValueDuplicate", "Duplicate value: " + to_text(taint.raw()) + ": taints must be unique by key and effect pair", at});
+      out.add({"FieldValueDuplicate",
+               "Duplicate value: " + to_text(taint.raw()) + ": taints must be unique by key and effect pair", at});
     }
   }
 }
@@ -63,7 +64,8 @@ std::span<const NamedValidationRule> node_rules() { return kRules; }
 void check_node_create(const json::value& node, Findings& out) {
   for (std::string_view list : {"capacity", "allocatable"}) {
     std::string path = sub("status", list);
-    for (const auto& [name, amount] : get_object(node, path)) check_resource_amount(out, sub(path, std::string_view(name)), name, amount);
+    for (const auto& [name, amount] : get_object(node, path))
+      check_resource_amount(out, sub(path, std::string_view(name)), name, amount);
   }
 }
 

@@ -9,7 +9,9 @@
 namespace coracle::schema {
 namespace {
 
-std::string_view text_of(const json::value& value) { return value.is_string() ? std::string_view(value.get_string()) : std::string_view(); }
+std::string_view text_of(const json::value& value) {
+  return value.is_string() ? std::string_view(value.get_string()) : std::string_view();
+}
 
 void check_node_selector(const json::value& selector, const std::string& path, Findings& out) {
   if (get_array(selector, "nodeSelectorTerms").empty()) {
@@ -47,7 +49,8 @@ void check_weight(const json::value& term, const std::string& path, Findings& ou
 std::set<std::string> selected_labels(const json::value& owner) {
   std::set<std::string> out;
   for (const auto& pair : get_object(owner, "labelSelector.matchLabels")) out.emplace(pair.key());
-  for (const json::value& requirement : get_array(owner, "labelSelector.matchExpressions")) out.emplace(get_string(requirement, "key"));
+  for (const json::value& requirement : get_array(owner, "labelSelector.matchExpressions"))
+    out.emplace(get_string(requirement, "key"));
   return out;
 }
 
@@ -55,7 +58,8 @@ std::set<std::string> selected_labels(const json::value& owner) {
 void check_label_keys(const json::value& owner, std::string_view field, const std::string& path, Findings& out) {
   const json::array& keys = get_array(owner, field);
   if (keys.empty()) return;
-  if (!find(owner, "labelSelector")) return out.forbidden(sub(path, field), "must not be specified when labelSelector is not set");
+  if (!find(owner, "labelSelector"))
+    return out.forbidden(sub(path, field), "must not be specified when labelSelector is not set");
   for (size_t i = 0; i < keys.size(); ++i) {
     out.invalid_all(item(sub(path, field), i), text_of(keys[i]), qualified_name_problems(text_of(keys[i])));
   }
@@ -84,7 +88,8 @@ void check_spread(const json::value& constraint, const std::string& path, Findin
   if (find(constraint, "minDomains")) {
     if (domains <= 0) out.invalid(sub(path, "minDomains"), domains, "must be greater than zero");
     if (when != "DoNotSchedule") {
-      out.invalid(sub(path, "minDomains"), domains, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + std::string(when));
+      out.invalid(sub(path, "minDomains"), domains,
+                  "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + std::string(when));
     }
   }
   check_label_keys(constraint, "matchLabelKeys", path, out);
@@ -113,8 +118,10 @@ void check_placement(const json::value& spec, const std::string& path, Findings&
   std::set<std::string> seen;
   const json::array& spreads = get_array(spec, "topologySpreadConstraints");
   for (size_t i = spreads.size(); i-- > 0;) {  // the earlier one of two is named
-    std::string pair = "{" + std::string(get_string(spreads[i], "topologyKey")) + ", " + std::string(get_string(spreads[i], "whenUnsatisfiable")) + "}";
-    if (!seen.insert(pair).second) out.duplicate(sub(item(sub(path, "topologySpreadConstraints"), i), "{topologyKey, whenUnsatisfiable}"), pair);
+    std::string pair = "{" + std::string(get_string(spreads[i], "topologyKey")) + ", " +
+                       std::string(get_string(spreads[i], "whenUnsatisfiable")) + "}";
+    if (!seen.insert(pair).second)
+      out.duplicate(sub(item(sub(path, "topologySpreadConstraints"), i), "{topologyKey, whenUnsatisfiable}"), pair);
   }
   std::set<std::string_view> gates;
   const json::array& scheduling = get_array(spec, "schedulingGates");

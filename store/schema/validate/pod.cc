@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of pod specs: names that must be unique, references that must lead somewhere, ranges; and what of a pod may
 // change once it is there. Containers and volumes have files of their own. Source: core/v1 API reference, Pod.
+#include "store/schema/validate/pod.h"
+
 #include <algorithm>
 #include <set>
 
 #include "runtime/base/text.h"
 #include "store/schema/validate/findings.h"
-#include "store/schema/validate/pod.h"
 #include "store/schema/validate/resource.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
@@ -65,7 +66,8 @@ void check_ports(view::PodSpec spec, const std::string& path, Findings& out) {
         out.invalid(sub(here, "hostPort"), port.host_port(), "must match `containerPort` when `hostNetwork` is true");
       }
       if (!port.host_port()) continue;
-      std::string address = std::string(port.protocol()) + "/" + std::string(port.host_ip()) + "/" + std::to_string(port.host_port());
+      std::string address =
+          std::string(port.protocol()) + "/" + std::string(port.host_ip()) + "/" + std::to_string(port.host_port());
       if (list == "containers" && !taken.insert(address).second) out.duplicate(sub(here, "hostPort"), address);
     }
   });
@@ -94,8 +96,10 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
   if (spec.dns_policy() == "None" && config.nameservers().empty()) {
     return out.required(sub(at, "nameservers"), "must provide at least one DNS nameserver when `dnsPolicy` is None");
   }
-  if (config.nameservers().size() > 3) out.invalid_json(sub(at, "nameservers"), *find(config.raw(), "nameservers"), "must not have more than 3 nameservers");
-  if (config.searches().size() > 32) out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"), "must not have more than 32 search paths");
+  if (config.nameservers().size() > 3)
+    out.invalid_json(sub(at, "nameservers"), *find(config.raw(), "nameservers"), "must not have more than 3 nameservers");
+  if (config.searches().size() > 32)
+    out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"), "must not have more than 32 search paths");
   for (size_t i = 0; i < config.nameservers().size(); ++i) {
     std::string_view server = config.nameservers()[i];
     out.invalid_all(item(sub(at, "nameservers"), i), server, ip_problems(server, false));
@@ -108,7 +112,8 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
     out.invalid_all(item(sub(at, "searches"), i), search, dns_subdomain_problems(search));
   }
   if (characters > 2048) {
-    out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"), "must not have more than 2048 characters (including spaces) in the search list");
+    out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"),
+                     "must not have more than 2048 characters (including spaces) in the search list");
   }
   for (size_t i = 0; i < config.options().size(); ++i) {
     if (config.options()[i].name().empty()) out.required(item(sub(at, "options"), i), "must not be empty");
@@ -127,7 +132,8 @@ void check_pod_security(view::PodSpec spec, const std::string& path, Findings& o
     out.between(item(sub(at, "supplementalGroups"), i), context.supplemental_groups()[i], 0, kIdMax);
   }
   if (spec.share_process_namespace() && spec.host_pid()) {
-    out.invalid_json(sub(at, "shareProcessNamespace"), json::value(true), "ShareProcessNamespace and HostPID cannot both be enabled");
+    out.invalid_json(sub(at, "shareProcessNamespace"), json::value(true),
+                     "ShareProcessNamespace and HostPID cannot both be enabled");
   }
 }
 
@@ -138,7 +144,8 @@ void check_host_users(view::PodSpec spec, const std::string& path, Findings& out
   const bool own_users = spec.has_host_users() && !spec.host_users();
   each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
     std::string_view proc = container.security_context().proc_mount();
-    if (!own_users && proc == "Unmasked") out.invalid(sub(at, "securityContext.procMount"), proc, "`hostUsers` must be false to use `Unmasked`");
+    if (!own_users && proc == "Unmasked")
+      out.invalid(sub(at, "securityContext.procMount"), proc, "`hostUsers` must be false to use `Unmasked`");
     if (own_users && !container.volume_devices().empty()) out.forbidden(sub(at, "volumeDevices"), kWhen);
   });
   if (!own_users) return;
@@ -163,15 +170,16 @@ void check_pod_spec(const json::value& value, const std::string& path, Findings&
     check_container_resource_name(out, at, pair.key());
     check_resource_amount(out, at, pair.key(), pair.value());
   }
-  if (spec.has_active_deadline_seconds()) out.between(sub(path, "activeDeadlineSeconds"), spec.active_deadline_seconds(), 1, kIdMax);
+  if (spec.has_active_deadline_seconds())
+    out.between(sub(path, "activeDeadlineSeconds"), spec.active_deadline_seconds(), 1, kIdMax);
   out.not_negative(sub(path, "terminationGracePeriodSeconds"), spec.termination_grace_period_seconds());
   check_labels(out, sub(path, "nodeSelector"), spec.node_selector());
   for (auto [name, text] : {std::pair{"hostname", spec.hostname()}, std::pair{"subdomain", spec.subdomain()}}) {
     if (!text.empty()) out.invalid_all(sub(path, name), text, dns_label_problems(text));
   }
-  for (auto [name, text] : {std::pair{"nodeName", spec.node_name()}, std::pair{"serviceAccountName", spec.service_account_name()},
-                            std::pair{"priorityClassName", spec.priority_class_name()},
-                            std::pair{"runtimeClassName", spec.runtime_class_name()}}) {
+  for (auto [name, text] :
+       {std::pair{"nodeName", spec.node_name()}, std::pair{"serviceAccountName", spec.service_account_name()},
+        std::pair{"priorityClassName", spec.priority_class_name()}, std::pair{"runtimeClassName", spec.runtime_class_name()}}) {
     if (!text.empty()) out.invalid_all(sub(path, name), text, dns_subdomain_problems(text));
   }
 }
@@ -181,7 +189,8 @@ void check_toleration(const json::value& value, const std::string& path, Finding
   std::string_view op = toleration.operator_();
   if (!toleration.key().empty()) out.invalid_all(sub(path, "key"), toleration.key(), qualified_name_problems(toleration.key()));
   if (toleration.key().empty() && op != "Exists") {
-    out.invalid(sub(path, "operator"), op, "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
+    out.invalid(sub(path, "operator"), op,
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
   }
   if (op == "Exists" && !toleration.value().empty()) {
     out.invalid(sub(path, "operator"), op, "value must be empty when `operator` is 'Exists'");
@@ -196,19 +205,22 @@ void check_node_requirement(const json::value& value, const std::string& path, F
   view::NodeSelectorRequirement requirement(value);
   std::string_view op = requirement.operator_();
   bool listed = op == "In" || op == "NotIn", bare = op == "Exists" || op == "DoesNotExist", single = op == "Gt" || op == "Lt";
-  if (listed && requirement.values().empty()) out.required(sub(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'");
+  if (listed && requirement.values().empty())
+    out.required(sub(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'");
   if (bare && !requirement.values().empty()) {
     out.forbidden(sub(path, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
   }
   if (single && requirement.values().size() != 1) {
     out.required(sub(path, "values"), "must be specified single value when `operator` is 'Lt' or 'Gt'");
   }
-  if (!requirement.key().empty()) out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
+  if (!requirement.key().empty())
+    out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
 }
 
 void check_host_alias(const json::value& value, const std::string& path, Findings& out) {
   view::HostAlias alias(value);
-  if (!is_ip(alias.ip())) out.invalid(sub(path, "ip"), alias.ip(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  if (!is_ip(alias.ip()))
+    out.invalid(sub(path, "ip"), alias.ip(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
   for (size_t i = 0; i < alias.hostnames().size(); ++i) {
     out.invalid_all(item(sub(path, "hostnames"), i), alias.hostnames()[i], dns_subdomain_problems(alias.hostnames()[i]));
   }
@@ -266,7 +278,8 @@ json::value without_what_may_change(const json::value& now, const json::value& b
     if (!containers || !containers->is_array()) continue;
     for (size_t i = 0; i < containers->get_array().size() && i < olds.size(); ++i) {
       json::value& container = containers->get_array()[i];
-      if (const json::value* image = find(olds[i], "image"); image && container.is_object()) container.get_object()["image"] = *image;
+      if (const json::value* image = find(olds[i], "image"); image && container.is_object())
+        container.get_object()["image"] = *image;
       if (subresource == "resize") keep_amounts(container, olds[i]);
     }
   }
@@ -291,7 +304,8 @@ void check_node_selector_grows(const json::value& now, const json::value& before
   for (const auto& pair : get_object(before, "nodeSelector")) {
     const json::value* value = kept.if_contains(pair.key());
     if (value && *value == pair.value()) continue;
-    out.invalid_json("spec.nodeSelector", json::value(kept), "only additions to spec.nodeSelector are allowed (no mutations or deletions)");
+    out.invalid_json("spec.nodeSelector", json::value(kept),
+                     "only additions to spec.nodeSelector are allowed (no mutations or deletions)");
     return;
   }
 }
@@ -326,7 +340,8 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   }
   if (const json::value* deadline = find(*old, "activeDeadlineSeconds")) {
     int64_t seconds = get_int(*spec, "activeDeadlineSeconds");
-    if (!find(*spec, "activeDeadlineSeconds")) out.invalid_json("spec.activeDeadlineSeconds", json::value(), "must not update from a positive integer to nil value");
+    if (!find(*spec, "activeDeadlineSeconds"))
+      out.invalid_json("spec.activeDeadlineSeconds", json::value(), "must not update from a positive integer to nil value");
     else if (seconds > deadline->get_int64()) {
       out.invalid("spec.activeDeadlineSeconds", seconds, "must be less than or equal to previous value");
     }
@@ -336,7 +351,8 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   check_pod_subresource(now, before, subresource, out);
   if (!get_array(*old, "schedulingGates").empty()) check_node_selector_grows(*spec, *old, out);
   std::vector<std::string> changed = differing_fields(without_what_may_change(*spec, *old, subresource), *old);
-  if (!changed.empty() && subresource == "resize") out.forbidden("spec", "only cpu and memory resources are mutable\nchanged: " + join(changed, ", "));
+  if (!changed.empty() && subresource == "resize")
+    out.forbidden("spec", "only cpu and memory resources are mutable\nchanged: " + join(changed, ", "));
   else if (!changed.empty()) out.forbidden("spec", std::string(kMayChange) + "\nchanged: " + join(changed, ", "));
 }
 

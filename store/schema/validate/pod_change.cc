@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 
 // Containers that ended and are not to be started again stay ended.
-void check_ends(const json::value& now, const json::value& before, std::string_view list, std::string_view policy, Findings& out) {
+void check_ends(const json::value& now, const json::value& before, std::string_view list, std::string_view policy,
+                Findings& out) {
   if (policy == "Always") return;
   std::string path = sub("status", list);
   const json::array &olds = get_array(before, path), &news = get_array(now, path);
@@ -25,7 +26,8 @@ void check_ends(const json::value& now, const json::value& before, std::string_v
     std::string_view name = get_string(olds[i], "name");
     bool sidecar = false;
     for (const json::value& container : get_array(before, "spec.initContainers")) {
-      sidecar = sidecar || (list == "initContainerStatuses" && get_string(container, "name") == name && get_string(container, "restartPolicy") == "Always");
+      sidecar = sidecar || (list == "initContainerStatuses" && get_string(container, "name") == name &&
+                            get_string(container, "restartPolicy") == "Always");
     }
     if (sidecar) continue;
     for (const json::value& status : news) {
@@ -48,7 +50,8 @@ void check_addresses(const json::value& now, std::string_view list, Findings& ou
     four += ip.find(':') == ip.npos;
   }
   bool one_of_each = addresses.size() == 2 && four == 1;
-  if (addresses.size() > 1 && !one_of_each) out.invalid_json(path, addresses, "may specify no more than one IP for each IP family");
+  if (addresses.size() > 1 && !one_of_each)
+    out.invalid_json(path, addresses, "may specify no more than one IP for each IP family");
 }
 
 void check_debug_containers(const json::value& now, const json::value& before, Findings& out) {
@@ -105,7 +108,8 @@ void check_gates_only_go(const json::value& now, const json::value& before, Find
   for (size_t i = 0; i < news.size(); ++i) {
     std::string_view name = get_string(news[i], "name");
     if (olds.contains(name)) continue;
-    out.forbidden(sub(item("spec.schedulingGates", i), "name"), "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
+    out.forbidden(sub(item("spec.schedulingGates", i), "name"),
+                  "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
   }
 }
 

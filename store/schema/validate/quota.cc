@@ -35,11 +35,12 @@ void check_amounts(const json::value& limit, std::string_view name, const std::s
   Amount min = amount_at(limit, "min", name), max = amount_at(limit, "max", name), usual = amount_at(limit, "default", name),
          request = amount_at(limit, "defaultRequest", name), ratio = amount_at(limit, "maxLimitRequestRatio", name);
   if (get_string(limit, "type") == "Pod") usual.reset(), request.reset();
-  auto compare = [&](const Amount& less, std::string_view less_name, const Amount& more, std::string_view more_name, std::string_view field,
-                     const Amount& shown) {
+  auto compare = [&](const Amount& less, std::string_view less_name, const Amount& more, std::string_view more_name,
+                     std::string_view field, const Amount& shown) {
     if (!less || !more || !(*more < *less)) return;
     out.invalid(entry(sub(path, field), name), shown->text(),
-                std::string(less_name) + " value " + less->text() + " is greater than " + std::string(more_name) + " value " + more->text());
+                std::string(less_name) + " value " + less->text() + " is greater than " + std::string(more_name) + " value " +
+                    more->text());
   };
   compare(min, "min", max, "max", "min", min);
   compare(min, "min", request, "default request", "defaultRequest", request);
@@ -49,8 +50,9 @@ void check_amounts(const json::value& limit, std::string_view name, const std::s
   compare(usual, "default", max, "max", "default", max);
   if (ratio) check_ratio(*ratio, min, max, entry(sub(path, "maxLimitRequestRatio"), name), out);
   if (!may_overcommit(name) && usual && request && !(*usual == *request)) {
-    out.invalid(entry(sub(path, "defaultRequest"), name), request->text(),
-                "default value " + usual->text() + " must equal to defaultRequest value " + request->text() + " in " + std::string(name));
+    out.invalid(
+        entry(sub(path, "defaultRequest"), name), request->text(),
+        "default value " + usual->text() + " must equal to defaultRequest value " + request->text() + " in " + std::string(name));
   }
 }
 
@@ -76,7 +78,8 @@ void check_limit(const json::value& limit, const std::string& path, Findings& ou
       names.emplace(pair.key());
     }
   }
-  if (type == "PersistentVolumeClaim" && !get_object(limit, "min").contains("storage") && !get_object(limit, "max").contains("storage")) {
+  if (type == "PersistentVolumeClaim" && !get_object(limit, "min").contains("storage") &&
+      !get_object(limit, "max").contains("storage")) {
     out.required(sub(path, "limits"), "either minimum or maximum storage value is required, but neither was provided");
   }
   for (const std::string& name : names) check_amounts(limit, name, path, out);
@@ -93,15 +96,17 @@ void check_limit_spec(const json::value& spec, const std::string& path, Findings
 
 // ---- ResourceQuota ----
 
-constexpr std::string_view kScopes[] = {"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
-                                        "CrossNamespacePodAffinity", "VolumeAttributesClass"};
+constexpr std::string_view kScopes[] = {"Terminating",          "NotTerminating", "BestEffort",
+                                        "NotBestEffort",        "PriorityClass",  "CrossNamespacePodAffinity",
+                                        "VolumeAttributesClass"};
 
 bool is_scope(std::string_view scope) { return std::find(std::begin(kScopes), std::end(kScopes), scope) != std::end(kScopes); }
 
 bool scope_fits(std::string_view scope, std::string_view resource) {
   bool pods = resource == "pods", claims = resource == "persistentvolumeclaims" || resource == "requests.storage";
   bool compute = false;
-  for (std::string_view name : {"cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"}) compute = compute || resource == name;
+  for (std::string_view name : {"cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"})
+    compute = compute || resource == name;
   if (scope == "BestEffort") return pods;
   if (scope == "VolumeAttributesClass") return claims;
   return is_scope(scope) ? pods || compute : true;
@@ -115,7 +120,8 @@ bool fits_all(std::string_view scope, const json::value& spec) {
 }
 
 bool conflicting(const std::set<std::string_view>& scopes) {
-  return (scopes.contains("BestEffort") && scopes.contains("NotBestEffort")) || (scopes.contains("Terminating") && scopes.contains("NotTerminating"));
+  return (scopes.contains("BestEffort") && scopes.contains("NotBestEffort")) ||
+         (scopes.contains("Terminating") && scopes.contains("NotTerminating"));
 }
 
 void check_scopes(const json::value& spec, const std::string& path, Findings& out) {
@@ -132,7 +138,8 @@ void check_scopes(const json::value& spec, const std::string& path, Findings& ou
 
 void check_scope_selector(const json::value& spec, const std::string& path, Findings& out) {
   constexpr std::string_view kMustExist =
-      "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+      "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+      "ResourceQuotaScopeBestEffort, "
       "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
   std::set<std::string_view> all;
   for (const json::value& requirement : get_array(spec, "scopeSelector.matchExpressions")) {
@@ -143,10 +150,12 @@ void check_scope_selector(const json::value& spec, const std::string& path, Find
     bool valued = scope == "PriorityClass" || scope == "VolumeAttributesClass";
     if (is_scope(scope) && !valued && op != "Exists") out.invalid(sub(path, "operator"), op, kMustExist);
     if (op == "In" || op == "NotIn") {
-      if (values.empty()) out.required(sub(path, "values"), "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector");
+      if (values.empty())
+        out.required(sub(path, "values"), "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector");
     } else if (op == "Exists" || op == "DoesNotExist") {
       if (!values.empty()) {
-        out.invalid_json(sub(path, "values"), values, "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector");
+        out.invalid_json(sub(path, "values"), values,
+                         "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector");
       }
     } else {
       out.invalid(sub(path, "operator"), op, "not a valid selector operator");

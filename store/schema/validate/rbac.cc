@@ -35,13 +35,15 @@ void check_cluster_role(const json::value& value, const std::string&, Findings& 
   view::ClusterRole role(value);
   for (size_t i = 0; i < role.rules().size(); ++i) check_rule(role.rules()[i], false, item("rules", i), out);
   if (role.has_aggregation_rule() && role.aggregation_rule().cluster_role_selectors().empty()) {
-    out.required("aggregationRule.clusterRoleSelectors", "at least one clusterRoleSelector required if aggregationRule is non-nil");
+    out.required("aggregationRule.clusterRoleSelectors",
+                 "at least one clusterRoleSelector required if aggregationRule is non-nil");
   }
 }
 
 void check_role_ref(view::RoleRef ref, std::vector<std::string> kinds, Findings& out) {
   if (ref.api_group() != kGroup) out.not_supported("roleRef.apiGroup", ref.api_group(), {std::string(kGroup)});
-  if (std::find(kinds.begin(), kinds.end(), ref.kind()) == kinds.end()) out.not_supported("roleRef.kind", ref.kind(), std::move(kinds));
+  if (std::find(kinds.begin(), kinds.end(), ref.kind()) == kinds.end())
+    out.not_supported("roleRef.kind", ref.kind(), std::move(kinds));
   if (ref.name().empty()) out.required("roleRef.name");
   else out.invalid_all("roleRef.name", ref.name(), path_segment_problems(ref.name()));
 }

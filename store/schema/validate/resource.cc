@@ -9,10 +9,19 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kCounted[] = {"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
-                                         "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"};
-constexpr std::string_view kMeasured[] = {"cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage",
-                                          "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage"};
+constexpr std::string_view kCounted[] = {
+    "pods",       "resourcequotas",         "services",           "replicationcontrollers", "secrets",
+    "configmaps", "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"};
+constexpr std::string_view kMeasured[] = {"cpu",
+                                          "memory",
+                                          "ephemeral-storage",
+                                          "requests.cpu",
+                                          "requests.memory",
+                                          "requests.storage",
+                                          "requests.ephemeral-storage",
+                                          "limits.cpu",
+                                          "limits.memory",
+                                          "limits.ephemeral-storage"};
 
 template <typename List>
 bool contains(const List& list, std::string_view name) {
@@ -38,7 +47,9 @@ bool is_counted_resource(std::string_view name) { return contains(kCounted, name
 
 bool may_overcommit(std::string_view name) { return is_native_resource(name) && !is_huge_pages(name); }
 
-bool is_quota_resource(std::string_view name) { return contains(kCounted, name) || contains(kMeasured, name) || is_quota_huge_pages(name); }
+bool is_quota_resource(std::string_view name) {
+  return contains(kCounted, name) || contains(kMeasured, name) || is_quota_huge_pages(name);
+}
 
 void check_resource_name(Findings& out, const std::string& path, std::string_view name) {
   std::vector<std::string> problems = qualified_name_problems(name);

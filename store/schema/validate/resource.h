@@ -15,7 +15,7 @@ bool is_extended_resource(std::string_view name);  // example.com/gpu
 bool is_huge_pages(std::string_view name);         // hugepages-2Mi
 bool is_counted_resource(std::string_view name);   // comes in whole numbers: pods, services, extended ones
 bool may_overcommit(std::string_view name);
-bool is_quota_resource(std::string_view name);     // what a ResourceQuota may limit without a domain
+bool is_quota_resource(std::string_view name);  // what a ResourceQuota may limit without a domain
 
 void check_resource_name(Findings& out, const std::string& path, std::string_view name);
 void check_container_resource_name(Findings& out, const std::string& path, std::string_view name);

@@ -27,9 +27,10 @@ bool is_identifier(std::string_view text) {
 void check_identifier(Findings& out, const std::string& path, std::string_view text) {
   if (text.size() > kIdentifierMax) out.too_long(path, kIdentifierMax);
   if (!is_identifier(text)) {
-    out.invalid(path, text, "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
-                            "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
-                            "'[A-Za-z_][A-Za-z0-9_]*')");
+    out.invalid(path, text,
+                "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+                "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+                "'[A-Za-z_][A-Za-z0-9_]*')");
   }
 }
 
@@ -45,7 +46,8 @@ bool is_version(std::string_view text) {
 
 void check_attribute(const json::value& value, const std::string& path, Findings& out) {
   size_t given = 0;
-  for (const char* field : {"bool", "int", "string", "version", "bools", "ints", "strings", "versions"}) given += has(value, field);
+  for (const char* field : {"bool", "int", "string", "version", "bools", "ints", "strings", "versions"})
+    given += has(value, field);
   if (get_string(value, "string").size() > kTextMax) out.too_long(sub(path, "string"), kTextMax);
   std::string_view version = get_string(value, "version");
   if (has(value, "version") && !is_version(version)) {
@@ -59,7 +61,8 @@ void check_attribute(const json::value& value, const std::string& path, Findings
 void check_counters(const json::value& value, const std::string& path, Findings& out) {
   const json::object& counters = get_object(value, "counters");
   if (counters.size() > kCountersMax) return too_many(out, sub(path, "counters"), counters.size(), kCountersMax);
-  for (const auto& pair : counters) out.invalid_all(entry(sub(path, "counters"), pair.key()), pair.key(), dns_label_problems(pair.key()));
+  for (const auto& pair : counters)
+    out.invalid_all(entry(sub(path, "counters"), pair.key()), pair.key(), dns_label_problems(pair.key()));
 }
 
 void check_counter_set(const json::value& value, const std::string& path, Findings& out) {
@@ -90,7 +93,8 @@ void check_policy(Findings& out, const std::string& path, const json::value& cap
   const json::array& options = get_array(policy, "validValues");
   bool ranges = has(policy, "validRange");
   if (!options.empty() && ranges) {
-    return out.forbidden(path, "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the same time");
+    return out.forbidden(
+        path, "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the same time");
   }
   std::string_view form = ranges ? "validRange" : "validValues";
   if (options.empty() && !ranges) return;
@@ -113,7 +117,8 @@ void check_policy(Findings& out, const std::string& path, const json::value& cap
     return;
   }
   if (!has(policy, "validRange.min")) return;  // the tables say so
-  Quantity min = Amounts{policy}.at("validRange.min"), max = Amounts{policy}.at("validRange.max"), step = Amounts{policy}.at("validRange.step");
+  Quantity min = Amounts{policy}.at("validRange.min"), max = Amounts{policy}.at("validRange.max"),
+           step = Amounts{policy}.at("validRange.step");
   if (min > all) out.invalid(sub(at, "min"), min.text(), "min" + larger);
   if (chosen < min) out.invalid(sub(at, "min"), chosen.text(), "default is less than min: " + min.text());
   bool bounded = has(policy, "validRange.max");
@@ -126,7 +131,8 @@ void check_policy(Findings& out, const std::string& path, const json::value& cap
   if (one > all) out.invalid(sub(at, "step"), step.text(), "one step " + one.text() + larger);
   auto fits = [&](const Quantity& value) {
     if ((value.value() - min.value()) % step.value() == 0) return;
-    out.invalid(sub(at, "step"), value.text(), "value is not a multiple of a given step (" + step.text() + ") from (" + min.text() + ")");
+    out.invalid(sub(at, "step"), value.text(),
+                "value is not a multiple of a given step (" + step.text() + ") from (" + min.text() + ")");
   };
   fits(chosen);
   if (bounded) fits(max);
@@ -138,8 +144,10 @@ void check_nodes_of_device(Findings& out, const std::string& path, const json::v
   bool any = has(device, "nodeName") || has(device, "nodeSelector") || has(device, "allNodes");
   if (!per_device) {
     if (any) {
-      out.add({"FieldValueInvalid", "Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
-               "`perDeviceNodeSelection` is set to true in the ResourceSlice spec", path});
+      out.add({"FieldValueInvalid",
+               "Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
+               "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+               path});
     }
     return;
   }
@@ -151,9 +159,11 @@ void check_nodes_of_device(Findings& out, const std::string& path, const json::v
   }
   if (has(device, "nodeSelector")) given.push_back("`nodeSelector`");
   if (get_bool(device, "allNodes")) given.push_back("`allNodes`");
-  else if (has(device, "allNodes")) out.add({"FieldValueInvalid", "Invalid value: false: must be either unset or set to true", sub(path, "allNodes")});
-  constexpr std::string_view kOne = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is "
-                                    "set to true in the ResourceSlice spec";
+  else if (has(device, "allNodes"))
+    out.add({"FieldValueInvalid", "Invalid value: false: must be either unset or set to true", sub(path, "allNodes")});
+  constexpr std::string_view kOne =
+      "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is "
+      "set to true in the ResourceSlice spec";
   if (given.empty()) out.required(path, kOne);
   if (given.size() > 1) out.invalid(path, "{" + join(given, ", ") + "}", kOne);
 }
@@ -204,12 +214,14 @@ void check_nodes(Findings& out, const std::string& path, const json::value& spec
     const json::value* terms = find(spec, "nodeSelector.nodeSelectorTerms");
     static const json::value nothing;
     if (get_array(spec, "nodeSelector.nodeSelectorTerms").size() != 1) {
-      out.invalid_json(sub(path, "nodeSelector.nodeSelectorTerms"), terms ? *terms : nothing, "must have exactly one node selector term");
+      out.invalid_json(sub(path, "nodeSelector.nodeSelectorTerms"), terms ? *terms : nothing,
+                       "must have exactly one node selector term");
     }
   }
   for (std::string_view field : {"allNodes", "perDeviceNodeSelection"}) {
     if (get_bool(spec, field)) given.push_back("`" + std::string(field) + "`");
-    else if (has(spec, field)) out.add({"FieldValueInvalid", "Invalid value: false: must be either unset or set to true", sub(path, field)});
+    else if (has(spec, field))
+      out.add({"FieldValueInvalid", "Invalid value: false: must be either unset or set to true", sub(path, field)});
   }
   constexpr std::string_view kOne = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
   if (given.empty()) out.required(path, kOne);
@@ -250,8 +262,10 @@ void check_slice_spec(const json::value& value, const std::string& path, Finding
 }
 
 constexpr NamedValidationRule kRules[] = {
-    {"io.k8s.api.resource.v1.ResourceSliceSpec", check_slice_spec}, {"io.k8s.api.resource.v1.DeviceAttribute", check_attribute},
-    {"io.k8s.api.resource.v1.CounterSet", check_counter_set},       {"io.k8s.api.resource.v1.DeviceCounterConsumption", check_consumption},
+    {"io.k8s.api.resource.v1.ResourceSliceSpec", check_slice_spec},
+    {"io.k8s.api.resource.v1.DeviceAttribute", check_attribute},
+    {"io.k8s.api.resource.v1.CounterSet", check_counter_set},
+    {"io.k8s.api.resource.v1.DeviceCounterConsumption", check_consumption},
     {"io.k8s.api.resource.v1.DeviceTaint", check_taint},
 };
 
@@ -283,7 +297,8 @@ void check_binding_conditions(Findings& out, const std::string& path, const json
   for (auto [field, texts] : {std::pair{"bindingConditions", &good}, {"bindingFailureConditions", &bad}}) {
     std::string at = sub(path, field);
     if (texts->size() > kConditionsMax) too_many(out, at, texts->size(), kConditionsMax);
-    else for (size_t i = 0; i < texts->size(); ++i) check_label_name(out, item(at, i), (*texts)[i]);
+    else
+      for (size_t i = 0; i < texts->size(); ++i) check_label_name(out, item(at, i), (*texts)[i]);
     std::set<std::string_view> seen;
     for (size_t i = 0; i < texts->size(); ++i) {
       if (!seen.insert((*texts)[i]).second) out.duplicate(item(at, i), (*texts)[i]);
@@ -297,7 +312,8 @@ void check_binding_conditions(Findings& out, const std::string& path, const json
     out.invalid_json(sub(path, "bindingConditions"), nothing, "bindingConditions are required to use bindingFailureConditions");
   }
   if (bad.empty() && !good.empty()) {
-    out.invalid_json(sub(path, "bindingFailureConditions"), nothing, "bindingFailureConditions are required to use bindingConditions");
+    out.invalid_json(sub(path, "bindingFailureConditions"), nothing,
+                     "bindingFailureConditions are required to use bindingConditions");
   }
 }
 

@@ -25,11 +25,16 @@ void check_ports(view::ServiceSpec spec, const std::string& path, Findings& out)
     if (!port.name().empty() && !names.insert(port.name()).second) out.duplicate(sub(at, "name"), port.name());
     check_port_number(out, sub(at, "port"), port.port());
     check_port_or_name(out, sub(at, "targetPort"), port.target_port());
-    if (port.has_app_protocol()) out.invalid_all(sub(at, "appProtocol"), port.app_protocol(), qualified_name_problems(port.app_protocol()));
+    if (port.has_app_protocol())
+      out.invalid_all(sub(at, "appProtocol"), port.app_protocol(), qualified_name_problems(port.app_protocol()));
     std::string number = std::string(port.protocol()) + "/" + std::to_string(port.port());
     if (!numbers.insert(number).second) {
-      out.duplicate_json(at, json::object{{"Name", ""}, {"Protocol", port.protocol()}, {"AppProtocol", nullptr}, {"Port", port.port()},
-                                          {"TargetPort", 0}, {"NodePort", 0}});
+      out.duplicate_json(at, json::object{{"Name", ""},
+                                          {"Protocol", port.protocol()},
+                                          {"AppProtocol", nullptr},
+                                          {"Port", port.port()},
+                                          {"TargetPort", 0},
+                                          {"NodePort", 0}});
     }
     if (port.node_port() == 0) continue;
     check_port_number(out, sub(at, "nodePort"), port.node_port());
@@ -41,12 +46,14 @@ void check_addresses(view::ServiceSpec spec, const std::string& path, Findings& 
   for (size_t i = 0; i < spec.cluster_ips().size(); ++i) {
     std::string_view address = spec.cluster_ips()[i];
     std::string at = item(sub(path, "clusterIPs"), i);
-    if (i == 0 && address != spec.cluster_ip()) out.invalid_json(sub(path, "clusterIPs"), *find(spec.raw(), "clusterIPs"), "first value must match `clusterIP`");
+    if (i == 0 && address != spec.cluster_ip())
+      out.invalid_json(sub(path, "clusterIPs"), *find(spec.raw(), "clusterIPs"), "first value must match `clusterIP`");
     if (address == "None" && spec.cluster_ips().size() > 1) out.invalid(at, address, "'None' must be the first and only value");
     if (address != "None" && !is_ip(address)) out.invalid(at, address, kNotAnIp);
   }
   if (spec.cluster_ip() == "None" && (spec.type() == "NodePort" || spec.type() == "LoadBalancer")) {
-    out.invalid(sub(path, "clusterIPs[0]"), spec.cluster_ip(), "may not be set to 'None' for " + std::string(spec.type()) + " services");
+    out.invalid(sub(path, "clusterIPs[0]"), spec.cluster_ip(),
+                "may not be set to 'None' for " + std::string(spec.type()) + " services");
   }
   for (size_t i = 0; i < spec.external_ips().size(); ++i) {
     if (!is_ip(spec.external_ips()[i])) out.invalid(item(sub(path, "externalIPs"), i), spec.external_ips()[i], kNotAnIp);
@@ -65,7 +72,8 @@ void check_balancer(view::ServiceSpec spec, const std::string& path, Findings& o
   if (!balanced && spec.has_allocate_load_balancer_node_ports()) out.forbidden(sub(path, "allocateLoadBalancerNodePorts"), kOnly);
   if (!balanced && spec.has_load_balancer_class()) out.forbidden(sub(path, "loadBalancerClass"), kOnly);
   if (balanced && spec.has_load_balancer_class()) {
-    out.invalid_all(sub(path, "loadBalancerClass"), spec.load_balancer_class(), qualified_name_problems(spec.load_balancer_class()));
+    out.invalid_all(sub(path, "loadBalancerClass"), spec.load_balancer_class(),
+                    qualified_name_problems(spec.load_balancer_class()));
   }
   bool checked = balanced && spec.external_traffic_policy() == "Local";
   if (!checked && spec.health_check_node_port() != 0) {
@@ -80,8 +88,10 @@ void check_service_spec(const json::value& value, const std::string& path, Findi
   check_addresses(spec, path, out);
   check_balancer(spec, path, out);
   std::string_view preferred = spec.traffic_distribution();
-  if (spec.has_traffic_distribution() && preferred != "PreferClose" && preferred != "PreferSameZone" && preferred != "PreferSameNode") {
-    out.not_supported_json(sub(path, "trafficDistribution"), json::value(preferred), {"PreferClose", "PreferSameZone", "PreferSameNode"});
+  if (spec.has_traffic_distribution() && preferred != "PreferClose" && preferred != "PreferSameZone" &&
+      preferred != "PreferSameNode") {
+    out.not_supported_json(sub(path, "trafficDistribution"), json::value(preferred),
+                           {"PreferClose", "PreferSameZone", "PreferSameNode"});
   }
   check_labels(out, sub(path, "selector"), spec.selector());
   if (spec.type() == "ExternalName") {
@@ -100,9 +110,11 @@ void check_service_spec(const json::value& value, const std::string& path, Findi
       out.invalid(at, config.timeout_seconds(), "must be greater than 0 and less than 86400");
     }
   }
-  bool outside = spec.type() == "NodePort" || spec.type() == "LoadBalancer" || (spec.type() == "ClusterIP" && !spec.external_ips().empty());
+  bool outside =
+      spec.type() == "NodePort" || spec.type() == "LoadBalancer" || (spec.type() == "ClusterIP" && !spec.external_ips().empty());
   if (!outside && !spec.external_traffic_policy().empty()) {
-    out.invalid(sub(path, "externalTrafficPolicy"), spec.external_traffic_policy(), "may only be set for externally-accessible services");
+    out.invalid(sub(path, "externalTrafficPolicy"), spec.external_traffic_policy(),
+                "may only be set for externally-accessible services");
   }
 }
 
@@ -115,13 +127,17 @@ std::span<const NamedValidationRule> service_rules() { return kRules; }
 void check_service_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   view::ServiceSpec spec = view::Service(now).spec(), old = view::Service(before).spec();
   const json::value *balancer_class = find(spec.raw(), "loadBalancerClass"), *old_class = find(old.raw(), "loadBalancerClass");
-  if (spec.type() == "LoadBalancer" && old.type() == "LoadBalancer" && (balancer_class && old_class ? *balancer_class != *old_class : balancer_class != old_class)) {
+  if (spec.type() == "LoadBalancer" && old.type() == "LoadBalancer" &&
+      (balancer_class && old_class ? *balancer_class != *old_class : balancer_class != old_class)) {
     out.invalid_json("spec.loadBalancerClass", balancer_class ? *balancer_class : json::value(), "may not change once set");
   }
-  auto is_checked = [](view::ServiceSpec one) { return one.type() == "LoadBalancer" && one.external_traffic_policy() == "Local"; };
+  auto is_checked = [](view::ServiceSpec one) {
+    return one.type() == "LoadBalancer" && one.external_traffic_policy() == "Local";
+  };
   int64_t port = spec.health_check_node_port(), old_port = old.health_check_node_port();
   if (is_checked(spec) && is_checked(old) && old_port != 0 && port != old_port) {
-    out.invalid("spec.healthCheckNodePort", port, "cannot change healthCheckNodePort on loadBalancer service with externalTraffic=Local during update");
+    out.invalid("spec.healthCheckNodePort", port,
+                "cannot change healthCheckNodePort on loadBalancer service with externalTraffic=Local during update");
   }
   bool both_have_addresses = spec.type() != "ExternalName" && old.type() != "ExternalName";
   if (!both_have_addresses || old.cluster_ip().empty() || spec.cluster_ip() == old.cluster_ip()) return;

@@ -48,7 +48,8 @@ void check_stateful_set_spec(const json::value& spec, const std::string& path, F
   }
   check_update_strategy(spec, path, out);
   check_retention(spec, path, out);
-  for (std::string_view name : {"replicas", "minReadySeconds", "ordinals.start"}) out.not_negative(sub(path, name), get_int(spec, name));
+  for (std::string_view name : {"replicas", "minReadySeconds", "ordinals.start"})
+    out.not_negative(sub(path, name), get_int(spec, name));
   check_selector_and_template(spec, "statefulset", path, out);
   check_labels(out, sub(path, "template.labels"), get_object(spec, "template.metadata.labels"));
   check_annotations(out, sub(path, "template.annotations"), get_object(spec, "template.metadata.annotations"));
@@ -58,7 +59,8 @@ void check_stateful_set_spec(const json::value& spec, const std::string& path, F
 void check_daemon_set_spec(const json::value& spec, const std::string& path, Findings& out) {
   check_selector_and_template(spec, "daemonset", path, out);
   check_endless_template(spec, "DaemonSet", path, out);
-  for (std::string_view name : {"minReadySeconds", "revisionHistoryLimit"}) out.not_negative(sub(path, name), get_int(spec, name));
+  for (std::string_view name : {"minReadySeconds", "revisionHistoryLimit"})
+    out.not_negative(sub(path, name), get_int(spec, name));
 }
 
 void check_daemon_strategy(const json::value& strategy, const std::string& path, Findings& out) {
@@ -77,7 +79,8 @@ void check_daemon_rolling(const json::value& rolling, const std::string& path, F
   check_at_most_all(out, sub(path, "maxUnavailable"), unavailable);
   check_at_most_all(out, sub(path, "maxSurge"), surge);
   bool some_unavailable = amount_of(unavailable) != 0, some_surge = amount_of(surge) != 0;
-  if (some_unavailable && some_surge) out.invalid_json(sub(path, "maxSurge"), *surge, "may not be set when maxUnavailable is non-zero");
+  if (some_unavailable && some_surge)
+    out.invalid_json(sub(path, "maxSurge"), *surge, "may not be set when maxUnavailable is non-zero");
   if (!some_unavailable && !some_surge) out.required(sub(path, "maxUnavailable"), "cannot be 0 when maxSurge is 0");
 }
 
@@ -101,14 +104,15 @@ std::span<const NamedValidationRule> set_rules() { return kRules; }
 
 void check_stateful_set_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   json::value spec = json::object(get_object(now, "spec")), old = json::object(get_object(before, "spec"));
-  for (std::string_view free : {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy",
-                                "revisionHistoryLimit"}) {
+  for (std::string_view free : {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals",
+                                "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}) {
     spec.get_object().erase(free);
     old.get_object().erase(free);
   }
   if (spec == old) return;
-  out.forbidden("spec", "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-                        "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
+  out.forbidden("spec",
+                "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+                "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
 }
 
 void check_revision_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {

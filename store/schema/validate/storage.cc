@@ -8,9 +8,28 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kSources[] = {
-    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs", "iscsi", "cinder", "fc",
-    "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"};
+constexpr std::string_view kSources[] = {"hostPath",
+                                         "gcePersistentDisk",
+                                         "awsElasticBlockStore",
+                                         "glusterfs",
+                                         "flocker",
+                                         "nfs",
+                                         "rbd",
+                                         "quobyte",
+                                         "cephfs",
+                                         "iscsi",
+                                         "cinder",
+                                         "fc",
+                                         "flexVolume",
+                                         "azureFile",
+                                         "vsphereVolume",
+                                         "photonPersistentDisk",
+                                         "portworxVolume",
+                                         "azureDisk",
+                                         "scaleIO",
+                                         "local",
+                                         "storageos",
+                                         "csi"};
 constexpr std::string_view kOldClass = "volume.beta.kubernetes.io/storage-class";
 constexpr size_t kDriverBytesMax = 63;
 
@@ -85,7 +104,8 @@ void check_csi(const json::value& csi, const std::string& path, Findings& out) {
   std::string_view driver = get_string(csi, "driver");
   if (driver.size() > kDriverBytesMax) out.too_long(sub(path, "driver"), kDriverBytesMax);
   if (!driver.empty()) out.invalid_all(sub(path, "driver"), driver, dns_subdomain_problems(to_lower(driver)));
-  for (std::string_view name : {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
+  for (std::string_view name :
+       {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
     const json::value* secret = find(csi, name);
     if (!secret) continue;
     for (std::string_view part : {"name", "namespace"}) {
@@ -101,7 +121,8 @@ void check_local(const json::value& local, const std::string& path, Findings& ou
 }
 
 void check_data_source(const json::value& source, const std::string& path, Findings& out) {
-  std::string_view group = get_string(source, "apiGroup"), kind = get_string(source, "kind"), ns = get_string(source, "namespace");
+  std::string_view group = get_string(source, "apiGroup"), kind = get_string(source, "kind"),
+                   ns = get_string(source, "namespace");
   if (group.empty() && kind != "PersistentVolumeClaim") {
     out.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
   }
@@ -126,7 +147,8 @@ void check_claim_spec(const json::value& spec, const std::string& path, Findings
     return out.invalid_json(path, shown, "may not be specified when dataSourceRef.namespace is specified");
   }
   for (std::string_view name : {"apiGroup", "kind", "name"}) {
-    if (get_string(*source, name) != get_string(*reference, name)) return out.invalid_json(path, shown, "must match dataSourceRef");
+    if (get_string(*source, name) != get_string(*reference, name))
+      return out.invalid_json(path, shown, "must match dataSourceRef");
   }
 }
 
@@ -182,9 +204,11 @@ void check_volume_update(const json::value& now, const json::value& before, std:
     }
     if (mine != old) changed += "\nchanged: spec." + std::string(source);
   }
-  if (!changed.empty()) out.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation" + changed);
+  if (!changed.empty())
+    out.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation" + changed);
   check_immutable(out, "volumeMode", find(now, "spec.volumeMode"), find(before, "spec.volumeMode"));
-  if (const json::value* affinity = find(before, "spec.nodeAffinity")) check_immutable(out, "nodeAffinity", find(now, "spec.nodeAffinity"), affinity);
+  if (const json::value* affinity = find(before, "spec.nodeAffinity"))
+    check_immutable(out, "nodeAffinity", find(now, "spec.nodeAffinity"), affinity);
   check_attributes_class_update(now, before, false, out);
 }
 
@@ -192,18 +216,22 @@ void check_claim_update(const json::value& now, const json::value& before, std::
   bool bound = get_string(now, "status.phase") == "Bound", named = !get_string(before, "spec.volumeName").empty();
   // A claim without a class may get one, that of its old annotation if there is one.
   const json::value *mine = find(now, "spec.storageClassName"), *old = find(before, "spec.storageClassName");
-  bool gets_class = mine && mine->is_string() && !old && (old_class(before).empty() || old_class(before) == std::string_view(mine->get_string()));
+  bool gets_class = mine && mine->is_string() && !old &&
+                    (old_class(before).empty() || old_class(before) == std::string_view(mine->get_string()));
   if (!gets_class && old_class(now) != old_class(before)) {
     out.invalid(entry("metadata.annotations", kOldClass), old_class(now), "field is immutable");
   }
   json::value spec = fixed_spec(now, bound, named, !gets_class), old_spec = fixed_spec(before, bound, named, !gets_class);
   if (spec != old_spec) {
     std::string changed;
-    for (std::string_view field : {"accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode", "dataSource", "dataSourceRef"}) {
+    for (std::string_view field : {"accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
+                                   "dataSource", "dataSourceRef"}) {
       const json::value *left = find(spec, field), *right = find(old_spec, field);
       if ((left && right) ? *left != *right : left != right) changed += "\nchanged: spec." + std::string(field);
     }
-    out.forbidden("spec", "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims" + changed);
+    out.forbidden(
+        "spec",
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims" + changed);
   }
   Quantity size = storage_of(now, "spec.resources.requests"), old_size = storage_of(before, "spec.resources.requests");
   if (size < old_size && !(storage_of(before, "status.capacity") < size)) {

@@ -77,7 +77,8 @@ std::vector<std::string> ip_problems(std::string_view text, bool canonical) {
   std::string address = bytes_of(text);
   if (address.empty()) return {has_leading_zeros(text) ? "must not have leading 0s" : std::string(kNotAnIp)};
   if (is_mapped(address)) return {"must not be an IPv4-mapped IPv6 address"};
-  if (canonical && text_of(address) != text) return {"must be in canonical form (" + quoted(std::string_view(text_of(address))) + ")"};
+  if (canonical && text_of(address) != text)
+    return {"must be in canonical form (" + quoted(std::string_view(text_of(address))) + ")"};
   return {};
 }
 
@@ -89,10 +90,12 @@ std::vector<std::string> network_problems(std::string_view text, bool canonical)
     return {zeros ? "must not have leading 0s in IP or prefix length" : std::string(kNotANetwork)};
   }
   std::string given = bytes_of(text.substr(0, text.find('/')));
-  if (text.substr(text.find('/') + 1).starts_with('0') && !text.ends_with("/0")) return {"must not have leading 0s in IP or prefix length"};
+  if (text.substr(text.find('/') + 1).starts_with('0') && !text.ends_with("/0"))
+    return {"must not have leading 0s in IP or prefix length"};
   if (is_mapped(given)) return {"must not have an IPv4-mapped IPv6 address"};
   if (given != network->address) return {"must not have bits set beyond the prefix length"};
-  if (canonical && network->text() != text) return {"must be in canonical form (" + quoted(std::string_view(network->text())) + ")"};
+  if (canonical && network->text() != text)
+    return {"must be in canonical form (" + quoted(std::string_view(network->text())) + ")"};
   return {};
 }
 
@@ -111,24 +114,28 @@ std::vector<std::string> wildcard_subdomain_problems(std::string_view text) {
   std::string_view rest = text.starts_with("*.") ? text.substr(2) : std::string_view();
   // Of the rest only the syntax counts here; its length was looked at.
   if (rest.empty() || !dns_subdomain_problems(rest.substr(0, 253)).empty()) {
-    out.push_back("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
-                  "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for "
-                  "validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
+    out.push_back(
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
+        "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for "
+        "validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
   }
   return out;
 }
 
 std::vector<std::string> percent_problems(std::string_view text) {
   if (text.size() > 1 && text.ends_with('%') && std::all_of(text.begin(), text.end() - 1, is_digit)) return {};
-  return {"a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is "
-          "'[0-9]+%')"};
+  return {
+      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
+      "validation is "
+      "'[0-9]+%')"};
 }
 
 std::vector<std::string> header_name_problems(std::string_view text) {
   auto good = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; };
   if (!text.empty() && std::all_of(text.begin(), text.end(), good)) return {};
-  return {"a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is "
-          "'[-A-Za-z0-9]+')"};
+  return {
+      "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is "
+      "'[-A-Za-z0-9]+')"};
 }
 
 void check_domain_path(Findings& out, const std::string& path, std::string_view text) {
@@ -140,7 +147,8 @@ void check_domain_path(Findings& out, const std::string& path, std::string_view 
   out.invalid_all(path, text.substr(0, slash), dns_subdomain_problems(text.substr(0, slash)));
   std::string_view rest = text.substr(slash + 1);
   auto good = [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::string_view("/-._~%!$&'()*+,;=:").find(c) != std::string_view::npos;
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("/-._~%!$&'()*+,;=:").find(c) != std::string_view::npos;
   };
   if (!std::all_of(rest.begin(), rest.end(), good)) {
     out.invalid(path, rest, "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");

@@ -40,7 +40,8 @@ void check_path(Findings& out, const std::string& at, std::string_view path) {
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string segment = "segment[" + std::to_string(i) + "]";
     if (parts[i].empty()) out.invalid(at, path, segment + " may not be empty");
-    else for (const std::string& problem : dns_subdomain_problems(parts[i])) out.invalid(at, path, segment + ": " + problem);
+    else
+      for (const std::string& problem : dns_subdomain_problems(parts[i])) out.invalid(at, path, segment + ": " + problem);
   }
 }
 
@@ -54,7 +55,9 @@ std::vector<std::string_view> texts_at(const json::value& value, std::string_vie
   return texts;
 }
 
-bool has_wildcard(const std::vector<std::string_view>& texts) { return std::find(texts.begin(), texts.end(), "*") != texts.end(); }
+bool has_wildcard(const std::vector<std::string_view>& texts) {
+  return std::find(texts.begin(), texts.end(), "*") != texts.end();
+}
 
 bool has(const json::value& value, std::string_view dotted) {
   const json::value* found = find(value, dotted);
@@ -68,7 +71,8 @@ void unsupported(Findings& out, const std::string& path, std::string_view value,
 }
 
 void too_many(Findings& out, const std::string& path, size_t count, size_t max) {
-  out.add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items", path});
+  out.add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items",
+           path});
 }
 
 void invalid_joined(Findings& out, const std::string& path, std::string_view value, const std::vector<std::string>& problems,

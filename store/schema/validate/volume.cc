@@ -107,7 +107,8 @@ void check_token(const json::value& value, const std::string& path, Findings& ou
 
 void check_nfs(const json::value& value, const std::string& path, Findings& out) {
   view::NFSVolumeSource source(value);
-  if (!source.path().empty() && !source.path().starts_with('/')) out.invalid(sub(path, "path"), source.path(), "must be an absolute path");
+  if (!source.path().empty() && !source.path().starts_with('/'))
+    out.invalid(sub(path, "path"), source.path(), "must be an absolute path");
 }
 
 // Of a pod's volume and of a PersistentVolume alike.
@@ -123,7 +124,8 @@ void check_iscsi(const json::value& value, const std::string& path, Findings& ou
 
 void check_fibre_channel(const json::value& value, const std::string& path, Findings& out) {
   const json::array &targets = get_array(value, "targetWWNs"), &names = get_array(value, "wwids");
-  if (targets.empty() && names.empty()) out.required(sub(path, "targetWWNs"), "must specify either targetWWNs or wwids, but not both");
+  if (targets.empty() && names.empty())
+    out.required(sub(path, "targetWWNs"), "must specify either targetWWNs or wwids, but not both");
   if (!targets.empty() && !names.empty()) {
     out.invalid_json(sub(path, "targetWWNs"), targets, "targetWWNs and wwids can not be specified simultaneously");
   }
@@ -135,7 +137,8 @@ void check_fibre_channel(const json::value& value, const std::string& path, Find
 void check_inline_csi(const json::value& value, const std::string& path, Findings& out) {
   view::CSIVolumeSource source(value);
   if (source.driver().size() > 63) out.too_long(sub(path, "driver"), 63);
-  if (!source.driver().empty()) out.invalid_all(sub(path, "driver"), source.driver(), dns_subdomain_problems(to_lower(source.driver())));
+  if (!source.driver().empty())
+    out.invalid_all(sub(path, "driver"), source.driver(), dns_subdomain_problems(to_lower(source.driver())));
   if (source.has_node_publish_secret_ref() && source.node_publish_secret_ref().name().empty()) {
     out.required(sub(path, "nodePublishSecretRef.name"));
   }

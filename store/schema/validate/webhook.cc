@@ -37,7 +37,8 @@ void check_resources(Findings& out, const std::string& path, const json::value& 
       out.invalid(item(path, i), text, "if '" + std::string(resource) + "/*' is present, must not specify " + std::string(text));
     }
     if (of_every.count(subresource)) {
-      out.invalid(item(path, i), text, "if '*/" + std::string(subresource) + "' is present, must not specify " + std::string(text));
+      out.invalid(item(path, i), text,
+                  "if '*/" + std::string(subresource) + "' is present, must not specify " + std::string(text));
     }
     if (subresource == "*") every_sub_of.insert(resource);
     if (resource == "*") of_every.insert(subresource);
@@ -50,7 +51,8 @@ void check_resources(Findings& out, const std::string& path, const json::value& 
 }
 
 void check_rule(const json::value& value, const std::string& path, Findings& out) {
-  for (auto [field, what] : {std::pair{"operations", "operations"}, {"apiGroups", "API groups"}, {"apiVersions", "API versions"}}) {
+  for (auto [field, what] :
+       {std::pair{"operations", "operations"}, {"apiGroups", "API groups"}, {"apiVersions", "API versions"}}) {
     std::vector<std::string_view> texts = texts_at(value, field);
     if (texts.empty()) out.required(sub(path, field));
     if (texts.size() > 1 && has_wildcard(texts)) {
@@ -100,7 +102,8 @@ void check_webhook(const json::value& value, const std::string& path, Findings& 
   }
   std::string_view effects = get_string(value, "sideEffects");
   if (effects.empty()) out.required(sub(path, "sideEffects"), "must specify one of None, NoneOnDryRun");
-  else if (effects != "None" && effects != "NoneOnDryRun") out.not_supported(sub(path, "sideEffects"), effects, {"None", "NoneOnDryRun"});
+  else if (effects != "None" && effects != "NoneOnDryRun")
+    out.not_supported(sub(path, "sideEffects"), effects, {"None", "NoneOnDryRun"});
   if (int64_t seconds = get_int(value, "timeoutSeconds", 1); seconds < 1 || seconds > 30) {
     out.invalid(sub(path, "timeoutSeconds"), seconds, "the timeout value must be between 1 and 30 seconds");
   }
@@ -123,8 +126,9 @@ void check_webhooks(const json::value& value, const std::string&, Findings& out)
 // ---- policies ----
 
 bool is_cel_identifier(std::string_view text) {
-  constexpr std::string_view kReserved[] = {"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
-                                            "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"};
+  constexpr std::string_view kReserved[] = {"true",     "false",   "null",      "in",       "as",  "break",  "const",
+                                            "continue", "else",    "for",       "function", "if",  "import", "let",
+                                            "loop",     "package", "namespace", "return",   "var", "void",   "while"};
   for (std::string_view word : kReserved) {
     if (text == word) return false;
   }
@@ -152,7 +156,8 @@ void check_param_kind(const json::value& value, const std::string& path, Finding
     else invalid_joined(out, at, parts.back(), dns_1035_problems(parts.back()));
   }
   if (kind.empty()) return out.required(sub(path, "kind"));
-  invalid_joined(out, sub(path, "kind"), kind, dns_1035_problems(to_lower(kind)), "may have mixed case, but should otherwise match: ");
+  invalid_joined(out, sub(path, "kind"), kind, dns_1035_problems(to_lower(kind)),
+                 "may have mixed case, but should otherwise match: ");
 }
 
 void check_variable(const json::value& value, const std::string& path, Findings& out) {
@@ -163,11 +168,13 @@ void check_variable(const json::value& value, const std::string& path, Findings&
 }
 
 void check_validation(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view message = get_string(value, "message"), made = get_string(value, "messageExpression"), reason = get_string(value, "reason");
+  std::string_view message = get_string(value, "message"), made = get_string(value, "messageExpression"),
+                   reason = get_string(value, "reason");
   if (is_blank(get_string(value, "expression"))) out.required(sub(path, "expression"), "expression is not specified");
   if (!made.empty() && is_blank(made)) out.invalid(sub(path, "messageExpression"), made, "must be non-empty if specified");
   if (!message.empty() && is_blank(message)) out.invalid(sub(path, "message"), message, "message must be non-empty if specified");
-  else if (trim(message).find_first_of("\r\n") != message.npos) out.invalid(sub(path, "message"), message, "message must not contain line breaks");
+  else if (trim(message).find_first_of("\r\n") != message.npos)
+    out.invalid(sub(path, "message"), message, "message must not contain line breaks");
   bool known = reason == "Forbidden" || reason == "Invalid" || reason == "RequestEntityTooLarge";
   if (has(value, "reason") && !known) {
     out.not_supported(sub(path, "reason"), reason, {"Forbidden", "Invalid", "RequestEntityTooLarge"});
@@ -189,7 +196,8 @@ void check_validating_policy(const json::value& value, const std::string&, Findi
     }
   }
   if (annotations.size() > kAuditAnnotationsMax) {
-    out.invalid_json("spec.auditAnnotations", *find(value, "spec.auditAnnotations"), "must not have more than 20 auditAnnotations");
+    out.invalid_json("spec.auditAnnotations", *find(value, "spec.auditAnnotations"),
+                     "must not have more than 20 auditAnnotations");
   }
   std::set<std::string_view> keys;
   for (size_t i = 0; i < annotations.size(); ++i) {
@@ -205,7 +213,8 @@ void check_validating_policy(const json::value& value, const std::string&, Findi
 void check_mutating_operations(Findings& out, const json::value& value, const std::string& field) {
   for (const json::value& rule : get_array(value, field + ".resourceRules")) {
     for (std::string_view operation : texts_at(rule, "operations")) {
-      if (operation == "DELETE") out.not_supported(field + ".resourceRules.operations", operation, {"*", "CONNECT", "CREATE", "UPDATE"});
+      if (operation == "DELETE")
+        out.not_supported(field + ".resourceRules.operations", operation, {"*", "CONNECT", "CREATE", "UPDATE"});
     }
   }
 }
@@ -241,7 +250,8 @@ void check_param_ref(const json::value& value, const std::string& path, Findings
   }
   if (name.empty() && !selects) out.required(path, "one of name or selector must be specified");
   if (action.empty()) out.required(sub(path, "parameterNotFoundAction"));
-  else if (action != "Deny" && action != "Allow") unsupported(out, sub(path, "parameterNotFoundAction"), action, {"Deny", "Allow"});
+  else if (action != "Deny" && action != "Allow")
+    unsupported(out, sub(path, "parameterNotFoundAction"), action, {"Deny", "Allow"});
 }
 
 void check_policy_name(Findings& out, std::string_view name, bool by_tables) {
@@ -255,13 +265,15 @@ void check_validating_binding(const json::value& value, const std::string&, Find
   std::set<std::string_view> seen;
   for (size_t i = 0; i < actions.size(); ++i) {
     std::string at = item("spec.validationActions", i);
-    if (actions[i] != "Deny" && actions[i] != "Warn" && actions[i] != "Audit") out.not_supported(at, actions[i], {"Audit", "Deny", "Warn"});
+    if (actions[i] != "Deny" && actions[i] != "Warn" && actions[i] != "Audit")
+      out.not_supported(at, actions[i], {"Audit", "Deny", "Warn"});
     if (!seen.insert(actions[i]).second) out.duplicate(at, actions[i]);
   }
   if (seen.count("Deny") && seen.count("Warn")) {
-    out.invalid_json("spec.validationActions", *find(value, "spec.validationActions"),
-                     "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
-                     "headers serves no purpose)");
+    out.invalid_json(
+        "spec.validationActions", *find(value, "spec.validationActions"),
+        "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
+        "headers serves no purpose)");
   }
   if (seen.empty()) out.required("spec.validationActions", "at least one validation action is required");
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of what keeps equal pods: ReplicaSets, Deployments, ReplicationControllers. The selector finds the template's
 // pods, the strategy can make progress. Source: apps/v1 and core/v1 API reference.
+#include "store/schema/validate/workload.h"
+
 #include "store/object/selector.h"
 #include "store/schema/validate/syntax.h"
-#include "store/schema/validate/workload.h"
 
 namespace coracle::schema {
 namespace {
@@ -134,14 +135,17 @@ void check_workload_update(const json::value& now, const json::value& before, st
 
 void check_replica_set_status(const json::value& now, const json::value&, Findings& out) {
   const json::value& status = status_of(now);
-  check_not_negative(out, status, {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"});
+  check_not_negative(out, status,
+                     {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"});
   check_within(out, status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, "replicas", kMoreThanAll);
   check_within(out, status, {"availableReplicas"}, "readyReplicas", "cannot be greater than readyReplicas");
 }
 
 void check_deployment_status(const json::value& now, const json::value& before, Findings& out) {
   const json::value& status = status_of(now);
-  check_not_negative(out, status, {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"});
+  check_not_negative(
+      out, status,
+      {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"});
   check_collisions(out, now, before);
   check_within(out, status, {"updatedReplicas", "readyReplicas", "availableReplicas"}, "replicas", kMoreThanAll);
   check_within(out, status, {"availableReplicas"}, "readyReplicas", "cannot be greater than readyReplicas");
@@ -149,15 +153,19 @@ void check_deployment_status(const json::value& now, const json::value& before, 
 
 void check_stateful_set_status(const json::value& now, const json::value& before, Findings& out) {
   const json::value& status = status_of(now);
-  check_not_negative(out, status, {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration"});
+  check_not_negative(
+      out, status,
+      {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration"});
   check_collisions(out, now, before);
-  check_within(out, status, {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"}, "replicas", kMoreThanAll);
+  check_within(out, status, {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"}, "replicas",
+               kMoreThanAll);
   check_within(out, status, {"availableReplicas"}, "readyReplicas", "cannot be greater than status.readyReplicas");
 }
 
 void check_daemon_set_status(const json::value& now, const json::value& before, Findings& out) {
-  check_not_negative(out, status_of(now), {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
-                                           "updatedNumberScheduled", "numberAvailable", "numberUnavailable"});
+  check_not_negative(out, status_of(now),
+                     {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
+                      "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"});
   check_collisions(out, now, before);
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 const std::string kHead = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
 
-Attributes on(std::string verb, std::string resource, std::string ns = "default", std::string sub = "", std::string name = "", std::string group = "") {
+Attributes on(std::string verb, std::string resource, std::string ns = "default", std::string sub = "", std::string name = "",
+              std::string group = "") {
   return {std::move(verb), std::move(group), std::move(resource), std::move(sub), std::move(ns), std::move(name), "", true, ""};
 }
 Attributes path(std::string verb, std::string url) { return {std::move(verb), "", "", "", "", "", std::move(url), false, ""}; }
@@ -47,7 +48,8 @@ rules:
   EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "kube-system", "", "controller-leader")).level, AuditLevel::request);
   EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "default", "", "controller-leader")).level, AuditLevel::metadata);
   EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "kube-system", "", "x")).level, AuditLevel::metadata);
-  for (const auto& asked : {on("get", "pods", "default", "log", "x"), on("update", "services", "default", "status"), on("get", "nodes", "", "proxy"), on("create", "deployments", "d", "", "", "apps")})
+  for (const auto& asked : {on("get", "pods", "default", "log", "x"), on("update", "services", "default", "status"),
+                            on("get", "nodes", "", "proxy"), on("create", "deployments", "d", "", "", "apps")})
     EXPECT_EQ(policy.decide(jane, asked).level, AuditLevel::request_response) << asked.resource;
   EXPECT_EQ(policy.decide(jane, on("get", "pods", "default", "", "x")).level, AuditLevel::metadata);
   AuditDecision full = policy.decide(jane, on("create", "deployments", "d", "", "", "apps"));
@@ -89,13 +91,14 @@ TEST(AuditEvent, holds_what_its_level_wants) {
   record.response = MUST(parse_json(R"({"kind":"Status","status":"Failure","reason":"Forbidden","message":"no"})"));
   record.status = 403, record.allowed = false, record.reason = "";
   json::value event(audit_event(record, AuditStage::response_complete, record.received + std::chrono::seconds(1)));
-  EXPECT_EQ(to_text(event),
-            R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"id","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods?x=y",)"
-            R"("verb":"create","user":{"username":"root","uid":"u","groups":["system:masters"],"extra":{"scope":["a"]}},"impersonatedUser":{"username":"jane","groups":["dev"]},)"
-            R"("sourceIPs":["192.0.2.7"],"userAgent":"kubectl","objectRef":{"resource":"pods","namespace":"d","name":"p","apiVersion":"v1"},)"
-            R"("responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"Forbidden","code":403},"requestObject":{"metadata":{"name":"p"}},)"
-            R"("requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z",)"
-            R"("annotations":{"authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":""}})");
+  EXPECT_EQ(
+      to_text(event),
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"id","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods?x=y",)"
+      R"("verb":"create","user":{"username":"root","uid":"u","groups":["system:masters"],"extra":{"scope":["a"]}},"impersonatedUser":{"username":"jane","groups":["dev"]},)"
+      R"("sourceIPs":["192.0.2.7"],"userAgent":"kubectl","objectRef":{"resource":"pods","namespace":"d","name":"p","apiVersion":"v1"},)"
+      R"("responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"Forbidden","code":403},"requestObject":{"metadata":{"name":"p"}},)"
+      R"("requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z",)"
+      R"("annotations":{"authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":""}})");
   record.decision.level = AuditLevel::metadata;
   event = audit_event(record, AuditStage::request_received, record.received);
   EXPECT_EQ(find(event, "requestObject"), nullptr);
@@ -118,7 +121,8 @@ TEST(AuditLog, keeps_within_its_bound) {
   EXPECT_EQ(files, 3);
   EXPECT_LE(total, 3000u);
   EXPECT_NE(MUST(sys::read_file(file)).find("line 1099"), std::string::npos);
-  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   {
     auto again = MUST(AuditLog::open({"", file, 1000, 2}));
     again->write("after a restart");

@@ -3,7 +3,6 @@
 #include "daemon/access/authentication.h"
 
 #include <gtest/gtest.h>
-
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
@@ -26,7 +25,10 @@ std::string private_key() {
 
 class Identity : public testing::Test {
  protected:
-  Identity() : tokens(MUST(TokenSigner::make(private_key())), {"https://issuer", {{"s3cret", user("static", {"dev"})}}}, world.registry()), authenticator(tokens) {
+  Identity()
+      : tokens(MUST(TokenSigner::make(private_key())), {"https://issuer", {{"s3cret", user("static", {"dev"})}}},
+               world.registry()),
+        authenticator(tokens) {
     account = MUST(world.registry().get(kServiceAccount, {"default", "default"}));
   }
   Credentials bearing(const std::string& token) {
@@ -104,7 +106,8 @@ TEST_F(Identity, of_an_account_ends_with_time_account_and_pod) {
 TEST_F(Identity, of_an_account_is_for_its_audience) {
   std::string vault = issued(R"({"audiences":["vault"]})");
   EXPECT_EQ(name_of(vault), "Unauthorized");
-  EXPECT_EQ(tokens.verify(vault, {}).error().text(), R"(token audiences ["vault"] is invalid for the target audiences ["https://issuer"])");
+  EXPECT_EQ(tokens.verify(vault, {}).error().text(),
+            R"(token audiences ["vault"] is invalid for the target audiences ["https://issuer"])");
   EXPECT_EQ(MUST(tokens.verify(vault, {"x", "vault"})).audiences, std::vector<std::string>{"vault"});
 }
 
@@ -120,8 +123,11 @@ TEST_F(Identity, of_a_pods_projected_token_outlasts_a_client_that_never_reads_it
 TEST_F(Identity, of_a_lasting_token_ends_with_its_secret) {
   std::string token = MUST(tokens.issue_lasting(*account, "t"));
   EXPECT_EQ(name_of(token), "Unauthorized");
-  world.make(kSecret, R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"default"}},"type":"kubernetes.io/service-account-token",
-      "stringData":{"token":")" + token + "\"}}");
+  world.make(
+      kSecret,
+      R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"default"}},"type":"kubernetes.io/service-account-token",
+      "stringData":{"token":")" +
+          token + "\"}}");
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
   world.clock.advance(std::chrono::hours(24 * 3650));
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
@@ -132,17 +138,22 @@ TEST_F(Identity, of_a_lasting_token_ends_with_its_secret) {
 TEST_F(Identity, comes_from_a_bootstrap_token) {
   auto secret = [&](const std::string& more) {
     (void)world.registry().remove(kSecret, {"kube-system", "bootstrap-token-abcdef"}, {}, {});
-    world.make(kSecret, R"({"metadata":{"name":"bootstrap-token-abcdef","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","stringData":{
-        "token-id":"abcdef","token-secret":"0123456789abcdef")" + more + "}}");
+    world.make(
+        kSecret,
+        R"({"metadata":{"name":"bootstrap-token-abcdef","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","stringData":{
+        "token-id":"abcdef","token-secret":"0123456789abcdef")" +
+            more + "}}");
   };
   const std::string token = "abcdef.0123456789abcdef", usage = R"(,"usage-bootstrap-authentication":"true")";
   secret(usage + R"(,"auth-extra-groups":"system:bootstrappers:worker")");
   User machine = MUST(authenticator.authenticate(bearing(token)));
   EXPECT_EQ(machine.name, "system:bootstrap:abcdef");
-  EXPECT_EQ(machine.groups, (std::vector<std::string>{"system:bootstrappers", "system:bootstrappers:worker", "system:authenticated"}));
+  EXPECT_EQ(machine.groups,
+            (std::vector<std::string>{"system:bootstrappers", "system:bootstrappers:worker", "system:authenticated"}));
   EXPECT_EQ(name_of("abcdef.0123456789abcdee"), "Unauthorized");
   EXPECT_EQ(name_of("ABCDEF.0123456789abcdef"), "Unauthorized");
-  for (const std::string& bad : {std::string(), std::string(R"(,"usage-bootstrap-authentication":"yes")"), usage + R"(,"auth-extra-groups":"system:masters")",
+  for (const std::string& bad : {std::string(), std::string(R"(,"usage-bootstrap-authentication":"yes")"),
+                                 usage + R"(,"auth-extra-groups":"system:masters")",
                                  usage + R"(,"expiration":"2001-01-01T00:00:00Z")", usage + R"(,"expiration":"soon")"}) {
     secret(bad);
     EXPECT_EQ(name_of(token), "Unauthorized") << bad;
@@ -164,16 +175,29 @@ TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
   EXPECT_EQ(as(admin, {"bob", "", {}, {}}), R"(bob ["system:authenticated"])");
   EXPECT_EQ(as(admin, {"bob", "u1", {"dev"}, {{"scope", {"a"}}}}), R"(bob ["dev" "system:authenticated"])");
   EXPECT_EQ(as(admin, {"system:anonymous", "", {}, {}}), R"(system:anonymous ["system:unauthenticated"])");
-  EXPECT_EQ(as(admin, {"system:serviceaccount:a:b", "", {}, {}}), R"(system:serviceaccount:a:b ["system:serviceaccounts" "system:serviceaccounts:a" "system:authenticated"])");
-  EXPECT_EQ(as(jane, {"bob", "", {}, {}}), R"(users "bob" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope)");
-  EXPECT_EQ(as(jane, {"system:serviceaccount:a:b", "", {}, {}}), R"(serviceaccounts "b" is forbidden: User "jane" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a")");
-  world.make(kClusterRole, R"({"metadata":{"name":"actor"},"rules":[{"verbs":["impersonate"],"apiGroups":[""],"resources":["users"],"resourceNames":["bob"]}]})");
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"actor"},"roleRef":{"kind":"ClusterRole","name":"actor"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_EQ(as(admin, {"system:serviceaccount:a:b", "", {}, {}}),
+            R"(system:serviceaccount:a:b ["system:serviceaccounts" "system:serviceaccounts:a" "system:authenticated"])");
+  EXPECT_EQ(as(jane, {"bob", "", {}, {}}),
+            R"(users "bob" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope)");
+  EXPECT_EQ(
+      as(jane, {"system:serviceaccount:a:b", "", {}, {}}),
+      R"(serviceaccounts "b" is forbidden: User "jane" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a")");
+  world.make(
+      kClusterRole,
+      R"({"metadata":{"name":"actor"},"rules":[{"verbs":["impersonate"],"apiGroups":[""],"resources":["users"],"resourceNames":["bob"]}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"actor"},"roleRef":{"kind":"ClusterRole","name":"actor"},"subjects":[{"kind":"User","name":"jane"}]})");
   EXPECT_EQ(as(jane, {"bob", "", {}, {}}), R"(bob ["system:authenticated"])");
-  EXPECT_EQ(as(jane, {"bob", "", {"dev"}, {}}), R"(groups "dev" is forbidden: User "jane" cannot impersonate resource "groups" in API group "" at the cluster scope)");
-  EXPECT_EQ(as(jane, {"bob", "u", {}, {}}), R"(uids.authentication.k8s.io "u" is forbidden: User "jane" cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope)");
-  EXPECT_EQ(as(jane, {"bob", "", {}, {{"scope", {"a"}}}}),
-            R"(userextras.authentication.k8s.io "a" is forbidden: User "jane" cannot impersonate resource "userextras/scope" in API group "authentication.k8s.io" at the cluster scope)");
+  EXPECT_EQ(
+      as(jane, {"bob", "", {"dev"}, {}}),
+      R"(groups "dev" is forbidden: User "jane" cannot impersonate resource "groups" in API group "" at the cluster scope)");
+  EXPECT_EQ(
+      as(jane, {"bob", "u", {}, {}}),
+      R"(uids.authentication.k8s.io "u" is forbidden: User "jane" cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope)");
+  EXPECT_EQ(
+      as(jane, {"bob", "", {}, {{"scope", {"a"}}}}),
+      R"(userextras.authentication.k8s.io "a" is forbidden: User "jane" cannot impersonate resource "userextras/scope" in API group "authentication.k8s.io" at the cluster scope)");
   EXPECT_NE(as(admin, {"", "", {"dev"}, {}}).find("without impersonating a user"), std::string::npos);
 }
 
@@ -200,7 +224,8 @@ TEST(Tokens, are_believed_only_when_we_signed_them) {
   EXPECT_FALSE(ours.verify(none));
   std::string hmac = base64url_encode(R"({"alg":"HS256"})") + token.substr(parts[0]);
   EXPECT_FALSE(ours.verify(hmac));
-  for (std::string bad : {std::string(), std::string("a.b"), std::string("..."), token + "A", token.substr(0, token.size() - 2), std::string(100000, '.')})
+  for (std::string bad : {std::string(), std::string("a.b"), std::string("..."), token + "A", token.substr(0, token.size() - 2),
+                          std::string(100000, '.')})
     EXPECT_FALSE(ours.verify(bad)) << bad.substr(0, 50);
   std::string changed = token;
   changed[parts[0] + 3] = changed[parts[0] + 3] == 'A' ? 'B' : 'A';

@@ -45,11 +45,16 @@ TEST(Authorizer, gives_everybody_the_default_rights_only) {
 
 TEST(Authorizer, follows_bindings_at_once) {
   World world;
-  world.make(kRole, R"({"metadata":{"name":"reader","namespace":"default"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
+  world.make(
+      kRole,
+      R"({"metadata":{"name":"reader","namespace":"default"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
   EXPECT_FALSE(world.may(kJane, "get", "pods"));
-  world.make(kRoleBinding, R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"User","name":"jane"}]})");
+  world.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"User","name":"jane"}]})");
   EXPECT_TRUE(world.may(kJane, "get", "pods"));
-  EXPECT_EQ(world.decide(kJane, "get", "pods").reason, R"(RBAC: allowed by RoleBinding "b/default" of Role "reader" to User "jane")");
+  EXPECT_EQ(world.decide(kJane, "get", "pods").reason,
+            R"(RBAC: allowed by RoleBinding "b/default" of Role "reader" to User "jane")");
   EXPECT_FALSE(world.may(kJane, "get", "pods", "kube-system"));
   EXPECT_FALSE(world.may(kJane, "get", "pods", ""));
   EXPECT_FALSE(world.may(user("john"), "get", "pods"));
@@ -62,7 +67,8 @@ TEST(Authorizer, follows_bindings_at_once) {
 
 TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_namespace) {
   World world;
-  world.make(kRoleBinding, R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},
+  world.make(kRoleBinding,
+             R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},
       "subjects":[{"kind":"Group","name":"dev"},{"kind":"ServiceAccount","name":"robot"},{"kind":"ServiceAccount","name":"other","namespace":"kube-system"}]})");
   EXPECT_TRUE(world.may(user("a", {"dev"}), "list", "pods"));
   EXPECT_FALSE(world.may(user("dev"), "list", "pods")) << "a group is no user";
@@ -70,7 +76,9 @@ TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_names
   EXPECT_FALSE(world.may(account_user("kube-system", "robot", ""), "watch", "services"));
   EXPECT_TRUE(world.may(account_user("kube-system", "other", ""), "watch", "services"));
   EXPECT_FALSE(world.may(user("a", {"dev"}), "list", "secrets"));
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"all"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"Group","name":"ops"}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"all"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"Group","name":"ops"}]})");
   EXPECT_TRUE(world.may(user("o", {"ops"}), "list", "pods", ""));
   EXPECT_EQ(world.decide(user("o", {"ops"}), "list", "pods", "kube-system").reason,
             R"(RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "system:aggregate-to-view" to Group "ops")");
@@ -78,7 +86,9 @@ TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_names
 
 TEST(Authorizer, names_the_role_that_is_missing) {
   World world;
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"dangling"},"roleRef":{"kind":"ClusterRole","name":"gone"},"subjects":[{"kind":"User","name":"jane"}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"dangling"},"roleRef":{"kind":"ClusterRole","name":"gone"},"subjects":[{"kind":"User","name":"jane"}]})");
   Attributes asked{"get", "", "pods", "log", "default", "x", "", true, ""};
   EXPECT_EQ(denial(kJane, asked, world.authorizer.authorize(kJane, asked).reason).text(),
             R"(pods "x" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "default": )"
@@ -87,10 +97,13 @@ TEST(Authorizer, names_the_role_that_is_missing) {
 
 TEST(Authorizer, tells_what_somebody_holds) {
   World world;
-  world.make(kRoleBinding, R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:auth-delegator"},"subjects":[{"kind":"User","name":"jane"}]})");
+  world.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:auth-delegator"},"subjects":[{"kind":"User","name":"jane"}]})");
   auto held = world.authorizer.rules_for(kJane, "default");
   EXPECT_FALSE(held.incomplete);
-  bool reviews = std::any_of(held.rules.begin(), held.rules.end(), [](const Rule& rule) { return rule.resources == std::vector<std::string>{"tokenreviews"}; });
+  bool reviews = std::any_of(held.rules.begin(), held.rules.end(),
+                             [](const Rule& rule) { return rule.resources == std::vector<std::string>{"tokenreviews"}; });
   EXPECT_TRUE(reviews);
   EXPECT_GT(held.rules.size(), world.authorizer.rules_for(kJane, "kube-system").rules.size());
   EXPECT_TRUE(world.authorizer.rules_for(user("system:node:n", {"system:nodes"}), "default").incomplete);
@@ -102,8 +115,13 @@ TEST(Authorizer, survives_more_changes_than_its_watches_hold) {
   registry::Writer house;
   house.internal = true;
   for (int i = 0; i < 1500; ++i)
-    MUST(world.registry().create(kRole, {"default", ""}, World::parse(R"({"metadata":{"name":"r)" + std::to_string(i) + R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"), house));
-  world.make(kRoleBinding, R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"r1499"},"subjects":[{"kind":"User","name":"jane"}]})");
+    MUST(world.registry().create(kRole, {"default", ""},
+                                 World::parse(R"({"metadata":{"name":"r)" + std::to_string(i) +
+                                              R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"),
+                                 house));
+  world.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"r1499"},"subjects":[{"kind":"User","name":"jane"}]})");
   EXPECT_TRUE(world.may(kJane, "get", "pods"));
 }
 
@@ -111,7 +129,11 @@ TEST(Authorizer, answers_in_microseconds) {
   World world;
   for (int i = 0; i < 200; ++i) {
     std::string name = "team" + std::to_string(i);
-    world.make(kRoleBinding, R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-edit"},"subjects":[{"kind":"Group","name":")" + name + R"("}]})");
+    world.make(
+        kRoleBinding,
+        R"({"metadata":{"name":")" + name +
+            R"(","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-edit"},"subjects":[{"kind":"Group","name":")" +
+            name + R"("}]})");
   }
   User member = user("m", {"team7", "system:authenticated"});
   constexpr int kRounds = 2000;

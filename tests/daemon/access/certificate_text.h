@@ -21,7 +21,8 @@ inline std::string request_text(const std::string& subject, const std::string& n
   for (std::string_view part : split(std::string_view(subject).substr(1), '/')) {
     size_t equals = part.find('=');
     std::string field(part.substr(0, equals)), value(part.substr(equals + 1));
-    X509_NAME_add_entry_by_txt(name, field.c_str(), MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()), int(value.size()), -1, 0);
+    X509_NAME_add_entry_by_txt(name, field.c_str(), MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()),
+                               int(value.size()), -1, 0);
   }
   if (!names.empty()) {
     STACK_OF(X509_EXTENSION)* all = sk_X509_EXTENSION_new_null();
@@ -45,8 +46,8 @@ inline std::string request_text(const std::string& subject, const std::string& n
 
 // A CertificateSigningRequest for client auth.
 inline std::string certificate_request_text(const std::string& name, const std::string& signer, const std::string& subject) {
-  return R"({"metadata":{"name":")" + name + R"("},"spec":{"signerName":")" + signer + R"(","usages":["digital signature","key encipherment","client auth"],"request":")" +
-         request_text(subject) + "\"}}";
+  return R"({"metadata":{"name":")" + name + R"("},"spec":{"signerName":")" + signer +
+         R"(","usages":["digital signature","key encipherment","client auth"],"request":")" + request_text(subject) + "\"}}";
 }
 
 }  // namespace coracle::access

@@ -33,7 +33,9 @@ TEST(DefaultRoles, are_valid_objects_and_bind_what_there_is) {
   }
   EXPECT_GT(roles.size(), 35u);
   EXPECT_EQ(bindings, 55u);
-  for (const char* name : {"cluster-admin", "admin", "edit", "view", "system:discovery", "system:basic-user", "system:public-info-viewer", "system:node", "system:kube-scheduler", "system:controller:job-controller"})
+  for (const char* name :
+       {"cluster-admin", "admin", "edit", "view", "system:discovery", "system:basic-user", "system:public-info-viewer",
+        "system:node", "system:kube-scheduler", "system:controller:job-controller"})
     EXPECT_TRUE(roles.count("/" + std::string(name))) << name;
 }
 
@@ -41,7 +43,8 @@ TEST(DefaultRoles, are_valid_objects_and_bind_what_there_is) {
 TEST(DefaultRoles, controllers_have_roles_for_their_accounts) {
   World world;
   auto may = [&](const char* account, const char* verb, const char* group, const char* resource, const char* sub = "") {
-    User who = user(std::string("system:serviceaccount:kube-system:") + account, {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"});
+    User who = user(std::string("system:serviceaccount:kube-system:") + account,
+                    {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"});
     return world.may(who, verb, resource, "default", "x", group, sub);
   };
   EXPECT_TRUE(may("job-controller", "create", "", "pods"));
@@ -61,7 +64,8 @@ TEST(DefaultRoles, are_made_once_and_come_back) {
   EXPECT_EQ(world.engine->revision(), before) << "nothing is missing, nothing is written";
   MUST(world.registry().remove(kClusterRoleBinding, {"", "system:discovery"}, {}, {}));
   MUST(world.try_merge(kClusterRole, {"", "view"}, R"({"metadata":{"labels":{"mine":"x"}}})"));
-  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"}, R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
+  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"},
+                       R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
   MUST(ensure_default_roles(world.registry()));
   EXPECT_TRUE(world.registry().get(kClusterRoleBinding, {"", "system:discovery"}));
   EXPECT_EQ(MUST(world.registry().get(kClusterRole, {"", "view"}))->label("mine"), "x");
@@ -72,8 +76,10 @@ TEST(DefaultRoles, are_made_once_and_come_back) {
 
 TEST(DefaultRoles, are_left_alone_when_asked) {
   World world;
-  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"}, R"({"rules":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
-  MUST(world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
+  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"},
+                       R"({"rules":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
+  MUST(world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"},
+                       R"({"subjects":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
   MUST(ensure_default_roles(world.registry()));
   EXPECT_TRUE(read_rules(MUST(world.registry().get(kClusterRole, {"", "system:basic-user"}))->json()).empty());
   EXPECT_FALSE(world.may_path(user("system:anonymous", {"system:unauthenticated"}), "get", "/healthz"));
@@ -81,24 +87,32 @@ TEST(DefaultRoles, are_left_alone_when_asked) {
 
 TEST(DefaultRoles, subjects_that_were_taken_away_come_back) {
   World world;
-  MUST(world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[{"kind":"User","name":"jane"}]})"));
+  MUST(
+      world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[{"kind":"User","name":"jane"}]})"));
   MUST(ensure_default_roles(world.registry()));
-  EXPECT_EQ(get_array(MUST(world.registry().get(kClusterRoleBinding, {"", "system:public-info-viewer"}))->json(), "subjects").size(), 3u);
+  EXPECT_EQ(
+      get_array(MUST(world.registry().get(kClusterRoleBinding, {"", "system:public-info-viewer"}))->json(), "subjects").size(),
+      3u);
 }
 
 TEST(DefaultRoles, a_binding_to_another_role_is_made_anew) {
   World world;
   MUST(world.registry().remove(kClusterRoleBinding, {"", "system:basic-user"}, {}, {}));
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"system:basic-user"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"system:authenticated"}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"system:basic-user"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"system:authenticated"}]})");
   MUST(ensure_default_roles(world.registry()));
-  EXPECT_EQ(get_string(MUST(world.registry().get(kClusterRoleBinding, {"", "system:basic-user"}))->json(), "roleRef.name"), "system:basic-user");
+  EXPECT_EQ(get_string(MUST(world.registry().get(kClusterRoleBinding, {"", "system:basic-user"}))->json(), "roleRef.name"),
+            "system:basic-user");
 }
 
 TEST(DefaultRoles, who_may_view_may_look_at_what_is_measured) {
   World world;
   ObjectPtr role = MUST(world.registry().get(kClusterRole, {"", "system:aggregated-metrics-reader"}));
   EXPECT_EQ(role->label("rbac.authorization.k8s.io/aggregate-to-view"), "true");
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"look"},"roleRef":{"kind":"ClusterRole","name":"system:aggregated-metrics-reader"},"subjects":[{"kind":"User","name":"jane"}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"look"},"roleRef":{"kind":"ClusterRole","name":"system:aggregated-metrics-reader"},"subjects":[{"kind":"User","name":"jane"}]})");
   for (const char* resource : {"pods", "nodes"}) {
     EXPECT_TRUE(world.may(user("jane"), "list", resource, "", "", "metrics.k8s.io", ""));
     EXPECT_FALSE(world.may(user("jane"), "list", resource, "", "", "", ""));

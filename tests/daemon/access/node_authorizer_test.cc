@@ -15,16 +15,25 @@ class Nodes : public testing::Test {
  protected:
   Nodes() {
     world.make(kServiceAccount, R"({"metadata":{"name":"robot","namespace":"default"}})");
-    world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"one","serviceAccountName":"robot","imagePullSecrets":[{"name":"pull"}],
+    world.make(
+        kPod,
+        R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"one","serviceAccountName":"robot","imagePullSecrets":[{"name":"pull"}],
         "containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"env","key":"k"}}}],"envFrom":[{"configMapRef":{"name":"from"}}]}],
         "volumes":[{"name":"v","secret":{"secretName":"vol"}},{"name":"w","projected":{"sources":[{"configMap":{"name":"proj"}}]}},{"name":"x","persistentVolumeClaim":{"claimName":"claim"}}]}})");
-    world.make(kPod, R"({"metadata":{"name":"q","namespace":"default"},"spec":{"nodeName":"two","containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"foreign"}}]}})");
+    world.make(
+        kPod,
+        R"({"metadata":{"name":"q","namespace":"default"},"spec":{"nodeName":"two","containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"foreign"}}]}})");
   }
-  bool may(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "", std::string sub = "") {
-    return world.may(kNode, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub));
+  bool may(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
+           std::string sub = "") {
+    return world.may(kNode, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group),
+                     std::move(sub));
   }
-  std::string why(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "", std::string sub = "") {
-    return world.decide(kNode, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub)).reason;
+  std::string why(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
+                  std::string sub = "") {
+    return world
+        .decide(kNode, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub))
+        .reason;
   }
   World world;
 };
@@ -42,7 +51,8 @@ TEST_F(Nodes, read_what_their_pods_refer_to) {
   EXPECT_EQ(why("delete", "secrets", "vol"), "can only read resources of this type");
   EXPECT_EQ(why("list", "persistentvolumeclaims", "claim"), "can only get individual resources of this type");
   EXPECT_EQ(why("get", "serviceaccounts", "robot"), "can only create tokens for individual service accounts");
-  EXPECT_EQ(why("create", "serviceaccounts", "default", "default", "", "token"), "no relationship found between node 'one' and this object");
+  EXPECT_EQ(why("create", "serviceaccounts", "default", "default", "", "token"),
+            "no relationship found between node 'one' and this object");
   EXPECT_FALSE(may("get", "pods", "q"));
 }
 
@@ -64,8 +74,10 @@ TEST_F(Nodes, write_their_own_objects_only) {
   std::string leases = "coordination.k8s.io";
   EXPECT_TRUE(may("update", "leases", "one", "kube-node-lease", leases));
   EXPECT_TRUE(may("create", "leases", "", "kube-node-lease", leases));
-  EXPECT_EQ(why("update", "leases", "two", "kube-node-lease", leases), "can only access node lease with the same name as the requesting node");
-  EXPECT_EQ(why("update", "leases", "one", "default", leases), "can only access leases in the \"kube-node-lease\" system namespace");
+  EXPECT_EQ(why("update", "leases", "two", "kube-node-lease", leases),
+            "can only access node lease with the same name as the requesting node");
+  EXPECT_EQ(why("update", "leases", "one", "default", leases),
+            "can only access leases in the \"kube-node-lease\" system namespace");
   EXPECT_TRUE(may("get", "nodes", "one", ""));
   EXPECT_EQ(why("get", "nodes", "two", ""), "node 'one' cannot read 'two', only its own Node object");
   EXPECT_TRUE(may("patch", "nodes", "one", "", "", "status"));

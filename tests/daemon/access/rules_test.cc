@@ -51,20 +51,27 @@ TEST(Rules, cover_less_than_themselves) {
   struct Row {
     const char *held, *wanted, *lacking;
   };
-  for (const Row& row : {
-           Row{R"({"verbs":["*"],"apiGroups":["*"],"resources":["*"]})", R"({"verbs":["get"],"apiGroups":["a"],"resources":["b/c"],"resourceNames":["d"]})", ""},
-           Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})", R"({"verbs":["get","delete"],"apiGroups":["","apps"],"resources":["pods"]})",
-               R"({APIGroups:["apps"], Resources:["pods"], Verbs:["get" "delete"]}{APIGroups:[""], Resources:["pods"], Verbs:["delete"]})"},
-           Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]})", R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})",
-               R"({APIGroups:[""], Resources:["pods"], Verbs:["get"]})"},
-           Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})", R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]})", ""},
-           Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})", R"({"verbs":["*"],"apiGroups":[""],"resources":["pods"]})",
-               R"({APIGroups:[""], Resources:["pods"], Verbs:["*"]})"},
-           Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["*/log"]})", R"({"verbs":["get"],"apiGroups":[""],"resources":["pods/log"]})", ""},
-           Row{R"({"verbs":["get"],"nonResourceURLs":["/a/*"]})", R"({"verbs":["get"],"nonResourceURLs":["/a/b","/a/b/*","/c"]})",
-               R"({NonResourceURLs:["/c"], Verbs:["get"]})"},
-           Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})", R"({"verbs":["get"],"nonResourceURLs":["/a"]})", R"({NonResourceURLs:["/a"], Verbs:["get"]})"},
-       }) {
+  for (
+      const Row& row : {
+          Row{R"({"verbs":["*"],"apiGroups":["*"],"resources":["*"]})",
+              R"({"verbs":["get"],"apiGroups":["a"],"resources":["b/c"],"resourceNames":["d"]})", ""},
+          Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})",
+              R"({"verbs":["get","delete"],"apiGroups":["","apps"],"resources":["pods"]})",
+              R"({APIGroups:["apps"], Resources:["pods"], Verbs:["get" "delete"]}{APIGroups:[""], Resources:["pods"], Verbs:["delete"]})"},
+          Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]})",
+              R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})",
+              R"({APIGroups:[""], Resources:["pods"], Verbs:["get"]})"},
+          Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})",
+              R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]})", ""},
+          Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})",
+              R"({"verbs":["*"],"apiGroups":[""],"resources":["pods"]})", R"({APIGroups:[""], Resources:["pods"], Verbs:["*"]})"},
+          Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["*/log"]})",
+              R"({"verbs":["get"],"apiGroups":[""],"resources":["pods/log"]})", ""},
+          Row{R"({"verbs":["get"],"nonResourceURLs":["/a/*"]})", R"({"verbs":["get"],"nonResourceURLs":["/a/b","/a/b/*","/c"]})",
+              R"({NonResourceURLs:["/c"], Verbs:["get"]})"},
+          Row{R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})", R"({"verbs":["get"],"nonResourceURLs":["/a"]})",
+              R"({NonResourceURLs:["/a"], Verbs:["get"]})"},
+      }) {
     Rules lacking = compacted(uncovered({rule(row.held)}, {rule(row.wanted)}));
     std::vector<std::string> told;
     for (const Rule& each : lacking) told.push_back(describe(each));

@@ -17,7 +17,8 @@ Authority make_authority() {
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
   ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), "19700101000000Z");
   ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), "20700101000000Z");
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>("ca"), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>("ca"), -1, -1, 0);
   X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
   X509_set_pubkey(certificate, key);
   X509V3_CTX context;
@@ -62,7 +63,8 @@ std::string shown(const std::string& pem) {  // as `openssl x509 -text` shows it
 }
 
 TEST(CertificateRequests, tell_their_subject_and_names) {
-  RequestFacts facts = MUST(read_certificate_request(request_text("/O=a/O=b/CN=c", "DNS:x.y,IP:1.2.3.4,IP:::1,email:m@x,URI:spiffe://a/b")));
+  RequestFacts facts =
+      MUST(read_certificate_request(request_text("/O=a/O=b/CN=c", "DNS:x.y,IP:1.2.3.4,IP:::1,email:m@x,URI:spiffe://a/b")));
   EXPECT_EQ(facts.common_name, "c");
   EXPECT_EQ(facts.organizations, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(facts.dns_names, std::vector<std::string>{"x.y"});
@@ -74,9 +76,12 @@ TEST(CertificateRequests, tell_their_subject_and_names) {
 }
 
 TEST(CertificateRequests, are_signed_by_the_rules_of_their_signer) {
-  std::vector<std::string> client{"client auth", "digital signature"}, server{"server auth", "digital signature", "key encipherment"};
+  std::vector<std::string> client{"client auth", "digital signature"},
+      server{"server auth", "digital signature", "key encipherment"};
   RequestFacts node{"system:node:n", {"system:nodes"}, {}, {}, {}, {}};
-  auto problem = [&](std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages) { return signer_problem(signer, facts, usages); };
+  auto problem = [&](std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages) {
+    return signer_problem(signer, facts, usages);
+  };
   EXPECT_EQ(problem(kKubeletClientSigner, node, client), "");
   EXPECT_EQ(problem(kKubeletClientSigner, node, server), "usages did not match [client auth digital signature key encipherment]");
   RequestFacts changed = node;
@@ -92,7 +97,8 @@ TEST(CertificateRequests, are_signed_by_the_rules_of_their_signer) {
   EXPECT_EQ(problem(kKubeletServingSigner, changed, server), "URI subjectAltNames are not allowed");
   EXPECT_EQ(problem(kApiClientSigner, {"jane", {}, {}, {}, {}, {}}, client), "");
   EXPECT_EQ(problem(kApiClientSigner, {"jane", {}, {}, {}, {}, {}}, server), "invalid usage for client certificate: server auth");
-  EXPECT_EQ(problem(kApiClientSigner, {"jane", {}, {}, {}, {}, {}}, {"digital signature"}), "missing required usage for client certificate: client auth");
+  EXPECT_EQ(problem(kApiClientSigner, {"jane", {}, {}, {}, {}, {}}, {"digital signature"}),
+            "missing required usage for client certificate: client auth");
   EXPECT_EQ(problem(kLegacySigner, {"", {}, {}, {}, {}, {}}, {"any"}), "");
 }
 
@@ -105,32 +111,43 @@ json::value approved(const std::string& signer, const std::string& subject, cons
 TEST(CertificateRequests, become_certificates) {
   Authority authority = make_authority();
   WallTime now = MUST(parse_time("2026-05-01T12:00:00Z"));
-  Outcome outcome = MUST(signed_request(approved(std::string(kApiClientSigner), "/O=dev/CN=jane", R"(,"expirationSeconds":3600)"), authority, now));
+  Outcome outcome = MUST(
+      signed_request(approved(std::string(kApiClientSigner), "/O=dev/CN=jane", R"(,"expirationSeconds":3600)"), authority, now));
   EXPECT_EQ(outcome.failure, "");
   std::string text = shown(outcome.certificate);
-  for (const char* part : {"Issuer:CN=ca", "O=dev,CN=jane", "May111:55:002026", "May113:00:002026", "CA:FALSE", "DigitalSignature,KeyEncipherment", "TLSWebClientAuthentication"})
+  for (const char* part : {"Issuer:CN=ca", "O=dev,CN=jane", "May111:55:002026", "May113:00:002026", "CA:FALSE",
+                           "DigitalSignature,KeyEncipherment", "TLSWebClientAuthentication"})
     EXPECT_NE(text.find(part), text.npos) << part << " in\n" << text;
   X509 *certificate = read(outcome.certificate), *issuer = read(authority.certificate);
   EXPECT_EQ(X509_verify(certificate, X509_get0_pubkey(issuer)), 1);
   X509_free(certificate), X509_free(issuer);
-  outcome = MUST(signed_request(approved(std::string(kApiClientSigner), "/CN=jane", R"(,"expirationSeconds":2000000000)"), authority, now));
+  outcome = MUST(
+      signed_request(approved(std::string(kApiClientSigner), "/CN=jane", R"(,"expirationSeconds":2000000000)"), authority, now));
   EXPECT_NE(shown(outcome.certificate).find("May112:00:002027"), std::string::npos) << "never longer than a year";
-  outcome = MUST(signed_request(approved(std::string(kKubeletServingSigner), "/O=system:nodes/CN=system:node:n"), authority, now));
+  outcome =
+      MUST(signed_request(approved(std::string(kKubeletServingSigner), "/O=system:nodes/CN=system:node:n"), authority, now));
   EXPECT_EQ(outcome.certificate, "");
   EXPECT_EQ(outcome.failure, "DNS or IP subjectAltName is required");
 }
 
 TEST(CertificateRequests, of_nodes_are_approved_by_who_may) {
   World world;
-  json::value request = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n", R"(,"username":"system:bootstrap:abcdef","groups":["system:bootstrappers"])");
+  json::value request = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n",
+                                 R"(,"username":"system:bootstrap:abcdef","groups":["system:bootstrappers"])");
   auto refused = approval_of(request, world.authorizer);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("subject access review was not approved"), std::string::npos);
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"n"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:nodeclient"},"subjects":[{"kind":"Group","name":"system:bootstrappers"}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"n"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:nodeclient"},"subjects":[{"kind":"Group","name":"system:bootstrappers"}]})");
   EXPECT_EQ(MUST(approval_of(request, world.authorizer)), "Auto approving kubelet client certificate after SubjectAccessReview.");
-  json::value own = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n", R"(,"username":"system:node:n","groups":["system:nodes"])");
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"s"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"},"subjects":[{"kind":"Group","name":"system:nodes"}]})");
-  EXPECT_EQ(MUST(approval_of(own, world.authorizer)), "Auto approving self kubelet client certificate after SubjectAccessReview.");
+  json::value own = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n",
+                             R"(,"username":"system:node:n","groups":["system:nodes"])");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"s"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"},"subjects":[{"kind":"Group","name":"system:nodes"}]})");
+  EXPECT_EQ(MUST(approval_of(own, world.authorizer)),
+            "Auto approving self kubelet client certificate after SubjectAccessReview.");
   EXPECT_EQ(MUST(approval_of(approved(std::string(kApiClientSigner), "/CN=jane"), world.authorizer)), std::nullopt);
   EXPECT_EQ(MUST(approval_of(approved("example.com/a", "/O=system:nodes/CN=system:node:n"), world.authorizer)), std::nullopt);
 }

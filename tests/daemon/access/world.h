@@ -10,7 +10,9 @@
 
 namespace coracle::access {
 
-inline User user(std::string name, std::vector<std::string> groups = {"system:authenticated"}) { return {std::move(name), "", std::move(groups), {}}; }
+inline User user(std::string name, std::vector<std::string> groups = {"system:authenticated"}) {
+  return {std::move(name), "", std::move(groups), {}};
+}
 
 class World : public registry::World {
  public:
@@ -20,12 +22,15 @@ class World : public registry::World {
   }
   ~World() { registry().set_guard(nullptr); }
 
-  bool may(const User& who, std::string verb, std::string resource, std::string ns = "default", std::string name = "", std::string group = "", std::string sub = "") {
-    return decide(who, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub)).allowed;
+  bool may(const User& who, std::string verb, std::string resource, std::string ns = "default", std::string name = "",
+           std::string group = "", std::string sub = "") {
+    return decide(who, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub))
+        .allowed;
   }
-  Decision decide(const User& who, std::string verb, std::string resource, std::string ns = "default", std::string name = "", std::string group = "",
-                  std::string sub = "") {
-    return authorizer.authorize(who, {std::move(verb), std::move(group), std::move(resource), std::move(sub), std::move(ns), std::move(name), "", true, ""});
+  Decision decide(const User& who, std::string verb, std::string resource, std::string ns = "default", std::string name = "",
+                  std::string group = "", std::string sub = "") {
+    return authorizer.authorize(who, {std::move(verb), std::move(group), std::move(resource), std::move(sub), std::move(ns),
+                                      std::move(name), "", true, ""});
   }
   bool may_path(const User& who, std::string verb, std::string path) {
     return authorizer.authorize(who, {std::move(verb), "", "", "", "", "", std::move(path), false, ""}).allowed;
@@ -37,7 +42,8 @@ class World : public registry::World {
     auto made = try_make(kind, text, writer);
     return made ? std::string() : made.error().text();
   }
-  std::string merged_by(const User& who, const Kind& kind, const Key& key, std::string_view patch, std::string_view subresource = {}) {
+  std::string merged_by(const User& who, const Kind& kind, const Key& key, std::string_view patch,
+                        std::string_view subresource = {}) {
     registry::Writer writer;
     writer.user = &who;
     auto made = registry().patch(kind, key, subresource, PatchType::merge, parse(patch), false, writer);

@@ -16,43 +16,77 @@ const User kJane = user("jane");
 class Grants : public testing::Test {
  protected:
   Grants() {
-    world.make(kClusterRole, R"({"metadata":{"name":"manager"},"rules":[{"verbs":["*"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["*"],"resourceNames":["none"]},
+    world.make(
+        kClusterRole,
+        R"({"metadata":{"name":"manager"},"rules":[{"verbs":["*"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["*"],"resourceNames":["none"]},
         {"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}]})");
-    world.make(kClusterRoleBinding, R"({"metadata":{"name":"manager"},"roleRef":{"kind":"ClusterRole","name":"manager"},"subjects":[{"kind":"User","name":"jane"}]})");
+    world.make(
+        kClusterRoleBinding,
+        R"({"metadata":{"name":"manager"},"roleRef":{"kind":"ClusterRole","name":"manager"},"subjects":[{"kind":"User","name":"jane"}]})");
   }
-  std::string role(const std::string& rules) { return R"({"metadata":{"name":"r","namespace":"default"},"rules":[)" + rules + "]}"; }
+  std::string role(const std::string& rules) {
+    return R"({"metadata":{"name":"r","namespace":"default"},"rules":[)" + rules + "]}";
+  }
   World world;
 };
 
 TEST_F(Grants, hold_only_what_their_writer_holds) {
   EXPECT_EQ(world.written_by(kJane, kRole, role(R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})")), "");
-  EXPECT_EQ(world.merged_by(kJane, kRole, {"default", "r"}, R"({"rules":[{"verbs":["get","delete"],"apiGroups":[""],"resources":["pods","secrets"]}]})"),
-            "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"jane\" (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not "
-            "currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\"]}\n{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"delete\"]}");
-  EXPECT_EQ(world.written_by(kAdmin, kClusterRole, R"({"metadata":{"name":"all"},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]})"), "");
-  EXPECT_EQ(world.merged_by(kJane, kClusterRole, {"", "all"}, R"({"metadata":{"labels":{"a":"b"}}})"), "") << "the rules stay what they are";
+  EXPECT_EQ(world.merged_by(kJane, kRole, {"default", "r"},
+                            R"({"rules":[{"verbs":["get","delete"],"apiGroups":[""],"resources":["pods","secrets"]}]})"),
+            "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"jane\" (groups=[\"system:authenticated\"]) is attempting "
+            "to grant RBAC permissions not "
+            "currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\"]}\n{APIGroups:[\"\"], "
+            "Resources:[\"secrets\"], Verbs:[\"get\" \"delete\"]}");
+  EXPECT_EQ(world.written_by(kAdmin, kClusterRole,
+                             R"({"metadata":{"name":"all"},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]})"),
+            "");
+  EXPECT_EQ(world.merged_by(kJane, kClusterRole, {"", "all"}, R"({"metadata":{"labels":{"a":"b"}}})"), "")
+      << "the rules stay what they are";
 }
 
 TEST_F(Grants, can_be_escalated_by_who_may) {
-  world.make(kClusterRole, R"({"metadata":{"name":"escalator"},"rules":[{"verbs":["escalate","bind"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","clusterroles"]}]})");
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"e"},"roleRef":{"kind":"ClusterRole","name":"escalator"},"subjects":[{"kind":"User","name":"eve"}]})");
+  world.make(
+      kClusterRole,
+      R"({"metadata":{"name":"escalator"},"rules":[{"verbs":["escalate","bind"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","clusterroles"]}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"e"},"roleRef":{"kind":"ClusterRole","name":"escalator"},"subjects":[{"kind":"User","name":"eve"}]})");
   EXPECT_EQ(world.written_by(user("eve"), kRole, role(R"({"verbs":["*"],"apiGroups":["*"],"resources":["*"]})")), "");
-  EXPECT_EQ(world.written_by(user("eve"), kClusterRoleBinding, R"({"metadata":{"name":"x"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"}})"), "");
+  EXPECT_EQ(world.written_by(user("eve"), kClusterRoleBinding,
+                             R"({"metadata":{"name":"x"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"}})"),
+            "");
 }
 
 TEST_F(Grants, bind_only_roles_whose_rules_are_held) {
-  std::string text = world.written_by(kJane, kClusterRoleBinding, R"({"metadata":{"name":"x"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"jane"}]})");
-  EXPECT_EQ(text.find("clusterrolebindings.rbac.authorization.k8s.io \"x\" is forbidden: user \"jane\" (groups=[\"system:authenticated\"]) is attempting to grant"), 0u) << text;
-  EXPECT_NE(text.find("{APIGroups:[\"*\"], Resources:[\"*\"], Verbs:[\"*\"]}\n{NonResourceURLs:[\"*\"], Verbs:[\"*\"]}"), text.npos) << text;
-  EXPECT_EQ(world.written_by(kJane, kRoleBinding, R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
+  std::string text = world.written_by(
+      kJane, kClusterRoleBinding,
+      R"({"metadata":{"name":"x"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_EQ(text.find("clusterrolebindings.rbac.authorization.k8s.io \"x\" is forbidden: user \"jane\" "
+                      "(groups=[\"system:authenticated\"]) is attempting to grant"),
+            0u)
+      << text;
+  EXPECT_NE(text.find("{APIGroups:[\"*\"], Resources:[\"*\"], Verbs:[\"*\"]}\n{NonResourceURLs:[\"*\"], Verbs:[\"*\"]}"),
+            text.npos)
+      << text;
+  EXPECT_EQ(world.written_by(kJane, kRoleBinding,
+                             R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
             "roles.rbac.authorization.k8s.io \"absent\" not found");
-  EXPECT_EQ(world.written_by(kAdmin, kRoleBinding, R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"), "");
-  EXPECT_EQ(world.written_by(kJane, kRoleBinding, R"({"metadata":{"name":"y","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"manager"}})"), "");
+  EXPECT_EQ(world.written_by(kAdmin, kRoleBinding,
+                             R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
+            "");
+  EXPECT_EQ(
+      world.written_by(kJane, kRoleBinding,
+                       R"({"metadata":{"name":"y","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"manager"}})"),
+      "");
 }
 
 TEST_F(Grants, by_aggregation_are_for_who_has_everything) {
-  EXPECT_EQ(world.written_by(kJane, kClusterRole, R"({"metadata":{"name":"sum"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}})"),
-            "clusterroles.rbac.authorization.k8s.io \"sum\" is forbidden: must have cluster-admin privileges to use the aggregationRule");
+  EXPECT_EQ(
+      world.written_by(kJane, kClusterRole,
+                       R"({"metadata":{"name":"sum"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}})"),
+      "clusterroles.rbac.authorization.k8s.io \"sum\" is forbidden: must have cluster-admin privileges to use the "
+      "aggregationRule");
 }
 
 TEST_F(Grants, of_certificates_are_for_who_may_decide_for_the_signer) {
@@ -63,24 +97,39 @@ TEST_F(Grants, of_certificates_are_for_who_may_decide_for_the_signer) {
   EXPECT_EQ(to_text(*find(made->json(), "spec.groups")), R"(["system:authenticated"])");
   const char* approval = R"({"status":{"conditions":[{"type":"Approved","status":"True","reason":"me"}]}})";
   EXPECT_EQ(world.merged_by(kJane, kCertificateSigningRequest, {"", "x"}, approval, "approval"),
-            "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: user not permitted to approve requests with signerName \"example.com/a\"");
-  world.make(kClusterRole, R"({"metadata":{"name":"approver"},"rules":[{"verbs":["approve"],"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["example.com/*"]}]})");
-  world.make(kClusterRoleBinding, R"({"metadata":{"name":"a"},"roleRef":{"kind":"ClusterRole","name":"approver"},"subjects":[{"kind":"User","name":"jane"}]})");
+            "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: user not permitted to approve requests with "
+            "signerName \"example.com/a\"");
+  world.make(
+      kClusterRole,
+      R"({"metadata":{"name":"approver"},"rules":[{"verbs":["approve"],"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["example.com/*"]}]})");
+  world.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"a"},"roleRef":{"kind":"ClusterRole","name":"approver"},"subjects":[{"kind":"User","name":"jane"}]})");
   EXPECT_EQ(world.merged_by(kJane, kCertificateSigningRequest, {"", "x"}, approval, "approval"), "");
   made = MUST(world.registry().get(kCertificateSigningRequest, {"", "x"}));
   EXPECT_NE(get_string(get_array(made->json(), "status.conditions").at(0), "lastUpdateTime"), "");
-  EXPECT_EQ(world.merged_by(kJane, kCertificateSigningRequest, {"", "x"}, R"({"status":{"conditions":[{"type":"Approved","status":"True","reason":"me"},{"type":"Failed","status":"True"}]}})", "status"),
-            "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: user not permitted to sign requests with signerName \"example.com/a\"");
+  EXPECT_EQ(
+      world.merged_by(
+          kJane, kCertificateSigningRequest, {"", "x"},
+          R"({"status":{"conditions":[{"type":"Approved","status":"True","reason":"me"},{"type":"Failed","status":"True"}]}})",
+          "status"),
+      "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: user not permitted to sign requests with signerName "
+      "\"example.com/a\"");
 }
 
 TEST_F(Grants, of_the_administrators_group_are_never_signed) {
-  EXPECT_EQ(world.written_by(kAdmin, kCertificateSigningRequest, certificate_request_text("x", "kubernetes.io/kube-apiserver-client", "/O=system:masters/CN=jane")),
-            "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed");
+  EXPECT_EQ(world.written_by(kAdmin, kCertificateSigningRequest,
+                             certificate_request_text("x", "kubernetes.io/kube-apiserver-client", "/O=system:masters/CN=jane")),
+            "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: use of kubernetes.io/kube-apiserver-client "
+            "signer with system:masters group is not allowed");
 }
 
 TEST_F(Grants, the_spec_of_a_request_never_changes) {
   ASSERT_EQ(world.written_by(kJane, kCertificateSigningRequest, certificate_request_text("x", "example.com/a", "/CN=jane")), "");
-  EXPECT_EQ(world.merged_by(user("john"), kCertificateSigningRequest, {"", "x"}, R"({"metadata":{"labels":{"a":"b"}},"spec":{"username":"john","signerName":"kubernetes.io/kubelet-serving"}})"), "");
+  EXPECT_EQ(world.merged_by(
+                user("john"), kCertificateSigningRequest, {"", "x"},
+                R"({"metadata":{"labels":{"a":"b"}},"spec":{"username":"john","signerName":"kubernetes.io/kubelet-serving"}})"),
+            "");
   ObjectPtr made = MUST(world.registry().get(kCertificateSigningRequest, {"", "x"}));
   EXPECT_EQ(get_string(made->json(), "spec.username"), "jane");
   EXPECT_EQ(get_string(made->json(), "spec.signerName"), "example.com/a");

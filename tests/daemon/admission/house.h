@@ -22,7 +22,8 @@ struct House : registry::World {
     writer.dry_run = dry_run;
     const User asker{user, "", groups_of(user), {}};
     writer.user = user.empty() ? nullptr : &asker;
-    auto written = registry().create(kind(get_string(body, "apiVersion"), get_string(body, "kind")), {std::string(get_string(body, "metadata.namespace")), ""}, body, writer);
+    auto written = registry().create(kind(get_string(body, "apiVersion"), get_string(body, "kind")),
+                                     {std::string(get_string(body, "metadata.namespace")), ""}, body, writer);
     if (!written) return written.take_error();
     return written->object;
   }
@@ -36,10 +37,12 @@ struct House : registry::World {
   }
   // Stored as it is, past everything: what only a controller or a node would write.
   ObjectPtr store(const Object& object, std::string_view path, json::value value) {
-    return MUST(engine->write({&object.kind(), object.key(), with(object, path, std::move(value)), std::nullopt}, engine::Durability::durable));
+    return MUST(engine->write({&object.kind(), object.key(), with(object, path, std::move(value)), std::nullopt},
+                              engine::Durability::durable));
   }
   // A pod of one container; `spec` and `container` are further fields, with a comma in front.
-  static std::string pod(const std::string& name, const std::string& container = "", const std::string& spec = "", const std::string& metadata = "") {
+  static std::string pod(const std::string& name, const std::string& container = "", const std::string& spec = "",
+                         const std::string& metadata = "") {
     return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"(","namespace":"default")" + metadata +
            R"(},"spec":{"containers":[{"name":"c","image":"i")" + container + "}]" + spec + "}}";
   }

@@ -5,7 +5,8 @@
 namespace coracle::admission {
 namespace {
 
-constexpr const char* kRange = R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"range","namespace":"default"},"spec":{"limits":[)";
+constexpr const char* kRange =
+    R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"range","namespace":"default"},"spec":{"limits":[)";
 
 std::string asks(const std::string& requests, const std::string& limits) {
   return R"(,"resources":{"requests":{)" + requests + R"(},"limits":{)" + limits + "}}";
@@ -13,8 +14,10 @@ std::string asks(const std::string& requests, const std::string& limits) {
 
 TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
   House house;
-  MUST(house.put(std::string(kRange) + R"({"type":"Container","default":{"cpu":"500m","memory":"64Mi"},"defaultRequest":{"cpu":"100m"}}]}})"));
-  ObjectPtr pod = MUST(house.put(House::pod("p", R"(,"resources":{"limits":{"memory":"32Mi"}})", R"(,"initContainers":[{"name":"first","image":"i"}])")));
+  MUST(house.put(std::string(kRange) +
+                 R"({"type":"Container","default":{"cpu":"500m","memory":"64Mi"},"defaultRequest":{"cpu":"100m"}}]}})"));
+  ObjectPtr pod = MUST(house.put(
+      House::pod("p", R"(,"resources":{"limits":{"memory":"32Mi"}})", R"(,"initContainers":[{"name":"first","image":"i"}])")));
   const json::value& container = get_array(pod->json(), "spec.containers")[0];
   EXPECT_EQ(get_string(container, "resources.limits.cpu"), "500m");
   EXPECT_EQ(get_string(container, "resources.limits.memory"), "32Mi") << "what was named stays";
@@ -25,7 +28,8 @@ TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
   EXPECT_NE(told.find("cpu, memory limit for init container first"), told.npos) << told;
   EXPECT_EQ(get_string(pod->json(), "status.qosClass"), "Burstable") << "the class follows from what was given";
   EXPECT_EQ(get_array(container, "resizePolicy").size(), 2u) << "and so do defaults";
-  EXPECT_TRUE(house.registry().act(kPod, pod->key(), "binding", json::object{{"target", json::object{{"kind", "Node"}, {"name", "n"}}}}, {}));
+  EXPECT_TRUE(house.registry().act(kPod, pod->key(), "binding",
+                                   json::object{{"target", json::object{{"kind", "Node"}, {"name", "n"}}}}, {}));
 }
 
 TEST(LimitRanger, refuses_what_is_outside) {
@@ -35,12 +39,17 @@ TEST(LimitRanger, refuses_what_is_outside) {
     std::string says;
   };
   const Row rows[] = {
-      {R"({"type":"Container","min":{"cpu":"200m"}})", asks(R"("cpu":"100m")", R"("cpu":"1")"), "minimum cpu usage per Container is 200m, but request is 100m"},
-      {R"({"type":"Container","max":{"memory":"1Gi"},"default":{"memory":"1Gi"}})", asks("", R"("memory":"2Gi")"), "maximum memory usage per Container is 1Gi, but limit is 2Gi"},
-      {R"({"type":"Container","max":{"ephemeral-storage":"1Gi"},"default":{"cpu":"1"},"defaultRequest":{"cpu":"1"}})", asks(R"("ephemeral-storage":"2Gi")", R"("ephemeral-storage":"3Gi")"),
+      {R"({"type":"Container","min":{"cpu":"200m"}})", asks(R"("cpu":"100m")", R"("cpu":"1")"),
+       "minimum cpu usage per Container is 200m, but request is 100m"},
+      {R"({"type":"Container","max":{"memory":"1Gi"},"default":{"memory":"1Gi"}})", asks("", R"("memory":"2Gi")"),
+       "maximum memory usage per Container is 1Gi, but limit is 2Gi"},
+      {R"({"type":"Container","max":{"ephemeral-storage":"1Gi"},"default":{"cpu":"1"},"defaultRequest":{"cpu":"1"}})",
+       asks(R"("ephemeral-storage":"2Gi")", R"("ephemeral-storage":"3Gi")"),
        "maximum ephemeral-storage usage per Container is 1Gi, but limit is 3Gi"},
-      {R"({"type":"Container","maxLimitRequestRatio":{"cpu":"2"}})", asks(R"("cpu":"100m")", R"("cpu":"1")"), "cpu max limit to request ratio per Container is 2, but provided ratio is 10.000000"},
-      {R"({"type":"Pod","max":{"cpu":"1"}})", asks(R"("cpu":"500m")", ""), "maximum cpu usage per Pod is 1.  No limit is specified"},
+      {R"({"type":"Container","maxLimitRequestRatio":{"cpu":"2"}})", asks(R"("cpu":"100m")", R"("cpu":"1")"),
+       "cpu max limit to request ratio per Container is 2, but provided ratio is 10.000000"},
+      {R"({"type":"Pod","max":{"cpu":"1"}})", asks(R"("cpu":"500m")", ""),
+       "maximum cpu usage per Pod is 1.  No limit is specified"},
       {R"({"type":"Pod","min":{"memory":"1Gi"}})", "", "minimum memory usage per Pod is 1Gi.  No request is specified"},
       {R"({"type":"Container","min":{"cpu":"2","memory":"1Gi"}})", asks(R"("cpu":"1","memory":"1Mi")", ""),
        "[minimum cpu usage per Container is 2, but request is 1, minimum memory usage per Container is 1Gi, but request is 1Mi]"},
@@ -48,8 +57,11 @@ TEST(LimitRanger, refuses_what_is_outside) {
   for (const Row& row : rows) {
     House house;
     // As it was stored once: what a LimitRange's own defaults would add is not asked for here.
-    MUST(house.engine->write({&house.kind("v1", "LimitRange"), {"default", "range"},
-                              House::parse(std::string(kRange) + row.limit + R"(]}})"), Revision(0)}, engine::Durability::durable));
+    MUST(house.engine->write({&house.kind("v1", "LimitRange"),
+                              {"default", "range"},
+                              House::parse(std::string(kRange) + row.limit + R"(]}})"),
+                              Revision(0)},
+                             engine::Durability::durable));
     EXPECT_EQ(house.refusal(House::pod("p", row.container)), "pods \"p\" is forbidden: " + row.says);
   }
 }
@@ -61,8 +73,12 @@ TEST(LimitRanger, bounds_claims_by_what_they_request) {
     return R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":")" +
            std::string(size) + R"("}}}})";
   };
-  EXPECT_EQ(house.refusal(claim("5Gi")), "persistentvolumeclaims \"data\" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 5Gi");
-  EXPECT_EQ(house.refusal(claim("1Mi")), "persistentvolumeclaims \"data\" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi");
+  EXPECT_EQ(
+      house.refusal(claim("5Gi")),
+      "persistentvolumeclaims \"data\" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 5Gi");
+  EXPECT_EQ(
+      house.refusal(claim("1Mi")),
+      "persistentvolumeclaims \"data\" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi");
   EXPECT_EQ(house.refusal(claim("2Gi")), "admitted");
 }
 

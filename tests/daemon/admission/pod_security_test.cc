@@ -12,7 +12,9 @@ std::string found(SecurityLevel level, std::optional<int> minor, const std::stri
 }
 constexpr auto kBaseline = SecurityLevel::baseline, kRestricted = SecurityLevel::restricted;
 
-std::string of(const std::string& container) { return R"({"containers":[{"name":"a")" + std::string(container.empty() ? "" : ",") + container + "}]}"; }
+std::string of(const std::string& container) {
+  return R"({"containers":[{"name":"a")" + std::string(container.empty() ? "" : ",") + container + "}]}";
+}
 std::string secure(const std::string& context) { return of(R"("securityContext":{)" + context + "}"); }
 
 TEST(PodSecurityPolicy, baseline_in_kubernetes_words) {
@@ -23,8 +25,10 @@ TEST(PodSecurityPolicy, baseline_in_kubernetes_words) {
       {of(""), ""},
       {secure(R"("privileged":true)"), R"(privileged (container "a" must not set securityContext.privileged=true))"},
       {R"({"hostNetwork":true,"hostPID":true,"containers":[]})", "host namespaces (hostNetwork=true, hostPID=true)"},
-      {R"({"containers":[],"volumes":[{"name":"v","hostPath":{}},{"name":"w","hostPath":{}}]})", R"(hostPath volumes (volumes "v", "w"))"},
-      {R"({"containers":[{"name":"a","ports":[{"hostPort":80}]},{"name":"b","ports":[{"hostPort":80},{"hostPort":443}]}]})", R"(hostPort (containers "a", "b" use hostPorts 443, 80))"},
+      {R"({"containers":[],"volumes":[{"name":"v","hostPath":{}},{"name":"w","hostPath":{}}]})",
+       R"(hostPath volumes (volumes "v", "w"))"},
+      {R"({"containers":[{"name":"a","ports":[{"hostPort":80}]},{"name":"b","ports":[{"hostPort":80},{"hostPort":443}]}]})",
+       R"(hostPort (containers "a", "b" use hostPorts 443, 80))"},
       {of(R"("ports":[{"hostPort":80}])"), R"(hostPort (container "a" uses hostPort 80))"},
       {secure(R"("capabilities":{"add":["CHOWN","SYS_ADMIN","NET_RAW"]})"),
        R"(non-default capabilities (container "a" must not include "NET_RAW", "SYS_ADMIN" in securityContext.capabilities.add))"},
@@ -32,30 +36,40 @@ TEST(PodSecurityPolicy, baseline_in_kubernetes_words) {
       {R"({"hostUsers":false,"containers":[{"name":"a","securityContext":{"procMount":"Unmasked"}}]})", ""},
       {secure(R"("seLinuxOptions":{"type":"spc_t","user":"u"})"),
        R"(seLinuxOptions (container "a" set forbidden securityContext.seLinuxOptions: type "spc_t"; user may not be set))"},
-      {R"({"securityContext":{"seLinuxOptions":{"role":"r"}},"containers":[]})", "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: role may not be set)"},
-      {secure(R"("seccompProfile":{"type":"Unconfined"})"), R"(seccompProfile (container "a" must not set securityContext.seccompProfile.type to "Unconfined"))"},
-      {R"({"securityContext":{"sysctls":[{"name":"net.core.somaxconn"},{"name":"net.ipv4.tcp_rmem"}]},"containers":[]})", "forbidden sysctls (net.core.somaxconn)"},
-      {R"({"securityContext":{"windowsOptions":{"hostProcess":true}},"containers":[]})", "hostProcess (pod must not set securityContext.windowsOptions.hostProcess=true)"},
-      {secure(R"("appArmorProfile":{"type":"Unconfined"})"), R"(forbidden AppArmor profile (container "a" must not set AppArmor profile type to "Unconfined"))"},
-      {of(""), R"(forbidden AppArmor profile (annotation must not set AppArmor profile type to "container.apparmor.security.beta.kubernetes.io/a="unconfined""))",
+      {R"({"securityContext":{"seLinuxOptions":{"role":"r"}},"containers":[]})",
+       "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: role may not be set)"},
+      {secure(R"("seccompProfile":{"type":"Unconfined"})"),
+       R"(seccompProfile (container "a" must not set securityContext.seccompProfile.type to "Unconfined"))"},
+      {R"({"securityContext":{"sysctls":[{"name":"net.core.somaxconn"},{"name":"net.ipv4.tcp_rmem"}]},"containers":[]})",
+       "forbidden sysctls (net.core.somaxconn)"},
+      {R"({"securityContext":{"windowsOptions":{"hostProcess":true}},"containers":[]})",
+       "hostProcess (pod must not set securityContext.windowsOptions.hostProcess=true)"},
+      {secure(R"("appArmorProfile":{"type":"Unconfined"})"),
+       R"(forbidden AppArmor profile (container "a" must not set AppArmor profile type to "Unconfined"))"},
+      {of(""),
+       R"(forbidden AppArmor profile (annotation must not set AppArmor profile type to "container.apparmor.security.beta.kubernetes.io/a="unconfined""))",
        R"({"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined"}})"},
-      {of(R"("livenessProbe":{"httpGet":{"host":"10.0.0.1"}})"), R"(probe or lifecycle host (container "a" uses probe or lifecycle host "10.0.0.1"))"},
-      {R"({"containers":[],"ephemeralContainers":[{"name":"e","securityContext":{"privileged":true}}]})", R"(privileged (container "e" must not set securityContext.privileged=true))"},
+      {of(R"("livenessProbe":{"httpGet":{"host":"10.0.0.1"}})"),
+       R"(probe or lifecycle host (container "a" uses probe or lifecycle host "10.0.0.1"))"},
+      {R"({"containers":[],"ephemeralContainers":[{"name":"e","securityContext":{"privileged":true}}]})",
+       R"(privileged (container "e" must not set securityContext.privileged=true))"},
       {R"({"hostIPC":true,"containers":[{"name":"a","securityContext":{"privileged":true}}]})",
        R"(host namespaces (hostIPC=true), privileged (container "a" must not set securityContext.privileged=true))"},
   };
   for (const Row& row : rows) EXPECT_EQ(found(kBaseline, std::nullopt, row.spec, row.metadata), row.says) << row.spec;
 }
 
-constexpr const char* kGood = R"("allowPrivilegeEscalation":false,"runAsNonRoot":true,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"RuntimeDefault"})";
+constexpr const char* kGood =
+    R"("allowPrivilegeEscalation":false,"runAsNonRoot":true,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"RuntimeDefault"})";
 
 TEST(PodSecurityPolicy, restricted_in_kubernetes_words) {
   EXPECT_EQ(found(kRestricted, std::nullopt, secure(kGood)), "");
-  EXPECT_EQ(found(kRestricted, std::nullopt, of("")),
-            R"(allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false), )"
-            R"(unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]), )"
-            R"(runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), )"
-            R"(seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))");
+  EXPECT_EQ(
+      found(kRestricted, std::nullopt, of("")),
+      R"(allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false), )"
+      R"(unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]), )"
+      R"(runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), )"
+      R"(seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))");
   struct Row {
     std::string spec, says;
   };
@@ -64,25 +78,33 @@ TEST(PodSecurityPolicy, restricted_in_kubernetes_words) {
       {with(R"(,"runAsUser":0)"), R"(runAsUser=0 (container "a" must not set runAsUser=0))"},
       {R"({"securityContext":{"runAsNonRoot":false},"containers":[{"name":"a","securityContext":{)" + std::string(kGood) + "}}]}",
        "runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false)"},
-      {R"({"hostUsers":false,"securityContext":{"runAsUser":0},"containers":[{"name":"a","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"Localhost"}}}]})", ""},
+      {R"({"hostUsers":false,"securityContext":{"runAsUser":0},"containers":[{"name":"a","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"Localhost"}}}]})",
+       ""},
       {R"({"os":{"name":"windows"},"securityContext":{"runAsNonRoot":true},"containers":[{"name":"a"}]})", ""},
-      {secure(R"("allowPrivilegeEscalation":false,"runAsNonRoot":true,"capabilities":{"drop":["ALL"],"add":["NET_BIND_SERVICE","CHOWN"]},"seccompProfile":{"type":"Localhost"})"),
+      {secure(
+           R"("allowPrivilegeEscalation":false,"runAsNonRoot":true,"capabilities":{"drop":["ALL"],"add":["NET_BIND_SERVICE","CHOWN"]},"seccompProfile":{"type":"Localhost"})"),
        R"(unrestricted capabilities (container "a" must not include "CHOWN" in securityContext.capabilities.add))"},
-      {R"({"volumes":[{"name":"h","hostPath":{}},{"name":"n","nfs":{}},{"name":"s","secret":{}}],"containers":[{"name":"a","securityContext":{)" + std::string(kGood) + "}}]}",
+      {R"({"volumes":[{"name":"h","hostPath":{}},{"name":"n","nfs":{}},{"name":"s","secret":{}}],"containers":[{"name":"a","securityContext":{)" +
+           std::string(kGood) + "}}]}",
        R"(restricted volume types (volumes "h", "n" use restricted volume types "hostPath", "nfs"))"},
   };
   for (const Row& row : rows) EXPECT_EQ(found(kRestricted, std::nullopt, row.spec), row.says) << row.spec;
 }
 
 TEST(PodSecurityPolicy, older_versions_know_less) {
-  EXPECT_EQ(found(kRestricted, 0, of("")), R"(runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true))");
+  EXPECT_EQ(found(kRestricted, 0, of("")),
+            R"(runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true))");
   EXPECT_EQ(found(kBaseline, 33, of(R"("livenessProbe":{"httpGet":{"host":"h"}})")), "");
   EXPECT_NE(found(kBaseline, 34, of(R"("livenessProbe":{"httpGet":{"host":"h"}})")), "");
   EXPECT_NE(found(kBaseline, 30, secure(R"("seLinuxOptions":{"type":"container_engine_t"})")), "");
   EXPECT_EQ(found(kBaseline, 31, secure(R"("seLinuxOptions":{"type":"container_engine_t"})")), "");
-  EXPECT_NE(found(kBaseline, 26, R"({"securityContext":{"sysctls":[{"name":"net.ipv4.ip_local_reserved_ports"}]},"containers":[]})"), "");
-  EXPECT_EQ(found(kBaseline, 99, R"({"securityContext":{"sysctls":[{"name":"net.ipv4.tcp_wmem"}]},"containers":[]})"), "") << "newer than we know is the newest we know";
-  EXPECT_NE(found(kBaseline, 34, R"({"hostUsers":false,"containers":[{"name":"a","securityContext":{"procMount":"Unmasked"}}]})"), "");
+  EXPECT_NE(
+      found(kBaseline, 26, R"({"securityContext":{"sysctls":[{"name":"net.ipv4.ip_local_reserved_ports"}]},"containers":[]})"),
+      "");
+  EXPECT_EQ(found(kBaseline, 99, R"({"securityContext":{"sysctls":[{"name":"net.ipv4.tcp_wmem"}]},"containers":[]})"), "")
+      << "newer than we know is the newest we know";
+  EXPECT_NE(found(kBaseline, 34, R"({"hostUsers":false,"containers":[{"name":"a","securityContext":{"procMount":"Unmasked"}}]})"),
+            "");
   EXPECT_EQ(found(kBaseline, 18, of(""), R"({"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined"}})"),
             R"(seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined"))");
 }
@@ -90,12 +112,16 @@ TEST(PodSecurityPolicy, older_versions_know_less) {
 TEST(PodSecurityPolicy, labels) {
   auto policy = [](const char* labels) { return policy_of(MUST(parse_json(labels)).as_object()); };
   EXPECT_TRUE(policy("{}").privileged());
-  SecurityPolicy strict = policy(R"({"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"v1.30"})");
+  SecurityPolicy strict =
+      policy(R"({"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"v1.30"})");
   EXPECT_EQ(strict.enforce.text(), "restricted:v1.30");
   EXPECT_EQ(strict.warn.text(), "restricted:v1.30") << "who is refused is warned too";
   EXPECT_EQ(strict.audit.text(), "privileged:latest");
-  EXPECT_EQ(policy(R"({"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"privileged"})").warn.text(), "privileged:latest");
-  SecurityPolicy wrong = policy(R"({"pod-security.kubernetes.io/enforce":"strict","pod-security.kubernetes.io/audit-version":"v1.030"})");
+  EXPECT_EQ(
+      policy(R"({"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"privileged"})").warn.text(),
+      "privileged:latest");
+  SecurityPolicy wrong =
+      policy(R"({"pod-security.kubernetes.io/enforce":"strict","pod-security.kubernetes.io/audit-version":"v1.030"})");
   EXPECT_EQ(wrong.enforce.text(), "restricted:latest");
   ASSERT_EQ(wrong.errors.size(), 2u);
   EXPECT_EQ(wrong.errors[0].field, "metadata.labels[pod-security.kubernetes.io/enforce]");
@@ -105,21 +131,27 @@ TEST(PodSecurityPolicy, labels) {
 
 class PodSecurityTest : public testing::Test {
  protected:
-  void level(const std::string& labels) { MUST(house.try_merge(kNamespace, {"", "default"}, R"({"metadata":{"labels":{)" + labels + "}}}")); }
+  void level(const std::string& labels) {
+    MUST(house.try_merge(kNamespace, {"", "default"}, R"({"metadata":{"labels":{)" + labels + "}}}"));
+  }
   House house;
 };
 
 TEST_F(PodSecurityTest, enforces_on_pods_and_warns_of_workloads) {
   level(R"("pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/audit":"restricted")");
   EXPECT_EQ(house.refusal(House::pod("p", R"(,"securityContext":{"privileged":true})")),
-            "pods \"p\" is forbidden: violates PodSecurity \"baseline:latest\": privileged (container \"c\" must not set securityContext.privileged=true)");
+            "pods \"p\" is forbidden: violates PodSecurity \"baseline:latest\": privileged (container \"c\" must not set "
+            "securityContext.privileged=true)");
   EXPECT_TRUE(house.warnings.empty()) << "who is refused is told once";
   EXPECT_EQ(house.refusal(House::pod("p")), "admitted");
   EXPECT_EQ(house.audit["pod-security.kubernetes.io/enforce-policy"], "baseline:latest");
-  EXPECT_TRUE(house.audit["pod-security.kubernetes.io/audit-violations"].starts_with("would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false"));
-  MUST(house.put(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},"spec":{"selector":{"matchLabels":{"a":"b"}},
+  EXPECT_TRUE(house.audit["pod-security.kubernetes.io/audit-violations"].starts_with(
+      "would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false"));
+  MUST(house.put(
+      R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},"spec":{"selector":{"matchLabels":{"a":"b"}},
     "template":{"metadata":{"labels":{"a":"b"}},"spec":{"hostNetwork":true,"containers":[{"name":"c","image":"i"}]}}}})"));
-  EXPECT_EQ(house.warnings, std::vector<std::string>{"would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"});
+  EXPECT_EQ(house.warnings,
+            std::vector<std::string>{"would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"});
 }
 
 TEST_F(PodSecurityTest, lets_changes_pass_that_are_none_to_it) {
@@ -140,9 +172,12 @@ TEST_F(PodSecurityTest, a_namespace_is_told_which_of_its_pods_would_not_do) {
   registry::Writer writer;
   writer.warnings = &house.warnings;
   MUST(house.registry().update(kNamespace, {"", "default"}, {}, labelled, writer));
-  EXPECT_EQ(house.warnings, (std::vector<std::string>{"existing pods in namespace \"default\" violate the new PodSecurity enforce level \"baseline:latest\"",
-                                                      "a (and 2 other pods): privileged", "c: host namespaces"}));
-  auto wrong = house.put(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","labels":{"pod-security.kubernetes.io/enforce":"no"}}})");
+  EXPECT_EQ(house.warnings,
+            (std::vector<std::string>{
+                "existing pods in namespace \"default\" violate the new PodSecurity enforce level \"baseline:latest\"",
+                "a (and 2 other pods): privileged", "c: host namespaces"}));
+  auto wrong = house.put(
+      R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","labels":{"pod-security.kubernetes.io/enforce":"no"}}})");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code(), Code::invalid);
 }

@@ -13,16 +13,21 @@ class QuotaTest : public testing::Test {
  protected:
   // A quota whose controller has counted: nothing is used yet.
   void limit(const std::string& hard, const std::string& scopes = "") {
-    ObjectPtr quota = MUST(house.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard + "}" + scopes + "}}"));
+    ObjectPtr quota = MUST(
+        house.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" +
+                  hard + "}" + scopes + "}}"));
     json::object used, limits = get_object(quota->json(), "spec.hard");
     for (const auto& entry : limits) used[entry.key()] = "0";
     house.store(*quota, "status", json::object{{"hard", limits}, {"used", used}});
   }
   std::string used(std::string_view name) {
-    const json::value* amount = get_object(MUST(house.registry().get(kResourceQuota, {"default", "q"}))->json(), "status.used").if_contains(name);
+    const json::value* amount =
+        get_object(MUST(house.registry().get(kResourceQuota, {"default", "q"}))->json(), "status.used").if_contains(name);
     return amount ? std::string(amount->get_string()) : "";
   }
-  static std::string asks(const char* cpu) { return R"(,"resources":{"requests":{"cpu":")" + std::string(cpu) + R"("},"limits":{"cpu":"1"}})"; }
+  static std::string asks(const char* cpu) {
+    return R"(,"resources":{"requests":{"cpu":")" + std::string(cpu) + R"("},"limits":{"cpu":"1"}})";
+  }
   House house;
 };
 
@@ -33,12 +38,14 @@ TEST_F(QuotaTest, charges_and_refuses) {
   EXPECT_EQ(used("requests.cpu"), "200m");
   EXPECT_EQ(used("count/pods"), "1");
   EXPECT_EQ(house.refusal(House::pod("b", asks("400m"))),
-            "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=400m, used: requests.cpu=200m, limited: requests.cpu=500m");
+            "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=400m, used: requests.cpu=200m, limited: "
+            "requests.cpu=500m");
   EXPECT_EQ(used("pods"), "1") << "what is refused is not charged";
   MUST(house.put(House::pod("b", asks("300m"))));
   MUST(house.put(House::pod("c", asks("0"))));
   EXPECT_EQ(house.refusal(House::pod("d", asks("100m"))),
-            "pods \"d\" is forbidden: exceeded quota: q, requested: pods=1,requests.cpu=100m, used: pods=3,requests.cpu=500m, limited: pods=3,requests.cpu=500m");
+            "pods \"d\" is forbidden: exceeded quota: q, requested: pods=1,requests.cpu=100m, used: pods=3,requests.cpu=500m, "
+            "limited: pods=3,requests.cpu=500m");
 }
 
 TEST_F(QuotaTest, what_fails_otherwise_or_is_tried_only_is_not_charged) {
@@ -53,11 +60,13 @@ TEST_F(QuotaTest, what_fails_otherwise_or_is_tried_only_is_not_charged) {
 
 TEST_F(QuotaTest, wants_to_know_what_containers_need) {
   limit(R"("limits.memory":"1Gi","requests.cpu":"1")");
-  EXPECT_EQ(house.refusal(House::pod("p")), "pods \"p\" is forbidden: failed quota: q: must specify limits.memory for: c; requests.cpu for: c");
+  EXPECT_EQ(house.refusal(House::pod("p")),
+            "pods \"p\" is forbidden: failed quota: q: must specify limits.memory for: c; requests.cpu for: c");
 }
 
 TEST_F(QuotaTest, waits_for_the_first_count) {
-  MUST(house.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{"pods":"1"}}})"));
+  MUST(house.put(
+      R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{"pods":"1"}}})"));
   EXPECT_EQ(house.refusal(House::pod("p")), "admitted") << "no limit is known yet";
   ObjectPtr quota = MUST(house.registry().get(kResourceQuota, {"default", "q"}));
   house.store(*quota, "status", json::object{{"hard", json::object{{"pods", "1"}}}});
@@ -65,28 +74,37 @@ TEST_F(QuotaTest, waits_for_the_first_count) {
 }
 
 TEST_F(QuotaTest, scopes_say_whom_it_counts) {
-  limit(R"("pods":"1")", R"(,"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["system-node-critical"]}]})");
+  limit(
+      R"("pods":"1")",
+      R"(,"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["system-node-critical"]}]})");
   MUST(house.put(House::pod("a")));
   EXPECT_EQ(used("pods"), "0");
   MUST(house.put(House::pod("b", "", R"(,"priorityClassName":"system-node-critical")")));
   EXPECT_EQ(used("pods"), "1");
-  EXPECT_NE(house.refusal(House::pod("c", "", R"(,"priorityClassName":"system-node-critical")")).find("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"), std::string::npos);
+  EXPECT_NE(house.refusal(House::pod("c", "", R"(,"priorityClassName":"system-node-critical")"))
+                .find("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"),
+            std::string::npos);
 }
 
 TEST_F(QuotaTest, counts_services_by_type_and_others_by_number) {
   limit(R"("services.nodeports":"1","count/configmaps":"1","secrets":"1")");
   auto service = [](const char* name, const char* type) {
-    return R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + std::string(name) + R"(","namespace":"default"},"spec":{"type":")" + type + R"(","ports":[{"port":80}]}})";
+    return R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + std::string(name) +
+           R"(","namespace":"default"},"spec":{"type":")" + type + R"(","ports":[{"port":80}]}})";
   };
   MUST(house.put(service("a", "ClusterIP")));
   MUST(house.put(service("b", "NodePort")));
   EXPECT_EQ(used("services.nodeports"), "1");
-  EXPECT_NE(house.refusal(service("c", "NodePort")).find("services \"c\" is forbidden: exceeded quota: q, requested: services.nodeports=1"), std::string::npos);
+  EXPECT_NE(house.refusal(service("c", "NodePort"))
+                .find("services \"c\" is forbidden: exceeded quota: q, requested: services.nodeports=1"),
+            std::string::npos);
   auto changed = house.try_merge(kService, {"default", "a"}, R"({"spec":{"type":"NodePort"}})");
   ASSERT_FALSE(changed) << "a change of type uses more";
   EXPECT_EQ(changed.error().code(), Code::forbidden);
   MUST(house.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}})"));
-  EXPECT_NE(house.refusal(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"default"}})").find("requested: count/configmaps=1"), std::string::npos);
+  EXPECT_NE(house.refusal(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"default"}})")
+                .find("requested: count/configmaps=1"),
+            std::string::npos);
 }
 
 TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
@@ -113,13 +131,17 @@ TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
   std::jthread counter([&](std::stop_token stop) {  // as the controller writes
     for (int i = 0; !stop.stop_requested(); i++) {
       auto quota = house.registry().get(kResourceQuota, {"default", "q"});
-      (void)house.engine->write({&kResourceQuota, {"default", "q"}, House::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}), (*quota)->revision()},
+      (void)house.engine->write({&kResourceQuota,
+                                 {"default", "q"},
+                                 House::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}),
+                                 (*quota)->revision()},
                                 engine::Durability::soft);
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
   for (int i = 0; i < 50; i++)
-    MUST(house.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c)" + std::to_string(i) + R"(","namespace":"default"}})"));
+    MUST(house.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c)" + std::to_string(i) +
+                   R"(","namespace":"default"}})"));
   counter.request_stop();
   counter.join();
   EXPECT_EQ(used("count/configmaps"), "50");
@@ -133,16 +155,28 @@ TEST(Usage, of_a_pod) {
     const char* want;
   };
   const Row rows[] = {
-      {"side by side", R"({"spec":{"containers":[{"resources":{"requests":{"cpu":"100m"}}},{"resources":{"requests":{"cpu":"1"}}}]}})", "requests.cpu", "1100m"},
-      {"an init container that needs more", R"({"spec":{"initContainers":[{"resources":{"requests":{"memory":"2Gi"}}}],"containers":[{"resources":{"requests":{"memory":"1Gi"}}}]}})", "memory", "2Gi"},
-      {"a sidecar runs along", R"({"spec":{"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"3"}}}],"containers":[{"resources":{"requests":{"cpu":"2"}}}]}})", "cpu", "4"},
-      {"the pod's own word counts", R"({"spec":{"resources":{"requests":{"cpu":"5"}},"containers":[{"resources":{"requests":{"cpu":"2"}}}]}})", "cpu", "5"},
-      {"what its runtime costs", R"({"spec":{"overhead":{"cpu":"250m"},"containers":[{"resources":{"requests":{"cpu":"1"}}}]}})", "cpu", "1250m"},
-      {"a device", R"({"spec":{"containers":[{"resources":{"requests":{"example.com/gpu":"2"}}}]}})", "requests.example.com/gpu", "2"},
-      {"huge pages", R"({"spec":{"containers":[{"resources":{"requests":{"hugepages-2Mi":"4Mi"}}}]}})", "requests.hugepages-2Mi", "4Mi"},
+      {"side by side",
+       R"({"spec":{"containers":[{"resources":{"requests":{"cpu":"100m"}}},{"resources":{"requests":{"cpu":"1"}}}]}})",
+       "requests.cpu", "1100m"},
+      {"an init container that needs more",
+       R"({"spec":{"initContainers":[{"resources":{"requests":{"memory":"2Gi"}}}],"containers":[{"resources":{"requests":{"memory":"1Gi"}}}]}})",
+       "memory", "2Gi"},
+      {"a sidecar runs along",
+       R"({"spec":{"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"3"}}}],"containers":[{"resources":{"requests":{"cpu":"2"}}}]}})",
+       "cpu", "4"},
+      {"the pod's own word counts",
+       R"({"spec":{"resources":{"requests":{"cpu":"5"}},"containers":[{"resources":{"requests":{"cpu":"2"}}}]}})", "cpu", "5"},
+      {"what its runtime costs", R"({"spec":{"overhead":{"cpu":"250m"},"containers":[{"resources":{"requests":{"cpu":"1"}}}]}})",
+       "cpu", "1250m"},
+      {"a device", R"({"spec":{"containers":[{"resources":{"requests":{"example.com/gpu":"2"}}}]}})", "requests.example.com/gpu",
+       "2"},
+      {"huge pages", R"({"spec":{"containers":[{"resources":{"requests":{"hugepages-2Mi":"4Mi"}}}]}})", "requests.hugepages-2Mi",
+       "4Mi"},
       {"one that has ended runs no more", R"({"spec":{"containers":[{}]},"status":{"phase":"Succeeded"}})", "pods", ""},
       {"… and is still there", R"({"spec":{"containers":[{}]},"status":{"phase":"Succeeded"}})", "count/pods", "1"},
-      {"one that should be gone", R"({"metadata":{"deletionTimestamp":"2020-01-01T00:00:00Z","deletionGracePeriodSeconds":30},"spec":{"containers":[{}]}})", "pods", ""},
+      {"one that should be gone",
+       R"({"metadata":{"deletionTimestamp":"2020-01-01T00:00:00Z","deletionGracePeriodSeconds":30},"spec":{"containers":[{}]}})",
+       "pods", ""},
   };
   for (const Row& row : rows) {
     quota::Amounts usage = quota::usage_of(kPod, MUST(parse_json(row.pod)), WallTime(std::chrono::seconds(1'700'000'000)));
@@ -164,8 +198,12 @@ TEST(Usage, scopes_of_pods) {
       {"BestEffort", R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})", false},
       {"NotBestEffort", R"({"spec":{"containers":[{"resources":{"requests":{"memory":"1"}}}]}})", true},
       {"PriorityClass", R"({"spec":{}})", false},
-      {"CrossNamespacePodAffinity", R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"namespaces":["x"]}]}}}})", true},
-      {"CrossNamespacePodAffinity", R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"x"}]}}}})", false},
+      {"CrossNamespacePodAffinity",
+       R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"namespaces":["x"]}]}}}})",
+       true},
+      {"CrossNamespacePodAffinity",
+       R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"x"}]}}}})",
+       false},
   };
   for (const Row& row : rows) {
     json::value quota = json::object{{"spec", json::object{{"scopes", json::array{json::string(row.scope)}}}}};

@@ -6,15 +6,18 @@ namespace coracle::admission {
 namespace {
 
 std::string claim(const std::string& name, const std::string& spec = "", const std::string& size = "1Gi") {
-  return R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":")" + size +
+  return R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":")" + name +
+         R"(","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":")" + size +
          "\"}}" + spec + "}}";
 }
 
 // Stored as it is: its kind need not be served for admission to know it.
-void put_class(House& house, const Kind& kind, const std::string& name, const std::string& made, const char* annotation, bool grows = false) {
+void put_class(House& house, const Kind& kind, const std::string& name, const std::string& made, const char* annotation,
+               bool grows = false) {
   json::object metadata{{"name", name}, {"uid", "u-" + name}, {"creationTimestamp", made}};
   if (annotation) metadata["annotations"] = json::object{{annotation, "true"}};
-  json::value body = json::object{{"apiVersion", kind.api_version()}, {"kind", kind.kind}, {"metadata", metadata}, {"allowVolumeExpansion", grows}};
+  json::value body = json::object{
+      {"apiVersion", kind.api_version()}, {"kind", kind.kind}, {"metadata", metadata}, {"allowVolumeExpansion", grows}};
   MUST(house.engine->write({&kind, {"", name}, body, std::nullopt}, engine::Durability::durable));
 }
 
@@ -26,17 +29,20 @@ TEST(DefaultStorageClass, the_newest_default_where_none_is_named) {
   put_class(house, kStorageClass, "new", "2026-02-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
   EXPECT_EQ(get_string(MUST(house.put(claim("b")))->json(), "spec.storageClassName"), "new");
   EXPECT_EQ(get_string(MUST(house.put(claim("c", R"(,"storageClassName":"plain")")))->json(), "spec.storageClassName"), "plain");
-  EXPECT_EQ(get_string(MUST(house.put(claim("d", R"(,"storageClassName":"")")))->json(), "spec.storageClassName"), "") << "none is wanted";
+  EXPECT_EQ(get_string(MUST(house.put(claim("d", R"(,"storageClassName":"")")))->json(), "spec.storageClassName"), "")
+      << "none is wanted";
 }
 
 TEST(DefaultIngressClass, the_default_where_none_is_named) {
   House house;
   auto ingress = [](const char* name, const char* more) {
-    return R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":")" + std::string(name) + R"(","namespace":"default"},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}})" + more + "}}";
+    return R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":")" + std::string(name) +
+           R"(","namespace":"default"},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}})" + more + "}}";
   };
   put_class(house, kIngressClass, "edge", "2026-01-01T00:00:00Z", "ingressclass.kubernetes.io/is-default-class");
   EXPECT_EQ(get_string(MUST(house.put(ingress("a", "")))->json(), "spec.ingressClassName"), "edge");
-  EXPECT_EQ(get_string(MUST(house.put(ingress("b", R"(,"ingressClassName":"other")")))->json(), "spec.ingressClassName"), "other");
+  EXPECT_EQ(get_string(MUST(house.put(ingress("b", R"(,"ingressClassName":"other")")))->json(), "spec.ingressClassName"),
+            "other");
 }
 
 TEST(StorageObjectInUseProtection, claims_begin_with_their_finalizer) {
@@ -50,11 +56,14 @@ TEST(PersistentVolumeClaimResize, where_the_class_lets_volumes_grow) {
   put_class(house, kStorageClass, "growing", "2026-01-01T00:00:00Z", nullptr, true);
   ObjectPtr fixed = MUST(house.put(claim("fixed", R"(,"storageClassName":"fixed","volumeName":"v")")));
   ObjectPtr growing = MUST(house.put(claim("growing", R"(,"storageClassName":"growing","volumeName":"w")")));
-  auto grow = [&](const char* name) { return house.try_merge(kPersistentVolumeClaim, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})"); };
+  auto grow = [&](const char* name) {
+    return house.try_merge(kPersistentVolumeClaim, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})");
+  };
   house.store(*fixed, "status", json::object{{"phase", "Bound"}});
   house.store(*growing, "status", json::object{{"phase", "Bound"}});
   EXPECT_EQ(grow("fixed").error().text(),
-            "persistentvolumeclaims \"fixed\" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");
+            "persistentvolumeclaims \"fixed\" is forbidden: only dynamically provisioned pvc can be resized and the storageclass "
+            "that provisions the pvc must support resize");
   EXPECT_TRUE(grow("growing"));
 }
 

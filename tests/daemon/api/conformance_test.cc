@@ -20,18 +20,25 @@ constexpr const char* kDeployments = "/apis/apps/v1/namespaces/default/deploymen
 class Conformance : public testing::Test {
  protected:
   std::string make_map(const std::string& name, const std::string& label, const std::string& data = "0") {
-    RawAnswer made = client.ask("POST", kMaps, R"({"metadata":{"name":")" + name + R"(","labels":{"watch":")" + label + R"("}},"data":{"mutation":")" + data + "\"}}");
+    RawAnswer made = client.ask(
+        "POST", kMaps,
+        R"({"metadata":{"name":")" + name + R"(","labels":{"watch":")" + label + R"("}},"data":{"mutation":")" + data + "\"}}");
     EXPECT_EQ(made.status, 201) << made.body;
     return revision_of(made.json());
   }
   std::string change(const std::string& name, const std::string& patch) {
-    RawAnswer changed = client.ask("PATCH", std::string(kMaps) + "/" + name, patch, "Content-Type: application/merge-patch+json\r\n");
+    RawAnswer changed =
+        client.ask("PATCH", std::string(kMaps) + "/" + name, patch, "Content-Type: application/merge-patch+json\r\n");
     EXPECT_EQ(changed.status, 200) << changed.body;
     return revision_of(changed.json());
   }
-  std::string mutate(const std::string& name, const std::string& data) { return change(name, R"({"data":{"mutation":")" + data + "\"}}"); }
+  std::string mutate(const std::string& name, const std::string& data) {
+    return change(name, R"({"data":{"mutation":")" + data + "\"}}");
+  }
   void remove(const std::string& name) { EXPECT_EQ(client.ask("DELETE", std::string(kMaps) + "/" + name).status, 200); }
-  static std::string revision_of(const json::value& object) { return std::string(get_string(object, "metadata.resourceVersion")); }
+  static std::string revision_of(const json::value& object) {
+    return std::string(get_string(object, "metadata.resourceVersion"));
+  }
 
   std::unique_ptr<RawClient> watch(const std::string& query) {
     auto opened = std::make_unique<RawClient>(world.port(), &identity);
@@ -61,7 +68,8 @@ TEST_F(Conformance, chunks_of_results_for_list_calls) {
     std::string token, revision;
     size_t limit = first;
     do {
-      json::value page = client.get(std::string(kMaps) + "?limit=" + std::to_string(limit) + (token.empty() ? "" : "&continue=" + token)).json();
+      json::value page =
+          client.get(std::string(kMaps) + "?limit=" + std::to_string(limit) + (token.empty() ? "" : "&continue=" + token)).json();
       if (revision.empty()) revision = revision_of(page);
       EXPECT_EQ(revision_of(page), revision) << "every page is of the first one's revision";
       for (const json::value& item : get_array(page, "items")) names.emplace_back(get_string(item, "metadata.name"));
@@ -89,7 +97,9 @@ TEST_F(Conformance, listing_goes_on_from_the_last_key_after_a_compaction) {
   RawAnswer expired = client.get(std::string(kMaps) + "?limit=3&continue=" + token);
   EXPECT_EQ(expired.status, 410);
   EXPECT_EQ(get_string(expired.json(), "reason"), "Expired");
-  EXPECT_EQ(get_string(expired.json(), "message").find("The provided continue parameter is too old to display a consistent list result."), 0u);
+  EXPECT_EQ(get_string(expired.json(), "message")
+                .find("The provided continue parameter is too old to display a consistent list result."),
+            0u);
   std::string inconsistent(get_string(expired.json(), "metadata.continue"));
   ASSERT_FALSE(inconsistent.empty());
   json::value second = client.get(std::string(kMaps) + "?limit=3&continue=" + inconsistent).json();
@@ -109,9 +119,10 @@ TEST_F(Conformance, listing_goes_on_from_the_last_key_after_a_compaction) {
 // [sig-api-machinery] Servers with support for Table transformation should return a 406 for a backend which does not implement
 // metadata [Conformance]
 TEST_F(Conformance, no_table_of_what_has_no_metadata) {
-  RawAnswer answer = client.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                                R"({"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":{"namespace":"default","verb":"list","resource":"services"}}})",
-                                "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n");
+  RawAnswer answer = client.ask(
+      "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+      R"({"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":{"namespace":"default","verb":"list","resource":"services"}}})",
+      "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n");
   EXPECT_EQ(answer.status, 406);
   EXPECT_EQ(get_string(answer.json(), "reason"), "NotAcceptable");
 }
@@ -162,7 +173,8 @@ TEST_F(Conformance, watching_is_restarted_from_the_last_version_observed) {
   EXPECT_EQ(next(*second), "DELETED m 2");
 }
 
-// [sig-api-machinery] Watchers should observe an object deletion if it stops meeting the requirements of the selector [Conformance]
+// [sig-api-machinery] Watchers should observe an object deletion if it stops meeting the requirements of the selector
+// [Conformance]
 TEST_F(Conformance, who_stops_matching_is_deleted_to_the_watcher) {
   auto selected = watch("labelSelector=watch%3Dthis");
   make_map("m", "this");
@@ -172,7 +184,8 @@ TEST_F(Conformance, who_stops_matching_is_deleted_to_the_watcher) {
   change("m", R"({"metadata":{"labels":{"watch":"this"}}})");
   mutate("m", "3");
   remove("m");
-  for (const char* want : {"ADDED m 0", "MODIFIED m 1", "DELETED m 1", "ADDED m 2", "MODIFIED m 3", "DELETED m 3"}) EXPECT_EQ(next(*selected), want);
+  for (const char* want : {"ADDED m 0", "MODIFIED m 1", "DELETED m 1", "ADDED m 2", "MODIFIED m 3", "DELETED m 3"})
+    EXPECT_EQ(next(*selected), want);
 }
 
 // [sig-api-machinery] Watchers should receive events on concurrent watches in same order [Conformance]
@@ -183,7 +196,9 @@ TEST_F(Conformance, concurrent_watches_see_one_order) {
     for (int i = 0; i < 60; i++) {
       std::string name = "m" + std::to_string(i % 7), target = std::string(kMaps) + "/" + name;
       if (other.ask("POST", kMaps, R"({"metadata":{"name":")" + name + "\"}}").status == 201) continue;
-      if (i % 3) other.ask("PATCH", target, R"({"data":{"i":")" + std::to_string(i) + "\"}}", "Content-Type: application/merge-patch+json\r\n");
+      if (i % 3)
+        other.ask("PATCH", target, R"({"data":{"i":")" + std::to_string(i) + "\"}}",
+                  "Content-Type: application/merge-patch+json\r\n");
       else other.ask("DELETE", target);
     }
     other.ask("POST", kMaps, R"({"metadata":{"name":"last"}})");
@@ -216,7 +231,8 @@ TEST_F(Conformance, concurrent_watches_see_one_order) {
 // [sig-api-machinery] Namespaces [Serial] should apply changes to a namespace status [Conformance]
 // [sig-api-machinery] Namespaces [Serial] should patch a Namespace [Conformance]
 TEST_F(Conformance, a_namespace_is_changed_in_each_way) {
-  const std::string spaces = "/api/v1/namespaces", one = spaces + "/team", merge = "Content-Type: application/merge-patch+json\r\n";
+  const std::string spaces = "/api/v1/namespaces", one = spaces + "/team",
+                    merge = "Content-Type: application/merge-patch+json\r\n";
   EXPECT_EQ(client.ask("POST", spaces, R"({"metadata":{"name":"team"}})").status, 201);
   json::value space = client.get(one).json();
   EXPECT_EQ(get_array(space, "spec.finalizers"), json::array{"kubernetes"});
@@ -232,19 +248,27 @@ TEST_F(Conformance, a_namespace_is_changed_in_each_way) {
   make(space, "metadata.labels.updated") = "yes";
   EXPECT_EQ(get_string(client.ask("PUT", one, to_text(space)).json(), "metadata.labels.updated"), "yes");
   std::string before = revision_of(client.get(one).json());
-  json::value labelled = client.ask("PATCH", one, R"({"metadata":{"labels":{"patched":"yes"}}})", "Content-Type: application/strategic-merge-patch+json\r\n").json();
+  json::value labelled = client
+                             .ask("PATCH", one, R"({"metadata":{"labels":{"patched":"yes"}}})",
+                                  "Content-Type: application/strategic-merge-patch+json\r\n")
+                             .json();
   EXPECT_GT(std::stoll(revision_of(labelled)), std::stoll(before));
   EXPECT_EQ(get_string(client.get(one).json(), "metadata.labels.patched"), "yes");
   EXPECT_EQ(get_string(client.get(one).json(), "metadata.labels.updated"), "yes");
 
   EXPECT_EQ(get_string(client.get(one + "/status").json(), "status.phase"), "Active");
-  json::value patched = client.ask("PATCH", one + "/status", R"({"metadata":{"annotations":{"e2e-patched-ns-status":"team"}},
-      "status":{"conditions":[{"type":"StatusPatch","status":"True","reason":"E2E","message":"Patched"}]}})", merge).json();
+  json::value patched = client
+                            .ask("PATCH", one + "/status", R"({"metadata":{"annotations":{"e2e-patched-ns-status":"team"}},
+      "status":{"conditions":[{"type":"StatusPatch","status":"True","reason":"E2E","message":"Patched"}]}})",
+                                 merge)
+                            .json();
   EXPECT_EQ(get_string(patched, "metadata.annotations.e2e-patched-ns-status"), "team");
   EXPECT_EQ(get_string(get_array(patched, "status.conditions")[0], "message"), "Patched");
   EXPECT_EQ(get_string(patched, "status.phase"), "Active") << "the rest of the status stays";
   patched = client.get(one + "/status").json();
-  make(patched, "status.conditions").get_array().push_back(json::object{{"type", "StatusUpdate"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Updated"}});
+  make(patched, "status.conditions")
+      .get_array()
+      .push_back(json::object{{"type", "StatusUpdate"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Updated"}});
   json::value updated = client.ask("PUT", one + "/status", to_text(patched)).json();
   ASSERT_EQ(get_array(updated, "status.conditions").size(), 2u);
   EXPECT_EQ(get_string(get_array(updated, "status.conditions")[1], "type"), "StatusUpdate");
@@ -285,10 +309,13 @@ constexpr std::pair<const char*, const char*> kServed[] = {
 // [sig-api-machinery] Discovery should validate PreferredVersion for each APIGroup [Conformance]
 TEST_F(Conformance, each_group_has_its_versions_and_resources) {
   for (const auto& [group_version, resource] : kServed) {
-    json::value list = client.get(std::string_view(group_version) == "v1" ? "/api/v1" : "/apis/" + std::string(group_version)).json();
+    json::value list =
+        client.get(std::string_view(group_version) == "v1" ? "/api/v1" : "/apis/" + std::string(group_version)).json();
     EXPECT_EQ(get_string(list, "groupVersion"), group_version);
     const json::array& all = get_array(list, "resources");
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&, name = resource](const json::value& one) { return get_string(one, "name") == name; })) << resource;
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&, name = resource](const json::value& one) {
+      return get_string(one, "name") == name;
+    })) << resource;
   }
   json::value list = client.get("/apis/").json();
   EXPECT_GT(get_array(list, "groups").size(), 3u);
@@ -320,13 +347,15 @@ TEST_F(Conformance, one_document_says_what_the_many_say) {
       for (const json::value& version : get_array(group, "versions")) {
         EXPECT_EQ(get_string(version, "freshness"), "Current");
         for (const json::value& resource : get_array(version, "resources"))
-          at_once.insert(std::string(get_string(group, "metadata.name")) + "/" + std::string(get_string(version, "version")) + "/" + std::string(get_string(resource, "resource")));
+          at_once.insert(std::string(get_string(group, "metadata.name")) + "/" + std::string(get_string(version, "version")) +
+                         "/" + std::string(get_string(resource, "resource")));
       }
   }
   std::vector<std::string> roots{"/api/v1"};
   json::value list = client.get("/apis").json();
   for (const json::value& group : get_array(list, "groups"))
-    for (const json::value& version : get_array(group, "versions")) roots.push_back("/apis/" + std::string(get_string(version, "groupVersion")));
+    for (const json::value& version : get_array(group, "versions"))
+      roots.push_back("/apis/" + std::string(get_string(version, "groupVersion")));
   for (const std::string& root : roots) {
     json::value document = client.get(root).json();
     for (const json::value& resource : get_array(document, "resources")) {
@@ -347,10 +376,13 @@ TEST_F(Conformance, accept_headers_choose_the_form_of_discovery) {
     const char *accept, *type;
   };
   const char* aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-  for (const Row& row : {Row{aggregated, aggregated},
-                         Row{"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json", aggregated},
-                         Row{"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json", aggregated},
-                         Row{"application/json", "application/json"}, Row{"*/*", "application/json"}})
+  for (const Row& row :
+       {Row{aggregated, aggregated},
+        Row{"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/"
+            "json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
+            aggregated},
+        Row{"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json", aggregated},
+        Row{"application/json", "application/json"}, Row{"*/*", "application/json"}})
     for (const char* root : {"/api", "/apis"}) {
       RawAnswer answer = client.get(root, std::string("Accept: ") + row.accept + "\r\n");
       EXPECT_EQ(answer.status, 200);
@@ -358,7 +390,8 @@ TEST_F(Conformance, accept_headers_choose_the_form_of_discovery) {
     }
 }
 
-constexpr const char* kDeployment = R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"%s},"spec":{"replicas":1,%s"selector":{"matchLabels":{"a":"b"}},
+constexpr const char* kDeployment =
+    R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"%s},"spec":{"replicas":1,%s"selector":{"matchLabels":{"a":"b"}},
   "template":{"metadata":{"labels":{"a":"b"}%s},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
 
 std::string deployment(const char* in_metadata, const char* in_spec, const char* in_template) {
@@ -373,8 +406,12 @@ TEST_F(Conformance, unknown_and_duplicate_fields_are_detected) {
   RawAnswer strict = client.ask("POST", std::string(kDeployments) + "?fieldValidation=Strict", body);
   EXPECT_EQ(strict.status, 400);
   std::string message(get_string(strict.json(), "message"));
-  EXPECT_EQ(message.find("Deployment in version \"v1\" cannot be handled as a Deployment: strict decoding error: unknown field \"spec.unknownNested\", duplicate field \""), 0u) << message;
-  for (const char* part : {"duplicate field \"spec.replicas\"", "duplicate field \"spec.paused\""}) EXPECT_NE(message.find(part), std::string::npos) << message;
+  EXPECT_EQ(message.find("Deployment in version \"v1\" cannot be handled as a Deployment: strict decoding error: unknown field "
+                         "\"spec.unknownNested\", duplicate field \""),
+            0u)
+      << message;
+  for (const char* part : {"duplicate field \"spec.replicas\"", "duplicate field \"spec.paused\""})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
   EXPECT_EQ(client.get(std::string(kDeployments) + "/d").status, 404);
   RawAnswer warned = client.ask("POST", std::string(kDeployments) + "?fieldValidation=Warn", body);
   EXPECT_EQ(warned.status, 201);
@@ -387,7 +424,8 @@ TEST_F(Conformance, unknown_and_duplicate_fields_are_detected) {
 
 // [sig-api-machinery] FieldValidation should detect unknown metadata fields of a typed object [Conformance]
 TEST_F(Conformance, unknown_metadata_fields_are_detected) {
-  RawAnswer strict = client.ask("POST", std::string(kDeployments) + "?fieldValidation=Strict", deployment(R"(,"unknownMeta":"foo")", "", R"(,"unknownSubMeta":"foo")"));
+  RawAnswer strict = client.ask("POST", std::string(kDeployments) + "?fieldValidation=Strict",
+                                deployment(R"(,"unknownMeta":"foo")", "", R"(,"unknownSubMeta":"foo")"));
   EXPECT_EQ(strict.status, 400);
   std::string message(get_string(strict.json(), "message"));
   EXPECT_NE(message.find("strict decoding error: unknown field \"metadata.unknownMeta\""), std::string::npos) << message;

@@ -39,12 +39,15 @@ TEST(ExampleKind, is_served_like_any_other) {
 
   RawAnswer refused = client.ask("POST", boats, R"({"metadata":{"name":"b"},"spec":{"colour":"pink"}})");
   EXPECT_EQ(refused.status, 422);
-  EXPECT_NE(refused.body.find("spec.colour: Unsupported value: \\\"pink\\\": supported values: \\\"black\\\", \\\"white\\\""), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("spec.colour: Unsupported value: \\\"pink\\\": supported values: \\\"black\\\", \\\"white\\\""),
+            std::string::npos)
+      << refused.body;
   RawAnswer unknown = client.ask("POST", boats + "?fieldValidation=Strict", R"({"metadata":{"name":"b"},"spec":{"sails":2}})");
   EXPECT_EQ(unknown.status, 400) << unknown.body;
 
-  RawAnswer applied = client.ask("PATCH", boats + "/rosa?fieldManager=me", "apiVersion: boats.example.com/v1\nkind: Boat\nspec: {crew: [bob]}\n",
-                                 "Content-Type: application/apply-patch+yaml\r\n");
+  RawAnswer applied =
+      client.ask("PATCH", boats + "/rosa?fieldManager=me", "apiVersion: boats.example.com/v1\nkind: Boat\nspec: {crew: [bob]}\n",
+                 "Content-Type: application/apply-patch+yaml\r\n");
   EXPECT_EQ(to_text(*find(applied.json(), "spec.crew")), R"(["ann","bob"])") << "a set: two writers, both stay";
 }
 
@@ -56,7 +59,8 @@ TEST(ExampleKind, is_found_and_explained) {
   json::value resources = client.get("/apis/boats.example.com/v1").json();
   EXPECT_EQ(to_text(*find(get_array(resources, "resources")[0], "shortNames")), R"(["bo"])");
   json::value document = client.get("/openapi/v3/apis/boats.example.com/v1").json();
-  const json::value* schema = find_keys(document, {"components", "schemas", "com.example.boats.v1.BoatSpec", "properties", "seats", "description"});
+  const json::value* schema =
+      find_keys(document, {"components", "schemas", "com.example.boats.v1.BoatSpec", "properties", "seats", "description"});
   ASSERT_TRUE(schema);
   EXPECT_EQ(*schema, "How many people it carries.") << "what `kubectl explain boat.spec.seats` says";
 }

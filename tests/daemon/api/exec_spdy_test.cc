@@ -13,8 +13,10 @@ class ExecSpdy : public testing::Test {
     ASSERT_EQ(client.ask("POST", "/api/v1/namespaces/default/pods", pod).status, 201);
   }
   RawAnswer ask(RawClient& connection, const std::string& query, const std::string& versions) {
-    connection.send("POST /api/v1/namespaces/default/pods/p/exec?command=ls&" + query + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
-                    "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n" + versions + "\r\n");
+    connection.send("POST /api/v1/namespaces/default/pods/p/exec?command=ls&" + query +
+                    " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+                    "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n" +
+                    versions + "\r\n");
     return connection.receive_head();
   }
   static std::string version(std::string_view name) { return "X-Stream-Protocol-Version: " + std::string(name) + "\r\n"; }
@@ -32,12 +34,14 @@ class ExecSpdy : public testing::Test {
 TEST_F(ExecSpdy, carries_output_and_how_it_ended) {
   world.streams.exit_code = 3;
   RawClient connection(world.port(), &identity);
-  RawAnswer head = ask(connection, "stdout=true&stderr=true", version("v5.channel.k8s.io") + version(kV4) + version("channel.k8s.io"));
+  RawAnswer head =
+      ask(connection, "stdout=true&stderr=true", version("v5.channel.k8s.io") + version(kV4) + version("channel.k8s.io"));
   ASSERT_EQ(head.status, 101);
   EXPECT_EQ(head.header("Upgrade"), "SPDY/3.1");
   EXPECT_EQ(head.header("X-Stream-Protocol-Version"), kV4);
   SpdyClient spdy(connection);
-  uint32_t error = spdy.open({{"streamtype", "error"}}), out = spdy.open({{"streamtype", "stdout"}}), err = spdy.open({{"streamtype", "stderr"}});
+  uint32_t error = spdy.open({{"streamtype", "error"}}), out = spdy.open({{"streamtype", "stdout"}}),
+           err = spdy.open({{"streamtype", "stderr"}});
   ASSERT_TRUE(spdy.until_ended(error));
   EXPECT_TRUE(spdy.until_ended(out) && spdy.until_ended(err));
   EXPECT_EQ(spdy.stream(out).bytes, "hello\n");
@@ -71,8 +75,10 @@ TEST_F(ExecSpdy, each_version_has_its_streams_and_its_words) {
     bool resizes;
     const char* failure;
   };
-  for (const Row& row : {Row{"v4.channel.k8s.io", true, "\"reason\":\"NonZeroExitCode\""}, Row{"v3.channel.k8s.io", true, "command terminated with non-zero exit code"},
-                         Row{"v2.channel.k8s.io", false, "command terminated with non-zero exit code"}, Row{"channel.k8s.io", false, "command terminated with non-zero"}}) {
+  for (const Row& row : {Row{"v4.channel.k8s.io", true, "\"reason\":\"NonZeroExitCode\""},
+                         Row{"v3.channel.k8s.io", true, "command terminated with non-zero exit code"},
+                         Row{"v2.channel.k8s.io", false, "command terminated with non-zero exit code"},
+                         Row{"channel.k8s.io", false, "command terminated with non-zero"}}) {
     world.streams.exit_code = 1;
     RawClient connection(world.port(), &identity);
     ASSERT_EQ(ask(connection, "stdout=true&tty=true", version(row.version)).status, 101);
@@ -93,7 +99,8 @@ TEST_F(ExecSpdy, takes_input_sizes_and_pings) {
   RawClient connection(world.port(), &identity);
   ASSERT_EQ(ask(connection, "stdin=true&stdout=true&tty=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
-  uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}), out = spdy.open({{"streamtype", "stdout"}});
+  uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}),
+           out = spdy.open({{"streamtype", "stdout"}});
   uint32_t resize = spdy.open({{"streamtype", "resize"}});
   spdy.send(spdy::FrameEncoder::ping(7));
   spdy.write(in, "hi");
@@ -114,7 +121,8 @@ TEST_F(ExecSpdy, one_large_frame_goes_both_ways) {
   RawClient connection(world.port(), &identity);
   ASSERT_EQ(ask(connection, "stdin=true&stdout=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
-  uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}), out = spdy.open({{"streamtype", "stdout"}});
+  uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}),
+           out = spdy.open({{"streamtype", "stdout"}});
   std::string big;
   for (int i = 0; big.size() < 400'000; i++) big += std::to_string(i) + ",";
   spdy.write(in, big, true);
@@ -128,7 +136,8 @@ TEST_F(ExecSpdy, a_clients_windows_are_kept) {
   ASSERT_EQ(ask(connection, "stdin=true&stdout=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
   spdy.send(spdy::FrameEncoder::settings({{{spdy::kInitialWindowSize, 10}}}));
-  uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}), out = spdy.open({{"streamtype", "stdout"}});
+  uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}),
+           out = spdy.open({{"streamtype", "stdout"}});
   spdy.write(in, "0123456789abcdef");
   ASSERT_TRUE(spdy.until([&] { return spdy.stream(out).bytes.size() >= 10; }));
   spdy.send(spdy::FrameEncoder::ping(1));
@@ -164,8 +173,10 @@ TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
 
 TEST_F(ExecSpdy, what_is_broken_ends_the_connection) {
   spdy::FrameEncoder encoder;
-  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), spdy::FrameEncoder::data(9, "x"), encoder.syn_reply({1, {}, false}),
-                                   spdy::FrameEncoder().syn_stream({2, {{"streamtype", "stdout"}}, false, false}), spdy::FrameEncoder::window_update(0, 0)}) {
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), spdy::FrameEncoder::data(9, "x"), encoder.syn_reply({1, {}, false}),
+        spdy::FrameEncoder().syn_stream({2, {{"streamtype", "stdout"}}, false, false}),
+        spdy::FrameEncoder::window_update(0, 0)}) {
     RawClient connection(world.port(), &identity);
     ASSERT_EQ(ask(connection, "stdout=true", version(kV4)).status, 101);
     SpdyClient spdy(connection);
@@ -195,10 +206,12 @@ TEST_F(ExecSpdy, versions_are_negotiated) {
   RawAnswer refused = client.ask("POST", "/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=1", "",
                                  "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n" + version("v9.channel.k8s.io"));
   EXPECT_EQ(refused.status, 403);
-  EXPECT_EQ(refused.body, "unable to upgrade: unable to negotiate protocol: client supports [v9.channel.k8s.io], server accepts "
-                          "[v4.channel.k8s.io v3.channel.k8s.io v2.channel.k8s.io channel.k8s.io]\n");
+  EXPECT_EQ(refused.body,
+            "unable to upgrade: unable to negotiate protocol: client supports [v9.channel.k8s.io], server accepts "
+            "[v4.channel.k8s.io v3.channel.k8s.io v2.channel.k8s.io channel.k8s.io]\n");
   EXPECT_EQ(refused.header("X-Accepted-Stream-Protocol-Versions"), "v4.channel.k8s.io");
-  RawAnswer silent = none.ask("POST", "/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=1", "", "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n");
+  RawAnswer silent = none.ask("POST", "/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=1", "",
+                              "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n");
   EXPECT_EQ(silent.status, 400);
   EXPECT_EQ(get_string(silent.json(), "message"), "unable to upgrade: X-Stream-Protocol-Version is required");
 }

@@ -20,16 +20,30 @@ class Streams : public testing::Test {
  protected:
   void SetUp() override {
     std::string pods = "/api/v1/namespaces/default/pods";
-    ASSERT_EQ(client.ask("POST", pods, R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"i"}]}})").status, 201);
-    ASSERT_EQ(client.ask("POST", pods, R"({"metadata":{"name":"two"},"spec":{"nodeName":"n","containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]}})").status, 201);
+    ASSERT_EQ(
+        client
+            .ask("POST", pods, R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"i"}]}})")
+            .status,
+        201);
+    ASSERT_EQ(
+        client
+            .ask(
+                "POST", pods,
+                R"({"metadata":{"name":"two"},"spec":{"nodeName":"n","containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]}})")
+            .status,
+        201);
   }
   std::unique_ptr<RawClient> upgrade(const std::string& target, const std::string& protocol, int want = 101) {
     auto opened = std::make_unique<RawClient>(world.port(), &identity);
-    opened->send("GET " + target + " HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
-                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
+    opened->send("GET " + target +
+                 " HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+                 (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
     RawAnswer head = opened->receive_head();
     EXPECT_EQ(head.status, want);
-    if (want == 101) { EXPECT_EQ(head.header("Sec-WebSocket-Protocol"), protocol.substr(0, protocol.find(','))); }
+    if (want == 101) {
+      EXPECT_EQ(head.header("Sec-WebSocket-Protocol"), protocol.substr(0, protocol.find(',')));
+    }
     return opened;
   }
   static std::pair<uint8_t, std::string> receive(RawClient& socket) {
@@ -75,7 +89,8 @@ TEST_F(Streams, logs_are_text) {
 
 TEST_F(Streams, logs_that_cannot_be_had_are_told) {
   std::string two = "/api/v1/namespaces/default/pods/two/log";
-  EXPECT_EQ(get_string(client.get(two).json(), "message"), "a container name must be specified for pod two, choose one of: [a b]");
+  EXPECT_EQ(get_string(client.get(two).json(), "message"),
+            "a container name must be specified for pod two, choose one of: [a b]");
   EXPECT_EQ(get_string(client.get(two + "?container=x").json(), "message"), "container x is not valid for pod two");
   EXPECT_EQ(client.get(two + "?container=b").status, 200);
   EXPECT_EQ(client.get("/api/v1/namespaces/default/pods/absent/log").status, 404);
@@ -168,7 +183,8 @@ TEST_F(Streams, exec_that_cannot_be_is_told_before_the_upgrade) {
 
 TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   EXPECT_EQ(get_string(client.get("/coracle/v1/images").json().get_array()[0], "id"), "sha256:1");
-  EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=busybox").body, "{\"progress\":{\"done\":1,\"total\":2}}\n{\"image\":{\"id\":\"sha256:2\"}}\n");
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=busybox").body,
+            "{\"progress\":{\"done\":1,\"total\":2}}\n{\"image\":{\"id\":\"sha256:2\"}}\n");
   EXPECT_NE(client.ask("POST", "/coracle/v1/images?reference=missing").body.find("\"reason\":\"NotFound\""), std::string::npos);
   std::string archive(5 << 20, 'x');  // more than an ordinary body may have
   RawAnswer imported = client.ask("POST", "/coracle/v1/images/import?name=a", archive, "Content-Type: application/x-tar\r\n");

@@ -17,7 +17,8 @@ constexpr const char* kSomeone = "Authorization: Bearer t0ken\r\n";  // as the w
 
 class Flow : public testing::Test {
  protected:
-  json::value send(const std::string& method, const std::string& target, const std::string& body, int status, const std::string& headers = {}) {
+  json::value send(const std::string& method, const std::string& target, const std::string& body, int status,
+                   const std::string& headers = {}) {
     RawAnswer answer = admin.ask(method, target, body, headers);
     EXPECT_EQ(answer.status, status) << method << " " << target << "\n" << answer.body;
     return answer.json();
@@ -43,15 +44,19 @@ class Flow : public testing::Test {
       if (get_string(one, "type") == type) return true;
     return false;
   }
-  static int64_t revision_of(const json::value& object) { return std::stoll(std::string(get_string(object, "metadata.resourceVersion"))); }
+  static int64_t revision_of(const json::value& object) {
+    return std::stoll(std::string(get_string(object, "metadata.resourceVersion")));
+  }
 
-  void serves_all_operations(const std::string& resource, const std::string& kind, const std::string& spec, const std::string& field);
+  void serves_all_operations(const std::string& resource, const std::string& kind, const std::string& spec,
+                             const std::string& field);
 
   // A level of one seat that nobody may borrow for, and a schema that leads `user` there.
   void confine(const std::string& user, const std::string& response = R"({"type":"Reject"})", int shares = 1);
   // Its request has begun: before that, whoever asks beside it might take its seat.
   void expect_one_seat_taken() {
-    constexpr const char* kTaken = "apiserver_flowcontrol_current_executing_seats{flow_schema=\"of-someone\",priority_level=\"narrow\"} 1\n";
+    constexpr const char* kTaken =
+        "apiserver_flowcontrol_current_executing_seats{flow_schema=\"of-someone\",priority_level=\"narrow\"} 1\n";
     EXPECT_TRUE(soon([&] { return admin.get("/metrics").body.find(kTaken) != std::string::npos; }));
   }
   template <typename Ready>
@@ -66,7 +71,9 @@ class Flow : public testing::Test {
     return false;
   }
   std::string level_of(const std::string& headers) {
-    return RawClient(world.port()).get("/api/v1/namespaces/default/configmaps/none", headers).header("X-Kubernetes-Pf-Prioritylevel-Uid");
+    return RawClient(world.port())
+        .get("/api/v1/namespaces/default/configmaps/none", headers)
+        .header("X-Kubernetes-Pf-Prioritylevel-Uid");
   }
 
   World world;
@@ -74,7 +81,8 @@ class Flow : public testing::Test {
   RawClient admin{world.port(), &identity};
 };
 
-void Flow::serves_all_operations(const std::string& resource, const std::string& kind, const std::string& spec, const std::string& field) {
+void Flow::serves_all_operations(const std::string& resource, const std::string& kind, const std::string& spec,
+                                 const std::string& field) {
   auto serves_v1 = [](const json::value& group) {
     for (const json::value& version : get_array(group, "versions"))
       if (get_string(version, "version") == "v1") return true;
@@ -82,16 +90,19 @@ void Flow::serves_all_operations(const std::string& resource, const std::string&
   };
   bool listed = false;
   json::value groups = get("/apis");
-  for (const json::value& group : get_array(groups, "groups")) listed |= get_string(group, "name") == "flowcontrol.apiserver.k8s.io" && serves_v1(group);
+  for (const json::value& group : get_array(groups, "groups"))
+    listed |= get_string(group, "name") == "flowcontrol.apiserver.k8s.io" && serves_v1(group);
   EXPECT_TRUE(listed);
   EXPECT_TRUE(serves_v1(get(kGroup)));
   int found = 0;
   json::value resources = get(std::string(kGroup) + "/v1");
-  for (const json::value& one : get_array(resources, "resources")) found += get_string(one, "name") == resource || get_string(one, "name") == resource + "/status";
+  for (const json::value& one : get_array(resources, "resources"))
+    found += get_string(one, "name") == resource || get_string(one, "name") == resource + "/status";
   EXPECT_EQ(found, 2) << "the resource and its status";
 
   const std::string all = std::string(kGroup) + "/v1/" + resource, label = "?labelSelector=example-e2e-label%3Dx";
-  const std::string body = R"({"metadata":{"generateName":"e2e-example-","labels":{"example-e2e-label":"x"}},"spec":)" + spec + "}";
+  const std::string body =
+      R"({"metadata":{"generateName":"e2e-example-","labels":{"example-e2e-label":"x"}},"spec":)" + spec + "}";
   json::value created;
   for (int i = 0; i < 3; i++) created = send("POST", all, body, 201);
   std::string name(get_string(created, "metadata.name")), one = all + "/" + name;
@@ -131,11 +142,13 @@ void Flow::serves_all_operations(const std::string& resource, const std::string&
   EXPECT_EQ(get_string(status, "kind"), kind);
   EXPECT_EQ(get_string(status, "apiVersion"), "flowcontrol.apiserver.k8s.io/v1");
   EXPECT_EQ(get_string(status, "metadata.uid"), get_string(created, "metadata.uid"));
-  status = send("PATCH", one + "/status", R"({"status":{"conditions":[{"type":"PatchStatusFailed","status":"False","reason":"e2e"}]}})", 200, kMerge);
+  status = send("PATCH", one + "/status",
+                R"({"status":{"conditions":[{"type":"PatchStatusFailed","status":"False","reason":"e2e"}]}})", 200, kMerge);
   EXPECT_TRUE(has_condition(status, "PatchStatusFailed"));
   status = update(one, "/status", [](json::value& object) {
     json::array conditions = get_array(object, "status.conditions");
-    conditions.push_back(json::object{{"type", "StatusUpdateFailed"}, {"status", "False"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
+    conditions.push_back(json::object{
+        {"type", "StatusUpdateFailed"}, {"status", "False"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
     make(object, "status.conditions") = std::move(conditions);
   });
   EXPECT_TRUE(has_condition(status, "StatusUpdateFailed"));
@@ -150,23 +163,33 @@ void Flow::serves_all_operations(const std::string& resource, const std::string&
 
 // [sig-api-machinery] API priority and fairness should support FlowSchema API operations [Conformance]
 TEST_F(Flow, should_support_FlowSchema_API_operations) {
-  serves_all_operations("flowschemas", "FlowSchema", R"({"matchingPrecedence":10000,"priorityLevelConfiguration":{"name":"global-default"},
+  serves_all_operations("flowschemas", "FlowSchema",
+                        R"({"matchingPrecedence":10000,"priorityLevelConfiguration":{"name":"global-default"},
       "distinguisherMethod":{"type":"ByUser"},"rules":[{"subjects":[{"kind":"User","user":{"name":"example-e2e-non-existent-user"}}],
-      "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]})", "matchingPrecedence");
+      "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]})",
+                        "matchingPrecedence");
 }
 
 // [sig-api-machinery] API priority and fairness should support PriorityLevelConfiguration API operations [Conformance]
 TEST_F(Flow, should_support_PriorityLevelConfiguration_API_operations) {
   serves_all_operations("prioritylevelconfigurations", "PriorityLevelConfiguration",
-                        R"({"type":"Limited","limited":{"nominalConcurrencyShares":2,"limitResponse":{"type":"Reject"}}})", "limited.nominalConcurrencyShares");
+                        R"({"type":"Limited","limited":{"nominalConcurrencyShares":2,"limitResponse":{"type":"Reject"}}})",
+                        "limited.nominalConcurrencyShares");
 }
 
 void Flow::confine(const std::string& user, const std::string& response, int shares) {
-  json::value level = send("POST", std::string(kGroup) + "/v1/prioritylevelconfigurations", R"({"metadata":{"name":"narrow"},"spec":{"type":"Limited","limited":{
-      "nominalConcurrencyShares":)" + std::to_string(shares) + R"(,"borrowingLimitPercent":0,"limitResponse":)" + response + "}}}", 201);
-  send("POST", std::string(kGroup) + "/v1/flowschemas", R"({"metadata":{"name":"of-)" + user + R"("},"spec":{"priorityLevelConfiguration":{"name":"narrow"},
-      "matchingPrecedence":5,"distinguisherMethod":{"type":"ByUser"},"rules":[{"subjects":[{"kind":"User","user":{"name":")" + user +
-      R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}]}]}})", 201);
+  json::value level = send("POST", std::string(kGroup) + "/v1/prioritylevelconfigurations",
+                           R"({"metadata":{"name":"narrow"},"spec":{"type":"Limited","limited":{
+      "nominalConcurrencyShares":)" +
+                               std::to_string(shares) + R"(,"borrowingLimitPercent":0,"limitResponse":)" + response + "}}}",
+                           201);
+  send(
+      "POST", std::string(kGroup) + "/v1/flowschemas",
+      R"({"metadata":{"name":"of-)" + user + R"("},"spec":{"priorityLevelConfiguration":{"name":"narrow"},
+      "matchingPrecedence":5,"distinguisherMethod":{"type":"ByUser"},"rules":[{"subjects":[{"kind":"User","user":{"name":")" +
+          user +
+          R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}]}]}})",
+      201);
   std::string uid(get_string(level, "metadata.uid"));
   ASSERT_TRUE(soon([&] { return level_of(kSomeone) == uid; })) << "no restart is needed";
 }
@@ -181,13 +204,17 @@ TEST_F(Flow, the_answer_says_by_which_objects_it_came) {
   EXPECT_EQ(answer.header("X-Kubernetes-Pf-Prioritylevel-Uid"), uid("prioritylevelconfigurations", "exempt"));
   EXPECT_EQ(probe.header("X-Kubernetes-Pf-Flowschema-Uid"), uid("flowschemas", "probes"));
   EXPECT_EQ(other.header("X-Kubernetes-Pf-Prioritylevel-Uid"), uid("prioritylevelconfigurations", "global-default"));
-  EXPECT_EQ(admin.get("/apis", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\r\n").header("X-Kubernetes-Pf-Flowschema-Uid").size(), 36u);
+  EXPECT_EQ(admin.get("/apis", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\r\n")
+                .header("X-Kubernetes-Pf-Flowschema-Uid")
+                .size(),
+            36u);
 }
 
 TEST_F(Flow, a_level_that_is_full_answers_429_and_others_go_on) {
   confine("someone");
   RawClient slow(world.port()), next(world.port());
-  slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
+  slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) +
+            "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
   expect_one_seat_taken();
   RawAnswer refused;
   ASSERT_TRUE(soon([&] {
@@ -199,14 +226,19 @@ TEST_F(Flow, a_level_that_is_full_answers_429_and_others_go_on) {
   EXPECT_EQ(refused.header("X-Kubernetes-Pf-Prioritylevel-Uid").size(), 36u);
   EXPECT_EQ(admin.get("/api/v1/namespaces/default/configmaps").status, 200);
   std::string metrics = admin.get("/metrics").body;
-  for (const char* line : {"apiserver_flowcontrol_rejected_requests_total{flow_schema=\"of-someone\",priority_level=\"narrow\",reason=\"concurrency-limit\"} ",
-                           "apiserver_flowcontrol_current_executing_seats{flow_schema=\"of-someone\",priority_level=\"narrow\"} 1",
-                           "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"narrow\"} 1", "apiserver_flowcontrol_upper_limit_seats{priority_level=\"narrow\"} 1",
-                           "apiserver_flowcontrol_dispatched_requests_total{flow_schema=\"exempt\",priority_level=\"exempt\"} ",
-                           "apiserver_flowcontrol_request_wait_duration_seconds_bucket{execute=\"true\",flow_schema=\"of-someone\",priority_level=\"narrow\",le=\"0.005\"} "})
+  for (const char* line :
+       {"apiserver_flowcontrol_rejected_requests_total{flow_schema=\"of-someone\",priority_level=\"narrow\",reason=\"concurrency-"
+        "limit\"} ",
+        "apiserver_flowcontrol_current_executing_seats{flow_schema=\"of-someone\",priority_level=\"narrow\"} 1",
+        "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"narrow\"} 1",
+        "apiserver_flowcontrol_upper_limit_seats{priority_level=\"narrow\"} 1",
+        "apiserver_flowcontrol_dispatched_requests_total{flow_schema=\"exempt\",priority_level=\"exempt\"} ",
+        "apiserver_flowcontrol_request_wait_duration_seconds_bucket{execute=\"true\",flow_schema=\"of-someone\",priority_level="
+        "\"narrow\",le=\"0.005\"} "})
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
   slow.send("0123456789");
-  EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 403; })) << "the seat is free again";
+  EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 403; }))
+      << "the seat is free again";
 }
 
 TEST_F(Flow, a_level_that_queues_lets_wait) {
@@ -225,8 +257,10 @@ TEST_F(Flow, a_level_that_queues_lets_wait) {
 
 // A watch holds seats while it says what is there, and none while it waits.
 TEST_F(Flow, a_watch_that_waits_holds_no_seat) {
-  send("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
-       R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"someone"}]})", 201);
+  send(
+      "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+      R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"someone"}]})",
+      201);
   send("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"there"}})", 201);
   confine("someone");
   RawClient watch(world.port()), next(world.port());
@@ -241,14 +275,18 @@ TEST_F(Flow, a_watch_that_waits_holds_no_seat) {
 }
 
 TEST_F(Flow, lists_of_much_take_several_seats) {
-  for (int i = 0; i < 250; i++) send("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"generateName":"m-"}})", 201);
+  for (int i = 0; i < 250; i++)
+    send("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"generateName":"m-"}})", 201);
   confine("someone", R"({"type":"Reject"})", 10);  // three seats
-  EXPECT_NE(admin.get("/metrics").body.find("apiserver_flowcontrol_current_limit_seats{priority_level=\"narrow\"} 3"), std::string::npos);
+  EXPECT_NE(admin.get("/metrics").body.find("apiserver_flowcontrol_current_limit_seats{priority_level=\"narrow\"} 3"),
+            std::string::npos);
   RawClient slow(world.port()), next(world.port());
   slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "Content-Length: 10\r\n\r\n");
   expect_one_seat_taken();
-  EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 429; })) << "two seats are free, it needs three";
-  EXPECT_EQ(next.get("/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dx", kSomeone).status, 403) << "one by its name needs one";
+  EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 429; }))
+      << "two seats are free, it needs three";
+  EXPECT_EQ(next.get("/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dx", kSomeone).status, 403)
+      << "one by its name needs one";
   EXPECT_EQ(next.get("/api/v1/namespaces/default/secrets", kSomeone).status, 403) << "of few it needs one";
 }
 

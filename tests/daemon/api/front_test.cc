@@ -56,19 +56,22 @@ class FrontTest : public testing::Test {
     watching.with([](int& count) { count++; });
     watching.notify();
     Guarded<bool> nothing(false);
-    nothing.wait(stirred, [](bool) { return false; }, [](bool) {});
+    nothing.wait(
+        stirred, [](bool) { return false; }, [](bool) {});
     watching.with([](int& count) { count--; });
     watching.notify();
   }
   void hold() {
     held.with([](int& count) { count++; });
     held.notify();
-    released.wait({}, [](bool r) { return r; }, [](bool) {});
+    released.wait(
+        {}, [](bool r) { return r; }, [](bool) {});
   }
   // So many connections rest, at last: an answer comes a moment before its connection goes back to rest.
   bool rest(int count) {
     auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (front->counts().resting != count && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(milliseconds(1));
+    while (front->counts().resting != count && std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(milliseconds(1));
     return front->counts().resting == count;
   }
   template <typename P>
@@ -170,14 +173,17 @@ TEST_F(FrontTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
   RawClient client(port);
   for (int i = 0; i < 3; i++) {
     EXPECT_EQ(client.get("/" + std::string(8000, 'a'), "Range: " + ranges + "\r\nRange: bytes=9-1\r\n").status, 200);
-    EXPECT_EQ(client.ask("POST", "/x", "--b--", "Content-Type: multipart/form-data; boundary=" + std::string(7000, 'b') + "\r\n").status, 200);
+    EXPECT_EQ(client.ask("POST", "/x", "--b--", "Content-Type: multipart/form-data; boundary=" + std::string(7000, 'b') + "\r\n")
+                  .status,
+              200);
     EXPECT_EQ(client.ask("POST", "/x", "a=b", "Content-Type: application/x-www-form-urlencoded\r\n").body, "POST /x a=b");
   }
 }
 
 TEST_F(FrontTest, refuses_malformed_heads_and_hangs_up) {
   start();
-  for (const char* head : {"GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
+  for (const char* head : {"GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
+                           "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
     RawClient client(port);
     client.send(head);
     EXPECT_EQ(client.receive().status, 400) << head;
@@ -194,7 +200,8 @@ TEST_F(FrontTest, refuses_what_does_not_speak_tls) {
   ASSERT_EQ(BIO_do_connect(plain), 1);
   BIO_puts(plain, "GET / HTTP/1.1\r\n\r\n");
   char buffer[512];
-  while (BIO_read(plain, buffer, sizeof buffer) > 0) {}
+  while (BIO_read(plain, buffer, sizeof buffer) > 0) {
+  }
   BIO_free_all(plain);
   EXPECT_EQ(RawClient(port).get("/x").status, 200);
 }

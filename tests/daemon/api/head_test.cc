@@ -10,7 +10,8 @@ namespace {
 Result<Head> vet(const std::string& lines) { return vet_head(lines + "\r\n"); }
 
 TEST(Head, reads_target_query_and_headers) {
-  Head head = MUST(vet("GET /api/v1/pods?watch=1&labelSelector=a%3Db%2Cc&x=a+b HTTP/1.1\r\nHost: h\r\nAccept: one\r\naccept: two\r\n"));
+  Head head =
+      MUST(vet("GET /api/v1/pods?watch=1&labelSelector=a%3Db%2Cc&x=a+b HTTP/1.1\r\nHost: h\r\nAccept: one\r\naccept: two\r\n"));
   EXPECT_EQ(head.path, "/api/v1/pods");
   EXPECT_EQ(head.query.get("labelSelector"), "a=b,c");
   EXPECT_EQ(head.query.get("x"), "a b");
@@ -61,7 +62,9 @@ TEST(Head, refuses_what_is_malformed_or_ambiguous) {
        }) {
     auto got = vet(row.head);
     EXPECT_FALSE(got) << row.name;
-    if (!got) { EXPECT_EQ(code_name(got.error().code()), code_name(row.want)) << row.name; }
+    if (!got) {
+      EXPECT_EQ(code_name(got.error().code()), code_name(row.want)) << row.name;
+    }
   }
   EXPECT_FALSE(vet_head("GET / HTTP/1.1\r\n"));
   EXPECT_EQ(vet_head(std::string(kHeadBytesMax, 'a') + "\r\n\r\n").error().code(), Code::too_large);
@@ -71,7 +74,8 @@ TEST(Head, shows_cpp_httplib_nothing_that_it_matches_with_regular_expressions) {
   std::string ranges = "bytes=0-1";
   for (int i = 0; i < 700; i++) ranges += ",0-1";
   Head head = MUST(vet("POST /" + std::string(8000, 'a') + "?x=y HTTP/1.1\r\nRange: " + ranges +
-                       "\r\nContent-Type: multipart/form-data; boundary=" + std::string(4000, 'b') + "\r\nAccept-Encoding: gzip\r\nContent-Length: 2\r\n"));
+                       "\r\nContent-Type: multipart/form-data; boundary=" + std::string(4000, 'b') +
+                       "\r\nAccept-Encoding: gzip\r\nContent-Length: 2\r\n"));
   EXPECT_EQ(tame_head(head), "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n");
 }
 
@@ -85,7 +89,8 @@ TEST(Head, has_a_body_read_that_cpp_httplib_does_not_expect) {
   for (const char* method : {"GET", "HEAD", "OPTIONS", "DELETE"}) {
     std::string line = std::string(method) + " /x HTTP/1.1\r\n";
     EXPECT_EQ(tame_head(MUST(vet(line + "Content-Length: 2\r\n"))), "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n");
-    EXPECT_EQ(tame_head(MUST(vet(line + "Transfer-Encoding: chunked\r\n"))), "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    EXPECT_EQ(tame_head(MUST(vet(line + "Transfer-Encoding: chunked\r\n"))),
+              "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
   }
 }
 

@@ -20,7 +20,8 @@ struct Encoding {
   const char* name;
   const char* media_type;
 };
-constexpr Encoding kEncodings[] = {{"json", "application/json"}, {"yaml", "application/yaml"}, {"protobuf", "application/vnd.kubernetes.protobuf"}};
+constexpr Encoding kEncodings[] = {
+    {"json", "application/json"}, {"yaml", "application/yaml"}, {"protobuf", "application/vnd.kubernetes.protobuf"}};
 
 std::string written(const Encoding& encoding, const schema::KindInfo& info, const json::value& object) {
   json::value canonical = MUST(schema::decode(info.type(), object)).value;
@@ -74,8 +75,9 @@ class Kinds : public testing::Test {
   json::value first_event(const schema::KindInfo& info, const std::string& name, Revision revision, const Encoding& encoding) {
     bool binary = encoding.name == std::string_view("protobuf");
     RawClient watcher(world->port(), &admin);
-    watcher.send("GET " + collection(info) + "?watch=1&fieldSelector=metadata.name%3D" + name + "&resourceVersion=" + std::to_string(revision) +
-                 " HTTP/1.1\r\nHost: x\r\n" + headers(binary ? "application/vnd.kubernetes.protobuf;stream=watch" : "application/json") + "\r\n");
+    watcher.send("GET " + collection(info) + "?watch=1&fieldSelector=metadata.name%3D" + name +
+                 "&resourceVersion=" + std::to_string(revision) + " HTTP/1.1\r\nHost: x\r\n" +
+                 headers(binary ? "application/vnd.kubernetes.protobuf;stream=watch" : "application/json") + "\r\n");
     RawAnswer head = watcher.receive_head();
     EXPECT_EQ(head.status, 200) << head.head;
     std::string frame = watcher.receive_chunk();
@@ -110,7 +112,9 @@ class Kinds : public testing::Test {
       return sorted(value);
     };
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (judged && get_array(client.get(one, ask_json).json(), "status.conditions").empty() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    while (judged && get_array(client.get(one, ask_json).json(), "status.conditions").empty() &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
     json::value got = read(encoding, client.get(one, ask).body);
     EXPECT_EQ(as_made(got), as_made(object));
     EXPECT_EQ(sorted(got), sorted(client.get(one, ask_json).json())) << "every encoding says the same";
@@ -126,13 +130,17 @@ class Kinds : public testing::Test {
     EXPECT_EQ(get_string(event, "object.metadata.uid"), get_string(object, "metadata.uid")) << to_text(event);
     EXPECT_EQ(get_string(event, "object.apiVersion"), info.kind.api_version());
 
-    RawAnswer patched = client.ask("PATCH", one, R"({"metadata":{"labels":{"patched":"yes"}}})", headers(encoding.media_type, "application/merge-patch+json"));
+    RawAnswer patched = client.ask("PATCH", one, R"({"metadata":{"labels":{"patched":"yes"}}})",
+                                   headers(encoding.media_type, "application/merge-patch+json"));
     EXPECT_EQ(patched.status, 200) << patched.body;
     EXPECT_EQ(get_string(read(encoding, patched.body), "metadata.labels.patched"), "yes");
 
-    json::value configuration = json::object{{"apiVersion", info.kind.api_version()}, {"kind", info.kind.kind},
-                                             {"metadata", json::object{{"name", name}, {"labels", json::object{{"applied", "yes"}}}}}};
-    RawAnswer applied = client.ask("PATCH", one + "?fieldManager=round", to_yaml(configuration), headers(encoding.media_type, "application/apply-patch+yaml"));
+    json::value configuration =
+        json::object{{"apiVersion", info.kind.api_version()},
+                     {"kind", info.kind.kind},
+                     {"metadata", json::object{{"name", name}, {"labels", json::object{{"applied", "yes"}}}}}};
+    RawAnswer applied = client.ask("PATCH", one + "?fieldManager=round", to_yaml(configuration),
+                                   headers(encoding.media_type, "application/apply-patch+yaml"));
     EXPECT_EQ(applied.status, 200) << applied.body;
     json::value now = read(encoding, applied.body);
     EXPECT_EQ(get_string(now, "metadata.labels.applied"), "yes");
@@ -189,11 +197,13 @@ TEST_F(Kinds, an_event_is_one_object_under_two_names) {
   EXPECT_EQ(get_array(client.get(std::string(kOld) + "?fieldSelector=involvedObject.name%3Dp").json(), "items").size(), 1u);
   EXPECT_EQ(client.get(std::string(kOld) + "?fieldSelector=regarding.name%3Dp").status, 400);
 
-  RawAnswer patched = client.ask("PATCH", std::string(kNew) + "/sample", R"({"series":{"count":2,"lastObservedTime":"2026-01-02T03:04:06.000000Z"}})",
+  RawAnswer patched = client.ask("PATCH", std::string(kNew) + "/sample",
+                                 R"({"series":{"count":2,"lastObservedTime":"2026-01-02T03:04:06.000000Z"}})",
                                  "Content-Type: application/strategic-merge-patch+json\r\n");
   EXPECT_EQ(patched.status, 200) << patched.body;
   EXPECT_EQ(get_int(client.get(std::string(kOld) + "/sample").json(), "series.count"), 2);
-  RawAnswer refused = client.ask("PATCH", std::string(kNew) + "/sample", R"({"note":"other"})", "Content-Type: application/merge-patch+json\r\n");
+  RawAnswer refused =
+      client.ask("PATCH", std::string(kNew) + "/sample", R"({"note":"other"})", "Content-Type: application/merge-patch+json\r\n");
   EXPECT_EQ(refused.status, 422) << refused.body;
 
   RawAnswer table = client.get(std::string(kNew) + "/sample", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n");
@@ -230,7 +240,8 @@ TEST_F(Kinds, an_autoscaler_is_one_object_in_two_versions) {
   auto hash_in = [&](const char* path) {
     json::value list = client.get(path).json();
     for (const json::value& resource : get_array(list, "resources")) {
-      if (get_string(resource, "name") == "horizontalpodautoscalers") return std::string(get_string(resource, "storageVersionHash"));
+      if (get_string(resource, "name") == "horizontalpodautoscalers")
+        return std::string(get_string(resource, "storageVersionHash"));
     }
     return std::string();
   };
@@ -258,7 +269,8 @@ TEST_F(Kinds, definitions_take_their_names_one_after_the_other) {
   make(blind, "metadata").get_object().erase("resourceVersion");
   RawAnswer unconditional = client.ask("PUT", path + "/gadgets.example.com", to_text(blind));
   EXPECT_EQ(unconditional.status, 422) << unconditional.body;
-  EXPECT_NE(unconditional.body.find("metadata.resourceVersion: Invalid value: 0: must be specified for an update"), std::string::npos);
+  EXPECT_NE(unconditional.body.find("metadata.resourceVersion: Invalid value: 0: must be specified for an update"),
+            std::string::npos);
   client.ask("DELETE", path, "{}");
 }
 
@@ -267,21 +279,26 @@ TEST_F(Kinds, the_api_begins_with_its_flow_schemas) {
   EXPECT_EQ(get_array(levels, "items").size(), 8u);
   RawAnswer exempt = client.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/exempt");
   EXPECT_EQ(get_int(exempt.json(), "spec.matchingPrecedence"), 1);
-  RawAnswer refused = client.ask("PATCH", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all", R"({"spec":{"matchingPrecedence":500}})",
-                                 "Content-Type: application/merge-patch+json\r\n");
+  RawAnswer refused = client.ask("PATCH", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all",
+                                 R"({"spec":{"matchingPrecedence":500}})", "Content-Type: application/merge-patch+json\r\n");
   EXPECT_EQ(refused.status, 422);
   EXPECT_NE(refused.body.find("spec of 'catch-all' must equal the fixed value"), std::string::npos) << refused.body;
-  RawAnswer shares = client.ask("PATCH", "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt",
-                                R"({"spec":{"exempt":{"lendablePercent":10}}})", "Content-Type: application/merge-patch+json\r\n");
+  RawAnswer shares =
+      client.ask("PATCH", "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt",
+                 R"({"spec":{"exempt":{"lendablePercent":10}}})", "Content-Type: application/merge-patch+json\r\n");
   EXPECT_EQ(shares.status, 200) << shares.body;
 }
 
 TEST_F(Kinds, a_local_api_service_is_there_at_once) {
-  RawAnswer made = client.ask("POST", "/apis/apiregistration.k8s.io/v1/apiservices", sample_objects().at("apiregistration.k8s.io/v1/APIService"));
+  RawAnswer made = client.ask("POST", "/apis/apiregistration.k8s.io/v1/apiservices",
+                              sample_objects().at("apiregistration.k8s.io/v1/APIService"));
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(get_string(get_array(made.json(), "status.conditions").at(0), "reason"), "Local");
-  RawAnswer table = client.get("/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n");
-  EXPECT_EQ(to_text(json::value(get_array(table.json(), "rows").at(0).at("cells"))).find(R"(["v1.example.com","Local","True")"), 0u) << table.body;
+  RawAnswer table = client.get("/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com",
+                               "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n");
+  EXPECT_EQ(to_text(json::value(get_array(table.json(), "rows").at(0).at("cells"))).find(R"(["v1.example.com","Local","True")"),
+            0u)
+      << table.body;
   client.ask("DELETE", "/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com");
 }
 

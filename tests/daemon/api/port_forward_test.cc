@@ -14,7 +14,9 @@ namespace {
 TEST(StreamPairs, come_together_by_what_they_were_asked_for) {
   StreamPairs pairs;
   SteadyTime now{};
-  auto stream = [](uint32_t id, const char* type, const char* request) { return MUST(read_forward_stream(id, type, "80", request)); };
+  auto stream = [](uint32_t id, const char* type, const char* request) {
+    return MUST(read_forward_stream(id, type, "80", request));
+  };
   EXPECT_FALSE(pairs.add(1, stream(1, "error", "0"), now).complete);
   EXPECT_FALSE(pairs.add(3, stream(3, "error", "1"), now).complete);
   auto second = pairs.add(5, stream(5, "data", "1"), now).complete;
@@ -63,9 +65,10 @@ TEST(ForwardStreams, must_say_what_they_are) {
   struct Row {
     const char *type, *port, *want;
   };
-  for (const Row& row : {Row{"data", "", "\"port\" header is required"}, Row{"data", "http", "unable to parse \"http\" as a port"},
-                         Row{"data", "65536", "unable to parse \"65536\" as a port"}, Row{"data", "0", "port \"0\" must be > 0"},
-                         Row{"", "80", "\"streamType\" header is required"}, Row{"stdin", "80", "invalid stream type \"stdin\""}}) {
+  for (const Row& row :
+       {Row{"data", "", "\"port\" header is required"}, Row{"data", "http", "unable to parse \"http\" as a port"},
+        Row{"data", "65536", "unable to parse \"65536\" as a port"}, Row{"data", "0", "port \"0\" must be > 0"},
+        Row{"", "80", "\"streamType\" header is required"}, Row{"stdin", "80", "invalid stream type \"stdin\""}}) {
     auto read = read_forward_stream(1, row.type, row.port, "0");
     ASSERT_FALSE(read) << row.want;
     EXPECT_EQ(read.error().text(), row.want);
@@ -118,11 +121,18 @@ class PortForward : public testing::Test {
  protected:
   void SetUp() override {
     std::string pods = "/api/v1/namespaces/default/pods";
-    ASSERT_EQ(client.ask("POST", pods, R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"i"}]}})").status, 201);
-    ASSERT_EQ(client.ask("POST", pods, R"({"metadata":{"name":"nowhere"},"spec":{"containers":[{"name":"main","image":"i"}]}})").status, 201);
+    ASSERT_EQ(
+        client
+            .ask("POST", pods, R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"i"}]}})")
+            .status,
+        201);
+    ASSERT_EQ(
+        client.ask("POST", pods, R"({"metadata":{"name":"nowhere"},"spec":{"containers":[{"name":"main","image":"i"}]}})").status,
+        201);
   }
   static constexpr const char* kPath = "/api/v1/namespaces/default/pods/p/portforward";
-  static constexpr const char* kSpdy = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n";
+  static constexpr const char* kSpdy =
+      "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n";
 
   std::unique_ptr<RawClient> streams() {
     auto connection = std::make_unique<RawClient>(world.port(), &identity);
@@ -134,11 +144,15 @@ class PortForward : public testing::Test {
   }
   std::unique_ptr<RawClient> socket(const std::string& target, const std::string& protocol, int want = 101) {
     auto connection = std::make_unique<RawClient>(world.port(), &identity);
-    connection->send("GET " + target + " HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
+    connection->send("GET " + target +
+                     " HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+                     (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
     RawAnswer head = connection->receive_head();
     EXPECT_EQ(head.status, want);
-    if (want == 101) { EXPECT_EQ(head.header("Sec-WebSocket-Protocol"), protocol); }
+    if (want == 101) {
+      EXPECT_EQ(head.header("Sec-WebSocket-Protocol"), protocol);
+    }
     return connection;
   }
   struct Pair {
@@ -217,7 +231,8 @@ TEST_F(PortForward, a_refused_port_is_told_and_the_connection_goes_on) {
 TEST_F(PortForward, streams_that_say_nothing_of_use_are_refused) {
   auto connection = streams();
   SpdyClient spdy(*connection);
-  for (const spdy::HeaderList& headers : {spdy::HeaderList{{"streamtype", "data"}}, {{"streamtype", "stdin"}, {"port", "80"}}, {{"port", "80"}}}) {
+  for (const spdy::HeaderList& headers :
+       {spdy::HeaderList{{"streamtype", "data"}}, {{"streamtype", "stdin"}, {"port", "80"}}, {{"port", "80"}}}) {
     uint32_t stream = spdy.open(headers);
     ASSERT_TRUE(spdy.until([&] { return spdy.stream(stream).reset || spdy.stream(stream).replied; }));
     EXPECT_TRUE(spdy.stream(stream).reset);
@@ -232,7 +247,8 @@ TEST_F(PortForward, no_more_than_so_many_streams_are_open_at_once) {
   auto connection = streams();
   SpdyClient spdy(*connection);
   std::vector<uint32_t> ids;
-  for (int i = 0; i < 300; i++) ids.push_back(spdy.open({{"streamtype", "error"}, {"port", "80"}, {"requestid", std::to_string(i)}}));
+  for (int i = 0; i < 300; i++)
+    ids.push_back(spdy.open({{"streamtype", "error"}, {"port", "80"}, {"requestid", std::to_string(i)}}));
   ASSERT_TRUE(spdy.until([&] { return spdy.stream(ids.back()).reset || spdy.stream(ids.back()).replied; }));
   auto refused = std::count_if(ids.begin(), ids.end(), [&](uint32_t id) { return spdy.stream(id).reset; });
   EXPECT_EQ(refused, 300 - 256);
@@ -240,7 +256,10 @@ TEST_F(PortForward, no_more_than_so_many_streams_are_open_at_once) {
 
 TEST_F(PortForward, a_pod_that_does_not_read_stops_its_client_and_leaves_with_it) {
   Guarded<bool> leave(false);
-  PodServer server([&](Fd) { leave.wait({}, [](bool yes) { return yes; }, [](bool) {}); });
+  PodServer server([&](Fd) {
+    leave.wait(
+        {}, [](bool yes) { return yes; }, [](bool) {});
+  });
   auto connection = streams();
   auto spdy = std::make_unique<SpdyClient>(*connection);
   Pair pair = open(*spdy, server.text(), "0");
@@ -252,7 +271,8 @@ TEST_F(PortForward, a_pod_that_does_not_read_stops_its_client_and_leaves_with_it
   std::jthread sender([&] {
     while (connection->send(piece)) sent += piece.size();
   });
-  while (sent == 0 || sys::wait_ready(fd, false, true, -1, std::chrono::milliseconds(500)).first.writable) std::this_thread::yield();
+  while (sent == 0 || sys::wait_ready(fd, false, true, -1, std::chrono::milliseconds(500)).first.writable)
+    std::this_thread::yield();
   EXPECT_LT(sent, size_t(64) << 20);
   ::shutdown(fd, SHUT_RDWR);
   sender.join();
@@ -351,14 +371,17 @@ TEST_F(PortForward, that_cannot_be_is_told_before_the_upgrade) {
 }
 
 TEST_F(PortForward, takes_create_by_whatever_method_it_is_asked) {
-  std::string role = R"({"metadata":{"name":"looks"},"rules":[{"apiGroups":[""],"resources":["pods/portforward","pods/exec"],"verbs":["get"]}]})";
+  std::string role =
+      R"({"metadata":{"name":"looks"},"rules":[{"apiGroups":[""],"resources":["pods/portforward","pods/exec"],"verbs":["get"]}]})";
   ASSERT_EQ(client.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role).status, 201);
-  std::string binding = R"({"metadata":{"name":"looks"},"subjects":[{"kind":"User","name":"someone","apiGroup":"rbac.authorization.k8s.io"}],)"
-                        R"("roleRef":{"kind":"ClusterRole","name":"looks","apiGroup":"rbac.authorization.k8s.io"}})";
+  std::string binding =
+      R"({"metadata":{"name":"looks"},"subjects":[{"kind":"User","name":"someone","apiGroup":"rbac.authorization.k8s.io"}],)"
+      R"("roleRef":{"kind":"ClusterRole","name":"looks","apiGroup":"rbac.authorization.k8s.io"}})";
   ASSERT_EQ(client.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).status, 201);
   RawClient someone(world.port());
   for (const char* path : {"portforward?ports=80", "exec?command=ls&stdout=1"}) {
-    RawAnswer refused = someone.get("/api/v1/namespaces/default/pods/p/" + std::string(path), "Authorization: Bearer t0ken\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    RawAnswer refused = someone.get("/api/v1/namespaces/default/pods/p/" + std::string(path),
+                                    "Authorization: Bearer t0ken\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                                     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_NE(refused.body.find("cannot create resource"), std::string::npos) << refused.body;

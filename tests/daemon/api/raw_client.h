@@ -37,7 +37,8 @@ struct RawAnswer {
 
 class RawClient {
  public:
-  explicit RawClient(uint16_t port, const KeyPair* identity = nullptr) : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
+  explicit RawClient(uint16_t port, const KeyPair* identity = nullptr)
+      : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
     if (identity) use(*identity);
     std::string where = "127.0.0.1:" + std::to_string(port);
     bio_.reset(BIO_new_ssl_connect(context_.get()));
@@ -98,7 +99,8 @@ class RawClient {
   void close() { bio_.reset(); }
   int descriptor() const { return int(BIO_get_fd(bio_.get(), nullptr)); }
 
-  RawAnswer ask(const std::string& method, const std::string& target, const std::string& body = {}, const std::string& headers = {}) {
+  RawAnswer ask(const std::string& method, const std::string& target, const std::string& body = {},
+                const std::string& headers = {}) {
     std::string text = method + " " + target + " HTTP/1.1\r\nHost: x\r\n" + headers;
     if (!body.empty()) text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
     send(text + "\r\n" + body);
@@ -108,7 +110,8 @@ class RawClient {
 
  private:
   void use(const KeyPair& identity) {
-    std::unique_ptr<BIO, decltype(&BIO_free)> certificate(BIO_new_mem_buf(identity.certificate.data(), int(identity.certificate.size())), BIO_free);
+    std::unique_ptr<BIO, decltype(&BIO_free)> certificate(
+        BIO_new_mem_buf(identity.certificate.data(), int(identity.certificate.size())), BIO_free);
     std::unique_ptr<BIO, decltype(&BIO_free)> key(BIO_new_mem_buf(identity.key.data(), int(identity.key.size())), BIO_free);
     X509* parsed = PEM_read_bio_X509(certificate.get(), nullptr, nullptr, nullptr);
     EVP_PKEY* parsed_key = PEM_read_bio_PrivateKey(key.get(), nullptr, nullptr, nullptr);

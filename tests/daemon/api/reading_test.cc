@@ -37,53 +37,68 @@ TEST_F(Reading, options_that_make_no_sense_are_refused_in_kubernetes_words) {
   const std::string one = "/m?", all = "?", watch = "?watch=1&";
   for (const Row& row : {
            Row{all + "resourceVersionMatch=Exact", 422,
-               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"},
+               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden "
+               "unless resourceVersion is provided"},
            Row{all + "resourceVersionMatch=Exact&resourceVersion=0", 422,
-               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""},
+               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is "
+               "forbidden for resourceVersion \"0\""},
            Row{all + "resourceVersionMatch=Nearly&resourceVersion=1", 422,
-               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: \"Nearly\": supported values: \"Exact\", \"NotOlderThan\", \"\""},
+               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: \"Nearly\": supported values: "
+               "\"Exact\", \"NotOlderThan\", \"\""},
            Row{all + "resourceVersionMatch=Exact&continue=x", 422,
-               "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided, "
+               "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden "
+               "unless resourceVersion is provided, "
                "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided]"},
            Row{all + "sendInitialEvents=false", 422,
                "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"},
            Row{all + "continue=x&resourceVersion=1", 400, "specifying resource version is not allowed when using continue"},
            Row{all + "resourceVersion=-1", 400,
-               "invalid resource version: resourceVersion: Invalid value: \"-1\": strconv.ParseUint: parsing \"-1\": invalid syntax"},
+               "invalid resource version: resourceVersion: Invalid value: \"-1\": strconv.ParseUint: parsing \"-1\": invalid "
+               "syntax"},
            Row{all + "resourceVersion=99999999999999999999", 400,
-               "invalid resource version: resourceVersion: Invalid value: \"99999999999999999999\": strconv.ParseUint: parsing \"99999999999999999999\": value out of range"},
+               "invalid resource version: resourceVersion: Invalid value: \"99999999999999999999\": strconv.ParseUint: parsing "
+               "\"99999999999999999999\": value out of range"},
            Row{all + "limit=many", 400, "strconv.ParseInt: parsing \"many\": invalid syntax"},
-           Row{one + "resourceVersion=x", 500, "resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax"},
+           Row{one + "resourceVersion=x", 500,
+               "resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax"},
            Row{watch + "resourceVersion=x", 422,
-               "configmaps \"\" is invalid: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax"},
+               "configmaps \"\" is invalid: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid "
+               "syntax"},
            Row{watch + "resourceVersion=1&resourceVersionMatch=NotOlderThan", 422,
-               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"},
+               "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for "
+               "watch unless sendInitialEvents is provided"},
            Row{"/m?watch=1&fieldSelector=metadata.name%3Dother", 400, "fieldSelector metadata.name doesn't match requested name"},
-           Row{all + "fieldSelector=spec.x%3Dy", 400, "\"spec.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""},
+           Row{all + "fieldSelector=spec.x%3Dy", 400,
+               "\"spec.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""},
        }) {
     RawAnswer answer = client.get(kMaps + row.target);
     EXPECT_EQ(answer.status, row.status) << row.target;
     EXPECT_EQ(get_string(answer.json(), "message"), row.message) << row.target;
   }
-  EXPECT_EQ(find(client.get(std::string(kMaps) + "/m?resourceVersion=x").json(), "reason"), nullptr) << "the storage's own errors have none";
+  EXPECT_EQ(find(client.get(std::string(kMaps) + "/m?resourceVersion=x").json(), "reason"), nullptr)
+      << "the storage's own errors have none";
   EXPECT_EQ(items(list("limit=-1")), 1u) << "no limit";
 }
 
 TEST_F(Reading, a_table_that_cannot_be_is_refused_and_other_forms_do_not_care) {
   create("m");
-  std::string table = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n", target = std::string(kMaps) + "?includeObject=All";
+  std::string table = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n",
+              target = std::string(kMaps) + "?includeObject=All";
   EXPECT_EQ(get_string(client.get(target, table).json(), "message"),
-            "Unable to convert to Table as requested: includeObject: Invalid value: \"All\": must be 'Metadata', 'Object', 'None', or empty");
+            "Unable to convert to Table as requested: includeObject: Invalid value: \"All\": must be 'Metadata', 'Object', "
+            "'None', or empty");
   EXPECT_EQ(client.get(target).status, 200);
-  EXPECT_EQ(get_string(client.get(kMaps, "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n").json(), "message"),
-            "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)");
+  EXPECT_EQ(
+      get_string(client.get(kMaps, "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n").json(), "message"),
+      "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)");
 }
 
 TEST_F(Reading, an_unreadable_answer_is_refused_before_anything_is_written) {
   RawAnswer refused = client.ask("POST", kMaps, R"({"metadata":{"name":"m"}})", "Accept: text/html\r\n");
   EXPECT_EQ(refused.status, 406);
-  EXPECT_EQ(get_string(refused.json(), "message"),
-            "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+  EXPECT_EQ(
+      get_string(refused.json(), "message"),
+      "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
   EXPECT_EQ(client.get(std::string(kMaps) + "/m").status, 404);
   create("m");
   EXPECT_EQ(client.ask("DELETE", std::string(kMaps) + "/m", "", "Accept: text/html\r\n").status, 406);
@@ -125,7 +140,8 @@ TEST_F(Reading, what_is_yet_to_come_is_waited_for) {
 }
 
 TEST_F(Reading, unknown_resources_of_a_served_version_are_told_as_a_status) {
-  for (const char* target : {"/api/v1/nothings", "/apis/apps/v1/namespaces/default/nothings/x", "/api/v1/namespaces/x/nodes", "/api/v1/namespaces/default/pods/p/nothing"}) {
+  for (const char* target : {"/api/v1/nothings", "/apis/apps/v1/namespaces/default/nothings/x", "/api/v1/namespaces/x/nodes",
+                             "/api/v1/namespaces/default/pods/p/nothing"}) {
     RawAnswer answer = client.get(target);
     EXPECT_EQ(answer.status, 404) << target;
     EXPECT_EQ(get_string(answer.json(), "message"), "the server could not find the requested resource") << target;
@@ -144,7 +160,8 @@ TEST_F(Reading, a_watch_waits_for_the_revision_that_it_names) {
   EXPECT_EQ(get_string(MUST(parse_json(watch.receive_chunk())), "object.metadata.name"), "c") << "b has that revision itself";
 
   RawClient streamed(world.port(), &identity);
-  streamed.send("GET " + std::string(kMaps) + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999 HTTP/1.1\r\n\r\n");
+  streamed.send("GET " + std::string(kMaps) +
+                "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999 HTTP/1.1\r\n\r\n");
   EXPECT_EQ(streamed.receive_head().status, 200);
   json::value error = MUST(parse_json(streamed.receive_chunk()));
   EXPECT_EQ(get_string(error, "type"), "ERROR");
@@ -155,7 +172,8 @@ TEST_F(Reading, a_watch_from_the_beginning_marks_the_end_of_it_for_those_who_tak
   create("a");
   RawClient with(world.port(), &identity), without(world.port(), &identity);
   with.send("GET " + std::string(kMaps) + "?watch=1&allowWatchBookmarks=true HTTP/1.1\r\n\r\n");
-  without.send("GET " + std::string(kMaps) + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan HTTP/1.1\r\n\r\n");
+  without.send("GET " + std::string(kMaps) +
+               "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan HTTP/1.1\r\n\r\n");
   with.receive_head(), without.receive_head();
   std::string events;
   while (events.find("BOOKMARK") == std::string::npos) {

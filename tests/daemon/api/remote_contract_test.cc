@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The remote client against the real server, over TLS: registry, engine and disk behind it. It keeps the contract that every
 // Client keeps, and trusts and is trusted only as its kubeconfig says.
-#include "store/client/remote.h"
-
 #include "store/client/kubeconfig.h"
+#include "store/client/remote.h"
 #include "tests/daemon/api/world.h"
 #include "tests/store/client/client_contract.h"
 

@@ -38,8 +38,8 @@ TEST(Route, reads_positions) {
     Head head = head_of(row.method, row.target);
     Route route = MUST(read_route(head.path));
     EXPECT_EQ(route.what, Route::What::resource);
-    EXPECT_EQ(route.group + "/" + route.version + " [" + route.ns + "] " + route.resource + " [" + route.name + "] [" + route.subresource +
-                  "] " + route.verb(head),
+    EXPECT_EQ(route.group + "/" + route.version + " [" + route.ns + "] " + route.resource + " [" + route.name + "] [" +
+                  route.subresource + "] " + route.verb(head),
               row.want)
         << row.target;
   }
@@ -47,13 +47,21 @@ TEST(Route, reads_positions) {
 
 TEST(Route, tells_discovery_from_the_rest) {
   using enum Route::What;
-  for (auto [path, want] : {std::pair{"/api", api_versions}, {"/api/", api_versions}, {"/apis", group_list}, {"/apis/apps", group},
-                            {"/apis/apps/v1", resource_list}, {"/api/v1", resource_list}, {"/", other}, {"/livez", other}, {"/apix/v1", other}})
+  for (auto [path, want] : {std::pair{"/api", api_versions},
+                            {"/api/", api_versions},
+                            {"/apis", group_list},
+                            {"/apis/apps", group},
+                            {"/apis/apps/v1", resource_list},
+                            {"/api/v1", resource_list},
+                            {"/", other},
+                            {"/livez", other},
+                            {"/apix/v1", other}})
     EXPECT_EQ(MUST(read_route(path)).what, want) << path;
 }
 
 TEST(Route, refuses_slashes_and_nuls_that_hide_in_segments) {
-  for (const char* path : {"/api/v1/namespaces/a%2Fb/pods", "/api/v1/pods/%00", "/api/v1/%zz"}) EXPECT_FALSE(read_route(path)) << path;
+  for (const char* path : {"/api/v1/namespaces/a%2Fb/pods", "/api/v1/pods/%00", "/api/v1/%zz"})
+    EXPECT_FALSE(read_route(path)) << path;
   EXPECT_EQ(MUST(read_route("/api/v1/namespaces/a/pods/%6E")).name, "n");
 }
 
@@ -93,7 +101,8 @@ TEST(Negotiate, takes_the_first_it_can_do) {
            Row{"Accept: application/vnd.kubernetes.protobuf,application/json\r\n", "application/vnd.kubernetes.protobuf itself"},
            Row{"Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n", "application/json table"},
            Row{"Accept: application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1\r\n", ""},
-           Row{"Accept: application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1\r\n", "application/vnd.kubernetes.protobuf partial"},
+           Row{"Accept: application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1\r\n",
+               "application/vnd.kubernetes.protobuf partial"},
            Row{"Accept: application/json;as=Table;v=v9;g=meta.k8s.io,application/json\r\n", "application/json itself"},
            Row{"Accept: application/yaml;q=0.2, application/json;q=0.9\r\n", "application/json itself"},
            Row{"Accept: text/html\r\n", ""},
@@ -118,7 +127,8 @@ TEST(Negotiate, streams_no_yaml) {
   EXPECT_EQ(MUST(stream("Accept: application/vnd.kubernetes.protobuf;stream=watch\r\n")).encoding, Encoding::protobuf);
   EXPECT_EQ(MUST(stream("")).encoding, Encoding::json);
   EXPECT_EQ(stream("Accept: application/yaml\r\n").error().text(),
-            "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+            "only the following media types are accepted: application/json;stream=watch, "
+            "application/vnd.kubernetes.protobuf;stream=watch");
 }
 
 TEST(Negotiate, prints_prettily_for_people) {

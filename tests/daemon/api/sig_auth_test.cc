@@ -16,7 +16,8 @@ namespace {
 
 class SigAuth : public testing::Test {
  protected:
-  json::value send(const std::string& method, const std::string& path, const std::string& body, int status, const std::string& headers = "") {
+  json::value send(const std::string& method, const std::string& path, const std::string& body, int status,
+                   const std::string& headers = "") {
     RawAnswer answer = admin.ask(method, path, body, headers);
     EXPECT_EQ(answer.status, status) << method << " " << path << "\n" << answer.body;
     return answer.status == 404 ? json::value() : answer.json();
@@ -37,13 +38,15 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
   EXPECT_TRUE(named(admin.get("/apis").json(), "groups", "name", "certificates.k8s.io"));
   EXPECT_TRUE(named(admin.get("/apis/certificates.k8s.io").json(), "versions", "version", "v1"));
   json::value resources = admin.get("/apis/certificates.k8s.io/v1").json();
-  for (const char* name : {"certificatesigningrequests", "certificatesigningrequests/approval", "certificatesigningrequests/status"})
+  for (const char* name :
+       {"certificatesigningrequests", "certificatesigningrequests/approval", "certificatesigningrequests/status"})
     EXPECT_TRUE(named(resources, "resources", "name", name)) << name;
 
   const std::string all = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
   auto body = [&](const std::string& name) {
     std::string text = access::certificate_request_text(name, "example.com/e2e", "/CN=e2e-example");
-    return text.insert(1, R"("apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",)").insert(text.find("{\"name\"") + 1, R"("labels":{"special":"x"},)");
+    return text.insert(1, R"("apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",)")
+        .insert(text.find("{\"name\"") + 1, R"("labels":{"special":"x"},)");
   };
   for (const char* name : {"a", "b", "c"}) send("POST", all, body(name), 201);
   json::value got = send("GET", all + "/a", "", 200);
@@ -70,21 +73,30 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
   json::value to_approve = send("GET", all + "/a/approval", "", 200);
   EXPECT_EQ(get_string(to_approve, "kind"), "CertificateSigningRequest");
   EXPECT_EQ(get_string(to_approve, "metadata.uid"), get_string(got, "metadata.uid"));
-  json::value approval = send("PATCH", all + "/a/approval",
-                              R"({"metadata":{"annotations":{"patchedapproval":"true"}},"status":{"conditions":[{"type":"ApprovalPatch","status":"True","reason":"e2e"}]}})", 200, kMerge);
+  json::value approval = send(
+      "PATCH", all + "/a/approval",
+      R"({"metadata":{"annotations":{"patchedapproval":"true"}},"status":{"conditions":[{"type":"ApprovalPatch","status":"True","reason":"e2e"}]}})",
+      200, kMerge);
   EXPECT_EQ(get_string(get_array(approval, "status.conditions").at(0), "type"), "ApprovalPatch");
   EXPECT_EQ(get_string(approval, "metadata.annotations.patchedapproval"), "true");
-  make(approval, "status.conditions").get_array().push_back(json::object{{"type", "Approved"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
+  make(approval, "status.conditions")
+      .get_array()
+      .push_back(json::object{{"type", "Approved"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
   approval = send("PUT", all + "/a/approval", to_text(approval), 200);
   EXPECT_EQ(get_array(approval, "status.conditions").size(), 2u);
   EXPECT_NE(get_string(get_array(approval, "status.conditions").at(1), "lastTransitionTime"), "");
 
   send("GET", all + "/a/status", "", 200);
   std::string certificate = base64_encode(identity.certificate);
-  json::value status = send("PATCH", all + "/a/status", R"({"metadata":{"annotations":{"patchedstatus":"true"}},"status":{"certificate":")" + certificate + "\"}}", 200, kMerge);
+  json::value status = send(
+      "PATCH", all + "/a/status",
+      R"({"metadata":{"annotations":{"patchedstatus":"true"}},"status":{"certificate":")" + certificate + "\"}}", 200, kMerge);
   EXPECT_EQ(get_string(status, "status.certificate"), certificate);
   EXPECT_EQ(get_string(status, "metadata.annotations.patchedstatus"), "true");
-  make(status, "status.conditions").get_array().push_back(json::object{{"type", "StatusUpdate"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
+  make(status, "status.conditions")
+      .get_array()
+      .push_back(
+          json::object{{"type", "StatusUpdate"}, {"status", "True"}, {"reason", "E2E"}, {"message", "Set from an e2e test"}});
   status = send("PUT", all + "/a/status", to_text(status), 200);
   EXPECT_EQ(get_array(status, "status.conditions").size(), 3u);
 
@@ -98,28 +110,38 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
 // [sig-auth] SubjectReview should support SubjectReview API operations [Conformance]
 TEST_F(SigAuth, SubjectReview_should_support_SubjectReview_API_operations) {
   json::value account = send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"e2e"}})", 201);
-  const std::string user = "system:serviceaccount:default:e2e", reviews = "/apis/authorization.k8s.io/v1/", uid(get_string(account, "metadata.uid"));
-  const std::string asked = R"("uid":")" + uid + R"(","groups":["system:authenticated","system:serviceaccounts","system:serviceaccounts:default"],
+  const std::string user = "system:serviceaccount:default:e2e", reviews = "/apis/authorization.k8s.io/v1/",
+                    uid(get_string(account, "metadata.uid"));
+  const std::string asked =
+      R"("uid":")" + uid + R"(","groups":["system:authenticated","system:serviceaccounts","system:serviceaccounts:default"],
       "resourceAttributes":{"verb":"list","resource":"configmaps","namespace":"default","version":"v1"})";
   const std::string as_account = "Impersonate-User: " + user + "\r\nImpersonate-Uid: " + uid +
-      "\r\nImpersonate-Group: system:authenticated\r\nImpersonate-Group: system:serviceaccounts\r\nImpersonate-Group: system:serviceaccounts:default\r\n";
+                                 "\r\nImpersonate-Group: system:authenticated\r\nImpersonate-Group: "
+                                 "system:serviceaccounts\r\nImpersonate-Group: system:serviceaccounts:default\r\n";
   // What reviews say is what happens to the account's own request.
   auto said_and_done = [&](bool want) {
     json::value said = send("POST", reviews + "subjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
     EXPECT_EQ(get_bool(said, "status.allowed"), want);
-    said = send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"metadata":{"namespace":"default"},"spec":{"user":")" + user + "\"," + asked + "}}", 201);
+    said = send("POST", reviews + "namespaces/default/localsubjectaccessreviews",
+                R"({"metadata":{"namespace":"default"},"spec":{"user":")" + user + "\"," + asked + "}}", 201);
     EXPECT_EQ(get_bool(said, "status.allowed"), want) << "both reviews say the same";
     EXPECT_EQ(admin.get("/api/v1/namespaces/default/configmaps", as_account).status, want ? 200 : 403);
   };
   said_and_done(false);
-  send("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
-       R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"ServiceAccount","name":"e2e"}]})", 201);
+  send(
+      "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+      R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"ServiceAccount","name":"e2e"}]})",
+      201);
   said_and_done(true);
-  send("POST", reviews + "namespaces/default/localsubjectaccessreviews", R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})", 400);
-  json::value answer = send("POST", reviews + "selfsubjectaccessreviews",
-      R"({"spec":{"resourceAttributes":{"verb":"list","resource":"configmaps","namespace":"default","version":"v1"}}})", 201, "Impersonate-User: " + user + "\r\n");
+  send("POST", reviews + "namespaces/default/localsubjectaccessreviews",
+       R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})", 400);
+  json::value answer =
+      send("POST", reviews + "selfsubjectaccessreviews",
+           R"({"spec":{"resourceAttributes":{"verb":"list","resource":"configmaps","namespace":"default","version":"v1"}}})", 201,
+           "Impersonate-User: " + user + "\r\n");
   EXPECT_TRUE(get_bool(answer, "status.allowed"));
-  answer = send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})", 201, "Impersonate-User: " + user + "\r\n");
+  answer = send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})", 201,
+                "Impersonate-User: " + user + "\r\n");
   EXPECT_NE(to_text(answer).find("\"configmaps\""), std::string::npos);
   send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{}})", 400);
 }
@@ -139,7 +161,8 @@ TEST_F(SigAuth, ServiceAccounts_should_run_through_the_lifecycle_of_a_ServiceAcc
     return std::string(get_string(event, "type"));
   };
   EXPECT_EQ(next(), "ADDED");
-  json::value patched = send("PATCH", all + "/life", R"({"automountServiceAccountToken":false})", 200, "Content-Type: application/strategic-merge-patch+json\r\n");
+  json::value patched = send("PATCH", all + "/life", R"({"automountServiceAccountToken":false})", 200,
+                             "Content-Type: application/strategic-merge-patch+json\r\n");
   ASSERT_NE(find(patched, "automountServiceAccountToken"), nullptr);
   EXPECT_FALSE(get_bool(patched, "automountServiceAccountToken"));
   EXPECT_EQ(next(), "MODIFIED");
@@ -156,14 +179,19 @@ TEST_F(SigAuth, ServiceAccounts_should_run_through_the_lifecycle_of_a_ServiceAcc
 
 // [sig-auth] ServiceAccounts should allow opting out of API token automount [Conformance]
 TEST_F(SigAuth, ServiceAccounts_should_allow_opting_out_of_API_token_automount) {
-  send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"mount"},"automountServiceAccountToken":true})", 201);
-  send("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"nomount"},"automountServiceAccountToken":false})", 201);
+  send("POST", "/api/v1/namespaces/default/serviceaccounts",
+       R"({"metadata":{"name":"mount"},"automountServiceAccountToken":true})", 201);
+  send("POST", "/api/v1/namespaces/default/serviceaccounts",
+       R"({"metadata":{"name":"nomount"},"automountServiceAccountToken":false})", 201);
   int pods = 0;
   for (const std::string account : {"default", "mount", "nomount"}) {
     for (const std::string wish : {"", "true", "false"}) {
       std::string said = wish.empty() ? "" : R"("automountServiceAccountToken":)" + wish + ",";
-      json::value pod = send("POST", "/api/v1/namespaces/default/pods", R"({"metadata":{"name":"p)" + std::to_string(pods++) + R"("},"spec":{)" + said +
-          R"("restartPolicy":"Never","serviceAccountName":")" + account + R"(","containers":[{"name":"token-test","image":"i"}]}})", 201);
+      json::value pod = send("POST", "/api/v1/namespaces/default/pods",
+                             R"({"metadata":{"name":"p)" + std::to_string(pods++) + R"("},"spec":{)" + said +
+                                 R"("restartPolicy":"Never","serviceAccountName":")" + account +
+                                 R"(","containers":[{"name":"token-test","image":"i"}]}})",
+                             201);
       bool mounted = false;
       for (const json::value& container : get_array(pod, "spec.containers"))
         for (const json::value& mount : get_array(container, "volumeMounts"))
@@ -198,9 +226,11 @@ TEST_F(SigAuth, ServiceAccounts_should_create_a_serviceAccountToken_and_ensure_a
   EXPECT_TRUE(get_bool(review, "status.authenticated"));
   EXPECT_EQ(get_string(review, "status.error"), "");
   EXPECT_EQ(get_string(review, "status.user.username"), "system:serviceaccount:default:e2e");
-  EXPECT_EQ(to_text(*find(review, "status.user.groups")), R"(["system:serviceaccounts","system:serviceaccounts:default","system:authenticated"])");
+  EXPECT_EQ(to_text(*find(review, "status.user.groups")),
+            R"(["system:serviceaccounts","system:serviceaccounts:default","system:authenticated"])");
   EXPECT_EQ(to_text(*find(review, "status.audiences")), R"(["https://kubernetes.default.svc.cluster.local"])");
-  review = send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":")" + token + R"(","audiences":["vault"]}})", 201);
+  review = send("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+                R"({"spec":{"token":")" + token + R"(","audiences":["vault"]}})", 201);
   EXPECT_FALSE(get_bool(review, "status.authenticated"));
   EXPECT_NE(get_string(review, "status.error"), "");
   send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{}})", 400);
@@ -213,7 +243,8 @@ bool signed_by(const std::string& token, const json::value& key) {
   std::string point = "\x04" + MUST(base64url_decode(get_string(key, "x"))) + MUST(base64url_decode(get_string(key, "y")));
   EVP_PKEY_CTX* context = EVP_PKEY_CTX_new_from_name(nullptr, "EC", nullptr);
   char group[] = "prime256v1";
-  OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string("group", group, 0), OSSL_PARAM_construct_octet_string("pub", point.data(), point.size()), OSSL_PARAM_construct_end()};
+  OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string("group", group, 0),
+                             OSSL_PARAM_construct_octet_string("pub", point.data(), point.size()), OSSL_PARAM_construct_end()};
   EVP_PKEY* public_key = nullptr;
   EVP_PKEY_fromdata_init(context);
   EVP_PKEY_fromdata(context, &public_key, EVP_PKEY_PUBLIC_KEY, parameters);
@@ -231,9 +262,11 @@ bool signed_by(const std::string& token, const json::value& key) {
 
 // [sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer [Conformance]
 TEST_F(SigAuth, ServiceAccountIssuerDiscovery_should_support_OIDC_discovery_of_service_account_issuer) {
-  json::value request = send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", R"({"spec":{"audiences":["oidc-discovery-test"]}})", 201);
+  json::value request = send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token",
+                             R"({"spec":{"audiences":["oidc-discovery-test"]}})", 201);
   std::string token(get_string(request, "status.token"));
-  std::string own = std::string(get_string(send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", R"({"spec":{}})", 201), "status.token"));
+  std::string own = std::string(get_string(
+      send("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", R"({"spec":{}})", 201), "status.token"));
   std::string bearer = "Authorization: Bearer " + own + "\r\n";
   RawAnswer document = nobody.get("/.well-known/openid-configuration", bearer);
   ASSERT_EQ(document.status, 200) << "every service account may read it";

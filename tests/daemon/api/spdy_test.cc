@@ -46,7 +46,8 @@ TEST(Spdy, frames_come_out_as_they_went_in_however_they_arrive) {
   all += encoder.syn_stream({3, {{"streamtype", "error"}, {"port", "80"}}, true, false});
   all += encoder.syn_reply({1, {}, false});
   all += encoder.headers({3, {{"a", "b"}}, true});
-  all += FrameEncoder::rst_stream(5, ResetStatus::cancel) + FrameEncoder::settings({{{kInitialWindowSize, 1000}}}) + FrameEncoder::ping(7);
+  all += FrameEncoder::rst_stream(5, ResetStatus::cancel) + FrameEncoder::settings({{{kInitialWindowSize, 1000}}}) +
+         FrameEncoder::ping(7);
   all += FrameEncoder::window_update(0, 12) + FrameEncoder::data(1, "hello", true) + FrameEncoder::go_away(3, GoAwayStatus::ok);
   for (size_t step : {size_t(1), size_t(7), all.size()}) {
     auto frames = decode(all, step);

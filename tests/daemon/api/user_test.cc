@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is let in, who is turned away and in which words; tokens and what they are bound to; reviews.
-#include "daemon/api/server.h"
-
 #include <gtest/gtest.h>
 
+#include "daemon/api/server.h"
 #include "tests/daemon/api/raw_client.h"
 #include "tests/daemon/api/world.h"
 
@@ -13,7 +12,8 @@ namespace {
 class Users : public testing::Test {
  protected:
   std::string token(const std::string& request = R"({"spec":{}})") {
-    return std::string(get_string(admin.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", request).json(), "status.token"));
+    return std::string(get_string(admin.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", request).json(),
+                                  "status.token"));
   }
   static std::string bearer(const std::string& token) { return "Authorization: Bearer " + token + "\r\n"; }
   World world;
@@ -23,8 +23,9 @@ class Users : public testing::Test {
 
 TEST_F(Users, without_credentials_see_health_and_version_only) {
   for (const char* path : {"/livez", "/readyz", "/healthz", "/version"}) EXPECT_EQ(nobody.get(path).status, 200) << path;
-  for (const char* path : {"/", "/livez/ping", "/api", "/apis", "/api/v1/pods", "/metrics", "/openapi/v2", "/openapi/v3", "/coracle/v1/images", "/livezz", "/nothing",
-                           "/.well-known/openid-configuration", "/api/v1/namespaces/default/pods/p/log", "/api/v1/pods?watch=1"}) {
+  for (const char* path : {"/", "/livez/ping", "/api", "/apis", "/api/v1/pods", "/metrics", "/openapi/v2", "/openapi/v3",
+                           "/coracle/v1/images", "/livezz", "/nothing", "/.well-known/openid-configuration",
+                           "/api/v1/namespaces/default/pods/p/log", "/api/v1/pods?watch=1"}) {
     RawAnswer answer = nobody.get(path);
     EXPECT_EQ(answer.status, 403) << path;
     EXPECT_EQ(get_string(answer.json(), "reason"), "Forbidden");
@@ -48,8 +49,10 @@ TEST_F(Users, with_wrong_credentials_are_refused_even_where_none_are_needed) {
 TEST_F(Users, in_browsers_bring_their_token_as_a_subprotocol) {
   auto ask = [&](const std::string& protocols) {
     RawClient browser(world.port());
-    return browser.get("/api/v1/namespaces/default/pods?watch=1", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: " + protocols + "\r\n");
+    return browser.get("/api/v1/namespaces/default/pods?watch=1",
+                       "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: " +
+                           protocols + "\r\n");
   };
   auto as_protocol = [](const std::string& token) { return "base64url.bearer.authorization.k8s.io." + base64url_encode(token); };
   RawAnswer known = ask(as_protocol(token()) + ", binary.k8s.io");
@@ -79,7 +82,8 @@ TEST_F(Users, by_certificate_have_name_and_groups) {
   EXPECT_EQ(get_string(denied.json(), "message"),
             "pods \"x\" is forbidden: User \"jane\" cannot get resource \"pods\" in API group \"\" in the namespace \"default\"");
   EXPECT_EQ(get_string(client.get("/apis/apps/v1/deployments").json(), "message"),
-            "deployments.apps is forbidden: User \"jane\" cannot list resource \"deployments\" in API group \"apps\" at the cluster scope");
+            "deployments.apps is forbidden: User \"jane\" cannot list resource \"deployments\" in API group \"apps\" at the "
+            "cluster scope");
   EXPECT_EQ(get_string(client.get("/metrics").json(), "message"), "forbidden: User \"jane\" cannot get path \"/metrics\"");
   EXPECT_EQ(client.get("/coracle/v1/images").status, 403);
   EXPECT_EQ(client.get("/apis").status, 200);
@@ -97,7 +101,9 @@ TEST_F(Users, service_accounts_are_known_by_their_tokens) {
 }
 
 TEST_F(Users, tokens_have_bounds) {
-  auto ask = [&](const char* body) { return admin.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", body).status; };
+  auto ask = [&](const char* body) {
+    return admin.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", body).status;
+  };
   EXPECT_EQ(ask(R"({"spec":{"expirationSeconds":599}})"), 422);
   EXPECT_EQ(ask(R"({"spec":{"expirationSeconds":4294967297}})"), 422);
   EXPECT_EQ(ask(R"({"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"absent"}}})"), 404);
@@ -116,7 +122,8 @@ TEST_F(Users, a_tokens_life_ends_with_its_pod) {
 }
 
 TEST_F(Users, are_reviewed) {
-  json::value review = admin.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":")" + token() + "\"}}").json();
+  json::value review =
+      admin.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":")" + token() + "\"}}").json();
   EXPECT_TRUE(get_bool(review, "status.authenticated"));
   EXPECT_EQ(get_string(review, "status.user.username"), "system:serviceaccount:default:default");
   review = admin.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":"x"}})").json();
@@ -124,14 +131,24 @@ TEST_F(Users, are_reviewed) {
   std::string reviews = "/apis/authorization.k8s.io/v1/";
   const char* pods = R"({"spec":{"resourceAttributes":{"verb":"list","resource":"pods","namespace":"default"}}})";
   EXPECT_TRUE(get_bool(admin.ask("POST", reviews + "selfsubjectaccessreviews", pods).json(), "status.allowed"));
-  EXPECT_FALSE(get_bool(nobody.ask("POST", reviews + "selfsubjectaccessreviews", pods, bearer(token())).json(), "status.allowed"));
+  EXPECT_FALSE(
+      get_bool(nobody.ask("POST", reviews + "selfsubjectaccessreviews", pods, bearer(token())).json(), "status.allowed"));
   EXPECT_EQ(admin.ask("POST", reviews + "selfsubjectaccessreviews", R"({"spec":{}})").status, 422);
-  EXPECT_EQ(admin.ask("POST", reviews + "selfsubjectaccessreviews", pods, "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n").status, 406);
-  json::value other = admin.ask("POST", reviews + "subjectaccessreviews",
-                                R"({"spec":{"user":"x","groups":["system:masters"],"resourceAttributes":{"verb":"get","resource":"pods"}}})").json();
+  EXPECT_EQ(
+      admin.ask("POST", reviews + "selfsubjectaccessreviews", pods, "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n")
+          .status,
+      406);
+  json::value other =
+      admin
+          .ask("POST", reviews + "subjectaccessreviews",
+               R"({"spec":{"user":"x","groups":["system:masters"],"resourceAttributes":{"verb":"get","resource":"pods"}}})")
+          .json();
   EXPECT_TRUE(get_bool(other, "status.allowed"));
   EXPECT_EQ(nobody.ask("POST", reviews + "subjectaccessreviews", pods, bearer(token())).status, 403);
-  EXPECT_GT(get_array(admin.ask("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})").json(), "status.resourceRules").size(), 0u);
+  EXPECT_GT(get_array(admin.ask("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})").json(),
+                      "status.resourceRules")
+                .size(),
+            0u);
   EXPECT_EQ(admin.get(reviews + "selfsubjectaccessreviews").status, 405);
 }
 
@@ -140,7 +157,9 @@ TEST_F(Users, may_be_impersonated_by_administrators_only) {
   json::value self = admin.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}", as).json();
   EXPECT_EQ(get_string(self, "status.userInfo.username"), "jane");
   EXPECT_EQ(admin.get("/api/v1/pods", as).status, 403);
-  EXPECT_EQ(nobody.get("/api", bearer(token()) + "Impersonate-User: kubernetes-admin\r\nImpersonate-Group: system:masters\r\n").status, 403);
+  EXPECT_EQ(
+      nobody.get("/api", bearer(token()) + "Impersonate-User: kubernetes-admin\r\nImpersonate-Group: system:masters\r\n").status,
+      403);
 }
 
 TEST_F(Users, tokens_can_be_checked_by_others) {

@@ -20,7 +20,9 @@ class Watches : public testing::Test {
     opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\n" + headers + "\r\n");
     RawAnswer head = opened->receive_head();
     EXPECT_EQ(head.status, want) << query;
-    if (want == 200 && headers.empty()) { EXPECT_EQ(head.header("Content-Type"), "application/json"); }
+    if (want == 200 && headers.empty()) {
+      EXPECT_EQ(head.header("Content-Type"), "application/json");
+    }
     return opened;
   }
   static std::string next(RawClient& watch) {  // "ADDED name"
@@ -34,7 +36,8 @@ class Watches : public testing::Test {
     return client.ask("POST", kMaps, R"({"metadata":{"name":")" + name + R"(","labels":{"l":")" + label + R"("}}})").json();
   }
   void relabel(const std::string& name, const std::string& label) {
-    client.ask("PATCH", std::string(kMaps) + "/" + name, R"({"metadata":{"labels":{"l":")" + label + R"("}}})", "Content-Type: application/merge-patch+json\r\n");
+    client.ask("PATCH", std::string(kMaps) + "/" + name, R"({"metadata":{"labels":{"l":")" + label + R"("}}})",
+               "Content-Type: application/merge-patch+json\r\n");
   }
   void remove(const std::string& name) { client.ask("DELETE", std::string(kMaps) + "/" + name); }
   std::string revision() { return std::string(get_string(client.get(kMaps).json(), "metadata.resourceVersion")); }
@@ -64,7 +67,9 @@ TEST_F(Watches, wait_for_a_client_that_reads_late) {
   auto early = watch("resourceVersion=" + revision());
   constexpr int kCount = 80, kBytes = 200'000;  // more than sockets hold
   for (int i = 0; i < kCount; i++)
-    client.ask("POST", kMaps, R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"d":")" + std::string(kBytes, char('a' + i % 26)) + "\"}}");
+    client.ask("POST", kMaps,
+               R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"d":")" + std::string(kBytes, char('a' + i % 26)) +
+                   "\"}}");
   for (auto* one : {late.get(), early.get()}) {
     for (int i = 0; i < kCount; i++) {
       json::value event = next_event(*one);
@@ -88,7 +93,8 @@ TEST_F(Watches, with_selectors_see_objects_come_and_go) {
   json::value left = next_event(*selected);
   EXPECT_EQ(get_string(left, "type"), "DELETED");
   EXPECT_EQ(get_string(left, "object.metadata.labels.l"), "x") << "as it was";
-  EXPECT_GT(std::stoll(std::string(get_string(left, "object.metadata.resourceVersion"))), std::stoll(std::string(get_string(made, "metadata.resourceVersion"))));
+  EXPECT_GT(std::stoll(std::string(get_string(left, "object.metadata.resourceVersion"))),
+            std::stoll(std::string(get_string(made, "metadata.resourceVersion"))));
   EXPECT_EQ(next(*selected), "ADDED other");
   EXPECT_EQ(next(*selected), "DELETED other");
 }
@@ -147,9 +153,10 @@ TEST_F(Watches, refuse_options_that_make_no_sense) {
     const char* query;
     int status;
   };
-  for (const Row& row : {Row{"resourceVersion=abc", 422}, Row{"resourceVersionMatch=NotOlderThan", 422},
-                         Row{"sendInitialEvents=true", 422}, Row{"sendInitialEvents=true&resourceVersionMatch=Exact", 422},
-                         Row{"timeoutSeconds=x", 400}, Row{"limit=x", 400}, Row{"labelSelector=%3D%3D", 400}, Row{"fieldSelector=foo%3Dbar", 400}})
+  for (const Row& row :
+       {Row{"resourceVersion=abc", 422}, Row{"resourceVersionMatch=NotOlderThan", 422}, Row{"sendInitialEvents=true", 422},
+        Row{"sendInitialEvents=true&resourceVersionMatch=Exact", 422}, Row{"timeoutSeconds=x", 400}, Row{"limit=x", 400},
+        Row{"labelSelector=%3D%3D", 400}, Row{"fieldSelector=foo%3Dbar", 400}})
     EXPECT_EQ(client.get(std::string(kMaps) + "?watch=1&" + row.query).status, row.status) << row.query;
 }
 
@@ -166,7 +173,8 @@ TEST_F(Watches, come_as_tables_metadata_and_protobuf) {
   EXPECT_EQ(get_array(next_event(*table), "object.columnDefinitions").size(), 0u) << "columns come once";
   std::string frame = protobuf->receive_chunk();
   ASSERT_GT(frame.size(), 8u);
-  uint32_t size = uint32_t(uint8_t(frame[0])) << 24 | uint32_t(uint8_t(frame[1])) << 16 | uint32_t(uint8_t(frame[2])) << 8 | uint8_t(frame[3]);
+  uint32_t size = uint32_t(uint8_t(frame[0])) << 24 | uint32_t(uint8_t(frame[1])) << 16 | uint32_t(uint8_t(frame[2])) << 8 |
+                  uint8_t(frame[3]);
   EXPECT_EQ(size, frame.size() - 4);
   EXPECT_NE(frame.find("ADDED"), std::string::npos);
   EXPECT_NE(frame.find(std::string("k8s\0", 4)), std::string::npos);
@@ -183,7 +191,8 @@ TEST_F(Watches, the_legacy_way) {
 TEST_F(Watches, over_websocket) {
   create("a");
   RawClient socket(world.port(), &identity);
-  socket.send("GET " + std::string(kMaps) + "?watch=1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+  socket.send("GET " + std::string(kMaps) +
+              "?watch=1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
   RawAnswer head = socket.receive_head();
   ASSERT_EQ(head.status, 101);

@@ -55,7 +55,12 @@ TEST(WebSocket, refuses_broken_frames) {
   EXPECT_FALSE(decode(masked(0x83, "x"))) << "unknown opcode";
   EXPECT_FALSE(decode(masked(0x09, "x"))) << "fragmented ping";
   EXPECT_FALSE(decode(masked(0x89, std::string(126, 'x')))) << "long ping";
-  EXPECT_EQ(decode(std::string("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff" "abcd", 14)).error().code(), Code::too_large);
+  EXPECT_EQ(decode(std::string("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff"
+                               "abcd",
+                               14))
+                .error()
+                .code(),
+            Code::too_large);
 }
 
 TEST(WebSocket, encodes_lengths) {
@@ -65,7 +70,8 @@ TEST(WebSocket, encodes_lengths) {
 }
 
 TEST(Channels, carry_bytes_or_base64) {
-  for (const char* name : {"v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "base64.channel.k8s.io", "v4.base64.channel.k8s.io"}) {
+  for (const char* name :
+       {"v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "base64.channel.k8s.io", "v4.base64.channel.k8s.io"}) {
     ChannelProtocol protocol = *channel_protocol(name);
     ChannelBytes back = MUST(decode_channel(protocol, encode_channel(protocol, 1, std::string("a\0b", 3))));
     EXPECT_EQ(back.channel, 1) << name;

@@ -25,7 +25,7 @@ class PlayedStreams : public PodStreams {  // logs and execs by script; ports ar
  public:
   std::string log_text = "one\ntwo\n";
   int exit_code = 0;
-  bool echoes = false;       // the process copies its input to its output until that ends
+  bool echoes = false;  // the process copies its input to its output until that ends
   bool follows_for_ever = false;
   std::atomic<int> stdin_ends = 0;  // how many processes were told that nothing more comes
   LogRequest last_log;
@@ -33,7 +33,8 @@ class PlayedStreams : public PodStreams {  // logs and execs by script; ports ar
 
   Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override {
     last_log = request;
-    if (log_text.empty()) return Error(Code::bad_request, "container \"main\" in pod \"p\" is waiting to start: ContainerCreating");
+    if (log_text.empty())
+      return Error(Code::bad_request, "container \"main\" in pod \"p\" is waiting to start: ContainerCreating");
     out(log_text);
     std::mutex mutex;
     std::condition_variable never;
@@ -54,10 +55,14 @@ class PlayedStreams : public PodStreams {  // logs and execs by script; ports ar
       closed_.with([](bool& closed) { closed = true; });
       closed_.notify();
     }
-    void resize(uint16_t width, uint16_t height) override { out_.write_stdout(std::to_string(width) + "x" + std::to_string(height)); }
+    void resize(uint16_t width, uint16_t height) override {
+      out_.write_stdout(std::to_string(width) + "x" + std::to_string(height));
+    }
     Result<int> wait() override {
       if (!streams_.echoes) out_.write_stdout("hello\n"), out_.write_stderr("oops\n");
-      else closed_.wait({}, [](bool closed) { return closed; }, [](bool) {});
+      else
+        closed_.wait(
+            {}, [](bool closed) { return closed; }, [](bool) {});
       return streams_.exit_code;
     }
 
@@ -75,7 +80,8 @@ class PlayedStreams : public PodStreams {  // logs and execs by script; ports ar
     Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at{};
     at.sin_family = AF_INET, at.sin_port = htons(port), at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) < 0) return Error(Code::unavailable, "connect: connection refused");
+    if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) < 0)
+      return Error(Code::unavailable, "connect: connection refused");
     return socket;
   }
 };

@@ -36,7 +36,9 @@ TEST_F(Writing, what_a_put_may_do_depends_on_the_kind) {
   EXPECT_EQ(client.ask("PUT", lease, R"({"metadata":{"name":"l"},"spec":{"holderIdentity":"a"}})").status, 201) << "made by PUT";
   RawAnswer blind = client.ask("PUT", lease, R"({"metadata":{"name":"l"},"spec":{"holderIdentity":"b"}})");
   EXPECT_EQ(blind.status, 422);
-  EXPECT_EQ(message(blind), "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update");
+  EXPECT_EQ(
+      message(blind),
+      "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update");
   json::value current = client.get(lease).json();
   make(current, "spec.holderIdentity") = "b";
   EXPECT_EQ(client.ask("PUT", lease, to_text(current)).status, 200);
@@ -44,10 +46,12 @@ TEST_F(Writing, what_a_put_may_do_depends_on_the_kind) {
 }
 
 TEST_F(Writing, names_and_namespaces_are_settled) {
-  EXPECT_EQ(message(client.ask("PUT", at("m"), R"({"data":{}})")), "the name of the object (m based on URL) was undeterminable: name must be provided");
+  EXPECT_EQ(message(client.ask("PUT", at("m"), R"({"data":{}})")),
+            "the name of the object (m based on URL) was undeterminable: name must be provided");
   create("m");
   EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"name":null}})", kMerge).status, 400);
-  RawAnswer applied = client.ask("PATCH", at("n") + "?fieldManager=me", "apiVersion: v1\nkind: ConfigMap\n", "Content-Type: application/apply-patch+yaml\r\n");
+  RawAnswer applied = client.ask("PATCH", at("n") + "?fieldManager=me", "apiVersion: v1\nkind: ConfigMap\n",
+                                 "Content-Type: application/apply-patch+yaml\r\n");
   EXPECT_EQ(applied.status, 400);
   RawAnswer cluster = client.ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"q","namespace":"somewhere"}})");
   EXPECT_EQ(cluster.status, 201) << cluster.body;
@@ -58,26 +62,34 @@ TEST_F(Writing, names_and_namespaces_are_settled) {
 }
 
 TEST_F(Writing, yaml_may_stand_in_braces) {
-  RawAnswer made = client.ask("POST", kMaps, "{metadata: {name: braced}, data: {a: 'yes'}}", "Content-Type: application/yaml\r\n");
+  RawAnswer made =
+      client.ask("POST", kMaps, "{metadata: {name: braced}, data: {a: 'yes'}}", "Content-Type: application/yaml\r\n");
   EXPECT_EQ(made.status, 201) << made.body;
-  RawAnswer applied = client.ask("PATCH", at("braced") + "?fieldManager=me", "{apiVersion: v1, kind: ConfigMap, metadata: {name: braced}, data: {b: c}}", "Content-Type: application/apply-patch+yaml\r\n");
+  RawAnswer applied = client.ask("PATCH", at("braced") + "?fieldManager=me",
+                                 "{apiVersion: v1, kind: ConfigMap, metadata: {name: braced}, data: {b: c}}",
+                                 "Content-Type: application/apply-patch+yaml\r\n");
   EXPECT_EQ(applied.status, 200) << applied.body;
   EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}", "Content-Type: application/yaml\r\n").status, 400);
   EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}}").status, 400) << "but not where JSON was said";
 }
 
 TEST_F(Writing, kubectl_goes_over_from_applying_itself_to_having_it_applied) {
-  RawAnswer made = client.ask("POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply",
+  RawAnswer made = client.ask(
+      "POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply",
       R"({"metadata":{"name":"m","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\"},\"data\":{\"a\":\"b\"}}"}},"data":{"a":"b"}})");
   ASSERT_EQ(made.status, 201) << made.body;
   auto apply = [&](const std::string& manager, const std::string& value) {
-    return client.ask("PATCH", at("m") + "?fieldManager=" + manager, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: " + value + "}\n",
-                      "Content-Type: application/apply-patch+yaml\r\n").status;
+    return client
+        .ask("PATCH", at("m") + "?fieldManager=" + manager,
+             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: " + value + "}\n",
+             "Content-Type: application/apply-patch+yaml\r\n")
+        .status;
   };
   EXPECT_EQ(apply("other", "c"), 409) << "another's";
   EXPECT_EQ(client.ask("PATCH", at("m") + "?fieldManager=hand", R"({"data":{"a":"z"}})", kMerge).status, 200);
   EXPECT_EQ(apply("kubectl", "c"), 409) << "somebody has changed it since";
-  EXPECT_EQ(client.ask("PATCH", at("m") + "?fieldManager=kubectl-client-side-apply", R"({"data":{"a":"b"}})", kMerge).status, 200);
+  EXPECT_EQ(client.ask("PATCH", at("m") + "?fieldManager=kubectl-client-side-apply", R"({"data":{"a":"b"}})", kMerge).status,
+            200);
   EXPECT_EQ(apply("kubectl", "c"), 200) << "its own";
 }
 
@@ -86,8 +98,11 @@ TEST_F(Writing, an_owner_named_twice_is_kept_once) {
   RawAnswer made = create("m", ",\"ownerReferences\":[" + owner + "," + owner + "]");
   EXPECT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(get_array(made.json(), "metadata.ownerReferences").size(), 1u);
-  EXPECT_NE(made.head.find("Warning: 299 - \".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+"),
-            std::string::npos) << made.head;
+  EXPECT_NE(
+      made.head.find(
+          "Warning: 299 - \".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+"),
+      std::string::npos)
+      << made.head;
 }
 
 TEST_F(Writing, warnings_are_told_once_escaped_and_cut) {
@@ -96,7 +111,8 @@ TEST_F(Writing, warnings_are_told_once_escaped_and_cut) {
   RawAnswer made = client.ask("POST", kMaps, R"({"metadata":{"name":"m"},"a\"b":1)" + fields + "}");
   EXPECT_EQ(made.status, 201);
   size_t count = 0, longest = 0;
-  for (size_t here = made.head.find("Warning: 299 - "); here != std::string::npos; here = made.head.find("Warning: 299 - ", here + 1)) {
+  for (size_t here = made.head.find("Warning: 299 - "); here != std::string::npos;
+       here = made.head.find("Warning: 299 - ", here + 1)) {
     count++;
     longest = std::max(longest, made.head.find("\r\n", here) - here);
   }
@@ -107,7 +123,9 @@ TEST_F(Writing, warnings_are_told_once_escaped_and_cut) {
 
 TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   create("m");
-  auto json_patch = [&](const std::string& body) { return client.ask("PATCH", at("m"), body, "Content-Type: application/json-patch+json\r\n"); };
+  auto json_patch = [&](const std::string& body) {
+    return client.ask("PATCH", at("m"), body, "Content-Type: application/json-patch+json\r\n");
+  };
   RawAnswer test = json_patch(R"([{"op":"test","path":"/data/x","value":"1"}])");
   EXPECT_EQ(test.status, 422);
   EXPECT_EQ(message(test), "the server rejected our request due to an error in our request");
@@ -119,7 +137,8 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=" + std::string(129, 'm'), "{}", kMerge)),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes");
   EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=a%0ab", "{}", kMerge)),
-            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at position 1)");
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at "
+            "position 1)");
   RawClient other(world.port(), &identity);
   EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
 }
@@ -132,27 +151,33 @@ TEST_F(Writing, deletions_follow_the_body_or_else_the_query) {
   };
   for (const Row& row : {
            Row{"?propagationPolicy=Sideways", "", 422,
-               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Sideways\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""},
+               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Sideways\": supported values: "
+               "\"Foreground\", \"Background\", \"Orphan\", \"nil\""},
            Row{"", R"({"propagationPolicy":"Orphan","orphanDependents":true})", 422,
-               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Orphan\": orphanDependents and deletionPropagation cannot be both set"},
+               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Orphan\": orphanDependents and "
+               "deletionPropagation cannot be both set"},
            Row{"?gracePeriodSeconds=x", "", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"},
-           Row{"?dryRun=Some", "", 422, "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\""},
+           Row{"?dryRun=Some", "", 422,
+               "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\""},
            Row{"", R"({"kind":"Pod","apiVersion":"v1"})", 400, "decoded object cannot be converted to DeleteOptions"},
-           Row{"", R"({"gracePeriodSeconds":"x"})", 400, nullptr},
-           Row{"?uid=other", "", 409, nullptr},
+           Row{"", R"({"gracePeriodSeconds":"x"})", 400, nullptr}, Row{"?uid=other", "", 409, nullptr},
            Row{"?dryRun=All", "", 200, nullptr},
-           Row{"?uid=other&propagationPolicy=Sideways", R"({"kind":"DeleteOptions","apiVersion":"apps/v1"})", 200, nullptr},  // only the body counts
+           Row{"?uid=other&propagationPolicy=Sideways", R"({"kind":"DeleteOptions","apiVersion":"apps/v1"})", 200,
+               nullptr},  // only the body counts
        }) {
     create("m");
     RawAnswer answer = client.ask("DELETE", at("m") + row.query, row.body);
     EXPECT_EQ(answer.status, row.status) << row.query << row.body << answer.body;
-    if (row.message) { EXPECT_EQ(message(answer), row.message); }
+    if (row.message) {
+      EXPECT_EQ(message(answer), row.message);
+    }
   }
   json::value made = create("m").json();
   std::string uid(get_string(made, "metadata.uid"));
-  EXPECT_EQ(message(client.ask("DELETE", at("m") + "?uid=other")),
-            "Operation cannot be fulfilled on ConfigMap \"m\": the UID in the precondition (other) does not match the UID in record (" + uid +
-                "). The object might have been deleted and then recreated");
+  EXPECT_EQ(
+      message(client.ask("DELETE", at("m") + "?uid=other")),
+      "Operation cannot be fulfilled on ConfigMap \"m\": the UID in the precondition (other) does not match the UID in record (" +
+          uid + "). The object might have been deleted and then recreated");
 }
 
 TEST_F(Writing, a_deletion_is_answered_with_what_is_left_or_with_a_status) {
@@ -161,12 +186,14 @@ TEST_F(Writing, a_deletion_is_answered_with_what_is_left_or_with_a_status) {
   EXPECT_EQ(held.status, 202);
   EXPECT_EQ(get_string(held.json(), "kind"), "ConfigMap");
   EXPECT_EQ(client.ask("DELETE", at("m")).status, 200) << "again changes nothing";
-  EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"finalizers":["example.com/hold","example.com/more"]}})", kMerge).status, 422);
+  EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"finalizers":["example.com/hold","example.com/more"]}})", kMerge).status,
+            422);
   EXPECT_EQ(client.ask("PATCH", at("m"), R"({"metadata":{"finalizers":null}})", kMerge).status, 200);
   EXPECT_EQ(client.get(at("m")).status, 404) << "the last finalizer's end is its own";
   std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
   client.ask("POST", accounts, R"({"metadata":{"name":"a"}})");
-  EXPECT_EQ(get_string(client.ask("DELETE", accounts + "/a").json(), "kind"), "ServiceAccount") << "some kinds answer with the object";
+  EXPECT_EQ(get_string(client.ask("DELETE", accounts + "/a").json(), "kind"), "ServiceAccount")
+      << "some kinds answer with the object";
 }
 
 TEST_F(Writing, collections_are_deleted_in_pages_by_selector_and_with_options) {
@@ -183,7 +210,8 @@ TEST_F(Writing, collections_are_deleted_in_pages_by_selector_and_with_options) {
 
 TEST_F(Writing, a_client_that_waits_to_be_told_is_told_to_go_on) {
   std::string body = R"({"metadata":{"name":"m"}})";
-  client.send("POST " + std::string(kMaps) + " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  client.send("POST " + std::string(kMaps) +
+              " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
   EXPECT_EQ(client.receive_head().status, 100);
   client.send(body);
   EXPECT_EQ(client.receive().status, 201);
@@ -194,8 +222,9 @@ TEST_F(Writing, dry_runs_change_nothing_whatever_the_verb) {
   std::string dry = "?dryRun=All";
   EXPECT_EQ(get_string(client.ask("PUT", at("m") + dry, R"({"metadata":{"name":"m"},"data":{"a":"b"}})").json(), "data.a"), "b");
   EXPECT_EQ(get_string(client.ask("PATCH", at("m") + dry, R"({"data":{"a":"b"}})", kMerge).json(), "data.a"), "b");
-  RawAnswer applied = client.ask("PATCH", at("new") + dry + "&fieldManager=me", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n",
-                                 "Content-Type: application/apply-patch+yaml\r\n");
+  RawAnswer applied =
+      client.ask("PATCH", at("new") + dry + "&fieldManager=me", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n",
+                 "Content-Type: application/apply-patch+yaml\r\n");
   EXPECT_EQ(applied.status, 201);
   EXPECT_FALSE(get_string(applied.json(), "metadata.uid").empty());
   EXPECT_EQ(client.ask("PUT", std::string(kLeases) + "/l" + dry, R"({"metadata":{"name":"l"}})").status, 201);

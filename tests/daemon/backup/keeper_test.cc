@@ -52,7 +52,10 @@ class Machine {  // a state directory and what a daemon does with it, as far as 
   void restart() { stop(), start(); }
 
   Result<ObjectPtr> try_put(const std::string& name, const std::string& value) {
-    json::value body = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", name}, {"namespace", "default"}, {"uid", "u-" + name}}}, {"data", {{"value", value}}}};
+    json::value body = {{"apiVersion", "v1"},
+                        {"kind", "ConfigMap"},
+                        {"metadata", {{"name", name}, {"namespace", "default"}, {"uid", "u-" + name}}},
+                        {"data", {{"value", value}}}};
     return engine->write({&kConfigMap, {"default", name}, body, std::nullopt}, engine::Durability::durable);
   }
   ObjectPtr put(const std::string& name, const std::string& value) { return MUST(try_put(name, value)); }
@@ -68,10 +71,12 @@ class Machine {  // a state directory and what a daemon does with it, as far as 
     return out;
   }
   Result<json::value> bring(const std::string& bytes, bool keys = true) {
-    return keeper->restore([&](const auto& take) -> Result<void> {
-      for (size_t at = 0; at < bytes.size(); at += 1000) take(std::string_view(bytes).substr(at, 1000));
-      return {};
-    }, keys);
+    return keeper->restore(
+        [&](const auto& take) -> Result<void> {
+          for (size_t at = 0; at < bytes.size(); at += 1000) take(std::string_view(bytes).substr(at, 1000));
+          return {};
+        },
+        keys);
   }
   std::vector<std::string> left_over() const {
     std::vector<std::string> names;
@@ -141,8 +146,10 @@ TEST(Keeper, refuses_without_a_trace) {
   struct Row {
     std::string bytes, says;
   };
-  for (const Row& row : {Row{"", "the backup: is empty"}, Row{saved.substr(0, saved.size() / 2), "the backup: is damaged or cut off"},
-                         Row{std::string(9000, 'z'), "the backup: is damaged or cut off"}, Row{broken, "the backup: is damaged: what it holds is not what was written to it"}}) {
+  for (const Row& row :
+       {Row{"", "the backup: is empty"}, Row{saved.substr(0, saved.size() / 2), "the backup: is damaged or cut off"},
+        Row{std::string(9000, 'z'), "the backup: is damaged or cut off"},
+        Row{broken, "the backup: is damaged: what it holds is not what was written to it"}}) {
     auto refused = machine.bring(row.bytes);
     ASSERT_FALSE(refused) << row.says;
     EXPECT_EQ(refused.error().code(), Code::invalid);
@@ -150,18 +157,23 @@ TEST(Keeper, refuses_without_a_trace) {
     EXPECT_EQ(machine.left_over(), std::vector<std::string>());
     EXPECT_TRUE(machine.try_put("a0", row.says)) << "nothing is sealed";
   }
-  auto cut = machine.keeper->restore([](const auto& take) -> Result<void> { return take("SQLite"), Error(Code::unavailable, "the client is gone"); }, true);
+  auto cut = machine.keeper->restore(
+      [](const auto& take) -> Result<void> { return take("SQLite"), Error(Code::unavailable, "the client is gone"); }, true);
   EXPECT_EQ(cut.error().text(), "receive the backup: the client is gone");
   EXPECT_EQ(machine.left_over(), std::vector<std::string>());
 }
 
 TEST(Keeper, refuses_objects_that_cannot_be_read) {
   Machine machine("k1");
-  json::value body = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "bad"}, {"namespace", "default"}, {"uid", "u"}}}, {"data", 5}};
+  json::value body = {{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", {{"name", "bad"}, {"namespace", "default"}, {"uid", "u"}}},
+                      {"data", 5}};
   MUST(machine.engine->write({&kConfigMap, {"default", "bad"}, body, std::nullopt}, engine::Durability::durable));
   auto refused = machine.bring(machine.save());
   ASSERT_FALSE(refused);
-  EXPECT_TRUE(refused.error().text().starts_with("the backup: holds configmaps default/bad, which cannot be read: ")) << refused.error().text();
+  EXPECT_TRUE(refused.error().text().starts_with("the backup: holds configmaps default/bad, which cannot be read: "))
+      << refused.error().text();
 }
 
 TEST(Keeper, a_power_cut_leaves_the_old_store_or_the_new_one) {
@@ -222,7 +234,9 @@ TEST(Keeper, two_restores_at_the_same_time_of_day_keep_both_old_stores) {
 TEST(Keeper, looks_after_the_file_when_nothing_is_written) {
   Machine machine("k1");
   for (int i = 0; i < 500; i++) machine.put("a" + std::to_string(i), std::string(4000, 'x'));
-  for (int i = 0; i < 490; i++) ASSERT_TRUE(machine.engine->remove(kConfigMap, {"default", "a" + std::to_string(i)}, std::nullopt, engine::Durability::durable));
+  for (int i = 0; i < 490; i++)
+    ASSERT_TRUE(
+        machine.engine->remove(kConfigMap, {"default", "a" + std::to_string(i)}, std::nullopt, engine::Durability::durable));
   machine.keeper->tend();
   EXPECT_FALSE(find(MUST(machine.keeper->state()), "check")) << "it was written to a moment ago";
   machine.clock.advance(std::chrono::hours(24 * 365 * 40));  // beyond the last write, which a real clock timed

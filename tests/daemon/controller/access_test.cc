@@ -21,7 +21,9 @@ struct AccessTest : testing::Test {
     config.root_ca = "CERT";
     config.judge_request = [this](const json::value&) -> Result<std::optional<std::string>> { return judged; };
     config.sign_request = [this](const json::value&) -> Result<SignedRequest> { return ++signatures, result; };
-    config.lasting_token = [](const Object& account, std::string_view secret) -> Result<std::string> { return account.name() + " in " + std::string(secret); };
+    config.lasting_token = [](const Object& account, std::string_view secret) -> Result<std::string> {
+      return account.name() + " in " + std::string(secret);
+    };
     manager = std::make_unique<Manager>(client, informers, events, config, clock);
     MUST(informers.start());
     settle();
@@ -38,7 +40,8 @@ struct AccessTest : testing::Test {
     settle();
   }
   void put_request(const std::string& name, const std::string& conditions = "[]") {
-    client.put(kCertificateSigningRequest, R"({"metadata":{"name":")" + name + R"(","creationTimestamp":")" + format_time(clock.now()) +
+    client.put(kCertificateSigningRequest, R"({"metadata":{"name":")" + name + R"(","creationTimestamp":")" +
+                                               format_time(clock.now()) +
                                                R"("},"spec":{"signerName":"a.b/c"},"status":{"conditions":)" + conditions + "}}");
     settle();
   }
@@ -100,9 +103,13 @@ TEST_F(AccessTest, roles_are_made_of_the_roles_they_choose) {
     client.put(kClusterRole, R"({"metadata":{"name":")" + name + R"(","labels":{"to":")" + label + R"("}},)" + more + "}");
     settle();
   };
-  auto rules = [&](const std::string& name) { return to_text(json::value(get_array(client.find(kClusterRole, {"", name})->json(), "rules"))); };
+  auto rules = [&](const std::string& name) {
+    return to_text(json::value(get_array(client.find(kClusterRole, {"", name})->json(), "rules")));
+  };
   start();
-  role("sum", "total", R"("aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"sum"}},{"matchLabels":{"to":"other"}}]},"rules":null)");
+  role(
+      "sum", "total",
+      R"("aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"sum"}},{"matchLabels":{"to":"other"}}]},"rules":null)");
   role("total", "", R"("aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"total"}}]},"rules":null)");
   EXPECT_EQ(rules("sum"), "[]");
   role("b", "sum", R"("rules":[{"verbs":["b"]},{"verbs":["x"]}])");
@@ -118,8 +125,12 @@ TEST_F(AccessTest, roles_are_made_of_the_roles_they_choose) {
 TEST_F(AccessTest, secrets_of_accounts_are_filled_and_go_with_them) {
   start();
   client.put(kServiceAccount, R"({"metadata":{"name":"robot","namespace":"default"}})");
-  client.put(kSecret, R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"robot"}},"type":"kubernetes.io/service-account-token"})");
-  client.put(kSecret, R"({"metadata":{"name":"nobodys","namespace":"default","annotations":{"kubernetes.io/service-account.name":"absent"}},"type":"kubernetes.io/service-account-token"})");
+  client.put(
+      kSecret,
+      R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"robot"}},"type":"kubernetes.io/service-account-token"})");
+  client.put(
+      kSecret,
+      R"({"metadata":{"name":"nobodys","namespace":"default","annotations":{"kubernetes.io/service-account.name":"absent"}},"type":"kubernetes.io/service-account-token"})");
   settle();
   ObjectPtr secret = client.find(kSecret, {"default", "t"});
   ASSERT_TRUE(secret);
@@ -128,10 +139,12 @@ TEST_F(AccessTest, secrets_of_accounts_are_filled_and_go_with_them) {
   EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("namespace").as_string())), "default");
   EXPECT_EQ(secret->annotation("kubernetes.io/service-account.uid"), client.find(kServiceAccount, {"default", "robot"})->uid());
   EXPECT_FALSE(client.find(kSecret, {"default", "nobodys"}));
-  MUST(client.patch(kSecret, {"default", "t"}, PatchType::merge, {{"data", {{"ca.crt", base64_encode("OLD")}, {"token", base64_encode("kept")}}}}));
+  MUST(client.patch(kSecret, {"default", "t"}, PatchType::merge,
+                    {{"data", {{"ca.crt", base64_encode("OLD")}, {"token", base64_encode("kept")}}}}));
   settle();
   secret = client.find(kSecret, {"default", "t"});
-  EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("ca.crt").as_string())), "CERT") << "the authority is this machine's, always";
+  EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("ca.crt").as_string())), "CERT")
+      << "the authority is this machine's, always";
   EXPECT_EQ(MUST(base64_decode(get_object(secret->json(), "data").at("token").as_string())), "kept");
   client.erase(kServiceAccount, {"default", "robot"});
   settle();
@@ -141,13 +154,17 @@ TEST_F(AccessTest, secrets_of_accounts_are_filled_and_go_with_them) {
 TEST_F(AccessTest, bootstrap_tokens_go_when_they_end) {
   start();
   auto put = [&](const std::string& name, const std::string& ns) {
-    client.put(kSecret, R"({"metadata":{"name":")" + name + R"(","namespace":")" + ns + R"("},"type":"bootstrap.kubernetes.io/token","data":{"expiration":")" +
+    client.put(kSecret, R"({"metadata":{"name":")" + name + R"(","namespace":")" + ns +
+                            R"("},"type":"bootstrap.kubernetes.io/token","data":{"expiration":")" +
                             base64_encode(format_time(clock.now() + std::chrono::minutes(5))) + "\"}}");
   };
   put("a", "kube-system");
   put("b", "default");
-  client.put(kSecret, R"({"metadata":{"name":"endless","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{}})");
-  client.put(kSecret, R"({"metadata":{"name":"odd","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{"expiration":"c29vbg=="}})");
+  client.put(kSecret,
+             R"({"metadata":{"name":"endless","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{}})");
+  client.put(
+      kSecret,
+      R"({"metadata":{"name":"odd","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{"expiration":"c29vbg=="}})");
   settle();
   EXPECT_FALSE(client.find(kSecret, {"kube-system", "odd"})) << "an end that cannot be read has come";
   pass(std::chrono::minutes(4));

@@ -54,8 +54,7 @@ struct Bench : testing::Test {
   Manager manager{client, informers, events, {.root_ca = "CERT", .local_node = "pi", .terminated_pods_max = 3}, clock};
 
   void start() {
-    client.put(kNode,
-               R"({"metadata":{"name":"pi"},"status":{"addresses":[{"type":"InternalIP","address":"192.168.1.7"}]}})");
+    client.put(kNode, R"({"metadata":{"name":"pi"},"status":{"addresses":[{"type":"InternalIP","address":"192.168.1.7"}]}})");
     MUST(informers.start());
     client.settle();
     settle();

@@ -6,31 +6,43 @@ namespace coracle::controller {
 namespace {
 
 struct BudgetsTest : Bench {
-  void put_pod(const std::string& name, const std::string& rest = "", const std::string& labels = R"("app":"web")", const std::string& metadata = "") {
-    client.put(kPod, R"({"metadata":{"name":")" + name + R"(","namespace":"default","labels":{)" + labels + "}" + metadata +
-                         R"(},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"250m"}}}]},"status":{"phase":"Running")" + rest + "}}");
+  void put_pod(const std::string& name, const std::string& rest = "", const std::string& labels = R"("app":"web")",
+               const std::string& metadata = "") {
+    client.put(
+        kPod,
+        R"({"metadata":{"name":")" + name + R"(","namespace":"default","labels":{)" + labels + "}" + metadata +
+            R"(},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"250m"}}}]},"status":{"phase":"Running")" +
+            rest + "}}");
     settle();
   }
   void put_ready(const std::string& name, const std::string& metadata = "") {
     put_pod(name, R"(,"conditions":[{"type":"Ready","status":"True"}])", R"("app":"web")", metadata);
   }
-  json::value status(const Kind& kind, const std::string& name) { return *coracle::find(client.find(kind, {"default", name})->json(), "status"); }
+  json::value status(const Kind& kind, const std::string& name) {
+    return *coracle::find(client.find(kind, {"default", name})->json(), "status");
+  }
 
   void put_quota(const std::string& hard, const std::string& status = "{}") {
-    client.put(kResourceQuota, R"({"metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard + R"(}},"status":)" + status + "}");
+    client.put(kResourceQuota,
+               R"({"metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard + R"(}},"status":)" + status + "}");
     settle();
   }
-  std::string used(std::string_view name) { return std::string(get_object(status(kResourceQuota, "q"), "used").at(name).as_string()); }
+  std::string used(std::string_view name) {
+    return std::string(get_object(status(kResourceQuota, "q"), "used").at(name).as_string());
+  }
 
   void put_budget(const std::string& spec) {
-    client.put(kPodDisruptionBudget, R"({"metadata":{"name":"b","namespace":"default","generation":3},"spec":{"selector":{"matchLabels":{"app":"web"}})" + spec + "}}");
+    client.put(
+        kPodDisruptionBudget,
+        R"({"metadata":{"name":"b","namespace":"default","generation":3},"spec":{"selector":{"matchLabels":{"app":"web"}})" +
+            spec + "}}");
     settle();
   }
   int64_t count(const char* field) { return get_int(status(kPodDisruptionBudget, "b"), field, -1); }
   std::string owned_by(const Kind& kind, const std::string& name) {
     ObjectPtr owner = client.find(kind, {"default", name});
-    return R"(,"ownerReferences":[{"apiVersion":")" + owner->kind().api_version() + R"(","kind":")" + std::string(owner->kind().kind) + R"(","name":")" + name + R"(","uid":")" +
-           owner->uid() + R"(","controller":true}])";
+    return R"(,"ownerReferences":[{"apiVersion":")" + owner->kind().api_version() + R"(","kind":")" +
+           std::string(owner->kind().kind) + R"(","name":")" + name + R"(","uid":")" + owner->uid() + R"(","controller":true}])";
   }
 };
 
@@ -60,8 +72,9 @@ TEST_F(BudgetsTest, a_pod_that_asks_for_less_gives_back) {
   put_pod("a");
   put_quota(R"("requests.cpu":"2")");
   EXPECT_EQ(used("requests.cpu"), "250m");
-  MUST(client.patch(kPod, {"default", "a"}, PatchType::merge,
-                    {{"spec", {{"containers", json::array{{{"name", "c"}, {"resources", {{"requests", {{"cpu", "100m"}}}}}}}}}}}));
+  MUST(
+      client.patch(kPod, {"default", "a"}, PatchType::merge,
+                   {{"spec", {{"containers", json::array{{{"name", "c"}, {"resources", {{"requests", {{"cpu", "100m"}}}}}}}}}}}));
   settle();
   EXPECT_EQ(used("requests.cpu"), "100m");
 }
@@ -70,7 +83,8 @@ TEST_F(BudgetsTest, a_pod_that_should_be_gone_counts_no_more) {
   start();
   put_pod("a");
   client.put(kPod, R"({"metadata":{"name":"stuck","namespace":"default","deletionGracePeriodSeconds":30,"deletionTimestamp":")" +
-                       format_time(clock.now() + std::chrono::seconds(5)) + R"("},"spec":{"nodeName":"pi"},"status":{"phase":"Running"}})");
+                       format_time(clock.now() + std::chrono::seconds(5)) +
+                       R"("},"spec":{"nodeName":"pi"},"status":{"phase":"Running"}})");
   put_quota(R"("pods":"5")");
   EXPECT_EQ(used("pods"), "2");
   pass(std::chrono::seconds(30));
@@ -122,7 +136,9 @@ TEST_F(BudgetsTest, a_number_that_must_stay) {
 
 TEST_F(BudgetsTest, a_share_of_what_the_deployment_wants) {
   start();
-  client.put(kDeployment, R"({"metadata":{"name":"d","namespace":"default","uid":"du"},"spec":{"replicas":4,"selector":{"matchLabels":{"app":"web"}},
+  client.put(
+      kDeployment,
+      R"({"metadata":{"name":"d","namespace":"default","uid":"du"},"spec":{"replicas":4,"selector":{"matchLabels":{"app":"web"}},
     "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   settle();
   play_kubelet();
@@ -139,7 +155,8 @@ TEST_F(BudgetsTest, a_share_of_what_the_deployment_wants) {
 
 TEST_F(BudgetsTest, is_counted_anew_when_more_are_wanted_and_none_can_come) {
   start();
-  client.put(kReplicationController, R"({"metadata":{"name":"rc","namespace":"default","uid":"ru"},"spec":{"replicas":2,"selector":{"app":"web"},
+  client.put(kReplicationController,
+             R"({"metadata":{"name":"rc","namespace":"default","uid":"ru"},"spec":{"replicas":2,"selector":{"app":"web"},
     "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   settle();
   play_kubelet();
@@ -178,7 +195,9 @@ TEST_F(BudgetsTest, who_cannot_be_counted_allows_nothing) {
 
 TEST_F(BudgetsTest, a_question_that_is_not_answered_is_asked_again) {
   start();
-  client.put(kDeployment, R"({"metadata":{"name":"d","namespace":"default","uid":"du"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
+  client.put(
+      kDeployment,
+      R"({"metadata":{"name":"d","namespace":"default","uid":"du"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
     "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   settle();
   play_kubelet();
@@ -221,17 +240,21 @@ TEST_F(BudgetsTest, an_evicted_pod_counts_as_gone_for_two_minutes) {
 TEST_F(BudgetsTest, a_pod_that_was_told_to_go_and_stays_is_told_no_more) {
   start();
   auto told = [&](const char* reason) {
-    return R"(,"conditions":[{"type":"Ready","status":"True"},{"type":"DisruptionTarget","status":"True","reason":")" + std::string(reason) +
-           R"(","message":"go","lastTransitionTime":")" + format_time(clock.now()) + R"("}])";
+    return R"(,"conditions":[{"type":"Ready","status":"True"},{"type":"DisruptionTarget","status":"True","reason":")" +
+           std::string(reason) + R"(","message":"go","lastTransitionTime":")" + format_time(clock.now()) + R"("}])";
   };
-  auto condition = [&](const char* name) -> json::value { return *find_condition(get_array(status(kPod, name), "conditions"), "DisruptionTarget"); };
+  auto condition = [&](const char* name) -> json::value {
+    return *find_condition(get_array(status(kPod, name), "conditions"), "DisruptionTarget");
+  };
   put_pod("stays", told("PreemptionByScheduler"));
   put_pod("nodes", told("TerminationByKubelet"));
-  put_pod("goes", told("PreemptionByScheduler"), R"("app":"web")", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z","finalizers":["a/b"])");
+  put_pod("goes", told("PreemptionByScheduler"), R"("app":"web")",
+          R"(,"deletionTimestamp":"2024-01-01T00:00:00Z","finalizers":["a/b"])");
   pass(std::chrono::seconds(118));
   EXPECT_EQ(get_string(condition("stays"), "status"), "True");
   pass(std::chrono::seconds(3));
-  EXPECT_EQ(to_text(condition("stays")), R"({"type":"DisruptionTarget","status":"False","lastTransitionTime":")" + format_time(clock.now() - std::chrono::seconds(1)) + "\"}");
+  EXPECT_EQ(to_text(condition("stays")), R"({"type":"DisruptionTarget","status":"False","lastTransitionTime":")" +
+                                             format_time(clock.now() - std::chrono::seconds(1)) + "\"}");
   EXPECT_EQ(get_array(status(kPod, "stays"), "conditions").size(), 2u);
   EXPECT_EQ(get_string(condition("nodes"), "status"), "True") << "a node takes its time";
   EXPECT_EQ(get_string(condition("goes"), "status"), "True");
@@ -241,8 +264,11 @@ TEST_F(BudgetsTest, a_pod_that_was_told_to_go_and_stays_is_told_no_more) {
 
 TEST_F(BudgetsTest, a_claim_goes_when_no_pod_uses_it_any_more) {
   start();
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
-  client.put(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"pi","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Running"}})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(
+      kPod,
+      R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"pi","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Running"}})");
   settle();
   MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   settle();
@@ -254,7 +280,8 @@ TEST_F(BudgetsTest, a_claim_goes_when_no_pod_uses_it_any_more) {
 
 TEST_F(BudgetsTest, a_claim_goes_also_when_the_pods_could_not_be_listed_at_first) {
   start();
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
   settle();
   client.fail(1, Error(Code::timeout, "no time"), "list pods");
   MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
@@ -265,8 +292,11 @@ TEST_F(BudgetsTest, a_claim_goes_also_when_the_pods_could_not_be_listed_at_first
 // It will not be started with a claim that is on its way out, so it need not be waited for.
 TEST_F(BudgetsTest, a_claim_does_not_wait_for_pods_without_a_node) {
   start();
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
-  client.put(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Pending"}})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(
+      kPod,
+      R"({"metadata":{"name":"p","namespace":"default"},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":"Pending"}})");
   settle();
   MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   settle();
@@ -275,8 +305,10 @@ TEST_F(BudgetsTest, a_claim_does_not_wait_for_pods_without_a_node) {
 
 TEST_F(BudgetsTest, a_claim_that_nobody_used_goes_at_once_and_a_volume_when_it_is_free) {
   start();
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
-  client.put(kPersistentVolume, R"({"metadata":{"name":"disk","finalizers":["kubernetes.io/pv-protection"]},"status":{"phase":"Bound"}})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+  client.put(kPersistentVolume,
+             R"({"metadata":{"name":"disk","finalizers":["kubernetes.io/pv-protection"]},"status":{"phase":"Bound"}})");
   settle();
   MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   MUST(client.remove(kPersistentVolume, {"", "disk"}));

@@ -68,9 +68,13 @@ struct CronWorld {
   }
 
   void put(const std::string& spec, const std::string& status = "{}", const std::string& created = "2024-03-01T10:00:00Z") {
-    client.put(kCronJob, R"({"metadata":{"name":"tick","namespace":"default","uid":"cron-uid","creationTimestamp":")" + created + R"("},"spec":{)" + spec +
-                             R"(,"successfulJobsHistoryLimit":3,"failedJobsHistoryLimit":1,"jobTemplate":{"metadata":{"labels":{"a":"b"},"annotations":{"c":"d"}},"spec":{"completions":1}}},
-      "status":)" + status + "}");
+    client.put(
+        kCronJob,
+        R"({"metadata":{"name":"tick","namespace":"default","uid":"cron-uid","creationTimestamp":")" + created +
+            R"("},"spec":{)" + spec +
+            R"(,"successfulJobsHistoryLimit":3,"failedJobsHistoryLimit":1,"jobTemplate":{"metadata":{"labels":{"a":"b"},"annotations":{"c":"d"}},"spec":{"completions":1}}},
+      "status":)" +
+            status + "}");
     settle();
   }
   void change_spec(const json::value& spec) {
@@ -79,7 +83,9 @@ struct CronWorld {
   }
   void end(const std::string& job, const char* how = "Complete") {
     std::string now = format_time(clock.now());
-    client.set_status(kJob, {"default", job}, R"({"startTime":")" + now + R"(","completionTime":")" + now + R"(","conditions":[{"type":")" + how + R"(","status":"True"}]})");
+    client.set_status(kJob, {"default", job},
+                      R"({"startTime":")" + now + R"(","completionTime":")" + now + R"(","conditions":[{"type":")" + how +
+                          R"(","status":"True"}]})");
     settle();
   }
   std::string jobs() const {
@@ -140,7 +146,8 @@ TEST_F(CronJobTest, allows_forbids_or_replaces_what_still_runs) {
   change_spec({{"concurrencyPolicy", "Forbid"}});
   pass(seconds(60));
   EXPECT_EQ(active(), run(1) + " " + run(2));
-  EXPECT_TRUE(events.has("JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid"));
+  EXPECT_TRUE(
+      events.has("JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid"));
   end(run(1));
   EXPECT_EQ(active(), run(2));
   pass(seconds(10));
@@ -193,7 +200,9 @@ TEST_F(CronJobTest, keeps_as_many_ended_jobs_as_its_history_holds) {
 }
 
 TEST_F(CronJobTest, tells_of_jobs_that_it_does_not_know_or_misses) {
-  client.put(kJob, R"({"metadata":{"name":"other","namespace":"default","uid":"o","ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"tick","uid":"cron-uid","controller":true}]}})");
+  client.put(
+      kJob,
+      R"({"metadata":{"name":"other","namespace":"default","uid":"o","ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"tick","uid":"cron-uid","controller":true}]}})");
   put(R"("schedule":"0 0 1 1 *")", R"({"active":[{"name":"lost","uid":"l"}]})");
   EXPECT_TRUE(events.has("UnexpectedJob", "Saw a job that the controller did not create or forgot: other"));
   EXPECT_TRUE(events.has("MissingJob", "Active job went missing: lost"));
@@ -203,7 +212,10 @@ TEST_F(CronJobTest, tells_of_jobs_that_it_does_not_know_or_misses) {
 TEST_F(CronJobTest, a_run_that_the_status_does_not_know_of_is_known_before_another_is_due) {
   put(R"("schedule":"* * * * *","concurrencyPolicy":"Forbid")");
   stop();  // right after it made the first one
-  client.put(kJob, R"({"metadata":{"name":")" + run(1) + R"(","namespace":"default","uid":"o","annotations":{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2024-03-01T10:01:00Z"},
+  client.put(
+      kJob,
+      R"({"metadata":{"name":")" + run(1) +
+          R"(","namespace":"default","uid":"o","annotations":{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2024-03-01T10:01:00Z"},
     "ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"tick","uid":"cron-uid","controller":true}]}})");
   clock.advance(seconds(180));
   boot();
@@ -218,7 +230,10 @@ TEST_F(CronJobTest, a_run_that_the_status_does_not_know_of_is_known_before_anoth
 
 TEST_F(CronJobTest, a_run_that_ended_before_the_status_knew_of_it_is_not_made_again) {
   put(R"("schedule":"0 * * * *","suspend":true)");
-  client.put(kJob, R"({"metadata":{"name":")" + run(0) + R"(","namespace":"default","uid":"o","annotations":{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2024-03-01T10:00:00Z"},
+  client.put(
+      kJob,
+      R"({"metadata":{"name":")" + run(0) +
+          R"(","namespace":"default","uid":"o","annotations":{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2024-03-01T10:00:00Z"},
     "ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"tick","uid":"cron-uid","controller":true}]},"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
   settle();
   EXPECT_EQ(active(), "");
@@ -252,7 +267,8 @@ TEST_F(CronJobTest, a_clock_that_jumps_from_1970_to_today_starts_one_run) {
   end("tick-1");
   set_clock(time_of("2024-03-01T10:00:30Z"));
   EXPECT_EQ(jobs(), "tick-1 " + run(0));
-  EXPECT_TRUE(events.has("TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"));
+  EXPECT_TRUE(events.has("TooManyMissedTimes",
+                         "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"));
   pass(seconds(29));
   EXPECT_EQ(jobs(), "tick-1 " + run(0));
   pass(seconds(1));
@@ -307,7 +323,8 @@ TEST_F(CronJobTest, as_many_as_a_hundred_missed_runs_are_nothing_to_tell) {
 }
 
 TEST(DueRun, a_deadline_bounds_what_counts_as_missed) {
-  auto cron = MUST(parse_json(R"({"metadata":{"creationTimestamp":"2024-01-01T00:00:00Z"},"spec":{"startingDeadlineSeconds":200}})"));
+  auto cron =
+      MUST(parse_json(R"({"metadata":{"creationTimestamp":"2024-01-01T00:00:00Z"},"spec":{"startingDeadlineSeconds":200}})"));
   auto zone = MUST(schema::TimeZone::find("UTC"));
   auto every_minute = MUST(schema::Schedule::parse("* * * * *"));
   DueRun due = due_run(view::CronJob(cron), every_minute, zone, time_of("2024-03-01T10:00:10Z"));
@@ -345,7 +362,9 @@ TEST(CronJobFaults, stopped_at_any_call_it_starts_each_run_once) {
         EXPECT_EQ(known->second, job->uid()) << job->name() << " was made twice, stopped at call " << nth;
         if (fresh) {
           std::string now = format_time(world.clock.now());
-          world.client.set_status(kJob, job->key(), R"({"startTime":")" + now + R"(","completionTime":")" + now + R"(","conditions":[{"type":"Complete","status":"True"}]})");
+          world.client.set_status(kJob, job->key(),
+                                  R"({"startTime":")" + now + R"(","completionTime":")" + now +
+                                      R"(","conditions":[{"type":"Complete","status":"True"}]})");
         }
       }
       if (dead || world.client.calls().size() - before < nth) return;

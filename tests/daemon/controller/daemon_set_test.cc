@@ -240,7 +240,8 @@ TEST(DaemonSetPlan, pods_without_a_hash_are_new_by_the_template_generation) {
   json::object& labels = make(body, "metadata.labels").get_object();
   labels["pod-template-generation"] = "7";
   world.pods[0] = MUST(Object::make(kPod, body));
-  EXPECT_EQ(plan_daemon_set(world, *parse_time(kNow)).remove.size(), 1u) << "the hash says it is old: another set counted to 7 as well";
+  EXPECT_EQ(plan_daemon_set(world, *parse_time(kNow)).remove.size(), 1u)
+      << "the hash says it is old: another set counted to 7 as well";
   labels.erase("controller-revision-hash");
   world.pods[0] = MUST(Object::make(kPod, body));
   EXPECT_TRUE(plan_daemon_set(world, *parse_time(kNow)).remove.empty());
@@ -412,7 +413,8 @@ TEST_F(DaemonSetTest, a_changed_set_is_tried_at_once) {
   };
   auto failed = [&] {
     auto pods = client.all(kPod);
-    return std::any_of(pods.begin(), pods.end(), [](const ObjectPtr& pod) { return get_string(pod->json(), "status.phase") == "Failed"; });
+    return std::any_of(pods.begin(), pods.end(),
+                       [](const ObjectPtr& pod) { return get_string(pod->json(), "status.phase") == "Failed"; });
   };
   roll_out(2);
   fail_all();

@@ -14,13 +14,12 @@ struct DeploymentTest : Bench {
     std::string annotations;
     if (ObjectPtr present = client.find(kDeployment, key))
       annotations = R"(,"annotations":)" + to_text(get_object(present->json(), "metadata.annotations"));
-    client.put(kDeployment,
-               R"({"metadata":{"name":"web","namespace":"default","uid":"dep","generation":)" +
-                   std::to_string(generation) + annotations + R"(},"spec":{"replicas":)" + std::to_string(replicas) +
-                   R"(,"progressDeadlineSeconds":600,"revisionHistoryLimit":2)" + extra +
-                   R"(,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
+    client.put(kDeployment, R"({"metadata":{"name":"web","namespace":"default","uid":"dep","generation":)" +
+                                std::to_string(generation) + annotations + R"(},"spec":{"replicas":)" + std::to_string(replicas) +
+                                R"(,"progressDeadlineSeconds":600,"revisionHistoryLimit":2)" + extra +
+                                R"(,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
         "spec":{"containers":[{"name":"c","image":")" +
-                   image + R"("}]}}}})");
+                                image + R"("}]}}}})");
   }
   void change(json::value patch) {
     MUST(client.patch(kDeployment, key, PatchType::merge, patch));
@@ -93,8 +92,8 @@ TEST_F(DeploymentTest, rolls_within_its_bounds) {
   put(4, "v1");
   settle();
   finish();
-  for (const Row& row : {Row{"1", "0", 5, 4}, Row{"0", "1", 4, 3}, Row{"\"25%\"", "\"25%\"", 5, 3},
-                         Row{"\"100%\"", "0", 8, 4}, Row{"0", "0", 4, 3}}) {
+  for (const Row& row : {Row{"1", "0", 5, 4}, Row{"0", "1", 4, 3}, Row{"\"25%\"", "\"25%\"", 5, 3}, Row{"\"100%\"", "0", 8, 4},
+                         Row{"0", "0", 4, 3}}) {
     change(MUST(parse_json(std::string(R"({"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":)") +
                            row.surge + R"(,"maxUnavailable":)" + row.unavailable + "}}}}")));
     std::string image = "v" + std::to_string(++version);
@@ -123,8 +122,12 @@ TEST_F(DeploymentTest, pods_that_are_about_to_go_are_not_counted_as_available) {
   put(3, "v3", R"(,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":2,"maxUnavailable":0}})");
   auto set = [&](const std::string& image, int replicas, int available) {
     json::value body = deployment()->json();
-    body = {{"metadata", {{"name", "web-" + image}, {"namespace", "default"}, {"ownerReferences", json::array{controller_reference(*deployment())}}}},
-            {"spec", {{"replicas", replicas}, {"selector", *find(body, "spec.selector")}, {"template", *find(body, "spec.template")}}},
+    body = {{"metadata",
+             {{"name", "web-" + image},
+              {"namespace", "default"},
+              {"ownerReferences", json::array{controller_reference(*deployment())}}}},
+            {"spec",
+             {{"replicas", replicas}, {"selector", *find(body, "spec.selector")}, {"template", *find(body, "spec.template")}}},
             {"status", {{"replicas", available}, {"availableReplicas", available}}}};
     make(body, "spec.template.spec.containers").get_array()[0].get_object()["image"] = image;
     make(body, "metadata.annotations").emplace_object()[kDesiredAnnotation] = "3";
@@ -145,8 +148,9 @@ TEST_F(DeploymentTest, a_set_that_somebody_made_larger_does_not_grow_when_there_
   set_image("v2");
   finish();
   std::string old = set_of("v1")->name();
-  MUST(client.patch(kReplicaSet, {"default", old}, PatchType::merge,
-                    MUST(parse_json(R"({"spec":{"replicas":2},"metadata":{"annotations":{"deployment.kubernetes.io/desired-replicas":"1",
+  MUST(client.patch(
+      kReplicaSet, {"default", old}, PatchType::merge,
+      MUST(parse_json(R"({"spec":{"replicas":2},"metadata":{"annotations":{"deployment.kubernetes.io/desired-replicas":"1",
                       "deployment.kubernetes.io/max-replicas":"1"}}})"))));
   client.settle();
   while (manager.turn()) EXPECT_LE(size_of("v1") + size_of("v2"), 4);
@@ -199,7 +203,8 @@ TEST_F(DeploymentTest, recreate_waits_until_the_old_set_knows_that_it_is_to_have
     make(old_set, "status.observedGeneration") = observed;
     DeploymentWorld world{MUST(Object::make(kDeployment, changed)), {MUST(Object::make(kReplicaSet, old_set))}, false};
     DeploymentPlan plan = plan_deployment(world, clock.now());
-    bool creates = std::any_of(plan.steps.begin(), plan.steps.end(), [](const DeploymentStep& step) { return step.what == DeploymentStep::What::create; });
+    bool creates = std::any_of(plan.steps.begin(), plan.steps.end(),
+                               [](const DeploymentStep& step) { return step.what == DeploymentStep::What::create; });
     EXPECT_EQ(creates, observed == 2) << observed;
   }
 }

@@ -15,20 +15,19 @@ ObjectPtr service(const std::string& spec) {
 
 ObjectPtr pod(const std::string& name, const std::string& ip, bool ready, const std::string& extra = "",
               const std::string& meta = "") {
-  return MUST(Object::make(kPod, MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
-                                                 R"(","namespace":"default","uid":"uid-)" + name + "\"" + meta +
-                                                 R"(},"spec":{"nodeName":"pi","containers":[{"name":"c",
+  return MUST(Object::make(
+      kPod, MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                            R"(","namespace":"default","uid":"uid-)" + name + "\"" + meta +
+                            R"(},"spec":{"nodeName":"pi","containers":[{"name":"c",
     "ports":[{"name":"http","containerPort":8080,"protocol":"TCP"}]}])" +
-                                                 extra + R"(},"status":{"phase":"Running","podIP":")" + ip +
-                                                 R"(","conditions":[{"type":"Ready","status":")" +
-                                                 (ready ? "True" : "False") + R"("}]}})"))));
+                            extra + R"(},"status":{"phase":"Running","podIP":")" + ip +
+                            R"(","conditions":[{"type":"Ready","status":")" + (ready ? "True" : "False") + R"("}]}})"))));
 }
 
 std::vector<ObjectPtr> pods(int count) {
   std::vector<ObjectPtr> out;
   for (int i = 0; i < count; ++i)
-    out.push_back(
-        pod("p" + std::to_string(i), "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), true));
+    out.push_back(pod("p" + std::to_string(i), "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), true));
   return out;
 }
 
@@ -39,14 +38,12 @@ TEST(Backends, take_each_pod_as_it_is) {
     ObjectPtr pod;
     const char* want;  // ready serving terminating, or nothing
   };
-  for (const Row& row :
-       {Row{"ready", pod("p", "10.0.0.1", true), "110"}, Row{"not ready", pod("p", "10.0.0.1", false), "000"},
-        Row{"going", pod("p", "10.0.0.1", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), "011"},
-        Row{"no address", pod("p", "", true), ""}, Row{"other family", pod("p", "fd00::1", true), ""}}) {
+  for (const Row& row : {Row{"ready", pod("p", "10.0.0.1", true), "110"}, Row{"not ready", pod("p", "10.0.0.1", false), "000"},
+                         Row{"going", pod("p", "10.0.0.1", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), "011"},
+                         Row{"no address", pod("p", "", true), ""}, Row{"other family", pod("p", "fd00::1", true), ""}}) {
     auto found = backends(*web, {row.pod}, "IPv4", {});
     std::string got;
-    for (const Backend& b : found)
-      got = std::string(b.ready ? "1" : "0") + (b.serving ? "1" : "0") + (b.terminating ? "1" : "0");
+    for (const Backend& b : found) got = std::string(b.ready ? "1" : "0") + (b.serving ? "1" : "0") + (b.terminating ? "1" : "0");
     EXPECT_EQ(got, row.want) << row.name;
   }
   auto found = backends(*web, {pod("p", "10.0.0.1", true)}, "IPv4", [](std::string_view) { return "here"; });
@@ -67,7 +64,9 @@ TEST(Backends, a_pod_without_the_named_port_is_not_behind_it) {
 TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
   auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":"proxy","protocol":"TCP"}]})");
   auto with = [&](const std::string& policy) {
-    return pod("p", "10.0.0.1", true, R"(,"initContainers":[{"name":"i")" + policy + R"(,"ports":[{"name":"proxy","containerPort":9000,"protocol":"TCP"}]}])");
+    return pod(
+        "p", "10.0.0.1", true,
+        R"(,"initContainers":[{"name":"i")" + policy + R"(,"ports":[{"name":"proxy","containerPort":9000,"protocol":"TCP"}]}])");
   };
   EXPECT_TRUE(backends(*web, {with("")}, "IPv4", {}).empty());
   auto found = backends(*web, {with(R"(,"restartPolicy":"Always")")}, "IPv4", {});
@@ -77,12 +76,9 @@ TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
 
 TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
   auto web = service(R"({"clusterIP":"None"})");
-  EXPECT_EQ(
-      backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"web")")}, "IPv4", {})[0].hostname,
-      "db-0");
-  EXPECT_EQ(
-      backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"x")")}, "IPv4", {})[0].hostname,
-      "");
+  EXPECT_EQ(backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"web")")}, "IPv4", {})[0].hostname,
+            "db-0");
+  EXPECT_EQ(backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"x")")}, "IPv4", {})[0].hostname, "");
 }
 
 // Pods in their node's network have its address: one that answers must not be hidden by one that does not.
@@ -108,10 +104,12 @@ TEST(Backends, hints_say_who_shall_use_them) {
   for (const Row& row : {Row{"", "z", true, ""}, Row{"PreferClose", "z", true, R"({"forZones":[{"name":"z"}]})"},
                          Row{"PreferSameZone", "z", true, R"({"forZones":[{"name":"z"}]})"}, Row{"PreferSameZone", "", true, ""},
                          Row{"PreferSameNode", "z", true, R"({"forZones":[{"name":"z"}],"forNodes":[{"name":"pi"}]})"},
-                         Row{"PreferSameNode", "", true, R"({"forNodes":[{"name":"pi"}]})"}, Row{"PreferSameNode", "z", false, ""},
-                         Row{"example.com/other", "z", true, ""}}) {
-    auto web = service(R"({"trafficDistribution":")" + std::string(row.spread) + R"(","ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
-    auto found = backends(*web, {pod("p", "10.0.0.1", row.ready)}, "IPv4", [&](std::string_view) { return std::string(row.zone); });
+                         Row{"PreferSameNode", "", true, R"({"forNodes":[{"name":"pi"}]})"},
+                         Row{"PreferSameNode", "z", false, ""}, Row{"example.com/other", "z", true, ""}}) {
+    auto web = service(R"({"trafficDistribution":")" + std::string(row.spread) +
+                       R"(","ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+    auto found =
+        backends(*web, {pod("p", "10.0.0.1", row.ready)}, "IPv4", [&](std::string_view) { return std::string(row.zone); });
     SlicePlan plan = plan_slices({*web, "web", kSliceController}, {{"IPv4", found}}, {});
     const json::value* hints = find(get_array(plan.create[0], "endpoints")[0], "hints");
     EXPECT_EQ(hints ? to_text(*hints) : "", row.want) << row.spread << " " << row.zone;
@@ -138,8 +136,7 @@ TEST(Endpoints, no_more_than_a_thousand_addresses) {
   auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
   json::value body = endpoints_object(*web, backends(*web, pods(1200), "IPv4", {}), nullptr);
   EXPECT_EQ(get_array(get_array(body, "subsets")[0], "addresses").size(), kEndpointsMax);
-  EXPECT_EQ(get_object(body, "metadata.annotations").at("endpoints.kubernetes.io/over-capacity").as_string(),
-            "truncated");
+  EXPECT_EQ(get_object(body, "metadata.annotations").at("endpoints.kubernetes.io/over-capacity").as_string(), "truncated");
 }
 
 TEST(Endpoints, of_too_many_the_ready_ones_stay) {
@@ -153,8 +150,7 @@ TEST(Endpoints, of_too_many_the_ready_ones_stay) {
 }
 
 struct Slices : testing::Test {
-  ObjectPtr web =
-      service(R"({"selector":{"a":"b"},"ports":[{"name":"h","port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  ObjectPtr web = service(R"({"selector":{"a":"b"},"ports":[{"name":"h","port":80,"targetPort":8080,"protocol":"TCP"}]})");
   std::vector<ObjectPtr> present;
   int names = 0;
 
@@ -215,8 +211,8 @@ struct EndpointsTest : Bench {
     settle();
   }
   void put_pod(const std::string& name) {
-    client.put(kPod, R"({"metadata":{"name":")" + name +
-                         R"(","namespace":"default","labels":{"app":"web"}},"spec":{"containers":[]}})");
+    client.put(
+        kPod, R"({"metadata":{"name":")" + name + R"(","namespace":"default","labels":{"app":"web"}},"spec":{"containers":[]}})");
     settle();
   }
 };
@@ -278,9 +274,7 @@ TEST_F(EndpointsTest, hand_written_ones_go_with_their_service_too) {
 TEST_F(EndpointsTest, a_load_balancer_is_the_nodes_own_address) {
   start();
   put_service(R"({"type":"LoadBalancer","selector":{"app":"web"}})");
-  auto ingress = [&] {
-    return get_array(client.find(kService, {"default", "web"})->json(), "status.loadBalancer.ingress");
-  };
+  auto ingress = [&] { return get_array(client.find(kService, {"default", "web"})->json(), "status.loadBalancer.ingress"); };
   ASSERT_EQ(ingress().size(), 1u);
   EXPECT_EQ(get_string(ingress()[0], "ip"), "192.168.1.7");
   put_service(R"({"type":"ClusterIP","selector":{"app":"web"}})");

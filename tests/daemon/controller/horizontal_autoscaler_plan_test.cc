@@ -12,12 +12,14 @@ using namespace std::chrono_literals;
 const WallTime kNow = *parse_time("2026-01-02T03:04:05Z");
 const WallTime kLongAgo = kNow - 1h;
 
-ObjectPtr pod(const std::string& name, const std::string& phase = "Running", bool ready = true, WallTime started = kLongAgo, WallTime changed = kLongAgo,
-              const std::string& metadata = "") {
-  return MUST(Object::make(kPod, MUST(parse_json(R"({"metadata":{"name":")" + name + R"(","namespace":"default")" + metadata +
-                                                R"(},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"100m"}}}]},"status":{"phase":")" +
-                                                phase + R"(","startTime":")" + format_time(started) + R"(","conditions":[{"type":"Ready","status":")" +
-                                                (ready ? "True" : "False") + R"(","lastTransitionTime":")" + format_time(changed) + R"("}]}})"))));
+ObjectPtr pod(const std::string& name, const std::string& phase = "Running", bool ready = true, WallTime started = kLongAgo,
+              WallTime changed = kLongAgo, const std::string& metadata = "") {
+  return MUST(Object::make(
+      kPod,
+      MUST(parse_json(R"({"metadata":{"name":")" + name + R"(","namespace":"default")" + metadata +
+                      R"(},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"100m"}}}]},"status":{"phase":")" +
+                      phase + R"(","startTime":")" + format_time(started) + R"(","conditions":[{"type":"Ready","status":")" +
+                      (ready ? "True" : "False") + R"(","lastTransitionTime":")" + format_time(changed) + R"("}]}})"))));
 }
 
 Target target(int64_t wanted, std::vector<ObjectPtr> pods) { return {wanted, wanted, std::move(pods), {}, kNow}; }
@@ -38,9 +40,9 @@ TEST(AutoscalerProposal, follows_the_ratio_of_use_to_target) {
     std::vector<int64_t> millicores;  // each asks for 100
     int64_t percent, want, utilization;
   };
-  for (const Row& row : {Row{{50, 50}, 50, 2, 50}, Row{{100, 100}, 50, 4, 100}, Row{{20, 20, 20, 20}, 50, 2, 20}, Row{{55, 55}, 50, 2, 55},
-                         Row{{56, 56}, 50, 3, 56}, Row{{45, 45}, 50, 2, 45}, Row{{44, 44, 44}, 50, 3, 44}, Row{{0, 0, 0}, 50, 0, 0},
-                         Row{{300, 0}, 50, 6, 150}}) {
+  for (const Row& row : {Row{{50, 50}, 50, 2, 50}, Row{{100, 100}, 50, 4, 100}, Row{{20, 20, 20, 20}, 50, 2, 20},
+                         Row{{55, 55}, 50, 2, 55}, Row{{56, 56}, 50, 3, 56}, Row{{45, 45}, 50, 2, 45},
+                         Row{{44, 44, 44}, 50, 3, 44}, Row{{0, 0, 0}, 50, 0, 0}, Row{{300, 0}, 50, 6, 150}}) {
     Target now = target(int64_t(row.millicores.size()), pods(row.millicores.size()));
     auto requests = MUST(pod_requests(now.pods, "cpu", ""));
     Proposal got = MUST(propose_by_utilization(now, used(row.millicores), requests, row.percent, true));
@@ -50,7 +52,8 @@ TEST(AutoscalerProposal, follows_the_ratio_of_use_to_target) {
 }
 
 TEST(AutoscalerProposal, a_pod_without_metrics_keeps_the_number_from_changing_much) {
-  // Seen: 30 of 100 at a target of 60: half. The unseen one counts as using all it asks for: (30+30+100)/300 = 53 %: as it should be.
+  // Seen: 30 of 100 at a target of 60: half. The unseen one counts as using all it asks for: (30+30+100)/300 = 53 %: as it should
+  // be.
   Target now = target(3, pods(3));
   auto requests = MUST(pod_requests(now.pods, "cpu", ""));
   EXPECT_EQ(propose_by_utilization(now, used({30, 30, -1}), requests, 60, true)->replicas, 3);
@@ -62,7 +65,8 @@ TEST(AutoscalerProposal, a_pod_without_metrics_keeps_the_number_from_changing_mu
   EXPECT_EQ(propose_by_utilization(now, used({80, 80, -1}), requests, 60, true)->replicas, 3);
   // A target beyond what is asked for: who is not seen counts as at the target.
   EXPECT_EQ(propose_by_utilization(now, used({150, 150, -1}), requests, 200, true)->replicas, 3);
-  EXPECT_EQ(propose_by_utilization(now, used({30, 30, -1}), requests, 60, true)->utilization, 30) << "what was seen is told, not what was guessed";
+  EXPECT_EQ(propose_by_utilization(now, used({30, 30, -1}), requests, 60, true)->utilization, 30)
+      << "what was seen is told, not what was guessed";
 }
 
 TEST(AutoscalerProposal, a_pod_that_is_not_ready_counts_as_idle_upwards_and_not_at_all_downwards) {
@@ -78,14 +82,16 @@ TEST(AutoscalerProposal, cpu_of_a_starting_pod_does_not_count_but_memory_does) {
     ObjectPtr pod;
     bool counts;
   };
-  for (const Row& row : {Row{"ready for long", pod("0"), true},
-                         Row{"just started, ready for longer than the window", pod("0", "Running", true, kNow - 60s, kNow - 30s), true},
-                         Row{"just started, ready for less than the window", pod("0", "Running", true, kNow - 60s, kNow - 5s), false},
-                         Row{"just started, not ready", pod("0", "Running", false, kNow - 60s, kNow - 50s), false},
-                         Row{"old, never ready", pod("0", "Running", false, kNow - 600s, kNow - 590s), false},
-                         Row{"old, was ready once", pod("0", "Running", false, kNow - 600s, kNow - 60s), true},
-                         Row{"being deleted", pod("0", "Running", true, kLongAgo, kLongAgo, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), false},
-                         Row{"failed", pod("0", "Failed"), false}}) {
+  for (const Row& row :
+       {Row{"ready for long", pod("0"), true},
+        Row{"just started, ready for longer than the window", pod("0", "Running", true, kNow - 60s, kNow - 30s), true},
+        Row{"just started, ready for less than the window", pod("0", "Running", true, kNow - 60s, kNow - 5s), false},
+        Row{"just started, not ready", pod("0", "Running", false, kNow - 60s, kNow - 50s), false},
+        Row{"old, never ready", pod("0", "Running", false, kNow - 600s, kNow - 590s), false},
+        Row{"old, was ready once", pod("0", "Running", false, kNow - 600s, kNow - 60s), true},
+        Row{"being deleted", pod("0", "Running", true, kLongAgo, kLongAgo, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"),
+            false},
+        Row{"failed", pod("0", "Failed"), false}}) {
     Target now = target(1, {row.pod});
     auto cpu = propose_by_average(now, used({100}), 50, true);
     EXPECT_EQ(cpu.ok(), row.counts) << row.what;
@@ -98,8 +104,10 @@ TEST(AutoscalerProposal, cpu_of_a_starting_pod_does_not_count_but_memory_does) {
 }
 
 TEST(AutoscalerProposal, what_cannot_be_computed_says_why) {
-  EXPECT_EQ(propose_by_average(target(1, {}), used({1}), 1, true).error().text(), "no pods returned by selector while calculating replica count");
-  ObjectPtr silent = MUST(Object::make(kPod, MUST(parse_json(R"({"metadata":{"name":"p","namespace":"d"},"spec":{"containers":[{"name":"c"}]}})"))));
+  EXPECT_EQ(propose_by_average(target(1, {}), used({1}), 1, true).error().text(),
+            "no pods returned by selector while calculating replica count");
+  ObjectPtr silent = MUST(
+      Object::make(kPod, MUST(parse_json(R"({"metadata":{"name":"p","namespace":"d"},"spec":{"containers":[{"name":"c"}]}})"))));
   EXPECT_EQ(pod_requests({silent}, "cpu", "").error().text(), "missing request for cpu in container c of Pod p");
   EXPECT_EQ(pod_requests({silent}, "cpu", "x").error().text(), "container x not found in Pod p");
 }
@@ -128,7 +136,8 @@ TEST(AutoscalerProposal, values_from_elsewhere_are_shared_by_ready_pods_or_divid
 }
 
 TEST(AutoscalerProposal, tolerance_is_the_behaviours) {
-  json::value autoscaler = MUST(parse_json(R"({"spec":{"behavior":{"scaleUp":{"tolerance":"500m"},"scaleDown":{"tolerance":"0"}}}})"));
+  json::value autoscaler =
+      MUST(parse_json(R"({"spec":{"behavior":{"scaleUp":{"tolerance":"500m"},"scaleDown":{"tolerance":"0"}}}})"));
   Target now = target(2, pods(2));
   now.tolerance = tolerance_of(autoscaler);
   EXPECT_EQ(propose_by_average(now, used({140, 140}), 100, true)->replicas, 2);
@@ -150,7 +159,8 @@ struct Decide : testing::Test {
   std::string decide(int64_t proposed) {
     Decision got = decide_replicas(past, behavior, limits, proposed, now);
     EXPECT_EQ(got.able.status, "True");
-    return std::to_string(got.replicas) + " " + got.able.reason + " " + got.limited.reason + (got.limited.status == "True" ? "!" : "");
+    return std::to_string(got.replicas) + " " + got.able.reason + " " + got.limited.reason +
+           (got.limited.status == "True" ? "!" : "");
   }
   void scale(int64_t to) {
     remember_change(past, limits.current, to, now);
@@ -196,15 +206,17 @@ TEST_F(Decide, stabilises_both_ways_as_the_behaviour_says) {
 }
 
 TEST_F(Decide, the_policy_that_changes_most_counts_unless_it_is_to_be_the_least) {
-  const std::string both = R"("stabilizationWindowSeconds":0,"policies":[{"type":"Pods","value":3,"periodSeconds":60},{"type":"Percent","value":50,"periodSeconds":60}])";
+  const std::string both =
+      R"("stabilizationWindowSeconds":0,"policies":[{"type":"Pods","value":3,"periodSeconds":60},{"type":"Percent","value":50,"periodSeconds":60}])";
   struct Row {
     const char* select;
     int64_t proposed;
     const char* want;
   };
-  for (const Row& row : {Row{"Max", 100, "15 ReadyForNewScale ScaleUpLimit!"}, Row{"Min", 100, "13 ReadyForNewScale ScaleUpLimit!"},
-                         Row{"Disabled", 100, "10 ReadyForNewScale ScaleUpLimit!"}, Row{"Max", 1, "5 ReadyForNewScale ScaleDownLimit!"},
-                         Row{"Min", 1, "7 ReadyForNewScale ScaleDownLimit!"}, Row{"Disabled", 1, "10 ReadyForNewScale ScaleDownLimit!"}}) {
+  for (const Row& row :
+       {Row{"Max", 100, "15 ReadyForNewScale ScaleUpLimit!"}, Row{"Min", 100, "13 ReadyForNewScale ScaleUpLimit!"},
+        Row{"Disabled", 100, "10 ReadyForNewScale ScaleUpLimit!"}, Row{"Max", 1, "5 ReadyForNewScale ScaleDownLimit!"},
+        Row{"Min", 1, "7 ReadyForNewScale ScaleDownLimit!"}, Row{"Disabled", 1, "10 ReadyForNewScale ScaleDownLimit!"}}) {
     limits = {10, 1, 200};
     past = {};
     std::string rules = "{" + both + R"(,"selectPolicy":")" + row.select + "\"}";
@@ -256,13 +268,18 @@ TEST_F(Decide, the_past_is_bounded) {
 // ---- status ----
 
 json::array measured(int64_t percent, const std::string& memory) {
-  return MUST(parse_json(R"([{"type":"Resource","resource":{"name":"cpu","current":{"averageUtilization":)" + std::to_string(percent) +
-                         R"(,"averageValue":"1m"}}},{"type":"Resource","resource":{"name":"memory","current":{"averageValue":")" + memory + R"("}}}])")).get_array();
+  return MUST(parse_json(R"([{"type":"Resource","resource":{"name":"cpu","current":{"averageUtilization":)" +
+                         std::to_string(percent) +
+                         R"(,"averageValue":"1m"}}},{"type":"Resource","resource":{"name":"memory","current":{"averageValue":")" +
+                         memory + R"("}}}])"))
+      .get_array();
 }
 
 TEST(AutoscalerStatus, noise_is_no_news) {
-  const json::array specs = MUST(parse_json(R"([{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":100}}},
-      {"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"100M"}}}])")).get_array();
+  const json::array specs =
+      MUST(parse_json(R"([{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":100}}},
+      {"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"100M"}}}])"))
+          .get_array();
   EXPECT_TRUE(same_measurement(measured(10, "50M"), measured(12, "51M"), specs));
   EXPECT_FALSE(same_measurement(measured(10, "50M"), measured(13, "50M"), specs));
   EXPECT_FALSE(same_measurement(measured(10, "50M"), measured(10, "53M"), specs));

@@ -13,16 +13,21 @@ struct AutoscalerTest : Bench {
   const Key key{"default", "web"};
   int generation = 0;
 
-  void deploy(int replicas, const std::string& name = "web", const std::string& request = R"("requests":{"cpu":"100m","memory":"100M"})") {
-    client.put(kDeployment, R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":"dep-)" + name + R"("},"spec":{"replicas":)" +
-                                std::to_string(replicas) + R"(,"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{"labels":{"app":")" + name +
+  void deploy(int replicas, const std::string& name = "web",
+              const std::string& request = R"("requests":{"cpu":"100m","memory":"100M"})") {
+    client.put(kDeployment, R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":"dep-)" + name +
+                                R"("},"spec":{"replicas":)" + std::to_string(replicas) +
+                                R"(,"selector":{"matchLabels":{"app":")" + name +
+                                R"("}},"template":{"metadata":{"labels":{"app":")" + name +
                                 R"("}},"spec":{"containers":[{"name":"c","image":"i","resources":{)" + request + "}}]}}}}");
     settle();
   }
-  void autoscale(const std::string& metrics = kCpu, const std::string& more = R"(,"minReplicas":1,"maxReplicas":10)", const std::string& name = "web",
+  void autoscale(const std::string& metrics = kCpu, const std::string& more = R"(,"minReplicas":1,"maxReplicas":10)",
+                 const std::string& name = "web",
                  const std::string& target = R"("apiVersion":"apps/v1","kind":"Deployment","name":"web")") {
-    client.put(kHorizontalPodAutoscaler, R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":"hpa-)" + name + R"("},"spec":{"scaleTargetRef":{)" + target +
-                                             R"(},"metrics":[)" + metrics + "]" + more + "}}");
+    client.put(kHorizontalPodAutoscaler, R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":"hpa-)" + name +
+                                             R"("},"spec":{"scaleTargetRef":{)" + target + R"(},"metrics":[)" + metrics + "]" +
+                                             more + "}}");
     settle();
   }
   // All pods run and are ready for long; each uses so much.
@@ -35,17 +40,22 @@ struct AutoscalerTest : Bench {
       }
       if (!pod_ready(view::Pod(*pod))) {
         std::string then = format_time(clock.now() - 1h);
-        client.set_status(kPod, pod->key(), R"({"phase":"Running","startTime":")" + then + R"(","conditions":[{"type":"Ready","status":"True","lastTransitionTime":")" + then + R"("}]})");
+        client.set_status(kPod, pod->key(),
+                          R"({"phase":"Running","startTime":")" + then +
+                              R"(","conditions":[{"type":"Ready","status":"True","lastTransitionTime":")" + then + R"("}]})");
       }
-      client.put(kPodMetrics, R"({"metadata":{"name":")" + pod->name() + R"(","namespace":"default"},"timestamp":")" + format_time(clock.now()) +
-                                  R"(","window":"15s","containers":[{"name":"c","usage":{"cpu":")" + cpu + R"(","memory":")" + memory + R"("}}]})");
+      client.put(kPodMetrics, R"({"metadata":{"name":")" + pod->name() + R"(","namespace":"default"},"timestamp":")" +
+                                  format_time(clock.now()) + R"(","window":"15s","containers":[{"name":"c","usage":{"cpu":")" +
+                                  cpu + R"(","memory":")" + memory + R"("}}]})");
     }
     settle();
   }
   void tick() { pass(15s); }
   json::value hpa(const std::string& name = "web") { return client.find(kHorizontalPodAutoscaler, {"default", name})->json(); }
   int64_t status(const char* name) { return get_int(hpa(), std::string("status.") + name); }
-  int64_t replicas(const std::string& name = "web") { return get_int(client.find(kDeployment, {"default", name})->json(), "spec.replicas"); }
+  int64_t replicas(const std::string& name = "web") {
+    return get_int(client.find(kDeployment, {"default", name})->json(), "spec.replicas");
+  }
   std::string condition(std::string_view type, const std::string& name = "web") {
     json::value body = hpa(name);
     const json::value* found = find_condition(get_array(body, "status.conditions"), type);
@@ -61,8 +71,10 @@ struct AutoscalerTest : Bench {
     return size_t(std::count_if(all.begin(), all.end(), [&](const std::string& call) { return call.starts_with(beginning); }));
   }
 
-  static inline const std::string kCpu = R"({"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}})";
-  static inline const std::string kMemory = R"({"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"20M"}}})";
+  static inline const std::string kCpu =
+      R"({"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}})";
+  static inline const std::string kMemory =
+      R"({"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"20M"}}})";
 };
 
 TEST_F(AutoscalerTest, scales_a_busy_deployment_up_and_says_so) {
@@ -77,9 +89,11 @@ TEST_F(AutoscalerTest, scales_a_busy_deployment_up_and_says_so) {
   EXPECT_EQ(condition("AbleToScale"), "True/SucceededRescale");
   EXPECT_EQ(condition("ScalingActive"), "True/ValidMetricFound");
   EXPECT_EQ(condition("ScalingLimited"), "True/ScaleUpLimit");
-  EXPECT_EQ(message("ScalingActive"), "the HPA was able to successfully calculate a replica count from cpu resource utilization (percentage of request)");
+  EXPECT_EQ(message("ScalingActive"),
+            "the HPA was able to successfully calculate a replica count from cpu resource utilization (percentage of request)");
   EXPECT_EQ(get_string(hpa(), "status.lastScaleTime"), format_time(clock.now()));
-  EXPECT_TRUE(events.has("SuccessfulRescale", "New size: 4; reason: cpu resource utilization (percentage of request) above target"));
+  EXPECT_TRUE(
+      events.has("SuccessfulRescale", "New size: 4; reason: cpu resource utilization (percentage of request) above target"));
   json::value body = hpa();
   EXPECT_EQ(to_text(*find(body, "status.currentMetrics")),
             R"([{"type":"Resource","resource":{"name":"cpu","current":{"averageUtilization":120,"averageValue":"120m"}}}])");
@@ -130,7 +144,9 @@ TEST_F(AutoscalerTest, a_short_window_scales_down_soon) {
   start();
   deploy(4);
   use("5m");
-  autoscale(kCpu, R"(,"minReplicas":2,"maxReplicas":10,"behavior":{"scaleDown":{"stabilizationWindowSeconds":0,"policies":[{"type":"Pods","value":1,"periodSeconds":15}]}})");
+  autoscale(
+      kCpu,
+      R"(,"minReplicas":2,"maxReplicas":10,"behavior":{"scaleDown":{"stabilizationWindowSeconds":0,"policies":[{"type":"Pods","value":1,"periodSeconds":15}]}})");
   tick();
   EXPECT_EQ(replicas(), 3);
   EXPECT_EQ(condition("ScalingLimited"), "True/ScaleDownLimit");
@@ -174,8 +190,9 @@ TEST_F(AutoscalerTest, says_why_when_the_target_is_not_there) {
   tick();
   EXPECT_EQ(condition("AbleToScale"), "False/FailedGetScale");
   EXPECT_TRUE(events.has("FailedGetScale", "not found"));
-  for (const Row& row : {Row{R"("apiVersion":"example.com/v1","kind":"Boat","name":"x")", "no matches for kind \"Boat\" in group \"example.com\""},
-                         Row{R"("apiVersion":"a/b/c","kind":"Deployment","name":"x")", "unexpected GroupVersion string: a/b/c"}}) {
+  for (const Row& row :
+       {Row{R"("apiVersion":"example.com/v1","kind":"Boat","name":"x")", "no matches for kind \"Boat\" in group \"example.com\""},
+        Row{R"("apiVersion":"a/b/c","kind":"Deployment","name":"x")", "unexpected GroupVersion string: a/b/c"}}) {
     autoscale(kCpu, R"(,"maxReplicas":3)", "web", row.target);
     tick();
     EXPECT_EQ(message("AbleToScale"), std::string("the HPA controller was unable to get the target's current scale: ") + row.why);
@@ -189,10 +206,13 @@ TEST_F(AutoscalerTest, says_why_when_nothing_is_measured) {
   tick();
   EXPECT_EQ(replicas(), 2);
   EXPECT_EQ(condition("ScalingActive"), "False/FailedGetResourceMetric");
-  const std::string why = "failed to get cpu utilization: unable to get metrics for resource cpu: no metrics returned from resource metrics API";
+  const std::string why =
+      "failed to get cpu utilization: unable to get metrics for resource cpu: no metrics returned from resource metrics API";
   EXPECT_EQ(message("ScalingActive"), "the HPA was unable to compute the replica count: " + why);
   EXPECT_TRUE(events.has("FailedGetResourceMetric", why));
-  EXPECT_TRUE(events.has("FailedComputeMetricsReplicas", "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: " + why));
+  EXPECT_TRUE(
+      events.has("FailedComputeMetricsReplicas",
+                 "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: " + why));
   (void)events.take();
   tick();
   EXPECT_TRUE(events.take().empty()) << "it was told";
@@ -213,15 +233,20 @@ TEST_F(AutoscalerTest, the_metric_that_asks_for_most_counts_and_one_that_fails_o
   EXPECT_EQ(replicas(), 4);
   EXPECT_EQ(condition("ScalingActive"), "True/ValidMetricFound");
   EXPECT_NE(message("ScalingActive").find("from memory resource"), std::string::npos);
-  const std::string missing = R"({"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"AverageValue","averageValue":"1"}}})";
+  const std::string missing =
+      R"({"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"AverageValue","averageValue":"1"}}})";
   use("50m", "5M");
-  const std::string at_once = R"({"stabilizationWindowSeconds":0,"policies":[{"type":"Percent","value":100,"periodSeconds":15}]})";
-  autoscale(kMemory + "," + missing, R"(,"minReplicas":1,"maxReplicas":10,"behavior":{"scaleUp":)" + at_once + R"(,"scaleDown":)" + at_once + "}");
+  const std::string at_once =
+      R"({"stabilizationWindowSeconds":0,"policies":[{"type":"Percent","value":100,"periodSeconds":15}]})";
+  autoscale(kMemory + "," + missing,
+            R"(,"minReplicas":1,"maxReplicas":10,"behavior":{"scaleUp":)" + at_once + R"(,"scaleDown":)" + at_once + "}");
   tick();
   EXPECT_EQ(replicas(), 4);
   EXPECT_EQ(condition("ScalingActive"), "False/FailedGetExternalMetric");
-  EXPECT_EQ(message("ScalingActive"), "the HPA was unable to compute the replica count: unable to get external metric default/queue/nil: unable to fetch metrics "
-                                      "from external metrics API: the server could not find the requested resource (get queue.external.metrics.k8s.io)");
+  EXPECT_EQ(
+      message("ScalingActive"),
+      "the HPA was unable to compute the replica count: unable to get external metric default/queue/nil: unable to fetch metrics "
+      "from external metrics API: the server could not find the requested resource (get queue.external.metrics.k8s.io)");
   use("50m", "45M");
   tick();
   EXPECT_EQ(replicas(), 8) << "upwards one is enough";
@@ -231,10 +256,12 @@ TEST_F(AutoscalerTest, one_container_can_be_what_counts) {
   start();
   deploy(1);
   use("90m");
-  autoscale(R"({"type":"ContainerResource","containerResource":{"name":"cpu","container":"c","target":{"type":"Utilization","averageUtilization":30}}})");
+  autoscale(
+      R"({"type":"ContainerResource","containerResource":{"name":"cpu","container":"c","target":{"type":"Utilization","averageUtilization":30}}})");
   tick();
   EXPECT_EQ(replicas(), 3);
-  autoscale(R"({"type":"ContainerResource","containerResource":{"name":"cpu","container":"x","target":{"type":"Utilization","averageUtilization":30}}})");
+  autoscale(
+      R"({"type":"ContainerResource","containerResource":{"name":"cpu","container":"x","target":{"type":"Utilization","averageUtilization":30}}})");
   tick();
   EXPECT_EQ(condition("ScalingActive"), "False/FailedGetContainerResourceMetric");
   EXPECT_NE(message("ScalingActive").find("container x not present in metrics for pod default/web-"), std::string::npos);
@@ -244,23 +271,29 @@ TEST_F(AutoscalerTest, metrics_of_other_apis_are_asked_for_through_the_client) {
   start();
   deploy(2);
   use("1m");
-  const std::string pods = R"({"type":"Pods","pods":{"metric":{"name":"hits","selector":{"matchLabels":{"verb":"get"}}},"target":{"type":"AverageValue","averageValue":"10"}}})";
+  const std::string pods =
+      R"({"type":"Pods","pods":{"metric":{"name":"hits","selector":{"matchLabels":{"verb":"get"}}},"target":{"type":"AverageValue","averageValue":"10"}}})";
   autoscale(pods);
   tick();
   EXPECT_EQ(condition("ScalingActive"), "False/FailedGetPodsMetric");
-  EXPECT_EQ(message("ScalingActive"), "the HPA was unable to compute the replica count: unable to get metric hits: unable to fetch metrics from custom "
-                                      "metrics API: no custom metrics API (custom.metrics.k8s.io) registered");
+  EXPECT_EQ(message("ScalingActive"),
+            "the HPA was unable to compute the replica count: unable to get metric hits: unable to fetch metrics from custom "
+            "metrics API: no custom metrics API (custom.metrics.k8s.io) registered");
   std::string items;
   for (const ObjectPtr& pod : client.all(kPod))
-    items += (items.empty() ? "" : ",") + (R"({"describedObject":{"kind":"Pod","name":")" + pod->name() + R"("},"timestamp":"2026-01-01T00:00:00Z","value":"15"})");
-  client.answer_read("pods.custom.metrics.k8s.io default/*/hits labelSelector=app=web metricLabelSelector=verb=get", R"({"items":[)" + items + "]}");
+    items += (items.empty() ? "" : ",") + (R"({"describedObject":{"kind":"Pod","name":")" + pod->name() +
+                                           R"("},"timestamp":"2026-01-01T00:00:00Z","value":"15"})");
+  client.answer_read("pods.custom.metrics.k8s.io default/*/hits labelSelector=app=web metricLabelSelector=verb=get",
+                     R"({"items":[)" + items + "]}");
   tick();
   EXPECT_EQ(replicas(), 3);
   json::value body = hpa();
-  EXPECT_EQ(to_text(*find(body, "status.currentMetrics")),
-            R"([{"type":"Pods","pods":{"metric":{"name":"hits","selector":{"matchLabels":{"verb":"get"}}},"current":{"averageValue":"15"}}}])");
+  EXPECT_EQ(
+      to_text(*find(body, "status.currentMetrics")),
+      R"([{"type":"Pods","pods":{"metric":{"name":"hits","selector":{"matchLabels":{"verb":"get"}}},"current":{"averageValue":"15"}}}])");
 
-  autoscale(R"({"type":"Object","object":{"describedObject":{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","name":"front"},"metric":{"name":"hits"},
+  autoscale(
+      R"({"type":"Object","object":{"describedObject":{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","name":"front"},"metric":{"name":"hits"},
       "target":{"type":"Value","value":"100"}}})");
   client.answer_read("ingresses.networking.k8s.io.custom.metrics.k8s.io default/front/hits", R"({"items":[{"value":"150"}]})");
   use("1m");
@@ -281,7 +314,8 @@ TEST_F(AutoscalerTest, one_measurement_serves_all_and_what_does_not_change_is_no
   for (int i = 0; i < 20; ++i) {
     std::string name = "w" + std::to_string(i);
     deploy(1, name);
-    autoscale(kCpu, R"(,"minReplicas":1,"maxReplicas":10)", name, R"("apiVersion":"apps/v1","kind":"Deployment","name":")" + name + "\"");
+    autoscale(kCpu, R"(,"minReplicas":1,"maxReplicas":10)", name,
+              R"("apiVersion":"apps/v1","kind":"Deployment","name":")" + name + "\"");
   }
   use("10m");
   tick();
@@ -323,7 +357,8 @@ TEST_F(AutoscalerTest, two_that_select_the_same_pods_do_nothing) {
   pass(30s);
   EXPECT_EQ(condition("ScalingActive", "b"), "False/AmbiguousSelector");
   EXPECT_EQ(condition("ScalingActive", "a"), "False/AmbiguousSelector");
-  EXPECT_TRUE(events.has("AmbiguousSelector", "pods by selector app=web are controlled by multiple HPAs: [{a default} {b default}]"));
+  EXPECT_TRUE(
+      events.has("AmbiguousSelector", "pods by selector app=web are controlled by multiple HPAs: [{a default} {b default}]"));
 }
 
 TEST_F(AutoscalerTest, a_scale_that_cannot_be_written_is_told) {
@@ -334,7 +369,9 @@ TEST_F(AutoscalerTest, a_scale_that_cannot_be_written_is_told) {
   client.fail(1, Error(Code::conflict, "it has changed"), "update deployments.apps/scale");
   tick();
   EXPECT_EQ(condition("AbleToScale"), "False/FailedUpdateScale");
-  EXPECT_TRUE(events.has("FailedRescale", "New size: 4; reason: cpu resource utilization (percentage of request) above target; error: it has changed"));
+  EXPECT_TRUE(
+      events.has("FailedRescale",
+                 "New size: 4; reason: cpu resource utilization (percentage of request) above target; error: it has changed"));
   EXPECT_EQ(replicas(), 2);
   tick();
   EXPECT_EQ(replicas(), 4);
@@ -344,8 +381,9 @@ TEST_F(AutoscalerTest, tells_which_generation_it_saw_where_generations_are_count
   start();
   deploy(1);
   use("50m");
-  client.put(kHorizontalPodAutoscaler, R"({"metadata":{"name":"web","namespace":"default","uid":"h","generation":7},"spec":{"maxReplicas":3,"metrics":[)" + kCpu +
-                                           R"(],"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}})");
+  client.put(kHorizontalPodAutoscaler,
+             R"({"metadata":{"name":"web","namespace":"default","uid":"h","generation":7},"spec":{"maxReplicas":3,"metrics":[)" +
+                 kCpu + R"(],"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}})");
   settle();
   tick();
   EXPECT_EQ(status("observedGeneration"), 7);

@@ -9,8 +9,8 @@ namespace {
 struct HousekeepingTest : Bench {
   void put(const Kind& kind, const std::string& ns, const std::string& name, const std::string& metadata = "",
            const std::string& rest = "") {
-    client.put(kind, R"({"metadata":{"name":")" + name + "\"" + (ns.empty() ? "" : R"(,"namespace":")" + ns + "\"") +
-                         metadata + "}" + rest + "}");
+    client.put(kind, R"({"metadata":{"name":")" + name + "\"" + (ns.empty() ? "" : R"(,"namespace":")" + ns + "\"") + metadata +
+                         "}" + rest + "}");
   }
   void put_namespace(const std::string& name) {
     // The fake knows only the finalizers of metadata: without one it would let a deleted namespace go at any write.
@@ -42,8 +42,7 @@ TEST_F(HousekeepingTest, every_namespace_has_its_account_and_certificate) {
   MUST(client.patch(kConfigMap, {"team", "kube-root-ca.crt"}, PatchType::merge, {{"data", {{"ca.crt", "forged"}}}}));
   settle();
   EXPECT_TRUE(client.find(kServiceAccount, {"team", "default"}));
-  EXPECT_EQ(get_object(client.find(kConfigMap, {"team", "kube-root-ca.crt"})->json(), "data").at("ca.crt").as_string(),
-            "CERT");
+  EXPECT_EQ(get_object(client.find(kConfigMap, {"team", "kube-root-ca.crt"})->json(), "data").at("ca.crt").as_string(), "CERT");
 }
 
 TEST_F(HousekeepingTest, the_services_of_the_api_and_of_dns_come_back_as_they_were) {
@@ -79,7 +78,8 @@ TEST_F(HousekeepingTest, a_namespace_that_was_made_anew_keeps_what_is_in_it) {
   client.lose_event();
   put(kNamespace, "", "team", "", R"(,"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"})");
   put(kPod, "team", "web"), put(kSecret, "team", "key");
-  while (manager.turn()) {}
+  while (manager.turn()) {
+  }
   EXPECT_FALSE(released("team"));
   EXPECT_FALSE(client.find(kPod, {"team", "web"})->deleting());
   EXPECT_TRUE(client.find(kSecret, {"team", "key"}));
@@ -192,8 +192,7 @@ TEST_F(HousekeepingTest, an_owner_that_never_was_or_was_replaced_owns_nothing) {
   put(kConfigMap, "default", "root", R"(,"uid":"second")");
   put(kSecret, "default", "of-first", owned_by("root", "first"));
   put(kSecret, "default", "of-nobody", owned_by("never", "x"));
-  put(kSecret, "default", "of-unknown-kind",
-      R"(,"ownerReferences":[{"apiVersion":"a/v1","kind":"Odd","name":"o","uid":"o"}])");
+  put(kSecret, "default", "of-unknown-kind", R"(,"ownerReferences":[{"apiVersion":"a/v1","kind":"Odd","name":"o","uid":"o"}])");
   start();
   EXPECT_FALSE(client.find(kSecret, {"default", "of-first"}));
   EXPECT_FALSE(client.find(kSecret, {"default", "of-nobody"}));
@@ -230,7 +229,8 @@ TEST_F(HousekeepingTest, a_circle_of_owners_does_not_hold_itself) {
 TEST_F(HousekeepingTest, who_has_another_owner_outlives_one_that_waits) {
   put(kConfigMap, "default", "goes", R"(,"uid":"g")");
   put(kConfigMap, "default", "stays", R"(,"uid":"s")");
-  put(kSecret, "default", "both", R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"goes","uid":"g","blockOwnerDeletion":true},
+  put(kSecret, "default", "both",
+      R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"goes","uid":"g","blockOwnerDeletion":true},
     {"apiVersion":"v1","kind":"ConfigMap","name":"stays","uid":"s"}])");
   put(kSecret, "default", "one", owned_by("goes", "g", true));
   start();
@@ -274,12 +274,15 @@ TEST_F(HousekeepingTest, owners_are_of_the_same_namespace_or_of_none) {
   put(kNamespace, "", "cluster", R"(,"uid":"n")");
   put(kSecret, "default", "of-elsewhere", owned_by("root", "r"));
   put(kNode, "", "of-a-namespaced-one", owned_by("root", "r"));
-  put(kSecret, "default", "of-the-cluster", R"(,"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"cluster","uid":"n"}])");
+  put(kSecret, "default", "of-the-cluster",
+      R"(,"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"cluster","uid":"n"}])");
   start();
   EXPECT_FALSE(client.find(kSecret, {"default", "of-elsewhere"})) << "it has no owner where it is";
   EXPECT_TRUE(client.find(kNode, {"", "of-a-namespaced-one"})) << "nobody's to judge";
   EXPECT_TRUE(client.find(kSecret, {"default", "of-the-cluster"}));
-  EXPECT_TRUE(events.has("OwnerRefInvalidNamespace", "ownerRef [v1/ConfigMap, namespace: default, name: root, uid: r] does not exist in namespace \"default\""));
+  EXPECT_TRUE(
+      events.has("OwnerRefInvalidNamespace",
+                 "ownerRef [v1/ConfigMap, namespace: default, name: root, uid: r] does not exist in namespace \"default\""));
   EXPECT_TRUE(events.has("OwnerRefInvalidNamespace", "does not exist in namespace \"\""));
 }
 
@@ -304,8 +307,8 @@ TEST_F(HousekeepingTest, what_was_cut_loose_meanwhile_does_not_go_with_its_owner
 }
 
 TEST(OwnedPlan, follows_its_owners) {
-  ObjectPtr object = MUST(Object::make(
-      kSecret, {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", "s"}, {"namespace", "n"}}}}));
+  ObjectPtr object =
+      MUST(Object::make(kSecret, {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", "s"}, {"namespace", "n"}}}}));
   std::vector<OwnerReference> owners(2);
   owners[0].uid = "a";
   owners[1].uid = "b";
@@ -319,8 +322,7 @@ TEST(OwnedPlan, follows_its_owners) {
   };
   for (const Row& row :
        {Row{S::solid, S::solid, false, W::nothing, ""}, Row{S::solid, S::absent, false, W::drop_references, ""},
-        Row{S::absent, S::absent, false, W::remove, "Background"},
-        Row{S::waiting, S::absent, true, W::remove, "Foreground"},
+        Row{S::absent, S::absent, false, W::remove, "Background"}, Row{S::waiting, S::absent, true, W::remove, "Foreground"},
         Row{S::waiting, S::absent, false, W::remove, "Background"}}) {
     OwnedPlan plan = plan_owned(*object, owners, {row.first, row.second}, row.dependents);
     EXPECT_EQ(plan.what, row.want);
@@ -335,8 +337,7 @@ TEST_F(HousekeepingTest, pods_of_a_vanished_node_and_the_oldest_finished_ones_go
   pass(std::chrono::seconds(45));
   EXPECT_FALSE(client.find(kPod, {"default", "lost"}));
   for (int i = 0; i < 5; ++i)
-    put(kPod, "default", "done" + std::to_string(i),
-        R"(,"creationTimestamp":"2024-01-01T00:00:0)" + std::to_string(i) + "Z\"",
+    put(kPod, "default", "done" + std::to_string(i), R"(,"creationTimestamp":"2024-01-01T00:00:0)" + std::to_string(i) + "Z\"",
         R"(,"spec":{"nodeName":"pi"},"status":{"phase":"Succeeded"})");
   settle();
   EXPECT_EQ(count(kPod), 3u);
@@ -350,8 +351,10 @@ TEST_F(HousekeepingTest, pods_of_a_vanished_node_and_the_oldest_finished_ones_go
 }
 
 TEST_F(HousekeepingTest, pods_that_end_go_from_a_node_that_is_out_of_service) {
-  const std::string tainted = R"(,"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"NoExecute"}]})";
-  const std::string tolerates = R"("tolerations":[{"operator":"Exists"}])", ending = R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")";
+  const std::string tainted =
+      R"(,"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"NoExecute"}]})";
+  const std::string tolerates = R"("tolerations":[{"operator":"Exists"}])",
+                    ending = R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")";
   start();
   put(kPod, "default", "ends", ending, R"(,"spec":{"nodeName":"far",)" + tolerates + R"(},"status":{"phase":"Running"})");
   put(kPod, "default", "stays", "", R"(,"spec":{"nodeName":"far",)" + tolerates + R"(},"status":{"phase":"Running"})");
@@ -370,7 +373,8 @@ TEST_F(HousekeepingTest, pods_that_end_go_from_a_node_that_is_out_of_service) {
 TEST_F(HousekeepingTest, a_pod_that_only_a_finalizer_holds_is_not_told_to_go_again) {
   start();
   put(kNode, "", "far", "", R"(,"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]})");
-  put(kPod, "default", "held", R"(,"finalizers":["example.com/x"],"deletionTimestamp":"2024-01-01T00:00:00Z","deletionGracePeriodSeconds":30)",
+  put(kPod, "default", "held",
+      R"(,"finalizers":["example.com/x"],"deletionTimestamp":"2024-01-01T00:00:00Z","deletionGracePeriodSeconds":30)",
       R"(,"spec":{"nodeName":"far"},"status":{"phase":"Running"})");
   settle();
   ASSERT_TRUE(client.find(kPod, {"default", "held"}));
@@ -398,9 +402,12 @@ TEST_F(HousekeepingTest, only_the_pod_of_the_vanished_node_is_marked) {
 TEST_F(HousekeepingTest, a_pod_that_somebody_changed_meanwhile_is_marked_all_the_same) {
   start();
   client.fail(1, Error(Code::conflict, "somebody was faster"), "patch pods");
-  put(kPod, "default", "held", R"(,"uid":"h","finalizers":["test/held"],"deletionTimestamp":")" + format_time(clock.now()) + R"(")", R"(,"spec":{},"status":{"phase":"Pending"})");
+  put(kPod, "default", "held",
+      R"(,"uid":"h","finalizers":["test/held"],"deletionTimestamp":")" + format_time(clock.now()) + R"(")",
+      R"(,"spec":{},"status":{"phase":"Pending"})");
   pass(std::chrono::seconds(5));
-  EXPECT_EQ(get_string(client.find(kPod, {"default", "held"})->json(), "status.phase"), "Failed") << "who holds it waits for its end";
+  EXPECT_EQ(get_string(client.find(kPod, {"default", "held"})->json(), "status.phase"), "Failed")
+      << "who holds it waits for its end";
 }
 
 TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
@@ -424,7 +431,8 @@ TEST_F(HousekeepingTest, events_last_an_hour_since_they_were_last_seen) {
 
 TEST_F(HousekeepingTest, events_last_an_hour_whatever_the_clock_says) {
   auto put_event = [&](const std::string& name) {
-    put(kEvent, "default", name, R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"", R"(,"lastTimestamp":")" + format_time(clock.now()) + "\"");
+    put(kEvent, "default", name, R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"",
+        R"(,"lastTimestamp":")" + format_time(clock.now()) + "\"");
     settle();
   };
   auto jump = [&](int64_t to) {  // while no time passes

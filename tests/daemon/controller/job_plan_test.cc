@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Job makes of its pods: indexes, policies, back-off, how many to make and what each is like. Pure.
-#include "daemon/controller/job.h"
-
 #include <gtest/gtest.h>
 
+#include "daemon/controller/job.h"
 #include "runtime/base/text.h"
 
 namespace coracle::controller {
@@ -43,26 +42,39 @@ ObjectPtr job(std::string_view spec, std::string_view status = "{}") {
   json::value all = parsed(spec);
   for (auto [name, value] : {std::pair{"parallelism", 1}, {"backoffLimit", 6}})
     if (!find(all, name)) all.get_object()[name] = value;
-  if (!find(all, "template")) all.get_object()["template"] = parsed(R"({"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}})");
-  return MUST(Object::make(kJob, {{"apiVersion", "batch/v1"}, {"kind", "Job"},
-    {"metadata", {{"name", "j"}, {"namespace", "default"}, {"uid", "job"}}}, {"spec", all}, {"status", parsed(status)}}));
+  if (!find(all, "template"))
+    all.get_object()["template"] =
+        parsed(R"({"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}})");
+  return MUST(Object::make(kJob, {{"apiVersion", "batch/v1"},
+                                  {"kind", "Job"},
+                                  {"metadata", {{"name", "j"}, {"namespace", "default"}, {"uid", "job"}}},
+                                  {"spec", all},
+                                  {"status", parsed(status)}}));
 }
 
 // With the finalizer. `index`: an index, or "".
-ObjectPtr pod(const std::string& name, std::string_view status, const std::string& index = "", const std::string& failures = "", bool deleting = false) {
+ObjectPtr pod(const std::string& name, std::string_view status, const std::string& index = "", const std::string& failures = "",
+              bool deleting = false) {
   json::object annotations;
   if (!index.empty()) annotations[kCompletionIndex] = index;
   if (!failures.empty()) annotations[kIndexFailures] = failures;
-  json::object metadata{{"name", name}, {"namespace", "default"}, {"uid", name}, {"creationTimestamp", "2024-01-01T00:00:00Z"},
-                        {"annotations", annotations}, {"finalizers", json::array{kJobTracking}}};
+  json::object metadata{{"name", name},
+                        {"namespace", "default"},
+                        {"uid", name},
+                        {"creationTimestamp", "2024-01-01T00:00:00Z"},
+                        {"annotations", annotations},
+                        {"finalizers", json::array{kJobTracking}}};
   if (deleting) metadata["deletionTimestamp"] = "2024-01-01T00:05:00Z", metadata["deletionGracePeriodSeconds"] = 30;
-  return MUST(Object::make(kPod, {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", metadata}, {"spec", json::object()}, {"status", parsed(status)}}));
+  return MUST(Object::make(
+      kPod,
+      {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", metadata}, {"spec", json::object()}, {"status", parsed(status)}}));
 }
 
 constexpr const char* kRunning = R"({"phase":"Running"})";
 constexpr const char* kSucceeded = R"({"phase":"Succeeded"})";
 std::string failed(int code = 1, const std::string& at = "2024-01-01T00:01:00Z") {
-  return R"({"phase":"Failed","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":)" + std::to_string(code) + R"(,"finishedAt":")" + at + R"("}}}]})";
+  return R"({"phase":"Failed","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":)" + std::to_string(code) +
+         R"(,"finishedAt":")" + at + R"("}}}]})";
 }
 
 const WallTime kNow{std::chrono::sys_days(std::chrono::year(2024) / 1 / 1) + std::chrono::hours(1)};
@@ -116,9 +128,11 @@ TEST(JobFailurePolicy, the_first_rule_that_fits_holds) {
            Row{"condition, True by default", fail_disrupted, with_condition, "FailJob",
                "Pod default/p has condition DisruptionTarget matching FailJob rule at index 0", true},
            Row{"condition that is not there", disrupted, failed(), "", "", true},
-           Row{"still ends", ignore_42, R"({"phase":"Failed","containerStatuses":[{"name":"c","state":{"running":{}}}]})", "", "", true},
+           Row{"still ends", ignore_42, R"({"phase":"Failed","containerStatuses":[{"name":"c","state":{"running":{}}}]})", "", "",
+               true},
            Row{"init container", ignore_42,
-               R"({"phase":"Failed","initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":42}}}]})", "Ignore", "", false},
+               R"({"phase":"Failed","initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":42}}}]})", "Ignore",
+               "", false},
        }) {
     ObjectPtr owner = with(row.rules), object = pod("p", row.status);
     FailureRule rule = failure_rule(view::Job(*owner), *object);
@@ -142,7 +156,8 @@ TEST(JobSuccessPolicy, a_rule_by_indexes_by_count_or_by_both) {
            Row{R"({"succeededIndexes":"0"},{"succeededCount":1})", "4", "Matched rules at index 1"},
            Row{R"({"succeededCount":0})", "", nullptr},
        }) {
-    ObjectPtr owner = job(std::string(R"({"completionMode":"Indexed","completions":5,"successPolicy":{"rules":[)") + row.rules + "]}}");
+    ObjectPtr owner =
+        job(std::string(R"({"completionMode":"Indexed","completions":5,"successPolicy":{"rules":[)") + row.rules + "]}}");
     auto met = success_rule(view::Job(*owner), IndexSet::parse(row.done, 5));
     EXPECT_EQ(met.value_or("none"), row.met ? row.met : "none") << row.rules << " " << row.done;
   }
@@ -154,7 +169,8 @@ TEST(JobBackOff, doubles_with_each_failure_since_the_last_success) {
   EXPECT_EQ(seconds, (std::vector<int64_t>{0, 10, 20, 40, 320, 600, 600, 600}));
 
   auto early = pod("e", failed(1, "2024-01-01T00:01:00Z")), late = pod("l", failed(1, "2024-01-01T00:09:00Z"));
-  auto good = pod("g", R"({"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"finishedAt":"2024-01-01T00:05:00Z"}}}]})");
+  auto good =
+      pod("g", R"({"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"finishedAt":"2024-01-01T00:05:00Z"}}}]})");
   JobBackOff after = back_off_after({3, kNow}, {}, {late, early});
   EXPECT_EQ(after.failures, 5);
   EXPECT_EQ(after.last, kNow);
@@ -166,7 +182,9 @@ TEST(JobBackOff, doubles_with_each_failure_since_the_last_success) {
 
 TEST(JobBackOff, a_pod_ended_when_its_containers_did_or_else_when_it_was_to_go) {
   EXPECT_EQ(format_time(pod_ended_at(*pod("a", failed()))), "2024-01-01T00:01:00Z");
-  EXPECT_EQ(format_time(pod_ended_at(*pod("a", R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2024-01-01T00:02:00Z"}]})"))), "2024-01-01T00:02:00Z");
+  EXPECT_EQ(format_time(pod_ended_at(
+                *pod("a", R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2024-01-01T00:02:00Z"}]})"))),
+            "2024-01-01T00:02:00Z");
   EXPECT_EQ(format_time(pod_ended_at(*pod("a", "{}", "", "", true))), "2024-01-01T00:04:30Z");
   EXPECT_EQ(format_time(pod_ended_at(*pod("a", "{}"))), "2024-01-01T00:00:00Z");
 }
@@ -184,7 +202,12 @@ TEST(JobDecision, how_many_pods_to_make) {
            Row{"as many as may run at once", R"({"completions":5,"parallelism":2})", "{}", {}, 2, ""},
            Row{"no more than are missing", R"({"completions":5,"parallelism":4})", R"({"succeeded":3})", {running}, 1, ""},
            Row{"those just ended count", R"({"completions":3,"parallelism":3})", "{}", {running, done}, 1, ""},
-           Row{"those on their way into the counts too", R"({"completions":3,"parallelism":3})", R"({"uncountedTerminatedPods":{"succeeded":["s"]}})", {done}, 2, ""},
+           Row{"those on their way into the counts too",
+               R"({"completions":3,"parallelism":3})",
+               R"({"uncountedTerminatedPods":{"succeeded":["s"]}})",
+               {done},
+               2,
+               ""},
            Row{"a work queue fills up", R"({"parallelism":3})", "{}", {running}, 2, ""},
            Row{"until one succeeds", R"({"parallelism":3})", "{}", {running, done}, 0, ""},
            Row{"too many", R"({"completions":5,"parallelism":1})", "{}", {running, pod("p", R"({"phase":"Pending"})")}, 0, "p"},
@@ -204,17 +227,20 @@ TEST(JobDecision, how_many_pods_to_make) {
 }
 
 TEST(JobDecision, indexes_that_are_missing_and_pods_that_are_twice) {
-  ObjectPtr owner = job(R"({"completionMode":"Indexed","completions":5,"parallelism":3})", R"({"completedIndexes":"0","succeeded":1})");
+  ObjectPtr owner =
+      job(R"({"completionMode":"Indexed","completions":5,"parallelism":3})", R"({"completedIndexes":"0","succeeded":1})");
   JobDecision decision = decided(*owner, {pod("two", kRunning, "2")});
   EXPECT_EQ(decision.create, (std::vector<std::optional<int64_t>>{1, 3}));
 
-  decision = decided(*owner, {pod("a", kRunning, "2"), pod("b", R"({"phase":"Pending"})", "2"), pod("none", kRunning), pod("beyond", kRunning, "7")});
+  decision = decided(*owner, {pod("a", kRunning, "2"), pod("b", R"({"phase":"Pending"})", "2"), pod("none", kRunning),
+                              pod("beyond", kRunning, "7")});
   EXPECT_EQ(names(decision.remove), "none beyond b");
   EXPECT_TRUE(decision.create.empty());
 }
 
 TEST(JobDecision, an_elastic_job_forgets_what_is_beyond_its_new_end_and_finds_it_again) {
-  ObjectPtr owner = job(R"({"completionMode":"Indexed","completions":2,"parallelism":2})", R"({"completedIndexes":"0,3","succeeded":2})");
+  ObjectPtr owner =
+      job(R"({"completionMode":"Indexed","completions":2,"parallelism":2})", R"({"completedIndexes":"0,3","succeeded":2})");
   JobFacts facts = facts_of(*owner, {});
   EXPECT_EQ(facts.succeeded, 1);
   EXPECT_EQ(decided(*owner, {}).create, (std::vector<std::optional<int64_t>>{1}));
@@ -228,7 +254,8 @@ std::string end_of(const Object& job, const std::vector<ObjectPtr>& pods, WallTi
 }
 
 TEST(JobDecision, what_ends_a_job) {
-  constexpr const char* kRestarts = R"({"phase":"Running","containerStatuses":[{"name":"c","restartCount":2}],"initContainerStatuses":[{"name":"i","restartCount":1}]})";
+  constexpr const char* kRestarts =
+      R"({"phase":"Running","containerStatuses":[{"name":"c","restartCount":2}],"initContainerStatuses":[{"name":"i","restartCount":1}]})";
   const std::string on_failure = R"("template":{"spec":{"restartPolicy":"OnFailure"}})";
   auto indexed = [](const std::string& more, const char* status = "{}") {
     return job(R"({"completionMode":"Indexed","completions":3,"parallelism":3,"backoffLimit":2147483647,)" + more + "}", status);
@@ -239,39 +266,89 @@ TEST(JobDecision, what_ends_a_job) {
     std::vector<ObjectPtr> pods;
     std::string want;
   };
-  for (const Row& row : {
-           Row{"one failure more than it bears", job(R"({"completions":1,"backoffLimit":1})", R"({"failed":1})"), {pod("f", failed())},
-               "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
-           Row{"it bears that many", job(R"({"completions":1,"backoffLimit":2})", R"({"failed":1})"), {pod("f", failed())}, ""},
-           Row{"counted once only", job(R"({"completions":1,"backoffLimit":1})", R"({"uncountedTerminatedPods":{"failed":["f"]}})"), {pod("f", failed())}, ""},
-           Row{"restarts in place", job(R"({"completions":1,"backoffLimit":3,)" + on_failure + "}"), {pod("r", kRestarts)},
-               "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
-           Row{"fewer restarts", job(R"({"completions":1,"backoffLimit":4,)" + on_failure + "}"), {pod("r", kRestarts)}, ""},
-           Row{"no restart at all is borne", job(R"({"completions":1,"backoffLimit":0,)" + on_failure + "}"), {pod("r", kRestarts)},
-               "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
-           Row{"restarts are not failures otherwise", job(R"({"completions":1,"backoffLimit":1})"), {pod("r", kRestarts)}, ""},
-           Row{"deadline", job(R"({"completions":1,"activeDeadlineSeconds":3600})", R"({"startTime":"2024-01-01T00:00:00Z"})"), {},
-               "FailureTarget DeadlineExceeded: Job was active longer than specified deadline"},
-           Row{"a second before", job(R"({"completions":1,"activeDeadlineSeconds":3601})", R"({"startTime":"2024-01-01T00:00:00Z"})"), {}, ""},
-           Row{"not while suspended", job(R"({"completions":1,"suspend":true,"activeDeadlineSeconds":1})", R"({"startTime":"2024-01-01T00:00:00Z"})"), {}, ""},
-           Row{"failure policy", job(R"({"completions":1,"podFailurePolicy":{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[3]}}]}})"), {pod("f", failed(3))},
-               "FailureTarget PodFailurePolicy: Container c for pod default/f failed with exit code 3 matching FailJob rule at index 0"},
-           Row{"ignored failures do not count", job(R"({"completions":1,"backoffLimit":0,"podFailurePolicy":{"rules":[{"action":"Ignore","onExitCodes":{"operator":"In","values":[3]}}]}})"), {pod("f", failed(3))}, ""},
-           Row{"too many indexes failed", indexed(R"("backoffLimitPerIndex":0,"maxFailedIndexes":1)", R"({"failedIndexes":"0"})"), {pod("f", failed(), "1", "0")},
-               "FailureTarget MaxFailedIndexesExceeded: Job has exceeded the specified maximal number of failed indexes"},
-           Row{"no more than may", indexed(R"("backoffLimitPerIndex":0,"maxFailedIndexes":2)", R"({"failedIndexes":"0"})"), {pod("f", failed(), "1", "0")}, ""},
-           Row{"all indexes ended, some failed", indexed(R"("backoffLimitPerIndex":1)", R"({"failedIndexes":"0","completedIndexes":"1"})"), {pod("s", kSucceeded, "2")},
-               "FailureTarget FailedIndexes: Job has failed indexes"},
-           Row{"an index has another try", indexed(R"("backoffLimitPerIndex":1)", R"({"completedIndexes":"1,2"})"), {pod("f", failed(), "0", "0")}, ""},
-           Row{"that was its last", indexed(R"("backoffLimitPerIndex":1)", R"({"completedIndexes":"1,2"})"), {pod("f", failed(), "0", "1")},
-               "FailureTarget FailedIndexes: Job has failed indexes"},
-           Row{"FailIndex ends an index at once", indexed(R"("backoffLimitPerIndex":5,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[3]}}]})", R"({"completedIndexes":"1,2"})"), {pod("f", failed(3), "0", "0")},
-               "FailureTarget FailedIndexes: Job has failed indexes"},
-           Row{"success policy", indexed(R"("successPolicy":{"rules":[{"succeededIndexes":"1"}]})"), {pod("s", kSucceeded, "1"), pod("r", kRunning, "0")},
-               "SuccessCriteriaMet SuccessPolicy: Matched rules at index 0"},
-           Row{"what was decided stays", job(R"({"completions":1})", R"({"conditions":[{"type":"FailureTarget","status":"True","reason":"R","message":"m"}]})"), {pod("r", kRunning)}, "Failed R: m"},
-           Row{"success, once decided, beats failure", job(R"({"completions":1,"backoffLimit":0})", R"({"conditions":[{"type":"SuccessCriteriaMet","status":"True","reason":"R","message":"m"}]})"), {pod("f", failed())}, "SuccessCriteriaMet R: m"},
-       })
+  for (
+      const Row& row : {
+          Row{"one failure more than it bears",
+              job(R"({"completions":1,"backoffLimit":1})", R"({"failed":1})"),
+              {pod("f", failed())},
+              "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
+          Row{"it bears that many", job(R"({"completions":1,"backoffLimit":2})", R"({"failed":1})"), {pod("f", failed())}, ""},
+          Row{"counted once only",
+              job(R"({"completions":1,"backoffLimit":1})", R"({"uncountedTerminatedPods":{"failed":["f"]}})"),
+              {pod("f", failed())},
+              ""},
+          Row{"restarts in place",
+              job(R"({"completions":1,"backoffLimit":3,)" + on_failure + "}"),
+              {pod("r", kRestarts)},
+              "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
+          Row{"fewer restarts", job(R"({"completions":1,"backoffLimit":4,)" + on_failure + "}"), {pod("r", kRestarts)}, ""},
+          Row{"no restart at all is borne",
+              job(R"({"completions":1,"backoffLimit":0,)" + on_failure + "}"),
+              {pod("r", kRestarts)},
+              "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
+          Row{"restarts are not failures otherwise", job(R"({"completions":1,"backoffLimit":1})"), {pod("r", kRestarts)}, ""},
+          Row{"deadline",
+              job(R"({"completions":1,"activeDeadlineSeconds":3600})", R"({"startTime":"2024-01-01T00:00:00Z"})"),
+              {},
+              "FailureTarget DeadlineExceeded: Job was active longer than specified deadline"},
+          Row{"a second before",
+              job(R"({"completions":1,"activeDeadlineSeconds":3601})", R"({"startTime":"2024-01-01T00:00:00Z"})"),
+              {},
+              ""},
+          Row{"not while suspended",
+              job(R"({"completions":1,"suspend":true,"activeDeadlineSeconds":1})", R"({"startTime":"2024-01-01T00:00:00Z"})"),
+              {},
+              ""},
+          Row{"failure policy",
+              job(R"({"completions":1,"podFailurePolicy":{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[3]}}]}})"),
+              {pod("f", failed(3))},
+              "FailureTarget PodFailurePolicy: Container c for pod default/f failed with exit code 3 matching FailJob rule at "
+              "index 0"},
+          Row{"ignored failures do not count",
+              job(R"({"completions":1,"backoffLimit":0,"podFailurePolicy":{"rules":[{"action":"Ignore","onExitCodes":{"operator":"In","values":[3]}}]}})"),
+              {pod("f", failed(3))},
+              ""},
+          Row{"too many indexes failed",
+              indexed(R"("backoffLimitPerIndex":0,"maxFailedIndexes":1)", R"({"failedIndexes":"0"})"),
+              {pod("f", failed(), "1", "0")},
+              "FailureTarget MaxFailedIndexesExceeded: Job has exceeded the specified maximal number of failed indexes"},
+          Row{"no more than may",
+              indexed(R"("backoffLimitPerIndex":0,"maxFailedIndexes":2)", R"({"failedIndexes":"0"})"),
+              {pod("f", failed(), "1", "0")},
+              ""},
+          Row{"all indexes ended, some failed",
+              indexed(R"("backoffLimitPerIndex":1)", R"({"failedIndexes":"0","completedIndexes":"1"})"),
+              {pod("s", kSucceeded, "2")},
+              "FailureTarget FailedIndexes: Job has failed indexes"},
+          Row{"an index has another try",
+              indexed(R"("backoffLimitPerIndex":1)", R"({"completedIndexes":"1,2"})"),
+              {pod("f", failed(), "0", "0")},
+              ""},
+          Row{"that was its last",
+              indexed(R"("backoffLimitPerIndex":1)", R"({"completedIndexes":"1,2"})"),
+              {pod("f", failed(), "0", "1")},
+              "FailureTarget FailedIndexes: Job has failed indexes"},
+          Row{"FailIndex ends an index at once",
+              indexed(
+                  R"("backoffLimitPerIndex":5,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[3]}}]})",
+                  R"({"completedIndexes":"1,2"})"),
+              {pod("f", failed(3), "0", "0")},
+              "FailureTarget FailedIndexes: Job has failed indexes"},
+          Row{"success policy",
+              indexed(R"("successPolicy":{"rules":[{"succeededIndexes":"1"}]})"),
+              {pod("s", kSucceeded, "1"), pod("r", kRunning, "0")},
+              "SuccessCriteriaMet SuccessPolicy: Matched rules at index 0"},
+          Row{"what was decided stays",
+              job(R"({"completions":1})",
+                  R"({"conditions":[{"type":"FailureTarget","status":"True","reason":"R","message":"m"}]})"),
+              {pod("r", kRunning)},
+              "Failed R: m"},
+          Row{"success, once decided, beats failure",
+              job(R"({"completions":1,"backoffLimit":0})",
+                  R"({"conditions":[{"type":"SuccessCriteriaMet","status":"True","reason":"R","message":"m"}]})"),
+              {pod("f", failed())},
+              "SuccessCriteriaMet R: m"},
+      })
     EXPECT_EQ(end_of(*row.owner, row.pods), row.want) << row.name;
 }
 
@@ -292,7 +369,8 @@ TEST(JobDecision, each_index_waits_for_itself) {
   EXPECT_EQ(decision.create, (std::vector<std::optional<int64_t>>{1}));
   EXPECT_EQ(*decision.again, std::chrono::seconds(17));
   JobFacts facts = facts_of(*owner, {fallen});
-  EXPECT_TRUE(track_job(facts, decision, {1, 0, 0}, kNow).release.empty()) << "it is held until its successor has taken its count over";
+  EXPECT_TRUE(track_job(facts, decision, {1, 0, 0}, kNow).release.empty())
+      << "it is held until its successor has taken its count over";
   EXPECT_EQ(job_pod(facts, 0).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "2");
   EXPECT_EQ(job_pod(facts, 1).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "0");
 }
@@ -309,10 +387,12 @@ TEST(JobPod, has_the_finalizer_and_what_its_index_brings) {
   json::value made = job_pod(facts, 12);
   EXPECT_EQ(get_string(made, "metadata.generateName"), "j-12-");
   EXPECT_EQ(get_string(made, "spec.hostname"), "j-12");
-  for (const char* place : {"metadata.annotations", "metadata.labels"}) EXPECT_EQ(get_object(made, place).at(kCompletionIndex).as_string(), "12");
+  for (const char* place : {"metadata.annotations", "metadata.labels"})
+    EXPECT_EQ(get_object(made, place).at(kCompletionIndex).as_string(), "12");
   EXPECT_EQ(get_object(made, "metadata.labels").at("a").as_string(), "b");
-  EXPECT_EQ(to_text(get_array(made, "spec.containers")[0].at("env")),
-            R"([{"name":"JOB_COMPLETION_INDEX","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['batch.kubernetes.io/job-completion-index']"}}}])");
+  EXPECT_EQ(
+      to_text(get_array(made, "spec.containers")[0].at("env")),
+      R"([{"name":"JOB_COMPLETION_INDEX","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['batch.kubernetes.io/job-completion-index']"}}}])");
   EXPECT_EQ(to_text(get_array(made, "spec.initContainers")[0].at("env")), R"([{"name":"JOB_COMPLETION_INDEX","value":"mine"}])");
   EXPECT_FALSE(get_object(made, "metadata.annotations").contains(kIndexFailures));
 }

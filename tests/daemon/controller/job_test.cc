@@ -46,8 +46,8 @@ struct JobWorld {
   }
 
   void put_job(const std::string& spec, const std::string& metadata = "") {
-    client.put(kJob, R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"default","uid":"job-uid")" + metadata +
-                         R"(},"spec":{"backoffLimit":6,"podReplacementPolicy":"TerminatingOrFailed",)" + spec +
+    client.put(kJob, R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"default","uid":"job-uid")" +
+                         metadata + R"(},"spec":{"backoffLimit":6,"podReplacementPolicy":"TerminatingOrFailed",)" + spec +
                          R"(,"selector":{"matchLabels":{"u":"job-uid"}},"template":{"metadata":{"labels":{"u":"job-uid"}},
         "spec":{"restartPolicy":"Never","terminationGracePeriodSeconds":30,"containers":[{"name":"c","image":"i"}]}}}})");
     settle();
@@ -62,7 +62,9 @@ struct JobWorld {
   std::string condition(std::string_view type) const {
     json::value now = status();
     const json::value* found = find_condition(get_array(now, "conditions"), type);
-    return found ? std::string(get_string(*found, "status")) + " " + std::string(get_string(*found, "reason")) + ": " + std::string(get_string(*found, "message")) : "";
+    return found ? std::string(get_string(*found, "status")) + " " + std::string(get_string(*found, "reason")) + ": " +
+                       std::string(get_string(*found, "message"))
+                 : "";
   }
 
   std::vector<ObjectPtr> pods() const { return client.all(kPod); }
@@ -82,9 +84,10 @@ struct JobWorld {
   }
   void end(const Object& pod, int code) {
     (code ? made_failed : made_succeeded)++;
-    client.set_status(kPod, pod.key(), R"({"phase":")" + std::string(code ? "Failed" : "Succeeded") +
-                                           R"(","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":)" + std::to_string(code) +
-                                           R"(,"finishedAt":")" + format_time(clock.now()) + R"("}}}]})");
+    client.set_status(kPod, pod.key(),
+                      R"({"phase":")" + std::string(code ? "Failed" : "Succeeded") +
+                          R"(","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":)" + std::to_string(code) +
+                          R"(,"finishedAt":")" + format_time(clock.now()) + R"("}}}]})");
   }
   void end_all(int code) {
     for (const ObjectPtr& pod : active()) end(*pod, code);
@@ -402,12 +405,14 @@ TEST_F(JobTest, with_a_limit_for_each_index_the_others_go_on) {
 }
 
 TEST_F(JobTest, more_failed_indexes_than_may_end_it_early) {
-  put_job(R"("completions":4,"parallelism":4,"completionMode":"Indexed","backoffLimit":2147483647,"backoffLimitPerIndex":0,"maxFailedIndexes":1)");
+  put_job(
+      R"("completions":4,"parallelism":4,"completionMode":"Indexed","backoffLimit":2147483647,"backoffLimitPerIndex":0,"maxFailedIndexes":1)");
   end(*of_index(0), 1), end(*of_index(1), 1);
   settle();
   EXPECT_TRUE(active().empty());
   bury();
-  EXPECT_EQ(condition("Failed"), "True MaxFailedIndexesExceeded: Job has exceeded the specified maximal number of failed indexes");
+  EXPECT_EQ(condition("Failed"),
+            "True MaxFailedIndexesExceeded: Job has exceeded the specified maximal number of failed indexes");
   EXPECT_EQ(get_string(status(), "failedIndexes"), "0,1");
 }
 
@@ -439,7 +444,8 @@ TEST_F(JobTest, a_failure_policy_ends_the_job_or_looks_away) {
   end(*active()[0], 42);
   settle();
   bury();
-  EXPECT_EQ(condition("Failed"), "True PodFailurePolicy: Container c for pod default/" + name + " failed with exit code 42 matching FailJob rule at index 1");
+  EXPECT_EQ(condition("Failed"), "True PodFailurePolicy: Container c for pod default/" + name +
+                                     " failed with exit code 42 matching FailJob rule at index 1");
 }
 
 TEST_F(JobTest, restarts_in_place_count_against_the_limit) {
@@ -509,7 +515,9 @@ TEST_F(JobTest, a_job_that_is_deleted_in_the_foreground_lets_its_pods_go) {
 
 TEST_F(JobTest, too_many_successes_are_told) {
   put_job(R"("completions":1,"parallelism":1)");
-  client.put(kPod, R"({"metadata":{"name":"more","namespace":"default","uid":"o","labels":{"u":"job-uid"}},"spec":{},"status":{"phase":"Succeeded"}})");
+  client.put(
+      kPod,
+      R"({"metadata":{"name":"more","namespace":"default","uid":"o","labels":{"u":"job-uid"}},"spec":{},"status":{"phase":"Succeeded"}})");
   end(*active()[0], 0);
   settle();
   EXPECT_EQ(count("succeeded"), 2);
@@ -558,7 +566,8 @@ struct Play {
 constexpr Play kPlays[] = {
     {"plain", R"("completions":4,"parallelism":2)", 2},
     {"indexed", R"("completions":4,"parallelism":2,"completionMode":"Indexed")", 2},
-    {"limit per index", R"("completions":3,"parallelism":3,"completionMode":"Indexed","backoffLimit":2147483647,"backoffLimitPerIndex":3)", 2},
+    {"limit per index",
+     R"("completions":3,"parallelism":3,"completionMode":"Indexed","backoffLimit":2147483647,"backoffLimitPerIndex":3)", 2},
 };
 
 // Ends pods one after the other until the job has ended; `each` is called before every turn of the controllers.
@@ -649,7 +658,8 @@ TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
       });
       // An index whose pod was not seen may have got another one; it succeeds once all the same.
       bool indexed = std::string_view(one.spec).find("Indexed") != std::string_view::npos;
-      EXPECT_EQ(world.count("succeeded"), indexed ? get_int(world.job()->json(), "spec.completions") : world.made_succeeded) << one.name << " " << nth;
+      EXPECT_EQ(world.count("succeeded"), indexed ? get_int(world.job()->json(), "spec.completions") : world.made_succeeded)
+          << one.name << " " << nth;
       EXPECT_EQ(world.count("failed"), world.made_failed) << one.name << " " << nth;
       if (testing::Test::HasFailure()) return;
     }

@@ -7,13 +7,10 @@
 namespace coracle::controller {
 namespace {
 
-ObjectPtr pod(const std::string& name, const json::object& spec, const json::object& status,
-              const json::object& metadata = {}) {
-  json::object all{
-      {"name", name}, {"namespace", "default"}, {"uid", name}, {"creationTimestamp", "2024-01-01T00:00:00Z"}};
+ObjectPtr pod(const std::string& name, const json::object& spec, const json::object& status, const json::object& metadata = {}) {
+  json::object all{{"name", name}, {"namespace", "default"}, {"uid", name}, {"creationTimestamp", "2024-01-01T00:00:00Z"}};
   for (const auto& [key, value] : metadata) all[key] = value;
-  return MUST(Object::make(
-      kPod, {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", all}, {"spec", spec}, {"status", status}}));
+  return MUST(Object::make(kPod, {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", all}, {"spec", spec}, {"status", status}}));
 }
 
 json::object ready(const char* since, int restarts = 0) {
@@ -96,8 +93,9 @@ TEST_F(ReplicaSetTest, makes_pods_and_counts_them) {
 // The older kind: its selector is a map of labels, and its status counts no pods that are going.
 TEST_F(ReplicaSetTest, a_replication_controller_does_the_same) {
   auto put = [&](int replicas) {
-    client.put(kReplicationController, R"({"metadata":{"name":"web","namespace":"default","uid":"rc-uid","generation":1},"spec":{"replicas":)" +
-                                std::to_string(replicas) + R"(,"selector":{"app":"web"},"template":{"metadata":{"labels":{"app":"web"}},
+    client.put(kReplicationController,
+               R"({"metadata":{"name":"web","namespace":"default","uid":"rc-uid","generation":1},"spec":{"replicas":)" +
+                   std::to_string(replicas) + R"(,"selector":{"app":"web"},"template":{"metadata":{"labels":{"app":"web"}},
                                 "spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   };
   client.put(kPod, R"({"metadata":{"name":"orphan","namespace":"default","uid":"o","labels":{"app":"web"}},"spec":{}})");
@@ -110,7 +108,9 @@ TEST_F(ReplicaSetTest, a_replication_controller_does_the_same) {
   EXPECT_FALSE(client.find(kPod, {"default", "other"})->controller());
   play_kubelet();
   settle();
-  auto status = [&](const std::string& name) { return get_int(client.find(kReplicationController, {"default", "web"})->json(), "status." + name); };
+  auto status = [&](const std::string& name) {
+    return get_int(client.find(kReplicationController, {"default", "web"})->json(), "status." + name);
+  };
   EXPECT_EQ(status("replicas"), 2);
   EXPECT_EQ(status("availableReplicas"), 2);
   put(1);
@@ -136,8 +136,7 @@ TEST_F(ReplicaSetTest, replaces_a_vanished_pod_and_removes_one_too_many) {
 }
 
 TEST_F(ReplicaSetTest, adopts_a_matching_orphan_and_lets_go_of_what_matches_no_more) {
-  client.put(kPod,
-             R"({"metadata":{"name":"orphan","namespace":"default","uid":"o","labels":{"app":"web"}},"spec":{}})");
+  client.put(kPod, R"({"metadata":{"name":"orphan","namespace":"default","uid":"o","labels":{"app":"web"}},"spec":{}})");
   start();
   put_set(2);
   settle();
@@ -156,14 +155,14 @@ TEST_F(ReplicaSetTest, a_failing_creation_is_told_and_tried_again) {
   settle();
   EXPECT_EQ(count(kPod), 1u);
   EXPECT_TRUE(events.has("FailedCreate", "Error creating: quota exceeded"));
-  const json::value* failure = find_condition(
-      get_array(client.find(kReplicaSet, {"default", "web"})->json(), "status.conditions"), "ReplicaFailure");
+  const json::value* failure =
+      find_condition(get_array(client.find(kReplicaSet, {"default", "web"})->json(), "status.conditions"), "ReplicaFailure");
   ASSERT_TRUE(failure);
   EXPECT_EQ(get_string(*failure, "reason"), "FailedCreate");
   pass(std::chrono::seconds(5));
   EXPECT_EQ(count(kPod), 3u);
-  EXPECT_FALSE(find_condition(get_array(client.find(kReplicaSet, {"default", "web"})->json(), "status.conditions"),
-                              "ReplicaFailure"));
+  EXPECT_FALSE(
+      find_condition(get_array(client.find(kReplicaSet, {"default", "web"})->json(), "status.conditions"), "ReplicaFailure"));
 }
 
 TEST_F(ReplicaSetTest, any_single_failing_call_heals) {

@@ -18,7 +18,8 @@ struct StartOrder : Bench {
     return out;
   }
   std::string said() {
-    const json::value* condition = find_condition(get_array(client.find(kPod, {"default", "waiter"})->json(), "status.conditions"), "PodScheduled");
+    const json::value* condition =
+        find_condition(get_array(client.find(kPod, {"default", "waiter"})->json(), "status.conditions"), "PodScheduled");
     return condition ? std::string(get_string(*condition, "message")) : "";
   }
 };
@@ -60,7 +61,8 @@ TEST_F(StartOrder, reports_who_waits_for_himself) {
 TEST_F(StartOrder, an_annotation_taken_away_opens_the_gate) {
   start();
   waiter("pod/db");
-  MUST(client.patch(kPod, {"default", "waiter"}, PatchType::merge, {{"metadata", {{"annotations", {{"coracle.io/after", nullptr}}}}}}));
+  MUST(client.patch(kPod, {"default", "waiter"}, PatchType::merge,
+                    {{"metadata", {{"annotations", {{"coracle.io/after", nullptr}}}}}}));
   settle();
   EXPECT_EQ(gates(), "another ");
 }

@@ -190,14 +190,16 @@ TEST(StatefulSetPlan, a_broken_revision_halts_the_update) {
   });
 }
 
-// Whoever does not say how many may be missing gets one after the other, as Kubernetes 1.36 does with MaxUnavailableStatefulSet off.
+// Whoever does not say how many may be missing gets one after the other, as Kubernetes 1.36 does with MaxUnavailableStatefulSet
+// off.
 TEST(StatefulSetPlan, updates_go_one_by_one_in_parallel_too) {
   expect_steps({
       {"the last, though others do not work", 4, kAtOnce, "nRnR", "oooo", "-3"},
       {"waits until it is gone", 4, kAtOnce, "nRnt", "oooo", ""},
       {"waits until it is well", 4, kAtOnce, "nRnn", "ooou", ""},
       {"the next, broken", 4, kAtOnce, "nRnR", "ooou", "-2"},
-      {"what is broken below the partition is nobody's", 4, rolling(R"("partition":2)") + std::string(kParallel), "nRRR", "oooo", "-3"},
+      {"what is broken below the partition is nobody's", 4, rolling(R"("partition":2)") + std::string(kParallel), "nRRR", "oooo",
+       "-3"},
   });
 }
 
@@ -313,10 +315,10 @@ TEST(StatefulSetClaims, go_with_whom_the_policy_says) {
     StatefulSetWorld world = world_of({"", row.condemned ? 1 : 2, more, "RR", "uu", ""});
     json::array owners;
     for (char letter : row.before) owners.push_back(reference(letter));
-    ObjectPtr claim = MUST(
-        Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"},
-                               {"kind", "PersistentVolumeClaim"},
-                               {"metadata", {{"name", "data-web-1"}, {"namespace", "default"}, {"ownerReferences", owners}}}}));
+    ObjectPtr claim = MUST(Object::make(
+        kPersistentVolumeClaim, {{"apiVersion", "v1"},
+                                 {"kind", "PersistentVolumeClaim"},
+                                 {"metadata", {{"name", "data-web-1"}, {"namespace", "default"}, {"ownerReferences", owners}}}}));
     world.claim = [&](const std::string& name) { return name == "data-web-1" ? claim : nullptr; };
     std::string got = "=";
     for (const StatefulSetStep& step : plan_stateful_set(world, *parse_time(kNow)).steps) {
@@ -339,8 +341,8 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
   json::object metadata{{"name", "data-web-0"}, {"namespace", "default"}};
   auto plan = [&](const std::string& more) {
     StatefulSetWorld world = world_of({"", 1, more, "", "", ""});
-    ObjectPtr claim =
-        MUST(Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", metadata}}));
+    ObjectPtr claim = MUST(
+        Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", metadata}}));
     world.claim = [claim](const std::string&) { return claim; };
     return plan_stateful_set(world, {});
   };

@@ -10,8 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 EventRecord record(const std::string& message, const std::string& name = "web") {
-  return {true,   "Failed", message,
-          "node", "pi",     {"v1", "Pod", "default", name, "uid-" + name, "7", "spec.containers{a}"}};
+  return {true, "Failed", message, "node", "pi", {"v1", "Pod", "default", name, "uid-" + name, "7", "spec.containers{a}"}};
 }
 
 TEST(EventAggregator, the_first_is_created_whole) {

@@ -19,8 +19,7 @@ struct EventWriterTest : testing::Test {
     for (auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10); std::chrono::steady_clock::now() < end;
          std::this_thread::yield())
       for (const ObjectPtr& event : client.all(kEvent))
-        if (get_string(event->json(), "message") == message && get_int(event->json(), "count") == count)
-          return event->json();
+        if (get_string(event->json(), "message") == message && get_int(event->json(), "count") == count) return event->json();
     ADD_FAILURE() << "never seen: " << message;
     return {};
   }

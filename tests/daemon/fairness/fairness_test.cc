@@ -23,21 +23,27 @@ access::Attributes pods() {
 }
 
 json::value level(const std::string& name, int shares, const std::string& response, int lendable = 0) {
-  return MUST(parse_json(R"({"metadata":{"name":")" + name + R"(","uid":"uid-of-)" + name + R"("},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":)" +
-                         std::to_string(shares) + R"(,"lendablePercent":)" + std::to_string(lendable) + R"(,"limitResponse":)" + response + "}}}"));
+  return MUST(parse_json(R"({"metadata":{"name":")" + name + R"(","uid":"uid-of-)" + name +
+                         R"("},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":)" + std::to_string(shares) +
+                         R"(,"lendablePercent":)" + std::to_string(lendable) + R"(,"limitResponse":)" + response + "}}}"));
 }
-const std::string kRejects = R"({"type":"Reject"})", kQueues = R"({"type":"Queue","queuing":{"queues":8,"handSize":1,"queueLengthLimit":5}})";
+const std::string kRejects = R"({"type":"Reject"})",
+                  kQueues = R"({"type":"Queue","queuing":{"queues":8,"handSize":1,"queueLengthLimit":5}})";
 
 json::value schema(const std::string& name, const std::string& of_level, const std::string& who) {
-  return MUST(parse_json(R"({"metadata":{"name":")" + name + R"(","uid":"uid-of-)" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":")" + of_level +
-                         R"("},"matchingPrecedence":1,"distinguisherMethod":{"type":"ByUser"},"rules":[{"subjects":[{"kind":"User","user":{"name":")" + who +
-                         R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}]}]}})"));
+  return MUST(parse_json(
+      R"({"metadata":{"name":")" + name + R"(","uid":"uid-of-)" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":")" +
+      of_level +
+      R"("},"matchingPrecedence":1,"distinguisherMethod":{"type":"ByUser"},"rules":[{"subjects":[{"kind":"User","user":{"name":")" +
+      who +
+      R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}]}]}})"));
 }
 
 // One level "l", and one schema that takes everybody, told apart by user.
 FlowRules one_level(const std::string& response) { return {{schema("s", "l", "*")}, {level("l", 1, response)}}; }
 
-const Fairness::FlowCount& flow(const std::vector<Fairness::Count>& counts, const std::string& of_level = "l", const std::string& name = "s") {
+const Fairness::FlowCount& flow(const std::vector<Fairness::Count>& counts, const std::string& of_level = "l",
+                                const std::string& name = "s") {
   for (const Fairness::Count& count : counts)
     if (count.level == of_level && count.schemas.count(name)) return count.schemas.at(name);
   static const Fairness::FlowCount none;
@@ -99,7 +105,8 @@ TEST(Fairness, a_crowd_does_not_hold_up_others) {
 }
 
 TEST(Fairness, threads_that_wait_are_bounded_also_where_queues_have_room) {
-  Fairness fairness(one_level(R"({"type":"Queue","queuing":{"queues":8,"handSize":8,"queueLengthLimit":100}})"), {1, 4, milliseconds(20000)});
+  Fairness fairness(one_level(R"({"type":"Queue","queuing":{"queues":8,"handSize":8,"queueLengthLimit":100}})"),
+                    {1, 4, milliseconds(20000)});
   std::optional<Fairness::Seat> first(MUST(fairness.enter(fairness.classify(user("a"), pods()))));
   std::vector<std::thread> threads;
   auto waits = [&](const char* name) {
@@ -128,7 +135,8 @@ TEST(Fairness, wide_requests_take_several_seats) {
 
 TEST(Fairness, what_others_leave_idle_is_lent_and_given_back_when_they_ask) {
   FakeClock clock;
-  FlowRules rules{{schema("s", "l", "jane"), schema("t", "other", "joe")}, {level("l", 1, kRejects), level("other", 3, kRejects, 100)}};
+  FlowRules rules{{schema("s", "l", "jane"), schema("t", "other", "joe")},
+                  {level("l", 1, kRejects), level("other", 3, kRejects, 100)}};
   Fairness fairness(rules, {4, 10, milliseconds(50)}, clock);
   Classified jane = fairness.classify(user("jane"), pods()), joe = fairness.classify(user("joe"), pods());
   auto fill = [&](const Classified& who) {

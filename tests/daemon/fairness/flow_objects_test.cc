@@ -65,13 +65,20 @@ class FlowObjectsTest : public testing::Test {
     return found.schema + "/" + found.level;
   }
   void make_schema(const std::string& name, const std::string& level, const std::string& who) {
-    MUST(registry->create(schemas, {}, MUST(parse_json(R"({"metadata":{"name":")" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":")" + level +
-        R"("},"matchingPrecedence":50,"rules":[{"subjects":[{"kind":"User","user":{"name":")" + who +
-        R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"namespaces":["*"]}]}]}})")), {}));
+    MUST(registry->create(
+        schemas, {},
+        MUST(parse_json(R"({"metadata":{"name":")" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":")" + level +
+                        R"("},"matchingPrecedence":50,"rules":[{"subjects":[{"kind":"User","user":{"name":")" + who +
+                        R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"namespaces":["*"]}]}]}})")),
+        {}));
   }
   void make_level(const std::string& name) {
-    MUST(registry->create(levels, {}, MUST(parse_json(R"({"metadata":{"name":")" + name +
-        R"("},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":7,"limitResponse":{"type":"Reject"}}}})")), {}));
+    MUST(registry->create(
+        levels, {},
+        MUST(parse_json(
+            R"({"metadata":{"name":")" + name +
+            R"("},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":7,"limitResponse":{"type":"Reject"}}}})")),
+        {}));
   }
 
   std::string directory;
@@ -97,12 +104,14 @@ TEST_F(FlowObjectsTest, a_schema_says_whether_its_level_is_missing) {
   json::value dangling = condition("of-jane");
   EXPECT_EQ(get_string(dangling, "status"), "True");
   EXPECT_EQ(get_string(dangling, "reason"), "NotFound");
-  EXPECT_EQ(get_string(dangling, "message"), "This FlowSchema references the PriorityLevelConfiguration object named \"mine\" but there is no such object");
+  EXPECT_EQ(get_string(dangling, "message"),
+            "This FlowSchema references the PriorityLevelConfiguration object named \"mine\" but there is no such object");
   EXPECT_NE(get_string(dangling, "lastTransitionTime"), "");
   EXPECT_EQ(place_of("jane"), "global-default/global-default") << "it counts for nothing";
   change([&] { make_level("mine"); });
   EXPECT_EQ(get_string(condition("of-jane"), "status"), "False");
-  EXPECT_EQ(get_string(condition("of-jane"), "message"), "This FlowSchema references the PriorityLevelConfiguration object named \"mine\" and it exists");
+  EXPECT_EQ(get_string(condition("of-jane"), "message"),
+            "This FlowSchema references the PriorityLevelConfiguration object named \"mine\" and it exists");
   EXPECT_EQ(place_of("jane"), "of-jane/mine");
   change([&] { MUST(registry->remove(levels, {"", "mine"}, {}, {})); });
   EXPECT_EQ(get_string(condition("of-jane"), "status"), "True");
@@ -111,7 +120,8 @@ TEST_F(FlowObjectsTest, a_schema_says_whether_its_level_is_missing) {
 
 TEST_F(FlowObjectsTest, a_condition_that_somebody_changed_is_put_right_and_others_are_left_alone) {
   change([&] {
-    json::value patch = MUST(parse_json(R"({"status":{"conditions":[{"type":"Dangling","status":"True"},{"type":"Mine","status":"True"}]}})"));
+    json::value patch =
+        MUST(parse_json(R"({"status":{"conditions":[{"type":"Dangling","status":"True"},{"type":"Mine","status":"True"}]}})"));
     MUST(registry->patch(schemas, {"", "probes"}, "status", PatchType::merge, patch, false, {}));
   });
   EXPECT_EQ(get_string(condition("probes"), "status"), "False");
@@ -131,13 +141,18 @@ TEST_F(FlowObjectsTest, what_a_server_begins_with_comes_back) {
 }
 
 TEST_F(FlowObjectsTest, a_suggested_spec_is_the_administrators_once_they_say_so) {
-  auto shares = [&] { return get_int(MUST(registry->get(levels, {"", "workload-low"}))->json(), "spec.limited.nominalConcurrencyShares"); };
+  auto shares = [&] {
+    return get_int(MUST(registry->get(levels, {"", "workload-low"}))->json(), "spec.limited.nominalConcurrencyShares");
+  };
   auto patch = [&](const std::string& text) {
     MUST(registry->patch(levels, {"", "workload-low"}, "", PatchType::merge, MUST(parse_json(text)), false, {}));
   };
   change([&] { patch(R"({"spec":{"limited":{"nominalConcurrencyShares":5}}})"); });
   EXPECT_EQ(shares(), 100) << "it follows the server's version";
-  change([&] { patch(R"({"metadata":{"annotations":{"apf.kubernetes.io/autoupdate-spec":"false"}},"spec":{"limited":{"nominalConcurrencyShares":5}}})"); });
+  change([&] {
+    patch(
+        R"({"metadata":{"annotations":{"apf.kubernetes.io/autoupdate-spec":"false"}},"spec":{"limited":{"nominalConcurrencyShares":5}}})");
+  });
   EXPECT_EQ(shares(), 5);
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 User user(const std::string& name, std::vector<std::string> groups) { return {name, "", std::move(groups), {}}; }
 
-access::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {}, const std::string& ns = "default") {
+access::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {},
+                      const std::string& ns = "default") {
   access::Attributes attributes;
   attributes.verb = verb, attributes.resource = resource, attributes.group = group, attributes.ns = ns;
   return attributes;
@@ -33,7 +34,8 @@ std::vector<SchemaRule> initial() {
 }
 
 SchemaRule rule(const std::string& name, const std::string& spec) {
-  return SchemaRule(MUST(parse_json(R"({"metadata":{"name":")" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":"l"},)" + spec + "}}")));
+  return SchemaRule(MUST(
+      parse_json(R"({"metadata":{"name":")" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":"l"},)" + spec + "}}")));
 }
 
 TEST(FlowRules, the_initial_ones_know_who_is_who) {
@@ -48,13 +50,20 @@ TEST(FlowRules, the_initial_ones_know_who_is_who) {
            Row{user("admin", {"system:masters", "system:authenticated"}), on("list", "pods"), "exempt", "exempt", ""},
            Row{user("system:anonymous", {"system:unauthenticated"}), at("/readyz"), "probes", "exempt", ""},
            Row{user("system:anonymous", {"system:unauthenticated"}), at("/readyz/ping"), "probes", "exempt", ""},
-           Row{user("system:anonymous", {"system:unauthenticated"}), at("/version"), "global-default", "global-default", "system:anonymous"},
-           Row{user("system:node:a", {"system:nodes", "system:authenticated"}), on("update", "leases", "coordination.k8s.io"), "system-node-high", "node-high", "system:node:a"},
-           Row{user("system:node:a", {"system:nodes", "system:authenticated"}), on("list", "pods"), "system-nodes", "system", "system:node:a"},
-           Row{user("system:serviceaccount:x:y", accounts), on("list", "pods"), "service-accounts", "workload-low", "system:serviceaccount:x:y"},
-           Row{user("system:serviceaccount:kube-system:y", accounts), on("update", "leases", "coordination.k8s.io"), "system-leader-election", "leader-election", "system:serviceaccount:kube-system:y"},
-           Row{user("system:serviceaccount:kube-system:y", accounts), on("list", "pods"), "kube-system-service-accounts", "workload-high", "default"},
-           Row{user("system:kube-scheduler", {"system:authenticated"}), on("list", "pods", "", "a"), "kube-scheduler", "workload-high", "a"},
+           Row{user("system:anonymous", {"system:unauthenticated"}), at("/version"), "global-default", "global-default",
+               "system:anonymous"},
+           Row{user("system:node:a", {"system:nodes", "system:authenticated"}), on("update", "leases", "coordination.k8s.io"),
+               "system-node-high", "node-high", "system:node:a"},
+           Row{user("system:node:a", {"system:nodes", "system:authenticated"}), on("list", "pods"), "system-nodes", "system",
+               "system:node:a"},
+           Row{user("system:serviceaccount:x:y", accounts), on("list", "pods"), "service-accounts", "workload-low",
+               "system:serviceaccount:x:y"},
+           Row{user("system:serviceaccount:kube-system:y", accounts), on("update", "leases", "coordination.k8s.io"),
+               "system-leader-election", "leader-election", "system:serviceaccount:kube-system:y"},
+           Row{user("system:serviceaccount:kube-system:y", accounts), on("list", "pods"), "kube-system-service-accounts",
+               "workload-high", "default"},
+           Row{user("system:kube-scheduler", {"system:authenticated"}), on("list", "pods", "", "a"), "kube-scheduler",
+               "workload-high", "a"},
            Row{user("jane", {"system:authenticated"}), on("create", "configmaps"), "global-default", "global-default", "jane"},
            Row{user("jane", {"system:authenticated"}), on("get", "nodes", "", ""), "global-default", "global-default", "jane"},
            Row{user("nobody", {}), on("get", "pods"), "catch-all", "catch-all", "nobody"},
@@ -68,8 +77,10 @@ TEST(FlowRules, the_initial_ones_know_who_is_who) {
 }
 
 TEST(FlowRules, the_lower_precedence_comes_first_then_the_name) {
-  const std::string all = R"(,"rules":[{"subjects":[{"kind":"Group","group":{"name":"*"}}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}])";
-  std::vector<SchemaRule> schemas{rule("b", R"("matchingPrecedence":5)" + all), rule("a", R"("matchingPrecedence":5)" + all), rule("z", R"("matchingPrecedence":4)" + all)};
+  const std::string all =
+      R"(,"rules":[{"subjects":[{"kind":"Group","group":{"name":"*"}}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}])";
+  std::vector<SchemaRule> schemas{rule("b", R"("matchingPrecedence":5)" + all), rule("a", R"("matchingPrecedence":5)" + all),
+                                  rule("z", R"("matchingPrecedence":4)" + all)};
   std::sort(schemas.begin(), schemas.end());
   EXPECT_EQ(schemas[0].name, "z");
   EXPECT_EQ(schemas[1].name, "a");
@@ -77,7 +88,9 @@ TEST(FlowRules, the_lower_precedence_comes_first_then_the_name) {
 }
 
 TEST(FlowRules, each_part_of_a_rule_counts) {
-  SchemaRule schema = rule("s", R"("rules":[{"subjects":[{"kind":"User","user":{"name":"jane"}},{"kind":"ServiceAccount","serviceAccount":{"namespace":"n","name":"a"}}],
+  SchemaRule schema = rule(
+      "s",
+      R"("rules":[{"subjects":[{"kind":"User","user":{"name":"jane"}},{"kind":"ServiceAccount","serviceAccount":{"namespace":"n","name":"a"}}],
       "resourceRules":[{"verbs":["get"],"apiGroups":["apps"],"resources":["deployments","deployments/scale"],"namespaces":["n"]},
                        {"verbs":["list"],"apiGroups":[""],"resources":["nodes"],"clusterScope":true}],
       "nonResourceRules":[{"verbs":["get"],"nonResourceURLs":["/metrics","/logs/*"]}]}])");
@@ -109,19 +122,22 @@ TEST(FlowRules, each_part_of_a_rule_counts) {
 }
 
 TEST(FlowRules, levels_are_read_with_their_defaults) {
-  LevelRule level = read_level(MUST(parse_json(R"({"metadata":{"name":"l","uid":"u"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue"}}}})")));
+  LevelRule level = read_level(MUST(parse_json(
+      R"({"metadata":{"name":"l","uid":"u"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue"}}}})")));
   EXPECT_EQ(level.uid, "u");
   EXPECT_EQ(level.shares.shares, 30);
   EXPECT_FALSE(level.shares.borrowing_percent);
   EXPECT_EQ(level.queues.queues, 64);
   EXPECT_EQ(level.queues.hand_size, 8);
   EXPECT_EQ(level.queues.length_limit, 50);
-  level = read_level(MUST(parse_json(R"({"metadata":{"name":"l"},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":0,"lendablePercent":10,"borrowingLimitPercent":0,
+  level = read_level(MUST(parse_json(
+      R"({"metadata":{"name":"l"},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":0,"lendablePercent":10,"borrowingLimitPercent":0,
       "limitResponse":{"type":"Reject"}}}})")));
   EXPECT_EQ(level.shares.shares, 0);
   EXPECT_EQ(level.shares.borrowing_percent, 0);
   EXPECT_EQ(level.queues.queues, 0);
-  level = read_level(MUST(parse_json(R"({"metadata":{"name":"exempt"},"spec":{"type":"Exempt","exempt":{"nominalConcurrencyShares":5,"lendablePercent":50}}})")));
+  level = read_level(MUST(parse_json(
+      R"({"metadata":{"name":"exempt"},"spec":{"type":"Exempt","exempt":{"nominalConcurrencyShares":5,"lendablePercent":50}}})")));
   EXPECT_TRUE(level.queues.unlimited);
   EXPECT_EQ(level.shares.shares, 5);
   EXPECT_EQ(level.shares.lendable_percent, 50);

@@ -138,8 +138,7 @@ TEST_F(InformerTest, indexes_follow_their_objects) {
 TEST_F(InformerTest, a_broken_watch_is_started_again_and_what_was_missed_is_told) {
   ASSERT_TRUE(informer.start());
   WatchSink* sink = &client.await_watch(1);
-  for (const char* name : {"kept", "changed", "vanished", "replaced"})
-    sink->on_event({EventType::added, pod("a", name, 1)});
+  for (const char* name : {"kept", "changed", "vanished", "replaced"}) sink->on_event({EventType::added, pod("a", name, 1)});
   sink->on_event({EventType::synced, nullptr, 1});
   seen();
 

@@ -14,10 +14,10 @@ TEST(Ipv4, parses_four_octets_and_nothing_else) {
     const char* text;
     std::optional<uint32_t> want;
   };
-  for (const Row& row : {Row{"10.244.0.5", 0x0af40005}, Row{"0.0.0.0", 0}, Row{"255.255.255.255", 0xffffffff},
-                         Row{"10.244.0", {}}, Row{"10.244.0.256", {}}, Row{"10.244.0.05", {}}, Row{"", {}},
-                         Row{" 10.0.0.1", {}}, Row{"10.0.0.1 ", {}}, Row{"10.0.0.1.", {}}, Row{"10..0.1", {}},
-                         Row{"10.0.0.1; flush ruleset", {}}, Row{"::1", {}}, Row{"10.0.0.-1", {}}}) {
+  for (const Row& row :
+       {Row{"10.244.0.5", 0x0af40005}, Row{"0.0.0.0", 0}, Row{"255.255.255.255", 0xffffffff}, Row{"10.244.0", {}},
+        Row{"10.244.0.256", {}}, Row{"10.244.0.05", {}}, Row{"", {}}, Row{" 10.0.0.1", {}}, Row{"10.0.0.1 ", {}},
+        Row{"10.0.0.1.", {}}, Row{"10..0.1", {}}, Row{"10.0.0.1; flush ruleset", {}}, Row{"::1", {}}, Row{"10.0.0.-1", {}}}) {
     Result<Ipv4> got = Ipv4::parse(row.text);
     ASSERT_EQ(bool(got), row.want.has_value()) << row.text;
     if (!got) continue;
@@ -49,8 +49,7 @@ TEST(Ipv4Range, parses_blocks_whose_host_bits_are_clear) {
 TEST(AddressPool, gives_each_owner_one_address_until_none_is_left) {
   AddressPool pool(MUST(Ipv4Range::parse("10.0.0.0/29")));  // 8: network, gateway, 5 pods, broadcast
   EXPECT_EQ(pool.gateway().text(), "10.0.0.1");
-  for (int i = 2; i <= 6; ++i)
-    EXPECT_EQ(MUST(pool.take("pod" + std::to_string(i))).text(), "10.0.0." + std::to_string(i));
+  for (int i = 2; i <= 6; ++i) EXPECT_EQ(MUST(pool.take("pod" + std::to_string(i))).text(), "10.0.0." + std::to_string(i));
   EXPECT_EQ(MUST(pool.take("pod4")).text(), "10.0.0.4") << "asked again, the same";
   EXPECT_EQ(pool.take("one-more").error().code(), Code::unavailable);
   pool.give_back("pod3");

@@ -66,8 +66,7 @@ std::string ask_tcp(const Fd& netns, const std::vector<std::string>& names) {
     uint8_t length[2];
     if (::recv(socket.get(), length, 2, MSG_WAITALL) != 2) return out + failure();
     std::string packet(size_t(length[0] << 8 | length[1]), '\0');
-    if (::recv(socket.get(), packet.data(), packet.size(), MSG_WAITALL) != ssize_t(packet.size()))
-      return out + failure();
+    if (::recv(socket.get(), packet.data(), packet.size(), MSG_WAITALL) != ssize_t(packet.size())) return out + failure();
     out += (i ? "; " : "") + read(packet);
   }
   return out;
@@ -101,8 +100,7 @@ class Resolver {
       if (fds[0].revents) {
         ssize_t got = ::recvfrom(udp_.get(), buffer, sizeof buffer, 0, reinterpret_cast<sockaddr*>(&from), &size);
         std::string reply = got > 0 ? answer_to({buffer, size_t(got)}, 1232) : "";
-        if (!reply.empty())
-          ::sendto(udp_.get(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+        if (!reply.empty()) ::sendto(udp_.get(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
       }
       if (fds[1].revents) {
         Fd client(::accept4(tcp_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -161,9 +159,8 @@ TEST_F(Dns, answers_pods_and_the_machine_without_any_resolver) {
     EXPECT_EQ(ask_udp(*from, "www.example.com"), "SERVFAIL");
     EXPECT_EQ(ask_udp(*from, "far.default.svc.cluster.local"), "SERVFAIL");
   }
-  EXPECT_EQ(
-      ask_tcp(a.netns, {"kubernetes.default.svc.cluster.local", "www.example.com", "db.default.svc.cluster.local"}),
-      "NOERROR 10.96.0.1; SERVFAIL; NOERROR 10.244.0.200");
+  EXPECT_EQ(ask_tcp(a.netns, {"kubernetes.default.svc.cluster.local", "www.example.com", "db.default.svc.cluster.local"}),
+            "NOERROR 10.96.0.1; SERVFAIL; NOERROR 10.244.0.200");
 }
 
 TEST_F(Dns, the_neighbourhood_is_not_served) {
@@ -183,8 +180,7 @@ TEST_F(Dns, forwards_what_is_not_ours_to_the_machines_resolver) {
   Resolver resolver(outside, kOutside, "203.0.113.1");
   EXPECT_EQ(ask_udp(a.netns, "WWW.example.com"), "NOERROR 203.0.113.1");
   EXPECT_EQ(ask_udp(machine, "www.example.com"), "NOERROR 203.0.113.1");
-  EXPECT_EQ(ask_udp(a.netns, "far.default.svc.cluster.local"), "NOERROR www.example.com. 203.0.113.1")
-      << "behind an alias";
+  EXPECT_EQ(ask_udp(a.netns, "far.default.svc.cluster.local"), "NOERROR www.example.com. 203.0.113.1") << "behind an alias";
   EXPECT_EQ(ask_tcp(a.netns, {"www.example.com"}), "NOERROR 203.0.113.1");
   EXPECT_TRUE(ask_udp(a.netns, "large.example.com").ends_with("+")) << "cut, and says so";
   EXPECT_GT(ask_tcp(a.netns, {"large.example.com"}).size(), 200u * 10) << "whole over TCP";

@@ -11,8 +11,7 @@ std::string bytes(std::initializer_list<int> list) { return std::string(list.beg
 
 // A question for KuBe.local A, id 0x1234, recursion desired.
 std::string question_packet() {
-  return bytes(
-      {0x12, 0x34, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 'K', 'u', 'B', 'e', 5, 'l', 'o', 'c', 'a', 'l', 0, 0, 1, 0, 1});
+  return bytes({0x12, 0x34, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 'K', 'u', 'B', 'e', 5, 'l', 'o', 'c', 'a', 'l', 0, 0, 1, 0, 1});
 }
 
 std::string with_edns(int udp_bytes, int version = 0) {

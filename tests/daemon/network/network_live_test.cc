@@ -91,8 +91,7 @@ TEST_F(World, a_node_port_is_reached_from_everywhere_and_keeps_the_source) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
-  put_service("web",
-              R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
   put_endpoints("web", {b.address}, 8080);
   applied();
   EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
@@ -107,8 +106,7 @@ TEST_F(World, node_ports_and_host_ports_capture_no_traffic_for_other_machines) {
   up();
   Pod a = pod("a", {{Protocol::tcp, {}, 8081, 8080}}), b = pod("b");
   Greeter at_a(a.netns, "a", 8080), elsewhere(outside, "elsewhere", 30080), elsewhere_too(outside, "elsewhere", 8081);
-  put_service("web",
-              R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080}]})");
   put_endpoints("web", {a.address}, 8080);
   applied();
   for (uint16_t port : {30080, 8081}) {  // CVE-2025-67499
@@ -274,8 +272,7 @@ TEST_F(World, a_table_that_somebody_flushed_comes_back) {
   applied();
   MUST(Firewall::remove());
   std::string got;
-  for (int i = 0; i < 100 && (got = greet_tcp(a.netns, "10.96.3.7", 80)) != "b " + a.address; ++i)
-    ::poll(nullptr, 0, 20);
+  for (int i = 0; i < 100 && (got = greet_tcp(a.netns, "10.96.3.7", 80)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
   EXPECT_EQ(got, "b " + a.address);
 }
 
@@ -332,8 +329,7 @@ TEST_F(World, udp_that_began_while_the_table_was_flushed_is_translated_again) {
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     MUST(Firewall::remove());
     std::string got = greet_udp(socket, "10.244.0.1", 30053);  // nobody's, or already the Service's
-    for (int i = 0; i < 50 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i)
-      ::poll(nullptr, 0, 20);
+    for (int i = 0; i < 50 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
     ASSERT_EQ(got, "b " + a.address);
   }
 }
@@ -383,10 +379,9 @@ TEST_F(World, settings_that_cannot_be_are_named) {
   services = std::make_unique<Informer>(client, kService);
   slices = std::make_unique<Informer>(client, kEndpointSlice);
   pods = std::make_unique<Informer>(client, kPod);
-  for (const Row& row :
-       {Row{&Config::pod_cidr, "10.244.0.0", "pod_cidr"}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
-        Row{&Config::pod_cidr, "10.244.0.0/30", "pod_cidr"}, Row{&Config::service_cidr, "x", "service_cidr"},
-        Row{&Config::dns_address, "10.97.0.10", "dns_address"}}) {
+  for (const Row& row : {Row{&Config::pod_cidr, "10.244.0.0", "pod_cidr"}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
+                         Row{&Config::pod_cidr, "10.244.0.0/30", "pod_cidr"}, Row{&Config::service_cidr, "x", "service_cidr"},
+                         Row{&Config::dns_address, "10.97.0.10", "dns_address"}}) {
     Config wrong = config;
     wrong.*row.field = row.value;
     auto opened = Network::open(wrong, *services, *slices, *pods);

@@ -9,9 +9,7 @@
 
 namespace coracle::network {
 
-inline ObjectPtr object(const Kind& kind, const std::string& text) {
-  return MUST(Object::make(kind, MUST(parse_json(text))));
-}
+inline ObjectPtr object(const Kind& kind, const std::string& text) { return MUST(Object::make(kind, MUST(parse_json(text)))); }
 
 inline ObjectPtr service(const std::string& name, const std::string& spec, const std::string& more = "") {
   return object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":")" + name +
@@ -21,11 +19,10 @@ inline ObjectPtr service(const std::string& name, const std::string& spec, const
 // `endpoints` and `ports` are JSON arrays.
 inline ObjectPtr slice(const std::string& service, const std::string& endpoints, const std::string& ports,
                        const std::string& suffix = "abcde", const std::string& type = "IPv4") {
-  return object(
-      kEndpointSlice,
-      R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"namespace":"default","name":")" +
-          service + "-" + suffix + R"(","labels":{"kubernetes.io/service-name":")" + service +
-          R"("}},"addressType":")" + type + R"(","endpoints":)" + endpoints + R"(,"ports":)" + ports + "}");
+  return object(kEndpointSlice,
+                R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"namespace":"default","name":")" +
+                    service + "-" + suffix + R"(","labels":{"kubernetes.io/service-name":")" + service +
+                    R"("}},"addressType":")" + type + R"(","endpoints":)" + endpoints + R"(,"ports":)" + ports + "}");
 }
 
 inline std::string endpoint(const std::string& address, const std::string& more = "") {

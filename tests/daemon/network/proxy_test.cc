@@ -32,10 +32,10 @@ ObjectPtr web(const std::string& more = "", const std::string& status = "") {
 }
 
 ObjectPtr web_slice() {
-  return slice("web",
-               "[" + endpoint("10.244.0.5", kReady) + "," + endpoint("10.244.0.4", kReady) + "," +
-                   endpoint("10.244.0.6", kNotReady) + "]",
-               kHttp);
+  return slice(
+      "web",
+      "[" + endpoint("10.244.0.5", kReady) + "," + endpoint("10.244.0.4", kReady) + "," + endpoint("10.244.0.6", kNotReady) + "]",
+      kHttp);
 }
 
 std::string elements(const ProxyPlan& plan, const std::string& set) {
@@ -94,10 +94,9 @@ TEST(Proxy, terminating_endpoints_serve_when_nothing_else_does) {
 }
 
 TEST(Proxy, endpoints_of_several_slices_count_once) {
-  ProxyPlan plan = plan_proxy(input(
-      {web()},
-      {web_slice(), slice("web", "[" + endpoint("10.244.0.4", kReady) + "," + endpoint("10.244.0.9", kReady) + "]",
-                          kHttp, "other")}));
+  ProxyPlan plan = plan_proxy(
+      input({web()}, {web_slice(), slice("web", "[" + endpoint("10.244.0.4", kReady) + "," + endpoint("10.244.0.9", kReady) + "]",
+                                         kHttp, "other")}));
   EXPECT_EQ(plan.rules.chains.at("service/default/web/http/tcp").rules.at(0),
             "meta l4proto tcp dnat ip to numgen random mod 3 map { 0 : 10.244.0.4 . 8080, 1 : 10.244.0.5 . 8080, "
             "2 : 10.244.0.9 . 8080 }");
@@ -122,22 +121,19 @@ TEST(Proxy, nothing_but_addresses_and_names_gets_into_the_script) {
         "ports":[{"name":"a b","port":80},{"name":"http","port":99999},{"name":"ok","port":81,"protocol":"tcp;"}]})"),
       service("x } ; flush ruleset", R"({"clusterIP":"10.96.3.8","ports":[{"name":"http","port":80}]})"),
   };
-  std::string endpoints = "[" + endpoint("127.0.0.1") + "," + endpoint("169.254.169.254") + "," +
-                          endpoint("224.0.0.1") + "," + endpoint("0.0.0.0") + "," + endpoint("10.244.0.4;") + "]";
+  std::string endpoints = "[" + endpoint("127.0.0.1") + "," + endpoint("169.254.169.254") + "," + endpoint("224.0.0.1") + "," +
+                          endpoint("0.0.0.0") + "," + endpoint("10.244.0.4;") + "]";
   ProxyPlan plan = plan_proxy(input(services, {slice("web", endpoints, kHttp)}));
   EXPECT_EQ(replace_script(plan.rules), replace_script(plan_proxy(input({}, {})).rules));
 }
 
 TEST(Proxy, our_dns_server_stands_behind_its_service_until_somebody_else_does) {
-  ObjectPtr dns =
-      service("kube-dns", R"({"clusterIP":"10.96.0.10","ports":[{"name":"dns","port":53,"protocol":"UDP"}]})");
+  ObjectPtr dns = service("kube-dns", R"({"clusterIP":"10.96.0.10","ports":[{"name":"dns","port":53,"protocol":"UDP"}]})");
   ProxyInput in = input({dns}, {});
   EXPECT_EQ(plan_proxy(in).rules, plan_proxy(input({}, {})).rules) << "no rule in the way, none refusing";
   in.dns_port = 10053;
-  EXPECT_EQ(elements(plan_proxy(in), "services"),
-            "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto dns/udp\n");
-  in.slices = {
-      slice("kube-dns", "[" + endpoint("10.244.0.4") + "]", R"([{"name":"dns","port":5353,"protocol":"UDP"}])")};
+  EXPECT_EQ(elements(plan_proxy(in), "services"), "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto dns/udp\n");
+  in.slices = {slice("kube-dns", "[" + endpoint("10.244.0.4") + "]", R"([{"name":"dns","port":5353,"protocol":"UDP"}])")};
   EXPECT_EQ(elements(plan_proxy(in), "services"),
             "tcp . 10.96.0.10 . 53 : goto dns/tcp\nudp . 10.96.0.10 . 53 : goto service/default/kube-dns/dns/udp\n");
 }

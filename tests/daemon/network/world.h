@@ -202,15 +202,13 @@ class World : public ::testing::Test {
                      const std::string& protocol = "TCP") {
     std::string endpoints;
     for (const std::string& address : addresses)
-      endpoints += std::string(endpoints.empty() ? "" : ",") + R"({"addresses":[")" + address +
-                   R"("],"conditions":{"ready":true}})";
-    client.put(
-        kEndpointSlice, R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"namespace":"default",
+      endpoints +=
+          std::string(endpoints.empty() ? "" : ",") + R"({"addresses":[")" + address + R"("],"conditions":{"ready":true}})";
+    client.put(kEndpointSlice, R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"namespace":"default",
       "name":")" + service + R"(","labels":{"kubernetes.io/service-name":")" +
-                            service + R"("}},"addressType":"IPv4",
-      "endpoints":[)" + endpoints +
-                            R"(],"ports":[{"name":"p","port":)" + std::to_string(port) + R"(,"protocol":")" + protocol +
-                            R"("}]})");
+                                   service + R"("}},"addressType":"IPv4",
+      "endpoints":[)" + endpoints + R"(],"ports":[{"name":"p","port":)" +
+                                   std::to_string(port) + R"(,"protocol":")" + protocol + R"("}]})");
   }
 
   Fd machine, outside;

@@ -62,12 +62,12 @@ class Zone : public ::testing::Test {
         service("circle", R"({"type":"ExternalName","externalName":"circle.default.svc.cluster.local"})"),
         service("pending", R"({"ports":[{"name":"http","port":80}]})"),
     };
-    source.slices_ = {slice("db",
-                            "[" + endpoint("10.244.0.4", R"(,"hostname":"db-0")" + std::string(kReady)) + "," +
-                                endpoint("10.244.0.5", kReady) + "," +
-                                endpoint("10.244.0.6", R"(,"hostname":"db-2")" + std::string(kNotReady)) + "]",
-                            R"([{"name":"sql","port":5433,"protocol":"TCP"}])"),
-                      slice("idle", "[" + endpoint("10.244.0.6", kNotReady) + "]", R"([{"name":"sql","port":5433}])")};
+    source.slices_ = {
+        slice("db",
+              "[" + endpoint("10.244.0.4", R"(,"hostname":"db-0")" + std::string(kReady)) + "," + endpoint("10.244.0.5", kReady) +
+                  "," + endpoint("10.244.0.6", R"(,"hostname":"db-2")" + std::string(kNotReady)) + "]",
+              R"([{"name":"sql","port":5433,"protocol":"TCP"}])"),
+        slice("idle", "[" + endpoint("10.244.0.6", kNotReady) + "]", R"([{"name":"sql","port":5433}])")};
     source.pods_ = {object(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"one"},
       "status":{"podIP":"10.244.0.77"}})")};
   }
@@ -91,22 +91,14 @@ class Zone : public ::testing::Test {
 
   static std::string text(const Record& record) {
     switch (record.type) {
-      case RecordType::a:
-        return "A " + record.address.text() + "\n";
-      case RecordType::srv:
-        return "SRV " + std::to_string(record.port) + " " + record.target + "\n";
-      case RecordType::cname:
-        return "CNAME " + record.target + "\n";
-      case RecordType::ptr:
-        return "PTR " + record.target + "\n";
-      case RecordType::ns:
-        return "NS " + record.target + "\n";
-      case RecordType::txt:
-        return "TXT " + record.target + "\n";
-      case RecordType::soa:
-        return "SOA\n";
-      default:
-        return "?\n";
+      case RecordType::a: return "A " + record.address.text() + "\n";
+      case RecordType::srv: return "SRV " + std::to_string(record.port) + " " + record.target + "\n";
+      case RecordType::cname: return "CNAME " + record.target + "\n";
+      case RecordType::ptr: return "PTR " + record.target + "\n";
+      case RecordType::ns: return "NS " + record.target + "\n";
+      case RecordType::txt: return "TXT " + record.target + "\n";
+      case RecordType::soa: return "SOA\n";
+      default: return "?\n";
     }
   }
 
@@ -130,8 +122,7 @@ TEST_F(Zone, answers_as_the_specification_says) {
       {"nobody.default.svc.cluster.local", a, "NXDOMAIN"},
       {"kubernetes.other.svc.cluster.local", a, "NXDOMAIN"},
       {"x.kubernetes.default.svc.cluster.local", a, "NXDOMAIN"},
-      {"_https._tcp.kubernetes.default.svc.cluster.local", srv,
-       "SRV 443 kubernetes.default.svc.cluster.local\n+A 10.96.0.1\n"},
+      {"_https._tcp.kubernetes.default.svc.cluster.local", srv, "SRV 443 kubernetes.default.svc.cluster.local\n+A 10.96.0.1\n"},
       {"_https._tcp.kubernetes.default.svc.cluster.local", a, "NODATA"},
       {"_https._udp.kubernetes.default.svc.cluster.local", srv, "NXDOMAIN"},
       {"_http._tcp.kubernetes.default.svc.cluster.local", srv, "NXDOMAIN"},
@@ -194,10 +185,9 @@ TEST_F(Zone, a_circle_of_aliases_ends) {
 }
 
 TEST_F(Zone, odd_names_are_unknown_and_harm_nothing) {
-  for (const char* name :
-       {".cluster.local", "..cluster.local", "a..svc.cluster.local", "_._.kubernetes.default.svc.cluster.local",
-        "_.kubernetes.default.svc.cluster.local", "\\000.default.svc.cluster.local", ".default.svc.cluster.local",
-        "-.default.pod.cluster.local"})
+  for (const char* name : {".cluster.local", "..cluster.local", "a..svc.cluster.local",
+                           "_._.kubernetes.default.svc.cluster.local", "_.kubernetes.default.svc.cluster.local",
+                           "\\000.default.svc.cluster.local", ".default.svc.cluster.local", "-.default.pod.cluster.local"})
     EXPECT_EQ(ask(name, RecordType::a), "NXDOMAIN") << name;
 }
 

@@ -37,7 +37,9 @@ TEST_F(AgentTest, tells_a_new_pod_with_one_write) {
 
 TEST_F(AgentTest, leaves_other_nodes_pods_alone) {
   boot();
-  client_.put(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"x"},"spec":{"nodeName":"node-2","containers":[{"name":"a","image":"web:1"}]}})");
+  client_.put(
+      kPod,
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"x"},"spec":{"nodeName":"node-2","containers":[{"name":"a","image":"web:1"}]}})");
   settle();
   EXPECT_TRUE(runtime_calls("create_sandbox").empty());
 }
@@ -102,12 +104,16 @@ TEST_F(AgentTest, a_pod_that_may_not_restart_ends) {
 TEST_F(AgentTest, the_message_of_an_end_is_the_end_of_what_was_written_whatever_bytes_it_has) {
   boot();
   put_pod(std::string(kOne) + R"(,"restartPolicy":"Never")");
-  std::ofstream(config_.state_dir + "/" + uid() + "/containers/a/0-message") << std::string(100000, 'x') + "g\xc3\xbc" + "t\xff\xfe" + "end";
+  std::ofstream(config_.state_dir + "/" + uid() + "/containers/a/0-message")
+      << std::string(100000, 'x') + "g\xc3\xbc" + "t\xff\xfe" + "end";
   runtime_.exit(uid(), "a-0", 5);
   settle();
   json::value shown = pod();
   std::string message(get_string(*status_of(shown, "a"), "state.terminated.message"));
-  EXPECT_TRUE(message.ends_with("xg\xc3\xbct\xef\xbf\xbd\xef\xbf\xbd" "end")) << message.substr(0, 20);
+  EXPECT_TRUE(
+      message.ends_with("xg\xc3\xbct\xef\xbf\xbd\xef\xbf\xbd"
+                        "end"))
+      << message.substr(0, 20);
   EXPECT_TRUE(message.starts_with("xxx") && message.size() == 4096 + 4) << message.size();
 }
 
@@ -248,7 +254,7 @@ TEST_F(AgentTest, after_a_reboot_a_pod_waits_for_those_it_is_to_come_after) {
   EXPECT_EQ(condition("Ready", "web"), "True");
   for (const char* name : {"web", "db"}) runtime_.kill_pause(uid(name));
   runtime_.fail("create_sandbox", 1, Error(Code::unavailable, "not yet"), 3);  // as often as it is tried at once
-  boot();  // the API still says that both are ready
+  boot();                                                                      // the API still says that both are ready
   EXPECT_EQ(state("a", "web"), "Waiting WaitingForOthers");
   EXPECT_EQ(condition("Ready", "web"), "False");
   EXPECT_TRUE(events_.has("N WaitingForOthers waiting for pod/db"));
@@ -336,7 +342,10 @@ TEST_F(AgentTest, pull_secrets_reach_the_registry) {
   runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}, /*present=*/false);
   boot();
   std::string config = base64_encode(R"({"auths":{"https://r.example/":{"auth":")" + base64_encode("me:secret") + R"("}}})");
-  client_.put(kSecret, R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"key"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":")" + config + R"("}})");
+  client_.put(
+      kSecret,
+      R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"key"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":")" +
+          config + R"("}})");
   client_.settle();
   put_pod(R"("imagePullSecrets":[{"name":"key"}],"containers":[{"name":"a","image":"r.example/far:2"}])");
   ASSERT_TRUE(pulls_.run_one());
@@ -374,22 +383,26 @@ TEST_F(AgentTest, a_failing_network_leaves_nothing_and_is_tried_again) {
 
 TEST_F(AgentTest, missing_references_are_named_and_healed) {
   boot();
-  put_pod(R"("containers":[{"name":"a","image":"web:1","env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"settings","key":"x"}}}]}])");
+  put_pod(
+      R"("containers":[{"name":"a","image":"web:1","env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"settings","key":"x"}}}]}])");
   EXPECT_EQ(state(), "Waiting CreateContainerConfigError");
   EXPECT_TRUE(events_.has("configmap \"settings\" not found"));
-  client_.put(kConfigMap, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"x":"1"}})");
+  client_.put(kConfigMap,
+              R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"x":"1"}})");
   settle();
   EXPECT_EQ(state(), "Running");
 }
 
 TEST_F(AgentTest, post_start_and_pre_stop_run) {
   std::vector<std::string> commands;
-  runtime_.on_exec([&](const std::string&, const std::string&, const runtime::ExecSpec& spec) -> runtime::FakeRuntime::ExecAnswer {
-    commands.push_back(spec.args.front());
-    return {};
-  });
+  runtime_.on_exec(
+      [&](const std::string&, const std::string&, const runtime::ExecSpec& spec) -> runtime::FakeRuntime::ExecAnswer {
+        commands.push_back(spec.args.front());
+        return {};
+      });
   boot();
-  put_pod(R"("containers":[{"name":"a","image":"web:1","lifecycle":{"postStart":{"exec":{"command":["begin"]}},"preStop":{"exec":{"command":["end"]}}}}])");
+  put_pod(
+      R"("containers":[{"name":"a","image":"web:1","lifecycle":{"postStart":{"exec":{"command":["begin"]}},"preStop":{"exec":{"command":["end"]}}}}])");
   EXPECT_EQ(condition("Ready"), "False");
   ASSERT_TRUE(hooks_.run_one());
   settle();
@@ -404,7 +417,8 @@ TEST_F(AgentTest, post_start_and_pre_stop_run) {
 }
 
 TEST_F(AgentTest, a_failed_post_start_restarts_the_container) {
-  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1, .out = "no"}; });
+  runtime_.on_exec(
+      [](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1, .out = "no"}; });
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1","lifecycle":{"postStart":{"exec":{"command":["begin"]}}}}])");
   ASSERT_TRUE(hooks_.run_one());
@@ -414,7 +428,8 @@ TEST_F(AgentTest, a_failed_post_start_restarts_the_container) {
 }
 
 TEST_F(AgentTest, a_failed_pre_stop_is_told_and_holds_nothing_up) {
-  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1, .out = "no\xff"}; });
+  runtime_.on_exec(
+      [](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1, .out = "no\xff"}; });
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1","lifecycle":{"preStop":{"exec":{"command":["end"]}}}}])");
   ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
@@ -505,7 +520,8 @@ TEST_F(AgentTest, says_which_limits_it_cannot_hold) {
 
 TEST_F(AgentTest, static_pods_run_and_are_mirrored) {
   std::filesystem::create_directories(config_.manifests_dir);
-  std::ofstream(config_.manifests_dir + "/db.yaml") << "apiVersion: v1\nkind: Pod\nmetadata:\n  name: db\nspec:\n  containers:\n  - name: a\n    image: web:1\n";
+  std::ofstream(config_.manifests_dir + "/db.yaml")
+      << "apiVersion: v1\nkind: Pod\nmetadata:\n  name: db\nspec:\n  containers:\n  - name: a\n    image: web:1\n";
   boot();
   agent_->read_manifests();
   settle();
@@ -531,8 +547,10 @@ TEST_F(AgentTest, static_pods_run_and_are_mirrored) {
 TEST_F(AgentTest, a_changed_static_pod_waits_for_the_end_of_the_one_before) {
   runtime_.script("a", {.ignores_signals = true});
   auto write = [&](const std::string& image) {
-    std::ofstream(config_.manifests_dir + "/db.yaml") << "apiVersion: v1\nkind: Pod\nmetadata:\n  name: db\nspec:\n  terminationGracePeriodSeconds: 5\n"
-      "  containers:\n  - {name: a, image: \"" + image + "\", ports: [{containerPort: 80, hostPort: 80}]}\n";
+    std::ofstream(config_.manifests_dir + "/db.yaml")
+        << "apiVersion: v1\nkind: Pod\nmetadata:\n  name: db\nspec:\n  terminationGracePeriodSeconds: 5\n"
+           "  containers:\n  - {name: a, image: \"" +
+               image + "\", ports: [{containerPort: 80, hostPort: 80}]}\n";
     agent_->read_manifests();
     settle();
   };

@@ -37,9 +37,14 @@ TEST(ContainerSpec, command) {
     const char *name, *container;
     Strings entrypoint, cmd, want;
   };
-  for (const Row& row : {Row{"the image's", R"({"name":"a"})", {"/e"}, {"c"}, {"/e", "c"}}, Row{"args replace cmd", R"({"name":"a","args":["x"]})", {"/e"}, {"c"}, {"/e", "x"}},
+  for (const Row& row : {Row{"the image's", R"({"name":"a"})", {"/e"}, {"c"}, {"/e", "c"}},
+                         Row{"args replace cmd", R"({"name":"a","args":["x"]})", {"/e"}, {"c"}, {"/e", "x"}},
                          Row{"command replaces both", R"({"name":"a","command":["/k"]})", {"/e"}, {"c"}, {"/k"}},
-                         Row{"command and args", R"json({"name":"a","command":["/k"],"args":["$(V)","$(W)","$$(V)"]})json", {"/e"}, {"c"}, {"/k", "1", "$(W)", "$(V)"}}}) {
+                         Row{"command and args",
+                             R"json({"name":"a","command":["/k"],"args":["$(V)","$(W)","$$(V)"]})json",
+                             {"/e"},
+                             {"c"},
+                             {"/k", "1", "$(W)", "$(V)"}}}) {
     ContainerInputs inputs;
     inputs.image.config.entrypoint = row.entrypoint;
     inputs.image.config.cmd = row.cmd;
@@ -74,9 +79,10 @@ TEST(ContainerSpec, capabilities) {
     const char* context;
     Strings want;
   };
-  for (const Row& row : {Row{"{}", {"CAP_CHOWN", "CAP_NET_RAW", "CAP_SETUID"}}, Row{R"({"capabilities":{"drop":["ALL"]}})", {}},
-                         Row{R"({"capabilities":{"drop":["ALL"],"add":["NET_BIND_SERVICE"]}})", {"CAP_NET_BIND_SERVICE"}},
-                         Row{R"({"capabilities":{"drop":["net_raw"],"add":["SYS_TIME"]}})", {"CAP_CHOWN", "CAP_SETUID", "CAP_SYS_TIME"}}}) {
+  for (const Row& row :
+       {Row{"{}", {"CAP_CHOWN", "CAP_NET_RAW", "CAP_SETUID"}}, Row{R"({"capabilities":{"drop":["ALL"]}})", {}},
+        Row{R"({"capabilities":{"drop":["ALL"],"add":["NET_BIND_SERVICE"]}})", {"CAP_NET_BIND_SERVICE"}},
+        Row{R"({"capabilities":{"drop":["net_raw"],"add":["SYS_TIME"]}})", {"CAP_CHOWN", "CAP_SETUID", "CAP_SYS_TIME"}}}) {
     auto made = spec_of(std::string(R"({"name":"a","command":["x"],"securityContext":)") + row.context + "}").spec;
     auto& capabilities = *made.spec.process.capabilities;
     EXPECT_EQ(capabilities.bounding, row.want) << row.context;
@@ -84,7 +90,8 @@ TEST(ContainerSpec, capabilities) {
     EXPECT_TRUE(capabilities.inheritable.empty());
     EXPECT_TRUE(capabilities.ambient.empty());
   }
-  auto all = spec_of(R"({"name":"a","command":["x"],"securityContext":{"capabilities":{"add":["ALL"],"drop":["SYS_ADMIN"]}}})").spec.spec.process.capabilities->bounding;
+  auto all = spec_of(R"({"name":"a","command":["x"],"securityContext":{"capabilities":{"add":["ALL"],"drop":["SYS_ADMIN"]}}})")
+                 .spec.spec.process.capabilities->bounding;
   EXPECT_TRUE(holds(all, "CAP_SYS_TIME"));
   EXPECT_FALSE(holds(all, "CAP_SYS_ADMIN"));
 }
@@ -94,10 +101,15 @@ TEST(ContainerSpec, privileges) {
   EXPECT_TRUE(plain.linux_.seccomp);
   EXPECT_FALSE(plain.process.no_new_privileges);
   EXPECT_FALSE(plain.linux_.masked_paths.empty());
-  auto strict = spec_of(R"({"name":"a","command":["x"],"securityContext":{"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true}})").spec.spec;
+  auto strict =
+      spec_of(
+          R"({"name":"a","command":["x"],"securityContext":{"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true}})")
+          .spec.spec;
   EXPECT_TRUE(strict.process.no_new_privileges);
   EXPECT_TRUE(strict.root.readonly);
-  auto unconfined = spec_of(R"({"name":"a","command":["x"],"securityContext":{"seccompProfile":{"type":"Unconfined"},"procMount":"Unmasked"}})").spec.spec;
+  auto unconfined =
+      spec_of(R"({"name":"a","command":["x"],"securityContext":{"seccompProfile":{"type":"Unconfined"},"procMount":"Unmasked"}})")
+          .spec.spec;
   EXPECT_FALSE(unconfined.linux_.seccomp);
   EXPECT_TRUE(unconfined.linux_.masked_paths.empty());
   auto privileged = spec_of(R"({"name":"a","command":["x"],"securityContext":{"privileged":true}})").spec.spec;
@@ -110,7 +122,8 @@ TEST(ContainerSpec, privileges) {
 }
 
 TEST(ContainerSpec, a_missing_or_empty_local_seccomp_profile_is_refused) {
-  const char* container = R"({"name":"a","command":["x"],"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"p.json"}}})";
+  const char* container =
+      R"({"name":"a","command":["x"],"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"p.json"}}})";
   EXPECT_NE(spec_of(container).error.find("missing or empty"), std::string::npos);
   ContainerInputs inputs;
   inputs.local_seccomp = json::object{};
@@ -122,11 +135,15 @@ TEST(ContainerSpec, a_missing_or_empty_local_seccomp_profile_is_refused) {
 TEST(ContainerSpec, user_and_groups) {
   ContainerInputs inputs;
   inputs.user = {.uid = 7, .gid = 8, .additional_gids = {9}};
-  auto user = spec_of(R"({"name":"a","command":["x"]})", R"({"securityContext":{"runAsGroup":100,"fsGroup":200,"supplementalGroups":[300,9]}})", inputs).spec.spec.process.user;
+  auto user = spec_of(R"({"name":"a","command":["x"]})",
+                      R"({"securityContext":{"runAsGroup":100,"fsGroup":200,"supplementalGroups":[300,9]}})", inputs)
+                  .spec.spec.process.user;
   EXPECT_EQ(user.uid, 7u);
   EXPECT_EQ(user.gid, 100u);
   EXPECT_EQ(user.additional_gids, (std::vector<uint32_t>{9, 100, 300, 200}));
-  user = spec_of(R"({"name":"a","command":["x"]})", R"({"securityContext":{"supplementalGroupsPolicy":"Strict","fsGroup":200}})", inputs).spec.spec.process.user;
+  user = spec_of(R"({"name":"a","command":["x"]})", R"({"securityContext":{"supplementalGroupsPolicy":"Strict","fsGroup":200}})",
+                 inputs)
+             .spec.spec.process.user;
   EXPECT_EQ(user.additional_gids, (std::vector<uint32_t>{8, 200}));
 }
 
@@ -144,13 +161,18 @@ TEST(ContainerSpec, which_user_is_asked_for) {
   image.user = "nobody";
   EXPECT_EQ(user_of(parsed("{}"), parsed("{}"), image), "nobody");
   EXPECT_EQ(user_of(parsed(R"({"spec":{"securityContext":{"runAsUser":5}}})"), parsed("{}"), image), "5");
-  EXPECT_EQ(user_of(parsed(R"({"spec":{"securityContext":{"runAsUser":5}}})"), parsed(R"({"securityContext":{"runAsUser":0}})"), image), "0");
+  EXPECT_EQ(
+      user_of(parsed(R"({"spec":{"securityContext":{"runAsUser":5}}})"), parsed(R"({"securityContext":{"runAsUser":0}})"), image),
+      "0");
 }
 
 TEST(ContainerSpec, mounts_of_the_pod_stand_for_the_defaults) {
   ContainerInputs inputs;
   auto fd = std::make_shared<const Fd>();
-  inputs.volumes = {{"/data/deep", fd, true, false, ""}, {"/data", fd, false, false, "HostToContainer"}, {"/dev/shm", fd, false, false, "None"}, {"/etc/hosts", fd, true, false, ""}};
+  inputs.volumes = {{"/data/deep", fd, true, false, ""},
+                    {"/data", fd, false, false, "HostToContainer"},
+                    {"/dev/shm", fd, false, false, "None"},
+                    {"/etc/hosts", fd, true, false, ""}};
   inputs.files = {{"/etc/hosts", "/state/hosts"}, {"/etc/resolv.conf", "/state/resolv"}};
   inputs.shared_memory_dir = "/state/shm";
   auto mounts = spec_of(R"({"name":"a","command":["x"]})", "{}", inputs).spec.spec.mounts;
@@ -190,8 +212,9 @@ TEST(ContainerSpec, with_users_of_its_own_some_things_cannot_be) {
   inputs.user.uid = 0;
   EXPECT_NE(spec_of(container, R"({"hostUsers":false,"securityContext":{"fsGroup":70000}})", inputs).error, "");
   inputs.volumes = {{"/x", std::make_shared<const Fd>(), false, false, "Bidirectional", "v", true}};
-  EXPECT_EQ(spec_of(container, own, inputs).error, "mountPropagation Bidirectional of volume \"v\" needs the host's users: with "
-                                                   "hostUsers false nothing is mounted for the host");
+  EXPECT_EQ(spec_of(container, own, inputs).error,
+            "mountPropagation Bidirectional of volume \"v\" needs the host's users: with "
+            "hostUsers false nothing is mounted for the host");
   EXPECT_EQ(spec_of(container, "{}", inputs).error, "");
 }
 
@@ -207,12 +230,14 @@ TEST(StopSignal, is_the_containers_or_the_images) {
     const char* text;
     std::optional<int> want;
   };
-  for (const Row& row : {Row{"SIGTERM", 15}, Row{"KILL", 9}, Row{"10", 10}, Row{"SIGRTMIN+3", 37}, Row{"RTMAX-1", 63}, Row{"0", {}}, Row{"65", {}}, Row{"SIGX", {}}, Row{"", {}}})
+  for (const Row& row : {Row{"SIGTERM", 15}, Row{"KILL", 9}, Row{"10", 10}, Row{"SIGRTMIN+3", 37}, Row{"RTMAX-1", 63},
+                         Row{"0", {}}, Row{"65", {}}, Row{"SIGX", {}}, Row{"", {}}})
     EXPECT_EQ(signal_number(row.text), row.want) << row.text;
 }
 
 TEST(SandboxSpec, is_made_of_the_pod) {
-  json::value pod = parsed(R"({"metadata":{"namespace":"shop","name":"web"},"spec":{"shareProcessNamespace":true,"subdomain":"s","setHostnameAsFQDN":true,
+  json::value pod = parsed(
+      R"({"metadata":{"namespace":"shop","name":"web"},"spec":{"shareProcessNamespace":true,"subdomain":"s","setHostnameAsFQDN":true,
     "securityContext":{"sysctls":[{"name":"net/ipv4/tcp_syncookies","value":"0"}]},"containers":[{"name":"a"}]}})");
   auto spec = make_sandbox_spec(pod, "u-1", "mark", "cluster.local", 100);
   EXPECT_EQ(spec.id, "u-1");
@@ -226,7 +251,8 @@ TEST(SandboxSpec, is_made_of_the_pod) {
 }
 
 TEST(Resources, in_the_kernels_units) {
-  auto resources = container_resources(parsed(R"({"resources":{"limits":{"cpu":"250m","memory":"64Mi"},"requests":{"cpu":"100m"}}})"), {.memory = true});
+  auto resources = container_resources(
+      parsed(R"({"resources":{"limits":{"cpu":"250m","memory":"64Mi"},"requests":{"cpu":"100m"}}})"), {.memory = true});
   EXPECT_EQ(resources.cpu_shares, 102u);
   EXPECT_EQ(resources.cpu_quota_us, 25000);
   EXPECT_EQ(resources.cpu_period_us, 100000u);
@@ -239,7 +265,8 @@ TEST(Resources, in_the_kernels_units) {
 }
 
 TEST(Resources, of_the_pod) {
-  json::value pod = parsed(R"({"spec":{"initContainers":[{"name":"i","resources":{"requests":{"cpu":"3"}}},{"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"100m"}}}],
+  json::value pod = parsed(
+      R"({"spec":{"initContainers":[{"name":"i","resources":{"requests":{"cpu":"3"}}},{"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"100m"}}}],
     "containers":[{"name":"a","resources":{"requests":{"cpu":"1"},"limits":{"memory":"1Gi"}}},{"name":"b","resources":{"requests":{"cpu":"500m"}}}]}})");
   EXPECT_EQ(pod_request(pod, "cpu").milli_value(), 3000);  // the init container's is the largest
   EXPECT_EQ(pod_request(pod, "memory").value(), 1 << 30);  // a limit is a request
@@ -252,10 +279,13 @@ TEST(Resources, quality_of_service) {
     QosClass qos;
     int score;
   };
-  for (const Row& row : {Row{R"([{"name":"a"}])", QosClass::best_effort, 1000}, Row{R"([{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}])", QosClass::guaranteed, -997},
-                         Row{R"([{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1","memory":"512Mi"}}}])", QosClass::burstable, 875},
-                         Row{R"([{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"}}},{"name":"b"}])", QosClass::burstable, 750},
-                         Row{R"([{"name":"a","resources":{"requests":{"memory":"4Gi"}}}])", QosClass::burstable, 3}}) {
+  for (const Row& row :
+       {Row{R"([{"name":"a"}])", QosClass::best_effort, 1000},
+        Row{R"([{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}])", QosClass::guaranteed, -997},
+        Row{R"([{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1","memory":"512Mi"}}}])",
+            QosClass::burstable, 875},
+        Row{R"([{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"}}},{"name":"b"}])", QosClass::burstable, 750},
+        Row{R"([{"name":"a","resources":{"requests":{"memory":"4Gi"}}}])", QosClass::burstable, 3}}) {
     json::value pod = parsed(std::string(R"({"spec":{"containers":)") + row.containers + "}}");
     EXPECT_EQ(qos_of(pod), row.qos) << row.containers;
     EXPECT_EQ(oom_score_adj(pod, get_array(pod, "spec.containers")[0], Bytes(int64_t(4) << 30)), row.score) << row.containers;
@@ -267,10 +297,11 @@ TEST(Resources, sysctls) {
     const char* spec;
     bool refused;
   };
-  for (const Row& row : {Row{R"({"securityContext":{"sysctls":[{"name":"net.ipv4.tcp_syncookies","value":"1"}]}})", false},
-                         Row{R"({"securityContext":{"sysctls":[{"name":"kernel.core_pattern","value":"|x"}]}})", true},
-                         Row{R"({"hostNetwork":true,"securityContext":{"sysctls":[{"name":"net.ipv4.tcp_syncookies","value":"1"}]}})", true},
-                         Row{R"({"hostIPC":true,"securityContext":{"sysctls":[{"name":"kernel.shm_rmid_forced","value":"1"}]}})", true}}) {
+  for (const Row& row :
+       {Row{R"({"securityContext":{"sysctls":[{"name":"net.ipv4.tcp_syncookies","value":"1"}]}})", false},
+        Row{R"({"securityContext":{"sysctls":[{"name":"kernel.core_pattern","value":"|x"}]}})", true},
+        Row{R"({"hostNetwork":true,"securityContext":{"sysctls":[{"name":"net.ipv4.tcp_syncookies","value":"1"}]}})", true},
+        Row{R"({"hostIPC":true,"securityContext":{"sysctls":[{"name":"kernel.shm_rmid_forced","value":"1"}]}})", true}}) {
     auto refusal = refuse_sysctls(parsed(std::string(R"({"spec":)") + row.spec + "}"));
     EXPECT_EQ(refusal.has_value(), row.refused) << row.spec;
     EXPECT_EQ(refusal ? refusal->reason : "", row.refused ? "SysctlForbidden" : "") << row.spec;
@@ -282,9 +313,12 @@ TEST(PullPolicy, by_field_tag_and_place) {
     const char* container;
     PullPolicy want;
   };
-  for (const Row& row : {Row{R"({"image":"web:1"})", PullPolicy::if_not_present}, Row{R"({"image":"web"})", PullPolicy::always}, Row{R"({"image":"r:5000/web"})", PullPolicy::always},
-                         Row{R"({"image":"web:latest","imagePullPolicy":"IfNotPresent"})", PullPolicy::if_not_present}, Row{R"({"image":"web@sha256:1"})", PullPolicy::if_not_present},
-                         Row{R"({"image":"localhost/web:latest","imagePullPolicy":"Always"})", PullPolicy::never}, Row{R"({"image":"localhost:5000/web:1","imagePullPolicy":"Always"})", PullPolicy::always}})
+  for (const Row& row : {Row{R"({"image":"web:1"})", PullPolicy::if_not_present}, Row{R"({"image":"web"})", PullPolicy::always},
+                         Row{R"({"image":"r:5000/web"})", PullPolicy::always},
+                         Row{R"({"image":"web:latest","imagePullPolicy":"IfNotPresent"})", PullPolicy::if_not_present},
+                         Row{R"({"image":"web@sha256:1"})", PullPolicy::if_not_present},
+                         Row{R"({"image":"localhost/web:latest","imagePullPolicy":"Always"})", PullPolicy::never},
+                         Row{R"({"image":"localhost:5000/web:1","imagePullPolicy":"Always"})", PullPolicy::always}})
     EXPECT_EQ(pull_policy(parsed(row.container)), row.want) << row.container;
 }
 

@@ -23,8 +23,9 @@ TEST(Expand, replaces_what_it_knows) {
     const char *text, *want;
   };
   const std::map<std::string, std::string> variables{{"A", "1"}, {"B", "$(A)"}};
-  for (const Row& row : {Row{"$(A)", "1"}, Row{"x$(A)y", "x1y"}, Row{"$$(A)", "$(A)"}, Row{"$$$(A)", "$1"}, Row{"$(C)", "$(C)"}, Row{"$(B)", "$(A)"},
-                         Row{"$A", "$A"}, Row{"$", "$"}, Row{"$(A", "$(A"}, Row{"$()", "$()"}, Row{"a$$b", "a$b"}, Row{"", ""}})
+  for (const Row& row : {Row{"$(A)", "1"}, Row{"x$(A)y", "x1y"}, Row{"$$(A)", "$(A)"}, Row{"$$$(A)", "$1"}, Row{"$(C)", "$(C)"},
+                         Row{"$(B)", "$(A)"}, Row{"$A", "$A"}, Row{"$", "$"}, Row{"$(A", "$(A"}, Row{"$()", "$()"},
+                         Row{"a$$b", "a$b"}, Row{"", ""}})
     EXPECT_EQ(expand(row.text, variables), row.want) << row.text;
 }
 
@@ -32,10 +33,11 @@ TEST(Field, values) {
   struct Row {
     const char *path, *want;
   };
-  for (const Row& row : {Row{"metadata.name", "web"}, Row{"metadata.namespace", "shop"}, Row{"metadata.uid", "u-1"}, Row{"metadata.labels['app']", "web"},
-                         Row{"metadata.labels['absent']", ""}, Row{"metadata.labels", "app=\"web\"\nb=\"2\""}, Row{"spec.nodeName", "node-1"},
-                         Row{"spec.serviceAccountName", "robot"}, Row{"status.podIP", "10.1.0.7"}, Row{"status.podIPs", "10.1.0.7,fd00::7"},
-                         Row{"status.hostIP", "192.0.2.1"}})
+  for (const Row& row :
+       {Row{"metadata.name", "web"}, Row{"metadata.namespace", "shop"}, Row{"metadata.uid", "u-1"},
+        Row{"metadata.labels['app']", "web"}, Row{"metadata.labels['absent']", ""},
+        Row{"metadata.labels", "app=\"web\"\nb=\"2\""}, Row{"spec.nodeName", "node-1"}, Row{"spec.serviceAccountName", "robot"},
+        Row{"status.podIP", "10.1.0.7"}, Row{"status.podIPs", "10.1.0.7,fd00::7"}, Row{"status.hostIP", "192.0.2.1"}})
     EXPECT_EQ(*field_value(kPodJson, row.path, kIdentity), row.want) << row.path;
   EXPECT_FALSE(field_value(kPodJson, "spec.containers", kIdentity));
 }
@@ -45,10 +47,14 @@ TEST(Resource, values) {
     int container;
     const char *resource, *divisor, *want;
   };
-  for (const Row& row : {Row{0, "limits.cpu", "\"0\"", "2"}, Row{0, "limits.cpu", "\"1m\"", "1500"}, Row{0, "requests.cpu", "\"1m\"", "250"}, Row{0, "limits.memory", "\"1Mi\"", "64"},
-                         Row{0, "limits.memory", "null", "67108864"}, Row{1, "limits.cpu", "\"1\"", "2"}, Row{1, "limits.memory", "\"1Mi\"", "1024"}, Row{1, "requests.cpu", "\"1\"", "0"}}) {
+  for (const Row& row :
+       {Row{0, "limits.cpu", "\"0\"", "2"}, Row{0, "limits.cpu", "\"1m\"", "1500"}, Row{0, "requests.cpu", "\"1m\"", "250"},
+        Row{0, "limits.memory", "\"1Mi\"", "64"}, Row{0, "limits.memory", "null", "67108864"}, Row{1, "limits.cpu", "\"1\"", "2"},
+        Row{1, "limits.memory", "\"1Mi\"", "1024"}, Row{1, "requests.cpu", "\"1\"", "0"}}) {
     json::value divisor = parsed(row.divisor);
-    EXPECT_EQ(*resource_value(get_array(kPodJson, "spec.containers")[size_t(row.container)], row.resource, &divisor, kIdentity), row.want) << row.resource;
+    EXPECT_EQ(*resource_value(get_array(kPodJson, "spec.containers")[size_t(row.container)], row.resource, &divisor, kIdentity),
+              row.want)
+        << row.resource;
   }
 }
 
@@ -56,25 +62,35 @@ Lookup lookup() {
   Lookup made;
   made.config_map = [](std::string_view name) -> ObjectPtr {
     if (name != "settings") return nullptr;
-    return object(kConfigMap, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"settings"},"data":{"x":"1","y":"2"}})");
+    return object(
+        kConfigMap,
+        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"settings"},"data":{"x":"1","y":"2"}})");
   };
   made.secret = [](std::string_view name) -> ObjectPtr {
     if (name != "keys") return nullptr;
-    return object(kSecret, R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"keys"},"data":{"k":"c2VjcmV0"}})");
+    return object(kSecret,
+                  R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"keys"},"data":{"k":"c2VjcmV0"}})");
   };
-  made.services = {object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"redis-master"},
+  made.services = {
+      object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"redis-master"},
                        "spec":{"clusterIP":"10.96.0.11","ports":[{"name":"main","port":6379,"protocol":"TCP"},{"port":80,"protocol":"UDP"}]}})"),
-                   object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"headless"},"spec":{"clusterIP":"None","ports":[{"port":1}]}})"),
-                   object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"kubernetes"},"spec":{"clusterIP":"10.96.0.1","ports":[{"name":"https","port":443}]}})")};
+      object(
+          kService,
+          R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"headless"},"spec":{"clusterIP":"None","ports":[{"port":1}]}})"),
+      object(
+          kService,
+          R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"kubernetes"},"spec":{"clusterIP":"10.96.0.1","ports":[{"name":"https","port":443}]}})")};
   return made;
 }
 
 TEST(Environment, is_made_in_order) {
-  auto variables = make_environment(kPodJson, parsed(R"json({"name":"a","envFrom":[{"configMapRef":{"name":"settings"}},{"prefix":"P_","secretRef":{"name":"keys"}},
+  auto variables = make_environment(
+      kPodJson,
+      parsed(R"json({"name":"a","envFrom":[{"configMapRef":{"name":"settings"}},{"prefix":"P_","secretRef":{"name":"keys"}},
     {"configMapRef":{"name":"none","optional":true}}],"env":[{"name":"x","value":"own"},{"name":"Z","value":"$(x)-$(P_k)-$(REDIS_MASTER_SERVICE_PORT)-$(later)"},{"name":"later","value":"l"},
     {"name":"POD","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},{"name":"OPT","valueFrom":{"secretKeyRef":{"name":"keys","key":"none","optional":true}}},
     {"name":"KEY","valueFrom":{"secretKeyRef":{"name":"keys","key":"k"}}},{"name":"CPU","valueFrom":{"resourceFieldRef":{"containerName":"a","resource":"limits.cpu","divisor":"1m"}}}]})json"),
-                                    lookup(), kIdentity);
+      lookup(), kIdentity);
   ASSERT_TRUE(variables) << variables.error().text();
   auto& v = *variables;
   EXPECT_EQ(v["x"], "own");
@@ -109,8 +125,10 @@ TEST(Environment, names_what_is_missing) {
   };
   for (const Row& row : {Row{R"({"envFrom":[{"configMapRef":{"name":"none"}}]})", "configmap \"none\" not found"},
                          Row{R"({"envFrom":[{"secretRef":{"name":"none"}}]})", "secret \"none\" not found"},
-                         Row{R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"settings","key":"z"}}}]})", "couldn't find key z in ConfigMap shop/settings"},
-                         Row{R"({"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"keys","key":"z"}}}]})", "couldn't find key z in Secret shop/keys"}}) {
+                         Row{R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"settings","key":"z"}}}]})",
+                             "couldn't find key z in ConfigMap shop/settings"},
+                         Row{R"({"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"keys","key":"z"}}}]})",
+                             "couldn't find key z in Secret shop/keys"}}) {
     auto made = make_environment(kPodJson, parsed(row.container), lookup(), kIdentity);
     ASSERT_FALSE(made) << row.container;
     EXPECT_EQ(made.error().text(), row.want);
@@ -128,22 +146,28 @@ TEST(ResolvConf, follows_the_policy) {
   struct Row {
     const char *spec, *want;
   };
-  const std::string cluster = "search shop.svc.cluster.local svc.cluster.local cluster.local example.org lan\nnameserver 10.96.0.10\noptions ndots:5\n";
+  const std::string cluster =
+      "search shop.svc.cluster.local svc.cluster.local cluster.local example.org lan\nnameserver 10.96.0.10\noptions ndots:5\n";
   const std::string as_host = "search example.org lan\nnameserver 192.0.2.53\noptions timeout:1 ndots:1\n";
-  for (const Row& row : {Row{R"({})", cluster.c_str()}, Row{R"({"dnsPolicy":"ClusterFirst"})", cluster.c_str()}, Row{R"({"dnsPolicy":"Default"})", as_host.c_str()},
-                         Row{R"({"dnsPolicy":"ClusterFirst","hostNetwork":true})", as_host.c_str()},
-                         Row{R"({"dnsPolicy":"ClusterFirstWithHostNet","hostNetwork":true})", cluster.c_str()},
-                         Row{R"({"dnsPolicy":"None","dnsConfig":{"nameservers":["1.1.1.1"],"searches":["a.b"],"options":[{"name":"ndots","value":"2"},{"name":"edns0"}]}})",
-                             "search a.b\nnameserver 1.1.1.1\noptions ndots:2 edns0\n"},
-                         Row{R"({"dnsConfig":{"nameservers":["1.1.1.1","10.96.0.10"],"options":[{"name":"ndots","value":"1"}]}})",
-                             "search shop.svc.cluster.local svc.cluster.local cluster.local example.org lan\nnameserver 10.96.0.10\nnameserver 1.1.1.1\noptions ndots:1\n"}}) {
+  for (
+      const Row& row :
+      {Row{R"({})", cluster.c_str()}, Row{R"({"dnsPolicy":"ClusterFirst"})", cluster.c_str()},
+       Row{R"({"dnsPolicy":"Default"})", as_host.c_str()},
+       Row{R"({"dnsPolicy":"ClusterFirst","hostNetwork":true})", as_host.c_str()},
+       Row{R"({"dnsPolicy":"ClusterFirstWithHostNet","hostNetwork":true})", cluster.c_str()},
+       Row{R"({"dnsPolicy":"None","dnsConfig":{"nameservers":["1.1.1.1"],"searches":["a.b"],"options":[{"name":"ndots","value":"2"},{"name":"edns0"}]}})",
+           "search a.b\nnameserver 1.1.1.1\noptions ndots:2 edns0\n"},
+       Row{R"({"dnsConfig":{"nameservers":["1.1.1.1","10.96.0.10"],"options":[{"name":"ndots","value":"1"}]}})",
+           "search shop.svc.cluster.local svc.cluster.local cluster.local example.org lan\nnameserver 10.96.0.10\nnameserver "
+           "1.1.1.1\noptions ndots:1\n"}}) {
     json::value pod = parsed(std::string(R"({"metadata":{"namespace":"shop"},"spec":)") + row.spec + "}");
     EXPECT_EQ(make_resolv_conf(pod, host, network()).text(), row.want) << row.spec;
   }
 }
 
 TEST(HostsFile, names_the_pod_and_its_aliases) {
-  json::value pod = parsed(R"({"metadata":{"namespace":"shop","name":"web"},"spec":{"subdomain":"pages","hostAliases":[{"ip":"1.2.3.4","hostnames":["a","b.c"]}]}})");
+  json::value pod = parsed(
+      R"({"metadata":{"namespace":"shop","name":"web"},"spec":{"subdomain":"pages","hostAliases":[{"ip":"1.2.3.4","hostnames":["a","b.c"]}]}})");
   std::string text = make_hosts_file(pod, {"10.1.0.7"}, "", "cluster.local");
   EXPECT_NE(text.find("127.0.0.1\tlocalhost\n"), text.npos);
   EXPECT_NE(text.find("10.1.0.7\tweb.pages.shop.svc.cluster.local\tweb\n"), text.npos);

@@ -156,7 +156,8 @@ TEST_F(IdRangesTest, what_lies_in_memory_belongs_to_the_pod_s_users) {
   config_.mounts.tmpfs = [](const std::string& directory, Bytes, unsigned) { return sys::make_directories(directory); };
   config_.mounts.unmount = [](const std::string&) { return Result<void>(); };
   boot();
-  client_.put(kConfigMap, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"c"},"data":{"k":"v"}})");
+  client_.put(kConfigMap,
+              R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"c"},"data":{"k":"v"}})");
   settle();
   put_pod(R"("hostUsers":false,"securityContext":{"fsGroup":7},"containers":[{"name":"a","image":"web:1","volumeMounts":[
           {"name":"c","mountPath":"/c"},{"name":"m","mountPath":"/m"},{"name":"d","mountPath":"/d"}]}],"volumes":[
@@ -176,7 +177,8 @@ TEST_F(IdRangesTest, what_lies_in_memory_belongs_to_the_pod_s_users) {
   ASSERT_TRUE(started);
   for (const auto& mount : started->spec.mounts) {
     bool is_mapped = std::find(mount.options.begin(), mount.options.end(), "idmap") != mount.options.end();
-    EXPECT_EQ(is_mapped, mount.destination == "/d" || mount.destination.starts_with("/etc/") || mount.destination == "/dev/termination-log")
+    EXPECT_EQ(is_mapped,
+              mount.destination == "/d" || mount.destination.starts_with("/etc/") || mount.destination == "/dev/termination-log")
         << mount.destination;
   }
 }

@@ -22,7 +22,9 @@ class LogReaderTest : public ::testing::Test {
     path_ = directory_ + "/0.log";
   }
   ~LogReaderTest() override { std::filesystem::remove_all(directory_); }
-  void write(const std::string& text, const std::string& suffix = "") const { std::ofstream(path_ + suffix, std::ios::app) << text; }
+  void write(const std::string& text, const std::string& suffix = "") const {
+    std::ofstream(path_ + suffix, std::ios::app) << text;
+  }
   static std::string line(int n, const std::string& content, const char* tag = "F") {
     return "2026-01-02T03:04:0" + std::to_string(n) + ".000000000Z stdout " + tag + " " + content + "\n";
   }
@@ -59,7 +61,8 @@ TEST_F(LogReaderTest, tails_over_rotated_files) {
     int64_t lines;
     const char* want;
   };
-  for (const Row& row : {Row{0, ""}, Row{1, "e\n"}, Row{2, "d\ne\n"}, Row{3, "c\nd\ne\n"}, Row{4, "b\nc\nd\ne\n"}, Row{5, "a\nb\nc\nd\ne\n"}, Row{99, "a\nb\nc\nd\ne\n"}}) {
+  for (const Row& row : {Row{0, ""}, Row{1, "e\n"}, Row{2, "d\ne\n"}, Row{3, "c\nd\ne\n"}, Row{4, "b\nc\nd\ne\n"},
+                         Row{5, "a\nb\nc\nd\ne\n"}, Row{99, "a\nb\nc\nd\ne\n"}}) {
     LogOptions options;
     options.tail_lines = row.lines;
     EXPECT_EQ(read(options), row.want) << row.lines;
@@ -102,15 +105,20 @@ TEST_F(LogReaderTest, follows_over_a_rotation_to_the_end) {
   Guarded<std::string> text;
   std::atomic<bool> running{true};
   std::jthread reader([&] {
-    EXPECT_TRUE(follow_log(path_, {}, [&](std::string_view bytes) {
-      text.with([&](auto& t) { t += bytes; });
-      text.notify();
-      return true;
-    }, *watch, [&] { return running.load(); }, {}));
+    EXPECT_TRUE(follow_log(
+        path_, {},
+        [&](std::string_view bytes) {
+          text.with([&](auto& t) { t += bytes; });
+          text.notify();
+          return true;
+        },
+        *watch, [&] { return running.load(); }, {}));
   });
   auto expect = [&](const std::string& want) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    EXPECT_EQ(text.wait_until({}, deadline, [&](const auto& t) { return t == want; }, [](auto& t) { return t; }), want);
+    EXPECT_EQ(text.wait_until(
+                  {}, deadline, [&](const auto& t) { return t == want; }, [](auto& t) { return t; }),
+              want);
   };
   expect("a\n");
   write(line(2, "b"));

@@ -65,7 +65,8 @@ class Machine : public ::testing::Test {
     config_.manifests_dir = directory_ + "/manifests";
     config_.host_root = directory_ + "/host";
     std::filesystem::create_directories(config_.host_root + "/etc");
-    network_.attach = [this](const std::string& id, const Fd& ns, const Key&, const std::vector<HostPort>& ports) -> Result<Attachment> {
+    network_.attach = [this](const std::string& id, const Fd& ns, const Key&,
+                             const std::vector<HostPort>& ports) -> Result<Attachment> {
       EXPECT_TRUE(ns);
       std::lock_guard lock(network_calls_);
       attached_.push_back(id);
@@ -90,11 +91,21 @@ class Machine : public ::testing::Test {
   void boot() {  // a daemon starts
     agent_.reset();
     informers_.clear();
-    for (const Kind* kind : {&kPod, &kConfigMap, &kSecret, &kService}) informers_.push_back(std::make_unique<Informer>(client_, *kind));
+    for (const Kind* kind : {&kPod, &kConfigMap, &kSecret, &kService})
+      informers_.push_back(std::make_unique<Informer>(client_, *kind));
     agent_ = std::make_unique<Agent>(config_,
-                                     AgentSeams{.client = client_, .pods = *informers_[0], .config_maps = *informers_[1], .secrets = *informers_[2],
-                                                .services = *informers_[3], .runtime = runtime_, .events = events_, .clock = clock_,
-                                                .pulls = pulls_.executor(), .hooks = hooks_.executor(), .held_back = held_back_, .pause = pause_},
+                                     AgentSeams{.client = client_,
+                                                .pods = *informers_[0],
+                                                .config_maps = *informers_[1],
+                                                .secrets = *informers_[2],
+                                                .services = *informers_[3],
+                                                .runtime = runtime_,
+                                                .events = events_,
+                                                .clock = clock_,
+                                                .pulls = pulls_.executor(),
+                                                .hooks = hooks_.executor(),
+                                                .held_back = held_back_,
+                                                .pause = pause_},
                                      network_);
     ASSERT_TRUE(agent_->adopt());
     for (auto& informer : informers_) ASSERT_TRUE(informer->start());
@@ -115,8 +126,8 @@ class Machine : public ::testing::Test {
     settle();
   }
   ObjectPtr put_pod(const std::string& spec, const std::string& name = "web", const std::string& metadata = "") {
-    auto pod = client_.put(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":")" + name + "\"" + metadata +
-                                     R"(},"spec":{"nodeName":"node-1",)" + spec + "}}");
+    auto pod = client_.put(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":")" + name + "\"" +
+                                     metadata + R"(},"spec":{"nodeName":"node-1",)" + spec + "}}");
     if (agent_) settle();
     return pod;
   }
@@ -148,7 +159,9 @@ class Machine : public ::testing::Test {
     const json::value* status = status_of(shown, container);
     return status ? get_int(*status, "restartCount") : -1;
   }
-  std::optional<runtime::ContainerSpec> spec_of(const std::string& id, const std::string& name = "web") const { return runtime_.container_spec(uid(name), id); }
+  std::optional<runtime::ContainerSpec> spec_of(const std::string& id, const std::string& name = "web") const {
+    return runtime_.container_spec(uid(name), id);
+  }
   std::vector<std::string> runtime_calls(const std::string& beginning) const {
     std::vector<std::string> found;
     for (const auto& call : runtime_.calls())

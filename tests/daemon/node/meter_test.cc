@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 struct MeterTest : testing::Test {
   FakeClock clock;
   int waits = 0, reads = 0;
-  std::chrono::nanoseconds used{0};   // by the counter, so far
-  int64_t millicores = 0;             // it goes on using while time passes
+  std::chrono::nanoseconds used{0};  // by the counter, so far
+  int64_t millicores = 0;            // it goes on using while time passes
   bool gone = false;
   Meter meter{clock, [this](std::chrono::nanoseconds span) {
                 ++waits;
@@ -92,7 +92,8 @@ TEST_F(MeterTest, what_began_lately_has_stood_at_zero) {
 }
 
 TEST_F(MeterTest, a_beginning_that_is_too_near_or_too_far_does_not_count) {
-  for (auto age : {std::chrono::nanoseconds(10ms), std::chrono::nanoseconds(Meter::kWindowMax + 1s), std::chrono::nanoseconds(-5s)}) {
+  for (auto age :
+       {std::chrono::nanoseconds(10ms), std::chrono::nanoseconds(Meter::kWindowMax + 1s), std::chrono::nanoseconds(-5s)}) {
     pass(2 * Meter::kWindowMax);
     int before = waits;
     EXPECT_EQ(ask(age)->window, Meter::kWindowMin);

@@ -15,9 +15,12 @@ class MetricsTest : public Machine {
     pause_ = [this](std::chrono::nanoseconds span) { clock_.advance(span); };
   }
   void use(const std::string& container, std::chrono::nanoseconds cpu, int64_t memory, const std::string& name = "web") {
-    runtime_.set_usage(uid(name), container, {.cpu = cpu, .memory = Bytes(memory * 2), .memory_working_set = Bytes(memory), .processes = 1});
+    runtime_.set_usage(uid(name), container,
+                       {.cpu = cpu, .memory = Bytes(memory * 2), .memory_working_set = Bytes(memory), .processes = 1});
   }
-  std::vector<ObjectPtr> pods(const std::string& ns = "", const std::string& name = "") { return MUST(agent_->metrics().pods(ns, name)); }
+  std::vector<ObjectPtr> pods(const std::string& ns = "", const std::string& name = "") {
+    return MUST(agent_->metrics().pods(ns, name));
+  }
   static std::string usage(const Object& pod, size_t container, const char* resource) {
     return std::string(get_string(get_array(pod.json(), "containers").at(container), std::string("usage.") + resource));
   }
@@ -83,7 +86,8 @@ TEST_F(MetricsTest, the_node_is_measured_as_a_whole) {
 
 TEST(MachineUse, is_what_is_neither_idle_nor_free) {
   const std::string stat = "cpu  100 20 30 999999 4000 5 6 700 50 0\ncpu0 1 1 1 1 1 1 1 0 0 0\n";
-  const std::string meminfo = "MemTotal:       1000 kB\nMemFree:         300 kB\nInactive:        150 kB\nInactive(file):  100 kB\n";
+  const std::string meminfo =
+      "MemTotal:       1000 kB\nMemFree:         300 kB\nInactive:        150 kB\nInactive(file):  100 kB\n";
   Reading reading = MUST(read_machine_use(stat, meminfo));
   EXPECT_EQ(reading.cpu, std::chrono::milliseconds(1610));  // user, nice, system, interrupts
   EXPECT_EQ(reading.memory, Bytes(600 << 10));

@@ -59,7 +59,8 @@ TEST_F(NodeObjectTest, says_what_it_cannot_enforce) {
 TEST_F(NodeObjectTest, heals_labels_and_shows_images) {
   NodeObject object(config_, client_, runtime_, clock_);
   ASSERT_TRUE(object.refresh());
-  ASSERT_TRUE(client_.patch(kNode, {"", "node-1"}, PatchType::merge, *parse_json(R"({"metadata":{"labels":{"kubernetes.io/os":"plan9","mine":"1"}}})")));
+  ASSERT_TRUE(client_.patch(kNode, {"", "node-1"}, PatchType::merge,
+                            *parse_json(R"({"metadata":{"labels":{"kubernetes.io/os":"plan9","mine":"1"}}})")));
   runtime_.images_fake().add("docker.io/library/web:1");
   ASSERT_TRUE(object.refresh());
   auto found = client_.find(kNode, {"", "node-1"});

@@ -56,7 +56,8 @@ PodFacts with(PodFacts facts, F&& change) {
 }
 
 std::string text(const Plan& plan) {  // "create_sandbox start:a … -> failed"
-  static const char* const kNames[] = {"create_sandbox", "start", "run_pre_stop", "terminate", "kill", "discard_sandbox", "release", "forget"};
+  static const char* const kNames[] = {"create_sandbox", "start",           "run_pre_stop", "terminate",
+                                       "kill",           "discard_sandbox", "release",      "forget"};
   std::string out;
   for (const auto& step : plan.steps) {
     if (!out.empty()) out += ' ';
@@ -93,20 +94,25 @@ TEST(Plan, does_what_the_lifecycle_asks) {
       {"a pod that waits for others", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.held_back = true; }), ""},
       {"the same after a power cut", with(pod(SandboxFact::dead, {lost(running("a"))}), [](auto& f) { f.held_back = true; }), ""},
       {"what runs goes on", with(pod(kAlive, {ended("a", 1)}), [](auto& f) { f.held_back = true; }), "start:a"},
-      {"who waits can be ended", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.held_back = f.deleting = true; }), "release forget"},
-      {"who still gets connections is not told to end", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.drain_until = kNow + seconds(1); }), ""},
-      {"but not for ever", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.drain_until = kNow; }), "terminate:a/30"},
+      {"who waits can be ended", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.held_back = f.deleting = true; }),
+       "release forget"},
+      {"who still gets connections is not told to end",
+       with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.drain_until = kNow + seconds(1); }), ""},
+      {"but not for ever", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.drain_until = kNow; }),
+       "terminate:a/30"},
       {"all runs", pod(kAlive, {running("a"), running("b")}), ""},
       {"one is missing", pod(kAlive, {running("a"), fresh("b")}), "start:b"},
       {"a crash restarts at once", pod(kAlive, {ended("a", 1)}), "start:a"},
       {"success restarts too", pod(kAlive, {ended("a", 0)}), "start:a"},
-      {"a crash waits out its back-off", pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(5); })}), " wait:a"},
+      {"a crash waits out its back-off",
+       pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(5); })}), " wait:a"},
       {"a back-off that is over", pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow; })}), "start:a"},
       {"on failure: success ends the pod", pod(kAlive, {ended("a", 0, kMain, kOnFailure)}), "release -> succeeded"},
       {"on failure: failure restarts", pod(kAlive, {ended("a", 3, kMain, kOnFailure)}), "start:a"},
       {"never: failure ends the pod", pod(kAlive, {ended("a", 3, kMain, kNever)}), "release -> failed"},
       {"never: one still runs", pod(kAlive, {ended("a", 3, kMain, kNever), running("b", kMain, kNever)}), ""},
-      {"a rule restarts what never would", pod(kAlive, {with(ended("a", 42, kMain, kNever), [](auto& c) { c.restart_by_rule = true; })}), "start:a"},
+      {"a rule restarts what never would",
+       pod(kAlive, {with(ended("a", 42, kMain, kNever), [](auto& c) { c.restart_by_rule = true; })}), "start:a"},
 
       {"init first", pod(kAbsent, {fresh("a")}, {initial("i"), initial("j")}), "create_sandbox start:i"},
       {"init in order", pod(kAlive, {fresh("a")}, {ended("i", 0, kInit, kOnFailure), initial("j")}), "start:j"},
@@ -116,40 +122,58 @@ TEST(Plan, does_what_the_lifecycle_asks) {
       {"init fails for good", pod(kAlive, {fresh("a")}, {ended("i", 1, kInit, kNever)}), "release -> failed"},
       {"init is not run again beside main", pod(kAlive, {running("a")}, {initial("i")}), ""},
 
-      {"a sidecar gates what follows", pod(kAlive, {fresh("a")}, {with(running("s", kSidecar), [](auto& c) { c.started = false; }), initial("i")}), ""},
+      {"a sidecar gates what follows",
+       pod(kAlive, {fresh("a")}, {with(running("s", kSidecar), [](auto& c) { c.started = false; }), initial("i")}), ""},
       {"a started sidecar lets through", pod(kAlive, {fresh("a")}, {running("s", kSidecar), initial("i")}), "start:i"},
       {"a sidecar restarts beside main", pod(kAlive, {running("a")}, {ended("s", 0, kSidecar)}), "start:s"},
-      {"sidecars end after main, last first", pod(kAlive, {ended("a", 0, kMain, kNever)}, {running("s", kSidecar), running("t", kSidecar)}),
+      {"sidecars end after main, last first",
+       pod(kAlive, {ended("a", 0, kMain, kNever)}, {running("s", kSidecar), running("t", kSidecar)}),
        "terminate:t/30 -> succeeded"},
-      {"then the one before", pod(kAlive, {ended("a", 0, kMain, kNever)}, {running("s", kSidecar), ended("t", 0, kSidecar)}), "terminate:s/30 -> succeeded"},
+      {"then the one before", pod(kAlive, {ended("a", 0, kMain, kNever)}, {running("s", kSidecar), ended("t", 0, kSidecar)}),
+       "terminate:s/30 -> succeeded"},
 
-      {"after a reboot everything starts again", pod(kDead, {lost(running("a")), lost(ended("b", 0))}), "discard_sandbox create_sandbox start:a start:b"},
-      {"and init too", pod(kDead, {lost(running("a"))}, {lost(ended("i", 0, kInit, kOnFailure))}), "discard_sandbox create_sandbox start:i"},
+      {"after a reboot everything starts again", pod(kDead, {lost(running("a")), lost(ended("b", 0))}),
+       "discard_sandbox create_sandbox start:a start:b"},
+      {"and init too", pod(kDead, {lost(running("a"))}, {lost(ended("i", 0, kInit, kOnFailure))}),
+       "discard_sandbox create_sandbox start:i"},
       {"what never runs twice has failed", pod(kDead, {lost(running("a", kMain, kNever))}), "release -> failed"},
       {"what had succeeded has succeeded", pod(kDead, {lost(ended("a", 0, kMain, kNever))}), "release -> succeeded"},
-      {"a reboot during init of such a pod", pod(kDead, {fresh("a", kMain, kNever)}, {lost(running("i", kInit, kNever))}), "release -> failed"},
-      {"on failure: what succeeded stays so", pod(kDead, {lost(ended("a", 0, kMain, kOnFailure)), lost(running("b", kMain, kOnFailure))}),
+      {"a reboot during init of such a pod", pod(kDead, {fresh("a", kMain, kNever)}, {lost(running("i", kInit, kNever))}),
+       "release -> failed"},
+      {"on failure: what succeeded stays so",
+       pod(kDead, {lost(ended("a", 0, kMain, kOnFailure)), lost(running("b", kMain, kOnFailure))}),
        "discard_sandbox create_sandbox start:b"},
       {"a sandbox that was lost", pod(kAbsent, {lost(running("a"))}), "create_sandbox start:a"},
 
       {"deletion stops all at once", with(pod(kAlive, {running("a"), running("b")}), deleted), "terminate:a/30 terminate:b/30"},
-      {"with hooks first", with(pod(kAlive, {with(running("a"), [](auto& c) { c.has_pre_stop = true; })}), deleted), "run_pre_stop:a/30"},
+      {"with hooks first", with(pod(kAlive, {with(running("a"), [](auto& c) { c.has_pre_stop = true; })}), deleted),
+       "run_pre_stop:a/30"},
       {"sidecars last", with(pod(kAlive, {running("a")}, {running("s", kSidecar)}), deleted), "terminate:a/30"},
       {"the end", with(pod(kAlive, {ended("a", 143)}), deleted), "release forget"},
       {"a pod that never was", with(pod(kAbsent, {fresh("a")}), deleted), "release forget"},
-      {"a pod that had ended", with(pod(kAbsent, {lost(ended("a", 0))}), [](auto& f) { f.deleting = true, f.verdict = Verdict::succeeded; }),
+      {"a pod that had ended",
+       with(pod(kAbsent, {lost(ended("a", 0))}), [](auto& f) { f.deleting = true, f.verdict = Verdict::succeeded; }),
        "release forget -> succeeded"},
       {"nothing starts while deleting", with(pod(kAlive, {ended("a", 1), running("b")}), deleted), "terminate:b/30"},
       {"no grace", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.grace_seconds = 0; }), "kill:a"},
 
-      {"liveness stops gracefully", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe; })}), "terminate:a/30"},
-      {"with its hook", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::startup_probe, c.has_pre_stop = true; })}), "run_pre_stop:a/30"},
-      {"in the probe's own time", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe, c.ailment_grace_seconds = 3; })}), "terminate:a/3"},
-      {"which is not a deletion's", with(pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe, c.ailment_grace_seconds = 3; })}), deleted),
+      {"liveness stops gracefully", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe; })}),
        "terminate:a/30"},
-      {"a failed postStart has no preStop", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::post_start, c.has_pre_stop = true; })}),
+      {"with its hook",
+       pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::startup_probe, c.has_pre_stop = true; })}),
+       "run_pre_stop:a/30"},
+      {"in the probe's own time",
+       pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe, c.ailment_grace_seconds = 3; })}),
+       "terminate:a/3"},
+      {"which is not a deletion's",
+       with(pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe, c.ailment_grace_seconds = 3; })}),
+            deleted),
        "terminate:a/30"},
-      {"a new image", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::definition_changed; })}), "terminate:a/30"},
+      {"a failed postStart has no preStop",
+       pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::post_start, c.has_pre_stop = true; })}),
+       "terminate:a/30"},
+      {"a new image", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::definition_changed; })}),
+       "terminate:a/30"},
 
       {"the deadline", with(pod(kAlive, {running("a")}), [](auto& f) { f.active_deadline = kNow; }), "terminate:a/30 -> failed"},
       {"refused", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.verdict = Verdict::failed; }), "release -> failed"},
@@ -175,7 +199,8 @@ TEST(Plan, stops_in_phases) {
   };
   for (const Row& row : rows) {
     for (bool deleting : {true, false}) {
-      PodFacts facts = pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = row.stopping, c.ailment = Ailment::liveness_probe; })});
+      PodFacts facts =
+          pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = row.stopping, c.ailment = Ailment::liveness_probe; })});
       facts.deleting = deleting;
       Plan plan = make_plan(facts);
       EXPECT_EQ(text(plan), row.want) << row.name;

@@ -31,9 +31,10 @@ TEST(ProbeCount, counts_in_a_row) {
     std::string results;  // + and -
     std::string want;     // the meaning after each: t, f, ?
   };
-  for (const Row& row : {Row{"one success", 1, 3, {}, "+", "t"}, Row{"three failures", 1, 3, true, "---", "ttf"}, Row{"a success between", 1, 3, true, "--+--", "ttttt"},
-                         Row{"two successes", 2, 1, false, "+-++", "ffft"}, Row{"unknown until one counts", 2, 2, {}, "+-+-++", "?????t"},
-                         Row{"back again", 1, 2, {}, "+--+", "ttft"}}) {
+  for (const Row& row :
+       {Row{"one success", 1, 3, {}, "+", "t"}, Row{"three failures", 1, 3, true, "---", "ttf"},
+        Row{"a success between", 1, 3, true, "--+--", "ttttt"}, Row{"two successes", 2, 1, false, "+-++", "ffft"},
+        Row{"unknown until one counts", 2, 2, {}, "+-+-++", "?????t"}, Row{"back again", 1, 2, {}, "+--+", "ttft"}}) {
     ProbeTiming timing;
     timing.success_threshold = row.success;
     timing.failure_threshold = row.failure;
@@ -63,7 +64,8 @@ class ProbesTest : public ::testing::Test {
     });
   }
   void watch(const std::string& probes, bool was_started = false, bool was_ready = false) {
-    probes_.watch({"u", "a", "a-0", parsed(R"({"name":"a",)" + probes + "}"), "127.0.0.1", clock_.steady(), was_started, was_ready});
+    probes_.watch(
+        {"u", "a", "a-0", parsed(R"({"name":"a",)" + probes + "}"), "127.0.0.1", clock_.steady(), was_started, was_ready});
   }
   std::string run() {  // what ran, since last asked
     while (probes_.run_one()) {
@@ -185,7 +187,9 @@ class Listener {
   std::jthread thread_;
 };
 
-std::string http(const std::string& status, const std::string& more = "") { return "HTTP/1.1 " + status + "\r\nContent-Length: 0\r\nConnection: close\r\n" + more + "\r\n"; }
+std::string http(const std::string& status, const std::string& more = "") {
+  return "HTTP/1.1 " + status + "\r\nContent-Length: 0\r\nConnection: close\r\n" + more + "\r\n";
+}
 
 class ActionTest : public ProbesTest {
  protected:
@@ -199,9 +203,11 @@ TEST_F(ActionTest, http_get) {
     const char* status;
     bool success;
   };
-  for (const Row& row : {Row{"200 OK", true}, Row{"204 No", true}, Row{"399 Odd", true}, Row{"404 Not Found", false}, Row{"500 Oops", false}}) {
+  for (const Row& row :
+       {Row{"200 OK", true}, Row{"204 No", true}, Row{"399 Odd", true}, Row{"404 Not Found", false}, Row{"500 Oops", false}}) {
     Listener listener({http(row.status)});
-    auto result = run_action(R"({"httpGet":{"path":"/healthz?x=1","port":)" + listener.port() + R"(,"httpHeaders":[{"name":"Host","value":"me.example"},{"name":"X-A","value":"b"}]}})");
+    auto result = run_action(R"({"httpGet":{"path":"/healthz?x=1","port":)" + listener.port() +
+                             R"(,"httpHeaders":[{"name":"Host","value":"me.example"},{"name":"X-A","value":"b"}]}})");
     EXPECT_EQ(result.success, row.success) << row.status << " " << result.text;
     EXPECT_NE(listener.heard().find("GET /healthz?x=1 HTTP/1.1\r\nHost: me.example\r\n"), std::string::npos) << listener.heard();
     EXPECT_NE(listener.heard().find("X-A: b\r\n"), std::string::npos);
@@ -227,10 +233,12 @@ TEST_F(ActionTest, hostile_answers_end) {
     const char* text;
   };
   for (const Row& row :
-       {Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, ""}, Row{"HTTP/1.0 200 OK\r\n\r\n" + std::string(50'000, 'x'), true, ""},
+       {Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, ""},
+        Row{"HTTP/1.0 200 OK\r\n\r\n" + std::string(50'000, 'x'), true, ""},
         Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false, "statuscode: 503"},
         Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", true, ""}, Row{"", false, "EOF"},
-        Row{"SSH-2.0-x\r\n\r\n", false, "malformed HTTP response"}, Row{"HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'), false, "malformed"},
+        Row{"SSH-2.0-x\r\n\r\n", false, "malformed HTTP response"},
+        Row{"HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'), false, "malformed"},
         Row{http("302 Found", "Location: ftp://127.0.0.1/\r\n"), false, "malformed Location"}}) {
     Listener listener({row.answer});
     auto result = run_action(R"({"httpGet":{"port":)" + listener.port() + "}}");
@@ -252,8 +260,9 @@ TEST_F(ActionTest, silence_ends_with_the_time_or_a_stop) {
   ASSERT_EQ(::listen(quiet.get(), 8), 0);
   (void)::getsockname(quiet.get(), reinterpret_cast<sockaddr*>(&address), &size);
   std::string port = std::to_string(ntohs(address.sin_port));
-  for (const std::string& handler : {R"({"httpGet":{"port":)" + port + "}}", R"({"httpGet":{"scheme":"HTTPS","port":)" + port + "}}",
-                                     R"({"grpc":{"port":)" + port + "}}"}) {
+  for (const std::string& handler :
+       {R"({"httpGet":{"port":)" + port + "}}", R"({"httpGet":{"scheme":"HTTPS","port":)" + port + "}}",
+        R"({"grpc":{"port":)" + port + "}}"}) {
     auto late = actions_.run(parsed(handler), {"u", "a-0", "127.0.0.1", nullptr}, seconds(0), {});
     EXPECT_NE(late.text.find("timed out"), std::string::npos) << late.text;
     std::stop_source stop;
@@ -268,9 +277,11 @@ TEST(Url, resolves) {
   struct Row {
     const char *reference, *want;
   };
-  for (const Row& row : {Row{"/x y", "http://10.0.0.1:8080/x%20y"}, Row{"c", "http://10.0.0.1:8080/a/c"}, Row{"?z", "http://10.0.0.1:8080/a/b?z"},
-                         Row{"https://h/p#f", "https://h:443/p"}, Row{"//h:1", "http://h:1/"}, Row{"http://[::1]:2/", "http://[::1]:2/"},
-                         Row{"/p?u=http://o/", "http://10.0.0.1:8080/p?u=http://o/"}, Row{"http://:1/", ""}, Row{"mailto://x", ""}, Row{"http://h:x/", ""}}) {
+  for (const Row& row :
+       {Row{"/x y", "http://10.0.0.1:8080/x%20y"}, Row{"c", "http://10.0.0.1:8080/a/c"}, Row{"?z", "http://10.0.0.1:8080/a/b?z"},
+        Row{"https://h/p#f", "https://h:443/p"}, Row{"//h:1", "http://h:1/"}, Row{"http://[::1]:2/", "http://[::1]:2/"},
+        Row{"/p?u=http://o/", "http://10.0.0.1:8080/p?u=http://o/"}, Row{"http://:1/", ""}, Row{"mailto://x", ""},
+        Row{"http://h:x/", ""}}) {
     auto got = resolve(base, row.reference);
     EXPECT_EQ(got ? got->text() : "", row.want) << row.reference;
   }
@@ -297,7 +308,8 @@ TEST_F(ActionTest, grpc) {
     auto result = run_action(R"({"grpc":{"service":"s","port":)" + listener.port() + "}}");
     EXPECT_EQ(result.success, row.success) << result.text;
     EXPECT_NE(result.text.find(row.text), std::string::npos) << result.text;
-    EXPECT_TRUE(listener.heard().starts_with("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings)) << "what RFC 9113 section 3.4 wants first";
+    EXPECT_TRUE(listener.heard().starts_with("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings))
+        << "what RFC 9113 section 3.4 wants first";
   }
   std::string request = health_request("127.0.0.1:1", "s");
   EXPECT_TRUE(request.ends_with(bytes({0, 0, 8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 3, 0x0a, 1, 's'})));
@@ -320,7 +332,8 @@ TEST_F(ActionTest, exec) {
   EXPECT_TRUE(run_action(R"({"exec":{"command":["fine"]}})").success);
   fails_ = {"ill"};
   EXPECT_EQ(run_action(R"({"exec":{"command":["ill"]}})").text, "because");
-  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(1)}; });
+  runtime_.on_exec(
+      [](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(1)}; });
   auto late = actions_.run(parsed(R"({"exec":{"command":["slow"]}})"), {"u", "a-0", "", nullptr}, seconds(0), {});
   EXPECT_FALSE(late.success);
   EXPECT_NE(late.text.find("timed out"), std::string::npos);
@@ -339,14 +352,17 @@ TEST(TaskPool, runs_everything_and_stops_what_waits) {
         done.notify();
       });
     auto deadline = std::chrono::steady_clock::now() + seconds(20);
-    EXPECT_TRUE(done.wait_until({}, deadline, [](int n) { return n == 50; }, [](int& n) { return n == 50; }));
+    EXPECT_TRUE(done.wait_until(
+        {}, deadline, [](int n) { return n == 50; }, [](int& n) { return n == 50; }));
     pool.post([&](std::stop_token stop) {
       waits.with([](bool& w) { w = true; });
       waits.notify();
-      waits.wait(stop, [](bool) { return false; }, [](bool&) {});
+      waits.wait(
+          stop, [](bool) { return false; }, [](bool&) {});
       done.with([](int& n) { ++n; });
     });
-    waits.wait_until({}, deadline, [](bool w) { return w; }, [](bool&) {});
+    waits.wait_until(
+        {}, deadline, [](bool w) { return w; }, [](bool&) {});
   }
   EXPECT_EQ(done.with([](int& n) { return n; }), 51);
 }

@@ -10,17 +10,22 @@ namespace coracle::node {
 namespace {
 
 TEST(StatusPatch, takes_away_what_a_condition_no_longer_says) {
-  json::value pod = *parse_json(R"({"metadata":{"uid":"u"},"status":{"phase":"Pending","conditions":[{"type":"theirs","status":"True","message":"kept"},
+  json::value pod = *parse_json(
+      R"({"metadata":{"uid":"u"},"status":{"phase":"Pending","conditions":[{"type":"theirs","status":"True","message":"kept"},
     {"type":"Initialized","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"ContainersNotInitialized","message":"containers with incomplete status: [i]"}]}})");
-  json::object wanted = parse_json(R"({"phase":"Pending","conditions":[{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"},
-    {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"}]})")->as_object();
+  json::object wanted =
+      parse_json(
+          R"({"phase":"Pending","conditions":[{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"},
+    {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"}]})")
+          ->as_object();
   auto patch = status_patch(pod, wanted);
   ASSERT_TRUE(patch);
   auto merged = schema::strategic_merge(schema::catalog().of(kPod), pod, *patch);
   ASSERT_TRUE(merged) << merged.error().text();
-  EXPECT_EQ(to_text(*find(*merged, "status.conditions")),
-            R"([{"type":"theirs","status":"True","message":"kept"},{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"},)"
-            R"({"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"}])");
+  EXPECT_EQ(
+      to_text(*find(*merged, "status.conditions")),
+      R"([{"type":"theirs","status":"True","message":"kept"},{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"},)"
+      R"({"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"}])");
   EXPECT_FALSE(status_patch(*merged, wanted));  // and then there is nothing left to say
 }
 

@@ -73,7 +73,8 @@ TEST_F(StreamsTest, what_cannot_be_read_is_said_in_kubernetes_words) {
   while (pulls_.run_one()) {
   }
   settle();
-  EXPECT_EQ(logs({.container = "a"}), "error: container \"a\" in pod \"web\" is waiting to start: trying and failing to pull image");
+  EXPECT_EQ(logs({.container = "a"}),
+            "error: container \"a\" in pod \"web\" is waiting to start: trying and failing to pull image");
 }
 
 TEST_F(StreamsTest, following_ends_with_the_container) {
@@ -90,7 +91,8 @@ TEST_F(StreamsTest, following_ends_with_the_container) {
     }));
   });
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  text.wait_until({}, deadline, [](const auto& t) { return t == "hello\n"; }, [](auto&) {});
+  text.wait_until(
+      {}, deadline, [](const auto& t) { return t == "hello\n"; }, [](auto&) {});
   runtime_.log(uid(), "a-0", "stdout", "bye");
   runtime_.exit(uid(), "a-0", 0);
   follower.join();
@@ -111,7 +113,8 @@ TEST_F(StreamsTest, exec_delivers_all_output_before_its_exit_code) {
 }
 
 TEST_F(StreamsTest, a_hung_up_exec_returns) {
-  runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(1)}; });
+  runtime_.on_exec(
+      [](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(1)}; });
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
   Heard heard;
@@ -167,7 +170,8 @@ TEST_F(PortsTest, that_nobody_listens_on_are_refused) {
   auto socket = agent_->connect({"default", "web"}, port, {});
   ASSERT_FALSE(socket);
   EXPECT_EQ(socket.error().code(), Code::unavailable);
-  EXPECT_NE(socket.error().text().find("localhost:" + std::to_string(port) + ": IPv4: connect: connection refused"), std::string::npos)
+  EXPECT_NE(socket.error().text().find("localhost:" + std::to_string(port) + ": IPv4: connect: connection refused"),
+            std::string::npos)
       << socket.error().text();
 }
 

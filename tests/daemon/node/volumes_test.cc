@@ -44,7 +44,8 @@ TEST_F(AtomicWriterTest, sees_every_difference) {
 }
 
 TEST_F(AtomicWriterTest, refuses_paths_that_lead_out) {
-  for (const char* path : {"../x", "/x", "a/../../x", "..data", "..x", "a//b", "", "a/."}) EXPECT_FALSE(write_payload(volume_, {{path, {"1"}}}, {}, clock_.now())) << path;
+  for (const char* path : {"../x", "/x", "a/../../x", "..data", "..x", "a//b", "", "a/."})
+    EXPECT_FALSE(write_payload(volume_, {{path, {"1"}}}, {}, clock_.now())) << path;
 }
 
 // CVE-2025-9566: what a container that could write to its volume left there leads to the host.
@@ -92,11 +93,14 @@ class VolumesTest : public Machine {
     return "no mount";
   }
   void put_map(const std::string& value) {
-    client_.put(kConfigMap, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"x":")" + value + R"(","y":"2"}})");
+    client_.put(kConfigMap,
+                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"x":")" +
+                    value + R"(","y":"2"}})");
     settle();
   }
   static std::string pod_with(const std::string& volume, const std::string& mount = "", const std::string& more = "") {
-    return more + R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v")" + mount + R"(}]}],"volumes":[{"name":"v",)" + volume + "}]";
+    return more + R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v")" + mount +
+           R"(}]}],"volumes":[{"name":"v",)" + volume + "}]";
   }
 };
 
@@ -137,8 +141,10 @@ TEST_F(VolumesTest, optional_sources_may_be_missing) {
 TEST_F(VolumesTest, projected_volumes_join_their_sources) {
   boot();
   put_map("1");
-  client_.put(kSecret, R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"keys"},"data":{"k":"c2VjcmV0"}})");
-  put_pod(pod_with(R"("projected":{"sources":[{"configMap":{"name":"settings"}},{"secret":{"name":"keys","items":[{"key":"k","path":"key"}]}},
+  client_.put(kSecret,
+              R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"keys"},"data":{"k":"c2VjcmV0"}})");
+  put_pod(pod_with(
+      R"("projected":{"sources":[{"configMap":{"name":"settings"}},{"secret":{"name":"keys","items":[{"key":"k","path":"key"}]}},
     {"downwardAPI":{"items":[{"path":"name","fieldRef":{"fieldPath":"metadata.name"}}]}}]})"));
   EXPECT_EQ(shown("a-0", "/v", "/x"), "1");
   EXPECT_EQ(shown("a-0", "/v", "/key"), "secret");
@@ -179,7 +185,8 @@ TEST_F(VolumesTest, a_sub_path_stays_inside_its_volume) {
 
 TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
   boot();
-  put_pod(R"json("containers":[{"name":"a","image":"web:1","env":[{"name":"P","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],
+  put_pod(
+      R"json("containers":[{"name":"a","image":"web:1","env":[{"name":"P","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],
     "volumeMounts":[{"name":"v","mountPath":"/v","subPathExpr":"for/$(P)"}]}],"volumes":[{"name":"v","emptyDir":{}}])json");
   EXPECT_EQ(state(), "Running");
   EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/v/for/web"));
@@ -187,7 +194,8 @@ TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
 
 TEST_F(VolumesTest, a_sub_path_is_as_open_as_its_volume) {
   boot();
-  put_pod(R"json("securityContext":{"runAsUser":1000},"containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v","subPath":"for/web"}]}],
+  put_pod(
+      R"json("securityContext":{"runAsUser":1000},"containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v","subPath":"for/web"}]}],
     "volumes":[{"name":"v","emptyDir":{}}])json");
   EXPECT_EQ(state(), "Running");
   EXPECT_EQ(fs::status(config_.state_dir + "/" + uid() + "/volumes/v/for/web").permissions(), fs::perms(0777));
@@ -208,9 +216,13 @@ TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   Volumes volumes(config_, clock_, [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
     EXPECT_EQ(audience, "vault");
     int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
-    return "e30." + base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) + R"(,"exp":)" + std::to_string(now + span) + "}") + ".x";
+    return "e30." +
+           base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) + R"(,"exp":)" +
+                            std::to_string(now + span) + "}") +
+           ".x";
   });
-  json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" + std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
+  json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" +
+                                std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
     "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"token","audience":"vault","expirationSeconds":1000}}]}}]}})");
   PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
   auto prepare = [&] { return volumes.prepare(pod, paths, {}, {}); };
@@ -232,7 +244,8 @@ TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
 
 TEST(Token, is_replaced_after_four_fifths_of_its_life) {
   auto token = [](int64_t issued, int64_t expires) {
-    return "e30." + base64url_encode(R"({"iat":)" + std::to_string(issued) + R"(,"exp":)" + std::to_string(expires) + "}") + ".sig";
+    return "e30." + base64url_encode(R"({"iat":)" + std::to_string(issued) + R"(,"exp":)" + std::to_string(expires) + "}") +
+           ".sig";
   };
   EXPECT_EQ(token_refresh_time(token(1000, 2000)), WallTime(seconds(1800)));
   EXPECT_EQ(token_refresh_time(token(1000, 1000 + 86400 * 30)), WallTime(seconds(1000 + 86400)));

@@ -55,7 +55,8 @@ constexpr const char* kAvailable = R"({"spec":{"replicas":2,"selector":{"matchLa
   "status":{"conditions":[{"type":"Available","status":"True"}],"availableReplicas":2}})";
 
 TEST(Annotation, names_kinds_as_kubectl_does) {
-  for (const char* text : {"deployment/db", "deployments/db", "deploy/db", "Deployment/db", "deployments.apps/db", " deployment/db "}) {
+  for (const char* text :
+       {"deployment/db", "deployments/db", "deploy/db", "Deployment/db", "deployments.apps/db", " deployment/db "}) {
     auto read = parse_after(text);
     ASSERT_TRUE(read) << text;
     EXPECT_EQ((*read)[0].text(), "deployment/db") << text;
@@ -67,9 +68,10 @@ TEST(Annotation, what_it_cannot_mean_is_quoted) {
   struct Row {
     const char *text, *why;
   };
-  for (const Row& row : {Row{"db", "\"db\": must be KIND/NAME"}, Row{"deploymnt/db", "\"deploymnt/db\": cannot wait for this kind"},
-                         Row{"deployment/", "has no name"}, Row{"deployment/D B", "has no name"}, Row{"svc/a,,svc/b", "empty part"},
-                         Row{"configmap/a", "cannot wait for this kind"}, Row{"", "empty part"}}) {
+  for (const Row& row :
+       {Row{"db", "\"db\": must be KIND/NAME"}, Row{"deploymnt/db", "\"deploymnt/db\": cannot wait for this kind"},
+        Row{"deployment/", "has no name"}, Row{"deployment/D B", "has no name"}, Row{"svc/a,,svc/b", "empty part"},
+        Row{"configmap/a", "cannot wait for this kind"}, Row{"", "empty part"}}) {
     auto read = parse_after(row.text);
     ASSERT_FALSE(read) << row.text;
     EXPECT_NE(read.error().text().find(row.why), std::string::npos) << read.error().text();
@@ -112,8 +114,10 @@ TEST(Missing, a_deployment_may_spare_what_its_strategy_spares_but_never_all) {
 
 TEST(Missing, other_sets_by_their_counts) {
   FakeWorld world;
-  world.put(kStatefulSet, "db", R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},"status":{"availableReplicas":1}})");
-  world.put(kDaemonSet, "log", R"({"spec":{"selector":{"matchLabels":{"app":"log"}}},"status":{"desiredNumberScheduled":1,"numberAvailable":1}})");
+  world.put(kStatefulSet, "db",
+            R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},"status":{"availableReplicas":1}})");
+  world.put(kDaemonSet, "log",
+            R"({"spec":{"selector":{"matchLabels":{"app":"log"}}},"status":{"desiredNumberScheduled":1,"numberAvailable":1}})");
   EXPECT_EQ(waiting(world, "sts/db,ds/log"), "statefulset/db: 0 of 1 pods ready, daemonset/log: 0 of 1 pods ready");
   world.pod("db-0", "db", true);
   world.pod("log-x", "log", true);
@@ -156,13 +160,16 @@ struct Cycles : testing::Test {
   FakeWorld world;
   void deployment(const std::string& name, const std::string& after) {
     std::string annotations = after.empty() ? "" : R"("annotations":{"coracle.io/after":")" + after + R"("},)";
-    world.put(kDeployment, name, R"({"spec":{"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{)" + annotations +
-                                     R"("labels":{"app":")" + name + R"("}}}}})");
-    world.put(kReplicaSet, name + "-1", R"({"metadata":{"ownerReferences":[{"kind":"Deployment","name":")" + name +
-                                            R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
-    world.put(kPod, name + "-1-x", R"({"metadata":{)" + annotations + R"("labels":{"app":")" + name +
-                                       R"("},"ownerReferences":[{"kind":"ReplicaSet","name":")" + name +
-                                       R"(-1","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+    world.put(kDeployment, name,
+              R"({"spec":{"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{)" + annotations +
+                  R"("labels":{"app":")" + name + R"("}}}}})");
+    world.put(kReplicaSet, name + "-1",
+              R"({"metadata":{"ownerReferences":[{"kind":"Deployment","name":")" + name +
+                  R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+    world.put(kPod, name + "-1-x",
+              R"({"metadata":{)" + annotations + R"("labels":{"app":")" + name +
+                  R"("},"ownerReferences":[{"kind":"ReplicaSet","name":")" + name +
+                  R"(-1","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
   }
   std::string from(const std::string& name) { return cycle(world.at("Pod/" + name + "-1-x"), world); }
 };

@@ -126,8 +126,7 @@ TEST(WorkQueue, workers_never_share_a_key_and_stop_when_asked) {
   };
   {
     std::vector<std::jthread> workers;
-    for (int i = 0; i < 4; ++i)
-      workers.emplace_back([&](std::stop_token stop) { run_worker(stop, queue, "test", reconcile); });
+    for (int i = 0; i < 4; ++i) workers.emplace_back([&](std::stop_token stop) { run_worker(stop, queue, "test", reconcile); });
     for (int i = 0; i < 500; ++i) queue.add(a);
     while (queue.size() > 0) std::this_thread::yield();
   }  // all four stop, though the queue stays

@@ -10,17 +10,28 @@ namespace {
 class EvictionTest : public testing::Test {
  protected:
   void put_pod(const std::string& name, const std::string& phase = "Running", bool ready = true) {
-    world.make(kPod, R"({"metadata":{"name":")" + name + R"(","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":"n","terminationGracePeriodSeconds":30,"containers":[{"name":"c","image":"i"}]}})");
-    MUST(world.try_merge(kPod, {"default", name}, R"({"status":{"phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" + (ready ? "True" : "False") + R"("}]}})", "status"));
+    world.make(
+        kPod,
+        R"({"metadata":{"name":")" + name +
+            R"(","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":"n","terminationGracePeriodSeconds":30,"containers":[{"name":"c","image":"i"}]}})");
+    MUST(world.try_merge(kPod, {"default", name},
+                         R"({"status":{"phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" +
+                             (ready ? "True" : "False") + R"("}]}})",
+                         "status"));
   }
   void put_budget(const std::string& status, const std::string& spec = "", const std::string& name = "b") {
     const Kind& kind = schema::catalog().by_kind("policy/v1", "PodDisruptionBudget")->kind;
-    world.make(kind, R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}})" + spec + "}}");
+    world.make(kind, R"({"metadata":{"name":")" + name +
+                         R"(","namespace":"default"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}})" + spec +
+                         "}}");
     ObjectPtr made = MUST(world.registry().get(kind, {"default", name}));
-    MUST(world.engine->write({&kind, made->key(), World::with(*made, "status", World::parse(status)), std::nullopt}, engine::Durability::durable));
+    MUST(world.engine->write({&kind, made->key(), World::with(*made, "status", World::parse(status)), std::nullopt},
+                             engine::Durability::durable));
   }
   Result<json::value> evict(const std::string& name, const std::string& options = "{}", const Writer& writer = {}) {
-    return world.registry().act(kPod, {"default", name}, "eviction", World::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"), writer);
+    return world.registry().act(kPod, {"default", name}, "eviction",
+                                World::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"),
+                                writer);
   }
   json::value budget() { return MUST(world.registry().get(kPodDisruptionBudget, {"default", "b"}))->json(); }
   bool going(const std::string& name) {
@@ -30,8 +41,10 @@ class EvictionTest : public testing::Test {
   World world;
 };
 
-constexpr const char* kOneAllowed = R"({"observedGeneration":1,"disruptionsAllowed":1,"currentHealthy":2,"desiredHealthy":1,"expectedPods":2})";
-constexpr const char* kNoneAllowed = R"({"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":2,"desiredHealthy":2,"expectedPods":2})";
+constexpr const char* kOneAllowed =
+    R"({"observedGeneration":1,"disruptionsAllowed":1,"currentHealthy":2,"desiredHealthy":1,"expectedPods":2})";
+constexpr const char* kNoneAllowed =
+    R"({"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":2,"desiredHealthy":2,"expectedPods":2})";
 
 TEST_F(EvictionTest, charges_the_budget_and_removes_the_pod) {
   put_pod("a"), put_pod("b");
@@ -48,9 +61,11 @@ TEST_F(EvictionTest, charges_the_budget_and_removes_the_pod) {
 TEST_F(EvictionTest, the_pod_says_that_it_is_evicted) {
   put_pod("a");
   auto target = [&] {
-    for (const json::value& condition : get_array(MUST(world.registry().get(kPod, {"default", "a"}))->json(), "status.conditions"))
+    for (const json::value& condition :
+         get_array(MUST(world.registry().get(kPod, {"default", "a"}))->json(), "status.conditions"))
       if (get_string(condition, "type") == "DisruptionTarget")
-        return std::string(get_string(condition, "status")) + " " + std::string(get_string(condition, "reason")) + ": " + std::string(get_string(condition, "message"));
+        return std::string(get_string(condition, "status")) + " " + std::string(get_string(condition, "reason")) + ": " +
+               std::string(get_string(condition, "message"));
     return std::string();
   };
   MUST(evict("a", R"({"dryRun":["All"]})"));
@@ -69,7 +84,8 @@ TEST_F(EvictionTest, refuses_with_the_budgets_numbers) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::too_many_requests);
   EXPECT_EQ(refused.error().text(), "Cannot evict pod as it would violate the pod's disruption budget.");
-  EXPECT_EQ(refused.error().details()->causes[0], (Cause{"DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 2 currently", ""}));
+  EXPECT_EQ(refused.error().details()->causes[0],
+            (Cause{"DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 2 currently", ""}));
   EXPECT_EQ(refused.error().details()->retry_after_seconds, 0);
   EXPECT_FALSE(going("a"));
 }
@@ -80,12 +96,14 @@ TEST_F(EvictionTest, why_a_budget_allows_nothing) {
     int retry_after;
   };
   const Row rows[] = {
-      {R"({"observedGeneration":0,"disruptionsAllowed":5})", "The disruption budget b is still being processed by the server.", 10},
+      {R"({"observedGeneration":0,"disruptionsAllowed":5})", "The disruption budget b is still being processed by the server.",
+       10},
       {R"({"observedGeneration":1,"disruptionsAllowed":0,"conditions":[{"type":"DisruptionAllowed","status":"False","reason":"SyncFailed","message":"no scale"}]})",
        "The disruption budget b does not allow evicting pods currently because it failed sync: no scale", 0},
       {R"({"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":5,"desiredHealthy":2,"conditions":[{"type":"DisruptionAllowed","status":"False","reason":"Held","message":"not now"}]})",
        "The disruption budget b does not allow evicting pods currently (Held): not now", 0},
-      {R"({"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":5,"desiredHealthy":2})", "The disruption budget b does not allow evicting pods currently", 0},
+      {R"({"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":5,"desiredHealthy":2})",
+       "The disruption budget b does not allow evicting pods currently", 0},
   };
   for (const Row& row : rows) {
     const Kind& kind = schema::catalog().by_kind("policy/v1", "PodDisruptionBudget")->kind;
@@ -122,7 +140,8 @@ TEST_F(EvictionTest, an_unhealthy_pod_by_policy) {
   MUST(world.try_merge(kind, {"default", "b"}, R"({"spec":{"unhealthyPodEvictionPolicy":"IfHealthyBudget"}})"));
   EXPECT_FALSE(evict("ill"));
   ObjectPtr made = MUST(world.registry().get(kind, {"default", "b"}));
-  MUST(world.engine->write({&kind, made->key(), World::with(*made, "status.currentHealthy", 2), std::nullopt}, engine::Durability::durable));
+  MUST(world.engine->write({&kind, made->key(), World::with(*made, "status.currentHealthy", 2), std::nullopt},
+                           engine::Durability::durable));
   EXPECT_TRUE(evict("ill")) << "the budget is kept without it";
 }
 
@@ -132,7 +151,8 @@ TEST_F(EvictionTest, two_budgets_are_one_too_many) {
   auto refused = evict("a");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::internal);
-  EXPECT_EQ(refused.error().text(), "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  EXPECT_EQ(refused.error().text(),
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
 }
 
 TEST_F(EvictionTest, a_trial_changes_nothing) {

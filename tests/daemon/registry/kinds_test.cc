@@ -32,22 +32,29 @@ TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
   EXPECT_EQ(labels.at("batch.kubernetes.io/job-name"), json::value("j"));
   EXPECT_EQ(labels.at("job-name"), json::value("j"));
   EXPECT_EQ(labels.at("a"), json::value("b"));
-  EXPECT_EQ(to_text(*find(made->json(), "spec.selector")), R"({"matchLabels":{"batch.kubernetes.io/controller-uid":")" + made->uid() + "\"}}");
+  EXPECT_EQ(to_text(*find(made->json(), "spec.selector")),
+            R"({"matchLabels":{"batch.kubernetes.io/controller-uid":")" + made->uid() + "\"}}");
   EXPECT_EQ(made->label("a"), "b");  // of the template as it was written
   EXPECT_EQ(made->label("job-name"), "");
   EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
 }
 
 TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_labels) {
-  ObjectPtr made = world.make(kPod, R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
+  ObjectPtr made = world.make(
+      kPod,
+      R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
     "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}},
       "matchLabelKeys":["hash","absent"]}]},
     "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{},
       "mismatchLabelKeys":["app"]}}]}}}})");
-  const json::value& near = get_array(made->json(), "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution").front();
-  EXPECT_EQ(to_text(*find(near, "labelSelector")), R"({"matchLabels":{"app":"web"},"matchExpressions":[{"key":"hash","operator":"In","values":["1"]}]})");
-  const json::value& far = get_array(made->json(), "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution").front();
-  EXPECT_EQ(to_text(*find(far, "podAffinityTerm.labelSelector")), R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]})");
+  const json::value& near =
+      get_array(made->json(), "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution").front();
+  EXPECT_EQ(to_text(*find(near, "labelSelector")),
+            R"({"matchLabels":{"app":"web"},"matchExpressions":[{"key":"hash","operator":"In","values":["1"]}]})");
+  const json::value& far =
+      get_array(made->json(), "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution").front();
+  EXPECT_EQ(to_text(*find(far, "podAffinityTerm.labelSelector")),
+            R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]})");
 }
 
 TEST_F(KindsTest, a_job_may_bring_its_own_selector_and_no_one_elses) {
@@ -75,33 +82,40 @@ TEST_F(KindsTest, a_daemon_set_counts_the_changes_of_its_template) {
   const Kind& sets = kind("apps/v1", "DaemonSet");
   auto count = [](const ObjectPtr& set) { return std::string(set->annotation("deprecated.daemonset.template.generation")); };
   auto text = [](const std::string& annotations) {
-    return R"({"metadata":{"name":"d","namespace":"default","annotations":{)" + annotations + R"(}},"spec":{"selector":{"matchLabels":{"a":"b"}},
+    return R"({"metadata":{"name":"d","namespace":"default","annotations":{)" + annotations +
+           R"(}},"spec":{"selector":{"matchLabels":{"a":"b"}},
       "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
   };
-  json::value plain = MUST(parse_json(text(""))), counted = MUST(parse_json(text(R"("deprecated.daemonset.template.generation":"9")")));
+  json::value plain = MUST(parse_json(text(""))),
+              counted = MUST(parse_json(text(R"("deprecated.daemonset.template.generation":"9")")));
   EXPECT_EQ(count(world.make(sets, text(""))), "1");
   Key key{"default", "d"};
   EXPECT_EQ(count(MUST(world.try_merge(sets, key, R"({"spec":{"minReadySeconds":3}})"))), "1");
   EXPECT_EQ(count(MUST(world.try_merge(sets, key, R"({"spec":{"template":{"metadata":{"labels":{"c":"d"}}}}})"))), "2");
-  EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3") << "back is a change, too; nor is the count lost when it is left out";
+  EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3")
+      << "back is a change, too; nor is the count lost when it is left out";
   EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3");
   EXPECT_EQ(count(MUST(world.try_update(sets, counted))), "3") << "nobody else counts";
 }
 
 TEST_F(KindsTest, a_volume_knows_since_when_it_is_in_its_phase) {
   const Kind& volumes = kind("v1", "PersistentVolume");
-  ObjectPtr made = world.make(volumes, R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})");
+  ObjectPtr made = world.make(
+      volumes,
+      R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})");
   EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
   EXPECT_EQ(get_string(made->json(), "status.lastPhaseTransitionTime"), format_time(world.clock.now()));
   world.clock.advance(std::chrono::seconds(60));
   ObjectPtr same = MUST(world.try_merge(volumes, {"", "v"}, R"({"status":{"message":"m"}})", "status"));
-  EXPECT_EQ(get_string(same->json(), "status.lastPhaseTransitionTime"), get_string(made->json(), "status.lastPhaseTransitionTime"));
+  EXPECT_EQ(get_string(same->json(), "status.lastPhaseTransitionTime"),
+            get_string(made->json(), "status.lastPhaseTransitionTime"));
   ObjectPtr bound = MUST(world.try_merge(volumes, {"", "v"}, R"({"status":{"phase":"Bound"}})", "status"));
   EXPECT_EQ(get_string(bound->json(), "status.lastPhaseTransitionTime"), format_time(world.clock.now()));
 }
 
 TEST_F(KindsTest, a_claim_names_its_source_in_both_ways) {
-  ObjectPtr made = world.make(kind("v1", "PersistentVolumeClaim"), R"({"metadata":{"name":"c","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
+  ObjectPtr made = world.make(kind("v1", "PersistentVolumeClaim"),
+                              R"({"metadata":{"name":"c","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
       "resources":{"requests":{"storage":"1Gi"}},"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}}})");
   EXPECT_EQ(get_string(made->json(), "spec.dataSourceRef.name"), "x");
   EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
@@ -113,7 +127,8 @@ TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
                                              std::tuple{"apps/v1", "StatefulSet", R"({"matchLabels":{"a":"b"}})"},
                                              std::tuple{"apps/v1", "ReplicaSet", R"({"matchLabels":{"a":"b"}})"}}) {
     const Kind& scaled = kind(api_version, name);
-    ObjectPtr made = world.make(scaled, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":)" + std::string(selector) + "," + pods + "}}");
+    ObjectPtr made = world.make(scaled, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":)" +
+                                            std::string(selector) + "," + pods + "}}");
     json::value scale = scale_of(*made);
     EXPECT_EQ(get_int(scale, "spec.replicas"), 2) << name;
     EXPECT_EQ(get_string(scale, "status.selector"), "a=b") << name;
@@ -125,7 +140,8 @@ TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
 
 TEST_F(KindsTest, debugging_containers_are_only_added_and_only_there) {
   world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
-  const char* debug = R"({"spec":{"containers":[{"name":"c","image":"other"}],"ephemeralContainers":[{"name":"d","image":"i"}]}})";
+  const char* debug =
+      R"({"spec":{"containers":[{"name":"c","image":"other"}],"ephemeralContainers":[{"name":"d","image":"i"}]}})";
   ObjectPtr added = MUST(world.try_merge(kPod, {"default", "p"}, debug, "ephemeralcontainers"));
   EXPECT_EQ(get_array(added->json(), "spec.ephemeralContainers").size(), 1u);
   EXPECT_EQ(get_string(get_array(added->json(), "spec.containers")[0], "image"), "i");
@@ -135,15 +151,21 @@ TEST_F(KindsTest, debugging_containers_are_only_added_and_only_there) {
 }
 
 TEST_F(KindsTest, amounts_change_by_resize_alone) {
-  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
+  world.make(
+      kPod,
+      R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
   const char* more = R"({"spec":{"containers":[{"name":"c","image":"other","resources":{"requests":{"cpu":"2"}}}]}})";
   EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, more)), "spec");
   ObjectPtr resized = MUST(world.try_merge(kPod, {"default", "p"}, more, "resize"));
   const json::value& container = get_array(resized->json(), "spec.containers")[0];
   EXPECT_EQ(get_string(container, "resources.requests.cpu"), "2");
   EXPECT_EQ(get_string(container, "image"), "i");
-  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2","example.com/x":"1"},"limits":{"example.com/x":"1"}}}]}})", "resize")),
-            "spec");
+  EXPECT_EQ(
+      first_cause(world.try_merge(
+          kPod, {"default", "p"},
+          R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2","example.com/x":"1"},"limits":{"example.com/x":"1"}}}]}})",
+          "resize")),
+      "spec");
 }
 
 TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start) {
@@ -158,7 +180,9 @@ TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start
 }
 
 TEST_F(KindsTest, nodes_keep_the_status_that_they_are_made_with_and_what_identifies_them) {
-  ObjectPtr node = world.make(kNode, R"({"metadata":{"name":"n"},"spec":{"podCIDRs":["10.42.1.0/24"],"providerID":"p"},"status":{"capacity":{"cpu":"2"}}})");
+  ObjectPtr node = world.make(
+      kNode,
+      R"({"metadata":{"name":"n"},"spec":{"podCIDRs":["10.42.1.0/24"],"providerID":"p"},"status":{"capacity":{"cpu":"2"}}})");
   EXPECT_EQ(get_string(node->json(), "status.capacity.cpu"), "2");
   for (const char* change : {R"({"spec":{"podCIDRs":["10.42.2.0/24"]}})", R"({"spec":{"providerID":"q"}})"}) {
     auto refused = world.try_merge(kNode, {"", "n"}, change);
@@ -170,16 +194,20 @@ TEST_F(KindsTest, nodes_keep_the_status_that_they_are_made_with_and_what_identif
 
 TEST_F(KindsTest, balancers_that_ask_each_node_get_a_port_for_it) {
   const std::string name = R"({"metadata":{"name":"s","namespace":"default"},)";
-  ObjectPtr made = world.make(kService, name + R"("spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}})");
+  ObjectPtr made =
+      world.make(kService, name + R"("spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}})");
   int64_t port = get_int(made->json(), "spec.healthCheckNodePort");
   EXPECT_GE(port, 30000);
   EXPECT_NE(port, get_int(get_array(made->json(), "spec.ports")[0], "nodePort"));
-  ObjectPtr kept = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":null,"selector":{"a":"b"}}})"));
+  ObjectPtr kept =
+      MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":null,"selector":{"a":"b"}}})"));
   EXPECT_EQ(get_int(kept->json(), "spec.healthCheckNodePort"), port);
   auto refused = world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":32000}})");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("cannot change healthCheckNodePort"), std::string::npos) << refused.error().text();
-  std::string taken = R"({"metadata":{"name":"t","namespace":"default"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":)" + std::to_string(port) + "}]}}";
+  std::string taken =
+      R"({"metadata":{"name":"t","namespace":"default"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":)" +
+      std::to_string(port) + "}]}}";
   EXPECT_FALSE(world.try_make(kService, taken));
   ObjectPtr whole = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"externalTrafficPolicy":"Cluster"}})"));
   EXPECT_EQ(find(whole->json(), "spec.healthCheckNodePort"), nullptr);

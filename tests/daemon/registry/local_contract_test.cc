@@ -22,5 +22,6 @@ class LocalWorld : public ClientWorld {
 }  // namespace coracle::registry
 
 namespace coracle {
-INSTANTIATE_TEST_SUITE_P(Local, ClientContract, testing::Values(ClientMaker{"local", [] { return std::make_unique<registry::LocalWorld>(); }}));
+INSTANTIATE_TEST_SUITE_P(Local, ClientContract,
+                         testing::Values(ClientMaker{"local", [] { return std::make_unique<registry::LocalWorld>(); }}));
 }  // namespace coracle

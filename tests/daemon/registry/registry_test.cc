@@ -17,9 +17,12 @@ class RegistryTest : public testing::Test {
   static constexpr std::string_view kDeploymentText = R"({"metadata":{"name":"d","namespace":"default"},"spec":{"replicas":2,
       "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}},
       "status":{"replicas":9}})";
-  static std::string map(const std::string& name) { return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"data":{"a":"b"}})"; }
+  static std::string map(const std::string& name) {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"data":{"a":"b"}})";
+  }
   static std::string pod(const std::string& name, const std::string& spec = {}) {
-    return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}])" + spec + "}}";
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}])" +
+           spec + "}}";
   }
   static std::string service(const std::string& name, const std::string& spec = R"("ports":[{"port":80}])") {
     return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{)" + spec + "}}";
@@ -53,7 +56,8 @@ TEST_F(RegistryTest, bootstrap_again_changes_nothing_but_a_new_address) {
 // ---- metadata ----
 
 TEST_F(RegistryTest, decides_itself_what_a_client_may_not_say) {
-  ObjectPtr made = world.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default","uid":"mine","creationTimestamp":"2000-01-01T00:00:00Z",
+  ObjectPtr made = world.make(
+      kConfigMap, R"({"metadata":{"name":"m","namespace":"default","uid":"mine","creationTimestamp":"2000-01-01T00:00:00Z",
       "generation":7,"deletionTimestamp":"2000-01-01T00:00:00Z"}})");
   EXPECT_NE(made->uid(), "mine");
   EXPECT_EQ(get_string(made->json(), "metadata.creationTimestamp"), format_time(world.clock.now()));
@@ -96,7 +100,9 @@ TEST_F(RegistryTest, keeps_the_halves_of_an_object_apart) {
   EXPECT_EQ(get_int(status->json(), "status.replicas"), 5);
   EXPECT_EQ(get_int(status->json(), "metadata.generation"), 2);
   EXPECT_EQ(status->label("x"), "");
-  EXPECT_EQ(get_int(MUST(world.try_merge(kDeployment, {"default", "d"}, R"({"metadata":{"labels":{"x":"y"}}})"))->json(), "metadata.generation"), 2);
+  EXPECT_EQ(get_int(MUST(world.try_merge(kDeployment, {"default", "d"}, R"({"metadata":{"labels":{"x":"y"}}})"))->json(),
+                    "metadata.generation"),
+            2);
 }
 
 // Labels and annotations come with a status, where the kind does not say otherwise.
@@ -107,17 +113,21 @@ TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
     bool labels, annotations;
   };
   const Kind& flow = schema::catalog().by_kind("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration")->kind;
-  for (const Row& row : {Row{&kService, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"ports":[{"port":80}]}})", true, true},
-                         Row{&kNamespace, R"({"metadata":{"name":"n"}})", true, true}, Row{&kDeployment, kDeploymentText, false, true},
-                         Row{&flow, R"({"metadata":{"name":"p"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}})", false, false}}) {
+  for (const Row& row :
+       {Row{&kService, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"ports":[{"port":80}]}})", true, true},
+        Row{&kNamespace, R"({"metadata":{"name":"n"}})", true, true}, Row{&kDeployment, kDeploymentText, false, true},
+        Row{&flow, R"({"metadata":{"name":"p"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}})", false,
+            false}}) {
     SCOPED_TRACE(row.kind->kind);
     ObjectPtr made = world.make(*row.kind, row.text);
     ObjectPtr written = MUST(world.try_merge(*row.kind, made->key(), R"({"metadata":{"labels":{"x":"y"},"annotations":{"x":"y"}},
-        "status":{"conditions":[{"type":"A","status":"True","reason":"R","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})", "status"));
+        "status":{"conditions":[{"type":"A","status":"True","reason":"R","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
+                                             "status"));
     EXPECT_EQ(written->label("x"), row.labels ? "y" : "");
     EXPECT_EQ(written->annotation("x"), row.annotations ? "y" : "");
     EXPECT_EQ(get_array(written->json(), "status.conditions").size(), 1u);
-    EXPECT_EQ(written->label("kubernetes.io/metadata.name"), made->label("kubernetes.io/metadata.name")) << "what was there stays";
+    EXPECT_EQ(written->label("kubernetes.io/metadata.name"), made->label("kubernetes.io/metadata.name"))
+        << "what was there stays";
   }
 }
 
@@ -126,9 +136,11 @@ TEST_F(RegistryTest, an_applied_status_holds_the_metadata_that_came_with_it) {
   world.make(kDeployment, kDeploymentText);
   Writer writer;
   writer.field_manager = "judge";
-  json::value applied = World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default","labels":{"x":"y"},"annotations":{"x":"y"}},
+  json::value applied = World::parse(
+      R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default","labels":{"x":"y"},"annotations":{"x":"y"}},
       "status":{"replicas":2}})");
-  ObjectPtr written = MUST(world.registry().patch(kDeployment, {"default", "d"}, "status", PatchType::apply, applied, false, writer)).object;
+  ObjectPtr written =
+      MUST(world.registry().patch(kDeployment, {"default", "d"}, "status", PatchType::apply, applied, false, writer)).object;
   EXPECT_EQ(written->annotation("x"), "y");
   EXPECT_EQ(written->label("x"), "");
   std::string held;
@@ -144,7 +156,8 @@ TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
   for (int w = 0; w < 4; w++)
     writers.emplace_back([&, w] {
       for (int i = 0; i < 10; i++)
-        if (!world.try_merge(kConfigMap, {"default", "m"}, R"({"data":{"w)" + std::to_string(w * 10 + i) + R"(":"x"}})")) failed++;
+        if (!world.try_merge(kConfigMap, {"default", "m"}, R"({"data":{"w)" + std::to_string(w * 10 + i) + R"(":"x"}})"))
+          failed++;
     });
   writers.clear();
   EXPECT_EQ(failed, 0);
@@ -165,7 +178,9 @@ TEST_F(RegistryTest, deletes_when_the_last_finalizer_goes) {
   EXPECT_FALSE(MUST(world.registry().remove(kConfigMap, key, {}, {})).gone);
   auto more = world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/x","a/y","a/z"]}})");
   EXPECT_EQ(more.error().code(), Code::invalid);
-  EXPECT_NE(more.error().text().find("no new finalizers can be added if the object is being deleted, found new finalizers [\"a/z\"]"), std::string::npos);
+  EXPECT_NE(
+      more.error().text().find("no new finalizers can be added if the object is being deleted, found new finalizers [\"a/z\"]"),
+      std::string::npos);
   EXPECT_TRUE(world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/y"]}})"));
   EXPECT_TRUE(world.registry().get(kConfigMap, key));
   EXPECT_TRUE(world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":null}})"));
@@ -178,9 +193,11 @@ TEST_F(RegistryTest, a_namespace_waits_until_it_is_empty) {
   ObjectPtr marked = MUST(world.registry().get(kNamespace, {"", "x"}));
   EXPECT_EQ(get_string(marked->json(), "status.phase"), "Terminating");
   auto refused = world.try_make(kConfigMap, R"({"metadata":{"name":"m","namespace":"x"}})");
-  EXPECT_EQ(refused.error().text(), "configmaps \"m\" is forbidden: unable to create new content in namespace x because it is being terminated");
+  EXPECT_EQ(refused.error().text(),
+            "configmaps \"m\" is forbidden: unable to create new content in namespace x because it is being terminated");
   EXPECT_EQ(refused.error().details()->causes[0].reason, "NamespaceTerminating");
-  EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array()))) << "ignored: only finalize may";
+  EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array())))
+      << "ignored: only finalize may";
   EXPECT_TRUE(world.registry().get(kNamespace, {"", "x"}));
   marked = MUST(world.registry().get(kNamespace, {"", "x"}));
   EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array()), "finalize"));
@@ -210,24 +227,34 @@ TEST_F(RegistryTest, admits_pods_with_account_token_priority_and_tolerations) {
   const json::value& mount = get_array(get_array(body, "spec.containers")[0], "volumeMounts")[0];
   EXPECT_EQ(get_string(mount, "mountPath"), "/var/run/secrets/kubernetes.io/serviceaccount");
   EXPECT_EQ(get_string(get_array(body, "spec.volumes")[0], "name"), get_string(mount, "name"));
-  EXPECT_EQ(get_array(MUST(world.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(), 0u);
+  EXPECT_EQ(
+      get_array(MUST(world.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
+      0u);
   auto unknown = world.try_make(kPod, pod("r", R"(,"serviceAccountName":"nobody")"));
-  EXPECT_EQ(unknown.error().text(), "pods \"r\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
+  EXPECT_EQ(unknown.error().text(),
+            "pods \"r\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
   EXPECT_EQ(world.try_make(kPod, pod("s", R"(,"priorityClassName":"high")")).error().code(), Code::forbidden);
-  EXPECT_EQ(get_int(MUST(world.try_make(kPod, pod("t", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"), 2000001000);
+  EXPECT_EQ(
+      get_int(MUST(world.try_make(kPod, pod("t", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"),
+      2000001000);
 }
 
 TEST_F(RegistryTest, waits_for_a_new_namespaces_account) {
   world.make(kNamespace, R"({"metadata":{"name":"x"}})");
   std::jthread controller([&] { world.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"x"}})"); });
-  EXPECT_TRUE(world.try_make(kPod, R"({"metadata":{"name":"p","namespace":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
+  EXPECT_TRUE(
+      world.try_make(kPod, R"({"metadata":{"name":"p","namespace":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
 }
 
 TEST_F(RegistryTest, classes_pods_by_what_they_ask_for) {
   auto class_of = [&](const char* name, const std::string& resources) {
-    return std::string(get_string(world.make(kPod, R"({"metadata":{"name":")" + std::string(name) +
-                                                       R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":)" + resources + "}]}}")
-                                      ->json(), "status.qosClass"));
+    return std::string(
+        get_string(world
+                       .make(kPod, R"({"metadata":{"name":")" + std::string(name) +
+                                       R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":)" +
+                                       resources + "}]}}")
+                       ->json(),
+                   "status.qosClass"));
   };
   EXPECT_EQ(class_of("a", R"({"limits":{"cpu":"1","memory":"1Gi"}})"), "Guaranteed");
   EXPECT_EQ(class_of("b", R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1024Mi"}})"), "Guaranteed");
@@ -260,7 +287,9 @@ TEST_F(RegistryTest, evicts_gracefully) {
 // ---- services ----
 
 TEST_F(RegistryTest, gives_services_addresses_and_ports) {
-  ObjectPtr one = world.make(kService, service("one")), two = world.make(kService, service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a"},{"port":81,"name":"b"}])"));
+  ObjectPtr one = world.make(kService, service("one")),
+            two = world.make(kService,
+                             service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a"},{"port":81,"name":"b"}])"));
   std::string address(get_string(one->json(), "spec.clusterIP"));
   EXPECT_FALSE(address.empty());
   EXPECT_NE(address, get_string(two->json(), "spec.clusterIP"));
@@ -273,25 +302,29 @@ TEST_F(RegistryTest, gives_services_addresses_and_ports) {
 
 TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {
   world.make(kService, service("one", R"("clusterIP":"10.43.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
-  for (const char* spec : {R"("clusterIP":"10.43.0.50","ports":[{"port":80}])", R"("clusterIP":"10.44.0.1","ports":[{"port":80}])",
-                           R"("type":"NodePort","ports":[{"port":80,"nodePort":30123}])", R"("type":"NodePort","ports":[{"port":80,"nodePort":80}])",
-                           R"("clusterIP":"10.43.255.255","ports":[{"port":80}])"})
+  for (const char* spec :
+       {R"("clusterIP":"10.43.0.50","ports":[{"port":80}])", R"("clusterIP":"10.44.0.1","ports":[{"port":80}])",
+        R"("type":"NodePort","ports":[{"port":80,"nodePort":30123}])", R"("type":"NodePort","ports":[{"port":80,"nodePort":80}])",
+        R"("clusterIP":"10.43.255.255","ports":[{"port":80}])"})
     EXPECT_EQ(world.try_make(kService, service("two", spec)).error().code(), Code::invalid) << spec;
-  EXPECT_TRUE(world.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
+  EXPECT_TRUE(
+      world.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
 }
 
 TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
   ObjectPtr made = world.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
   std::string address(get_string(made->json(), "spec.clusterIP"));
   int64_t port = get_int(get_array(made->json(), "spec.ports")[0], "nodePort");
-  ObjectPtr again = MUST(world.try_update(kService, World::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
+  ObjectPtr again = MUST(
+      world.try_update(kService, World::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
   EXPECT_EQ(get_string(again->json(), "spec.clusterIP"), address);
   EXPECT_EQ(get_int(get_array(again->json(), "spec.ports")[0], "nodePort"), port);
   ObjectPtr inside = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ClusterIP"}})"));
   EXPECT_EQ(get_int(get_array(inside->json(), "spec.ports")[0], "nodePort"), 0);
   EXPECT_EQ(get_string(inside->json(), "spec.clusterIP"), address);
   MUST(world.registry().remove(kService, {"default", "s"}, {}, {}));
-  EXPECT_TRUE(world.try_make(kService, service("t", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])"))) << "an address that was given back";
+  EXPECT_TRUE(world.try_make(kService, service("t", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")))
+      << "an address that was given back";
 }
 
 TEST_F(RegistryTest, leaves_headless_and_external_services_alone) {
@@ -307,7 +340,9 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
   for (int a = 0; a < 4; a++)
     askers.emplace_back([&, a] {
       for (int i = 0; i < 8; i++)
-        if (!world.try_make(kService, service("s" + std::to_string(a) + "-" + std::to_string(i), R"("type":"NodePort","ports":[{"port":80}])"))) failed++;
+        if (!world.try_make(kService, service("s" + std::to_string(a) + "-" + std::to_string(i),
+                                              R"("type":"NodePort","ports":[{"port":80}])")))
+          failed++;
     });
   askers.clear();
   EXPECT_EQ(failed, 0);
@@ -341,15 +376,18 @@ TEST_F(RegistryTest, secrets_take_plain_text) {
 
 TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
   std::vector<std::string> asked;
-  world.registry().set_measure(kPodMetrics, [&](const std::string& ns, const std::string& name) -> Result<std::vector<ObjectPtr>> {
-    asked.push_back(ns + "/" + name);
-    if (ns == "broken") return Error(Code::unavailable, "the kernel is silent");
-    std::vector<ObjectPtr> out;
-    for (const char* one : {"a", "b"})
-      if (name.empty() || name == one)
-        out.push_back(MUST(Object::make(kPodMetrics, World::parse(R"({"metadata":{"name":")" + std::string(one) + R"(","namespace":"default","labels":{"app":")" + one + R"("}}})"))));
-    return out;
-  });
+  world.registry().set_measure(
+      kPodMetrics, [&](const std::string& ns, const std::string& name) -> Result<std::vector<ObjectPtr>> {
+        asked.push_back(ns + "/" + name);
+        if (ns == "broken") return Error(Code::unavailable, "the kernel is silent");
+        std::vector<ObjectPtr> out;
+        for (const char* one : {"a", "b"})
+          if (name.empty() || name == one)
+            out.push_back(
+                MUST(Object::make(kPodMetrics, World::parse(R"({"metadata":{"name":")" + std::string(one) +
+                                                            R"(","namespace":"default","labels":{"app":")" + one + R"("}}})"))));
+        return out;
+      });
   Revision before = world.engine->revision();
   EXPECT_EQ(MUST(world.client().get(kPodMetrics, {"default", "b"}))->name(), "b");
   EXPECT_EQ(MUST(world.client().list(kPodMetrics, {})).items.size(), 2u);
@@ -366,7 +404,8 @@ TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
 TEST_F(RegistryTest, a_scale_that_is_not_there_is_named_as_kubernetes_does) {
   world.make(kDeployment, kDeploymentText);
   EXPECT_EQ(get_int(MUST(world.client().read(kDeployment, {"default", "d"}, "scale", {})), "spec.replicas"), 2);
-  EXPECT_EQ(world.client().read(kDeployment, {"default", "x"}, "scale", {}).error().text(), "deployments/scale.apps \"x\" not found");
+  EXPECT_EQ(world.client().read(kDeployment, {"default", "x"}, "scale", {}).error().text(),
+            "deployments/scale.apps \"x\" not found");
 }
 
 }  // namespace

@@ -17,7 +17,9 @@ namespace {
 ObjectPtr object(const Kind& kind, const std::string& text) { return MUST(Object::make(kind, MUST(parse_json(text)))); }
 
 ObjectPtr pod(const std::string& metadata, const std::string& rest) {
-  return object(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"5")" + metadata + "}," + rest + "}");
+  return object(kPod,
+                R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"5")" +
+                    metadata + "}," + rest + "}");
 }
 
 TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
@@ -32,8 +34,16 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
     DeleteOptions options;
     const char* want;  // what, and the grace when marked
   };
-  auto grace = [](int64_t seconds) { DeleteOptions o; o.grace_period_seconds = seconds; return o; };
-  auto propagated = [](const char* how) { DeleteOptions o; o.propagation = how; return o; };
+  auto grace = [](int64_t seconds) {
+    DeleteOptions o;
+    o.grace_period_seconds = seconds;
+    return o;
+  };
+  auto propagated = [](const char* how) {
+    DeleteOptions o;
+    o.propagation = how;
+    return o;
+  };
   for (const Row& row : std::vector<Row>{
            {"plain goes", pod("", unbound), plain, {}, "remove"},
            {"a bound pod gets its grace", pod("", bound), pods, {}, "mark 7"},
@@ -46,7 +56,11 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"again may shorten", pod(marked, bound), pods, grace(2), "mark 1"},
            {"again may not lengthen", pod(marked, bound), pods, grace(20), "nothing"},
            {"the node finishes it", pod(marked, bound), pods, grace(0), "remove"},
-           {"an ended pod that is going waits for its node", pod(marked, bound + R"(,"status":{"phase":"Succeeded"})"), pods, {}, "nothing"},
+           {"an ended pod that is going waits for its node",
+            pod(marked, bound + R"(,"status":{"phase":"Succeeded"})"),
+            pods,
+            {},
+            "nothing"},
            {"finalizers cannot be changed while it has grace", pod(marked, bound), pods, propagated("Foreground"), "nothing"},
            {"some kinds leave what they own alone", pod("", unbound), orphaning, {}, "mark 0"},
            {"but not when told", pod("", unbound), orphaning, propagated("Background"), "remove"},
@@ -57,8 +71,10 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"background takes them off", pod(R"(,"finalizers":["orphan"])", unbound), plain, propagated("Background"), "remove"},
        }) {
     DeletionPlan plan = MUST(plan_deletion(*row.before, row.options, row.rules, now));
-    std::string got = plan.verb == DeletionPlan::Do::remove ? "remove" : plan.verb == DeletionPlan::Do::nothing ? "nothing"
-                      : "mark " + std::to_string(get_int(plan.body, "metadata.deletionGracePeriodSeconds"));
+    std::string got = plan.verb == DeletionPlan::Do::remove ? "remove"
+                      : plan.verb == DeletionPlan::Do::nothing
+                          ? "nothing"
+                          : "mark " + std::to_string(get_int(plan.body, "metadata.deletionGracePeriodSeconds"));
     EXPECT_EQ(got, row.want) << row.name;
   }
   EXPECT_FALSE(plan_deletion(*pod("", bound), propagated("Sideways"), plain, now));
@@ -76,14 +92,16 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
 }
 
 TEST(Fields, select_by_label_and_by_field) {
-  ObjectPtr one = pod(R"(,"labels":{"a":"b"})", R"("spec":{"nodeName":"x"},"status":{"phase":"Running","podIPs":[{"ip":"10.0.0.1"}]})");
+  ObjectPtr one =
+      pod(R"(,"labels":{"a":"b"})", R"("spec":{"nodeName":"x"},"status":{"phase":"Running","podIPs":[{"ip":"10.0.0.1"}]})");
   struct Row {
     const char *labels, *fields;
     bool want;
   };
-  for (const Row& row : {Row{"", "", true}, Row{"a=b", "", true}, Row{"a=c", "", false}, Row{"", "spec.nodeName=x", true}, Row{"", "spec.nodeName!=x", false},
-                         Row{"a=b", "status.phase=Running,metadata.name=p", true}, Row{"", "metadata.namespace=other", false},
-                         Row{"", "status.podIPs=10.0.0.1", true}, Row{"", "spec.hostNetwork=false", true}}) {
+  for (const Row& row : {Row{"", "", true}, Row{"a=b", "", true}, Row{"a=c", "", false}, Row{"", "spec.nodeName=x", true},
+                         Row{"", "spec.nodeName!=x", false}, Row{"a=b", "status.phase=Running,metadata.name=p", true},
+                         Row{"", "metadata.namespace=other", false}, Row{"", "status.podIPs=10.0.0.1", true},
+                         Row{"", "spec.hostNetwork=false", true}}) {
     Filter filter = MUST(make_filter(kPod, row.labels, row.fields));
     EXPECT_EQ(!filter || filter(*one), row.want) << row.labels << " " << row.fields;
   }
@@ -105,10 +123,12 @@ TEST(Watch, tells_what_a_selector_makes_of_an_event) {
     ObjectPtr before, after;
     int want;  // -1: not concerned
   };
-  for (const Row& row : {Row{EventType::added, nullptr, in, int(coracle::EventType::added)}, Row{EventType::added, nullptr, out, -1},
-                         Row{EventType::modified, in, in, int(coracle::EventType::modified)}, Row{EventType::modified, out, in, int(coracle::EventType::added)},
-                         Row{EventType::modified, in, out, int(coracle::EventType::deleted)}, Row{EventType::modified, out, out, -1},
-                         Row{EventType::deleted, in, in, int(coracle::EventType::deleted)}, Row{EventType::deleted, out, out, -1}}) {
+  for (const Row& row :
+       {Row{EventType::added, nullptr, in, int(coracle::EventType::added)}, Row{EventType::added, nullptr, out, -1},
+        Row{EventType::modified, in, in, int(coracle::EventType::modified)},
+        Row{EventType::modified, out, in, int(coracle::EventType::added)},
+        Row{EventType::modified, in, out, int(coracle::EventType::deleted)}, Row{EventType::modified, out, out, -1},
+        Row{EventType::deleted, in, in, int(coracle::EventType::deleted)}, Row{EventType::deleted, out, out, -1}}) {
     auto seen = seen_through(filter, {row.type, 9, row.after, row.before});
     EXPECT_EQ(seen ? int(seen->type) : -1, row.want);
   }
@@ -124,7 +144,8 @@ TEST(AddressRange, reads_and_writes) {
   EXPECT_EQ(address_text(range.last()), "10.43.255.254");
   EXPECT_TRUE(range.contains(*parse_address("10.43.255.255")));
   EXPECT_FALSE(range.contains(*parse_address("10.44.0.0")));
-  for (const char* bad : {"", "10.43.0.0", "10.43.0.0/33", "10.43.0/16", "10.43.0.256/16", "fd00::/64", "10.43.0.0/x"}) EXPECT_FALSE(AddressRange::parse(bad)) << bad;
+  for (const char* bad : {"", "10.43.0.0", "10.43.0.0/33", "10.43.0/16", "10.43.0.256/16", "fd00::/64", "10.43.0.0/x"})
+    EXPECT_FALSE(AddressRange::parse(bad)) << bad;
   for (const char* bad : {"", "1.2.3", "01.2.3.4", "1.2.3.4 ", "a.b.c.d"}) EXPECT_FALSE(parse_address(bad)) << bad;
 }
 

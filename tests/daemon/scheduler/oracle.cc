@@ -533,8 +533,8 @@ bool more_important(const json::value& a, const json::value& b) {
   return priority_of(a) != priority_of(b) ? priority_of(a) > priority_of(b) : start_of(a) < start_of(b);
 }
 
-// All that are less important go; then each may come back beside whom the pod still fits: those first that no budget lets go, and the
-// more important before the less. Nothing: it does not fit even so.
+// All that are less important go; then each may come back beside whom the pod still fits: those first that no budget lets go, and
+// the more important before the less. Nothing: it does not fit even so.
 std::optional<Loss> loss_on(const World& world, const json::value& pod, const json::value& node) {
   std::vector<json::value> lesser;
   World without = world;
@@ -568,12 +568,14 @@ bool matters_less(const Loss& a, const Loss& b) {
   if (highest_a != highest_b) return highest_a < highest_b;
   auto sum = [](const Loss& loss) {
     int64_t all = 0;
-    for (const json::value& victim : loss.victims) all += priority_of(victim) + (int64_t(1) << 31);  // each counts, the negative too
+    for (const json::value& victim : loss.victims)
+      all += priority_of(victim) + (int64_t(1) << 31);  // each counts, the negative too
     return all;
   };
   if (sum(a) != sum(b)) return sum(a) < sum(b);
   if (a.victims.size() != b.victims.size()) return a.victims.size() < b.victims.size();
-  return start_of(a.victims.front()) > start_of(b.victims.front());  // of the most important the one that began first: the later, the less is lost
+  return start_of(a.victims.front()) >
+         start_of(b.victims.front());  // of the most important the one that began first: the later, the less is lost
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler against the oracle, on random clusters: the same nodes fit, they score the same, and the one chosen is one of the
 // best; where none fits, the same pods have to go. Seeded; CORACLE_SEED repeats a run.
+#include "tests/daemon/scheduler/oracle.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 
-#include "tests/daemon/scheduler/oracle.h"
 #include "tests/daemon/scheduler/world.h"
 
 namespace coracle::scheduler {
@@ -25,15 +26,12 @@ struct Dice {
 
 json::value selector(Dice& dice) {
   switch (dice.below(6)) {
-    case 0:
-      return json::object{};
+    case 0: return json::object{};
     case 1:
       return {{"matchExpressions",
                json::array{{{"key", "app"}, {"operator", "NotIn"}, {"values", json::array{dice.text({"web", "db"})}}}}}};
-    case 2:
-      return {{"matchExpressions", json::array{{{"key", "tier"}, {"operator", dice.text({"Exists", "DoesNotExist"})}}}}};
-    default:
-      return {{"matchLabels", {{"app", dice.text({"web", "db", "cache"})}}}};
+    case 2: return {{"matchExpressions", json::array{{{"key", "tier"}, {"operator", dice.text({"Exists", "DoesNotExist"})}}}}};
+    default: return {{"matchLabels", {{"app", dice.text({"web", "db", "cache"})}}}};
   }
 }
 
@@ -176,8 +174,13 @@ json::value pod_of(Dice& dice, const std::string& name, const std::string& node)
                         {"labels", std::move(labels)}};
   if (!node.empty() && dice.once_in(10)) metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z";
   char started[] = "2024-01-01T00:00:00.000000Z";  // no two at the same time
-  std::snprintf(started, sizeof started, "2024-01-01T00:00:%02d.%06dZ", dice.below(60), std::atoi(name.c_str() + name.find_first_of("0123456789")));
-  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}, {"status", {{"startTime", started}}}};
+  std::snprintf(started, sizeof started, "2024-01-01T00:00:%02d.%06dZ", dice.below(60),
+                std::atoi(name.c_str() + name.find_first_of("0123456789")));
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", std::move(metadata)},
+          {"spec", std::move(spec)},
+          {"status", {{"startTime", started}}}};
 }
 
 oracle::World world_of(Dice& dice) {
@@ -285,7 +288,8 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
       world.place(MUST(Object::make(kPod, body)), decision.node);
     }
   }
-  std::printf("%zu nodes fit, %zu do not, %zu decisions between several, %zu at others' expense\n", fitting, refusing, choices, rescues);
+  std::printf("%zu nodes fit, %zu do not, %zu decisions between several, %zu at others' expense\n", fitting, refusing, choices,
+              rescues);
   EXPECT_GT(fitting, size_t(kClusters));
   EXPECT_GT(refusing, size_t(kClusters));
   EXPECT_GT(choices, size_t(kClusters / 4));

@@ -29,12 +29,12 @@ struct Volumes : testing::Test {
   }
   void claim(const std::string& name, const std::string& spec, const std::string& phase = "Pending",
              const std::string& annotations = "{}") {
-    put(kPersistentVolumeClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"default","annotations":)" + annotations + R"(},"spec":)" +
-                    spec + R"(,"status":{"phase":")" + phase + "\"}}");
+    put(kPersistentVolumeClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"default","annotations":)" + annotations +
+                                    R"(},"spec":)" + spec + R"(,"status":{"phase":")" + phase + "\"}}");
   }
   void volume(const std::string& name, const std::string& spec, const std::string& labels = "{}") {
     put(kPersistentVolume, R"({"metadata":{"name":")" + name + R"(","labels":)" + labels + R"(},"spec":)" + spec +
-                     R"(,"status":{"phase":"Available"}})");
+                               R"(,"status":{"phase":"Available"}})");
   }
 };
 

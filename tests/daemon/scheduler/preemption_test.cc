@@ -94,10 +94,10 @@ TEST_F(Preemption, chooses_the_node_whose_victims_matter_least) {
 TEST_F(Preemption, spares_what_a_budget_protects) {
   put_nodes({"n1", "n2"});
   world.lister.put(kPodDisruptionBudget, {{"apiVersion", "policy/v1"},
-                                               {"kind", "PodDisruptionBudget"},
-                                               {"metadata", {{"name", "keep"}, {"namespace", "default"}}},
-                                               {"spec", {{"selector", {{"matchLabels", {{"app", "db"}}}}}}},
-                                               {"status", {{"disruptionsAllowed", 0}}}});
+                                          {"kind", "PodDisruptionBudget"},
+                                          {"metadata", {{"name", "keep"}, {"namespace", "default"}}},
+                                          {"spec", {{"selector", {{"matchLabels", {{"app", "db"}}}}}}},
+                                          {"status", {{"disruptionsAllowed", 0}}}});
   world.place(ranked("db", 1, "4", R"({"app":"db"})"), "n1");
   world.place(ranked("web", 5, "4"), "n2");
   EXPECT_EQ(rescue_of(ranked("p", 10, "4")), "n2: web");  // although it matters more

@@ -320,7 +320,9 @@ TEST_F(PreemptingTest, a_namesake_of_a_victim_that_went_is_not_told_to_go) {
   auto lose = [&](auto&& change) { client.lose_event(), change(); };
   lose([&] { client.erase(kPod, {"default", "db-0"}); });
   lose([&] { put_ranked("db-0", "2", 1); });
-  client.put(kPod, R"({"metadata":{"name":"high","namespace":"default"},"spec":{"priority":10,"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})");
+  client.put(
+      kPod,
+      R"({"metadata":{"name":"high","namespace":"default"},"spec":{"priority":10,"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})");
   client.settle();
   ASSERT_TRUE(scheduler.turn());
   EXPECT_NE(events.take().find("FailedScheduling"), std::string::npos);

@@ -9,8 +9,7 @@ namespace {
 
 TEST(Text, numbers_consume_everything) {
   EXPECT_EQ(parse_number<int>("-12"), -12);
-  for (const char* text : {"", " 1", "1 ", "+1", "1x", "0x1", "99999999999"})
-    EXPECT_FALSE(parse_number<int>(text)) << text;
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "0x1", "99999999999"}) EXPECT_FALSE(parse_number<int>(text)) << text;
   EXPECT_FALSE(parse_number<uint32_t>("-1"));
 }
 
@@ -32,8 +31,7 @@ TEST(Text, percent_codes_go_and_come) {
 TEST(Text, utf8_is_well_formed_or_not) {
   for (std::string_view text : {"", "plain", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x9a\xa3", "\xef\xbf\xbf"})
     EXPECT_TRUE(is_utf8(text));
-  for (std::string_view text :
-       {"\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "a\xc3z"})
+  for (std::string_view text : {"\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "a\xc3z"})
     EXPECT_FALSE(is_utf8(text)) << hex(text);
 }
 

@@ -90,8 +90,8 @@ class FakeManager {
       EXPECT_GE(sd_bus_message_read(from, "s", &name), 0);
       EXPECT_GE(sd_bus_message_peek_type(from, nullptr, &contents), 0);
       if (name == unknown_property && !sd_bus_error_is_set(error))
-        sd_bus_error_setf(error, "org.freedesktop.DBus.Error.PropertyReadOnly",
-                          "Cannot set property %s, or unknown property.", name);
+        sd_bus_error_setf(error, "org.freedesktop.DBus.Error.PropertyReadOnly", "Cannot set property %s, or unknown property.",
+                          name);
       out += std::string(name) + "=" + contents + ":" + read_value(from, contents) + " ";
       EXPECT_GE(sd_bus_message_exit_container(from), 0);
     }
@@ -279,11 +279,10 @@ TEST_F(BusTest, properties_of_every_type_arrive) {
   }
   manager.finish();
   EXPECT_EQ(manager.heard,
-            (std::vector<std::string>{
-                "start a-b.scope fail Slice=s:user.slice Delegate=b:true OOMScore=i:-5 Nice=u:6 Far=x:-7 "
-                "MemoryMax=t:1099511627776 Words=as:one, AllowedCPUs=ay:3,1 PIDs=au:42 None=as: ",
-                "set a-b.scope runtime TasksMax=t:9 ", "attach a-b.scope /inside 77", "stop a-b.scope replace",
-                "reset a-b.scope", "stop none.scope replace"}));
+            (std::vector<std::string>{"start a-b.scope fail Slice=s:user.slice Delegate=b:true OOMScore=i:-5 Nice=u:6 Far=x:-7 "
+                                      "MemoryMax=t:1099511627776 Words=as:one, AllowedCPUs=ay:3,1 PIDs=au:42 None=as: ",
+                                      "set a-b.scope runtime TasksMax=t:9 ", "attach a-b.scope /inside 77",
+                                      "stop a-b.scope replace", "reset a-b.scope", "stop none.scope replace"}));
 }
 
 TEST_F(BusTest, a_job_that_ends_before_its_name_is_told_is_not_missed) {
@@ -362,10 +361,9 @@ TEST_F(BusTest, where_nobody_listens_both_ways_are_named) {
   auto bus = Bus::open(true);
   ASSERT_FALSE(bus);
   EXPECT_EQ(bus.error().code(), Code::unavailable);
-  EXPECT_EQ(bus.error().text(),
-            "the user's systemd cannot be reached: " + own_socket() +
-                ": connect: No such file or directory; by D-Bus: " + directory_ +
-                "/bus: connect: No such file or directory; the cgroup manager cgroupfs needs neither");
+  EXPECT_EQ(bus.error().text(), "the user's systemd cannot be reached: " + own_socket() +
+                                    ": connect: No such file or directory; by D-Bus: " + directory_ +
+                                    "/bus: connect: No such file or directory; the cgroup manager cgroupfs needs neither");
   ::setenv("DBUS_SESSION_BUS_ADDRESS", "tcp:host=localhost", 1);
   EXPECT_NE(Bus::open(true).error().text().find("\"tcp:host=localhost\" names no unix:path="), std::string::npos);
 }
@@ -378,8 +376,7 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)::freopen("/dev/null", "w", stderr);
-    ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--nopidfile", ("--address=" + address).c_str(),
-             nullptr);
+    ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--nopidfile", ("--address=" + address).c_str(), nullptr);
     ::_exit(127);
   }
   int status = 0;
@@ -420,8 +417,8 @@ TEST_F(BusTest, a_bus_that_refuses_and_one_that_goes_are_told) {
     auto bus = Bus::open(true);
     other.join();
     ASSERT_FALSE(bus);
-    std::string expected = answer.starts_with("REJECTED") ? "it does not let us in: \"REJECTED EXTERNAL\\r\\n\""
-                                                          : "the connection was ended";
+    std::string expected =
+        answer.starts_with("REJECTED") ? "it does not let us in: \"REJECTED EXTERNAL\\r\\n\"" : "the connection was ended";
     EXPECT_NE(bus.error().text().find(expected), std::string::npos) << bus.error().text();
   }
 }

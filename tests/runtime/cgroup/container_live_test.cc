@@ -184,8 +184,7 @@ TEST_F(Live, refuses_or_tells_what_the_kernel_does_not_have) {
 TEST_F(Live, is_refused_with_processes_in_it_or_frozen) {
   Container first = *Container::make(caller_, wanted("a"), 0);
   ASSERT_TRUE(first.freeze(kPatience));  // an empty one, too
-  EXPECT_EQ(Container::make(caller_, wanted("a"), 0).error().text(),
-            "linux.cgroupsPath: cgroup " + top_ + "/a is frozen");
+  EXPECT_EQ(Container::make(caller_, wanted("a"), 0).error().text(), "linux.cgroupsPath: cgroup " + top_ + "/a is frozen");
   ASSERT_TRUE(first.thaw(kPatience));
   EXPECT_TRUE(Container::make(caller_, wanted("a"), 0));
   Child child;
@@ -229,8 +228,8 @@ TEST_F(Live, kills_and_lists_all_within) {
 }
 
 TEST_F(Live, stops_and_goes_on) {
-  auto* counter = static_cast<std::atomic<uint64_t>*>(
-      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* counter =
+      static_cast<std::atomic<uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   Child child([&] {
     while (true) {
       ++*counter;
@@ -317,8 +316,7 @@ TEST_F(Live, takes_further_processes_where_they_may_stand) {
   ASSERT_TRUE(made.attach(child.pid(), "in", child.pid()));
   std::string controllers = read(made, "cgroup.controllers");
   if (controllers.empty()) GTEST_SKIP() << "no controllers";
-  ASSERT_TRUE(sys::write_control(made.directory(), "cgroup.subtree_control",
-                                 "+" + controllers.substr(0, controllers.find(' '))));
+  ASSERT_TRUE(sys::write_control(made.directory(), "cgroup.subtree_control", "+" + controllers.substr(0, controllers.find(' '))));
   EXPECT_TRUE(same(made.directory_for("", child.pid()), "/in"));
   Child further;
   ASSERT_TRUE(made.attach(further.pid(), "", child.pid()));
@@ -363,8 +361,7 @@ int open_null_in(const Container& made, int flags) {  // errno of opening /dev/n
 
 TEST_F(Live, filters_devices_and_changes_the_filter_whatever_else_is_attached) {
   Container made = *Container::make(caller_, wanted("a"), 0);
-  auto filtered =
-      made.filter_devices({{.allow = true, .type = 'c', .major = 1, .minor = 3, .write = false, .make = false}});
+  auto filtered = made.filter_devices({{.allow = true, .type = 'c', .major = 1, .minor = 3, .write = false, .make = false}});
   if (!filtered) GTEST_SKIP() << filtered.error().text();
   EXPECT_EQ(open_null_in(made, O_RDONLY), 0);
   EXPECT_EQ(open_null_in(made, O_RDWR), EPERM);
@@ -428,8 +425,7 @@ TEST_F(Live, holds_every_limit) {
   EXPECT_EQ(read(made, "cpu.weight"), "59");  // what is not named stays
   oci::Resources wrong;
   wrong.unified["memory.max"] = "many";
-  EXPECT_TRUE(
-      made.update(wrong, Unenforceable::warn).error().text().starts_with("linux.resources.unified.memory.max: "));
+  EXPECT_TRUE(made.update(wrong, Unenforceable::warn).error().text().starts_with("linux.resources.unified.memory.max: "));
 }
 
 TEST_F(Live, holds_limits_of_disks_and_huge_pages) {
@@ -464,10 +460,8 @@ TEST_F(Live, holds_limits_of_disks_and_huge_pages) {
   // No such disk, no such device.
   oci::Resources wrong;
   wrong.block_io.read_bps = {{4000, 1, 1}};
-  EXPECT_TRUE(made.update(wrong, Unenforceable::warn)
-                  .error()
-                  .text()
-                  .starts_with("linux.resources.blockIO.throttleReadBpsDevice: "));
+  EXPECT_TRUE(
+      made.update(wrong, Unenforceable::warn).error().text().starts_with("linux.resources.blockIO.throttleReadBpsDevice: "));
   wrong = {};
   wrong.rdma["none"].hca_handles = 1;
   EXPECT_TRUE(made.update(wrong, Unenforceable::refuse).error().text().starts_with("linux.resources.rdma.none: "));
@@ -478,8 +472,7 @@ TEST_F(Live, tells_of_memory_that_ran_out) {
   Wanted limited = wanted("a");
   limited.resources.memory_limit_bytes = limited.resources.memory_swap_bytes = 8 << 20;
   Child child([] {
-    char* at =
-        static_cast<char*>(::mmap(nullptr, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* at = static_cast<char*>(::mmap(nullptr, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(at, 1, 64 << 20);
   });
   Container made = *Container::make(caller_, limited, child.pid());
@@ -500,8 +493,7 @@ TEST_F(Live, tells_of_memory_that_ran_out) {
 TEST_F(Live, refuses_a_limit_below_what_is_in_use_where_that_is_asked) {
   if (!has("memory")) GTEST_SKIP() << "cgroup v2 has no controller memory here";
   Child child([] {
-    char* at =
-        static_cast<char*>(::mmap(nullptr, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* at = static_cast<char*>(::mmap(nullptr, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(at, 1, 16 << 20);
     ::pause();
   });
@@ -524,9 +516,8 @@ TEST_F(Live, has_no_limit_where_v1_holds_the_controller_and_says_so) {
   Wanted limited = wanted("a");
   limited.resources.pids_limit = 100;
   Container made = *Container::make(caller_, limited, 0);
-  EXPECT_EQ(made.warnings(),
-            std::vector<std::string>{"linux.resources.pids.limit: the controller pids is not available in this "
-                                     "cgroup: cgroup v1 holds it; the limit is not enforced"});
+  EXPECT_EQ(made.warnings(), std::vector<std::string>{"linux.resources.pids.limit: the controller pids is not available in this "
+                                                      "cgroup: cgroup v1 holds it; the limit is not enforced"});
   limited.cgroups_path += "b";
   limited.unenforceable = Unenforceable::refuse;
   EXPECT_EQ(Container::make(caller_, limited, 0).error().text(),
@@ -556,8 +547,7 @@ class Systemd : public Live {
   }
   std::string told(const Container& of, const std::string& property) const {
     std::string command =
-        (caller_.is_privileged ? "systemctl"
-                               : "XDG_RUNTIME_DIR=${CORACLE_TEST_RUNTIME_DIR:-$XDG_RUNTIME_DIR} systemctl --user") +
+        (caller_.is_privileged ? "systemctl" : "XDG_RUNTIME_DIR=${CORACLE_TEST_RUNTIME_DIR:-$XDG_RUNTIME_DIR} systemctl --user") +
         std::string(" show -p ") + property + " --value " + of.record().unit;
     FILE* out = ::popen(command.c_str(), "r");
     char line[4096] = "";
@@ -616,8 +606,7 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
               0);
     EXPECT_EQ(read(made, "memory.max"), "134217728");
     EXPECT_EQ(read(made, "cpu.weight"), "59");
-    EXPECT_TRUE(read(made, "cpu.max") == "12345 100000" || read(made, "cpu.max") == "13000 100000")
-        << read(made, "cpu.max");
+    EXPECT_TRUE(read(made, "cpu.max") == "12345 100000" || read(made, "cpu.max") == "13000 100000") << read(made, "cpu.max");
     EXPECT_EQ(read(made, "cpuset.cpus"), "0");
     EXPECT_EQ(read(made, "pids.max"), "1");
     EXPECT_EQ(open_null_in(made, O_RDWR), EPERM);

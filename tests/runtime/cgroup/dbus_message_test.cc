@@ -97,8 +97,7 @@ TEST(DbusMessage, answers_and_signals_survive_the_way) {
                  .signature = "uoss",
                  .body = words.bytes()};
   EXPECT_EQ(*decode(encode(signal)), signal);
-  EXPECT_EQ(*first_words(signal),
-            (std::vector<std::string>{"7", "/org/freedesktop/systemd1/job/7", "a.scope", "done"}));
+  EXPECT_EQ(*first_words(signal), (std::vector<std::string>{"7", "/org/freedesktop/systemd1/job/7", "a.scope", "done"}));
   Message error{.type = Message::Type::error, .serial = 1, .reply_serial = 8, .error_name = "org.x.Wrong"};
   EXPECT_EQ(*decode(encode(error)), error);
   EXPECT_TRUE(first_words(error)->empty());

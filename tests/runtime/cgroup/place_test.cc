@@ -37,20 +37,17 @@ TEST(Place, is_what_the_path_says) {
       {systemd, "machine.slice:libpod:1a", " givenmachine.slice:libpod-1a.scope"},
       {systemd, ":libpod:1a", " givensystem.slice:libpod-1a.scope"},
       {systemd, "-.slice:a:b", " given-.slice:a-b.scope"},
-      {systemd, "/a/b",
-       "error: linux.cgroupsPath: \"/a/b\" is not of the form slice:prefix:name that the manager systemd takes"},
+      {systemd, "/a/b", "error: linux.cgroupsPath: \"/a/b\" is not of the form slice:prefix:name that the manager systemd takes"},
       {systemd, "a.slice:b",
        "error: linux.cgroupsPath: \"a.slice:b\" is not of the form slice:prefix:name that the manager systemd takes"},
       {systemd, "a.slice:b:", "error: linux.cgroupsPath: \"a.slice:b:\" has no name"},
       {systemd, "a.slice:b:c.slice",
        "error: linux.cgroupsPath: \"a.slice:b:c.slice\" names a slice; a container stands in a scope"},
       {systemd, "a:b:c", "error: linux.cgroupsPath: \"a\" is no name of a slice"},
-      {systemd, "a.slice:b:c/d",
-       "error: linux.cgroupsPath: \"a.slice:b:c/d\" makes no name of a unit: \"b-c/d.scope\""},
+      {systemd, "a.slice:b:c/d", "error: linux.cgroupsPath: \"a.slice:b:c/d\" makes no name of a unit: \"b-c/d.scope\""},
       {Manager::disabled, "/a/b", ""},
   };
-  for (const Row& row : rows)
-    EXPECT_EQ(text_of(plan_place(row.manager, row.path, "web", row.is_user)), row.want) << row.path;
+  for (const Row& row : rows) EXPECT_EQ(text_of(plan_place(row.manager, row.path, "web", row.is_user)), row.want) << row.path;
   EXPECT_FALSE(plan_place(fs, "/" + std::string(256, 'a'), "web", false));
   EXPECT_FALSE(plan_place(systemd, ":" + std::string(256, 'a') + ":b", "web", false));
 }
@@ -134,8 +131,7 @@ TEST(Unit, takes_properties_from_annotations) {
   EXPECT_EQ(*parse("TimeoutStopUSec", "uint64 123"), (Property{"TimeoutStopUSec", uint64_t(123)}));
   EXPECT_EQ(*parse("TimeoutStopSec", "uint64 5"), (Property{"TimeoutStopUSec", uint64_t(5000000)}));
   EXPECT_EQ(*parse("TimeoutStopSec", "5"), (Property{"TimeoutStopUSec", uint64_t(5000000)}));
-  EXPECT_EQ(*parse("CollectMode", "'inactive-or-failed'"),
-            (Property{"CollectMode", std::string("inactive-or-failed")}));
+  EXPECT_EQ(*parse("CollectMode", "'inactive-or-failed'"), (Property{"CollectMode", std::string("inactive-or-failed")}));
   EXPECT_EQ(*parse("Description", "\"it's\\\"\""), (Property{"Description", std::string("it's\"")}));
   EXPECT_EQ(*parse("A", " true "), (Property{"A", true}));
   EXPECT_EQ(*parse("A", "7"), (Property{"A", int32_t(7)}));
@@ -155,8 +151,7 @@ TEST(Unit, takes_properties_from_annotations) {
 
 TEST(Unit, is_a_scope_of_its_slice_around_the_process) {
   Place place = *plan_place(Manager::systemd, "machine.slice:libpod:1a", "1a", false);
-  std::map<std::string, std::string> annotations = {{"org.systemd.property.CollectMode", "'inactive'"},
-                                                    {"io.other", "1"}};
+  std::map<std::string, std::string> annotations = {{"org.systemd.property.CollectMode", "'inactive'"}, {"io.other", "1"}};
   auto got = *scope_properties(place, 42, "container 1a", {}, annotations);
   auto value_of = [&](const char* name) {
     std::vector<Property::Value> out;
@@ -179,7 +174,8 @@ TEST(Unit, is_a_scope_of_its_slice_around_the_process) {
     annotations = {{std::string("org.systemd.property.") + name, "uint64 5"}};
     auto refused = scope_properties(place, 42, "", limit, annotations);
     ASSERT_FALSE(refused.ok()) << name;
-    EXPECT_EQ(refused.error().text(), std::string("annotations.org.systemd.property.") + name + ": it is settled by the rest of the configuration");
+    EXPECT_EQ(refused.error().text(),
+              std::string("annotations.org.systemd.property.") + name + ": it is settled by the rest of the configuration");
   }
 }
 

@@ -34,8 +34,7 @@ TEST_F(CgroupStats, of_every_controller) {
   write("memory.swap.max", "max\n");
   write("memory.stat", "anon 60\nfile 40\n");
   write("memory.events", "low 0\nmax 3\noom 2\noom_kill 1\n");
-  write("memory.pressure",
-        "some avg10=1.50 avg60=0.25 avg300=0.00 total=99\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
+  write("memory.pressure", "some avg10=1.50 avg60=0.25 avg300=0.00 total=99\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
   write("pids.current", "4\n");
   write("pids.max", "64\n");
   write("io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n254:16 \n");

@@ -24,35 +24,16 @@ inline uint32_t run_filter(const SeccompProgram& program, const seccomp_data& da
     std::memcpy(&step, &program.instructions[pc], sizeof step);
     bool jump = false;
     switch (step.code) {
-      case BPF_LD | BPF_W | BPF_ABS:
-        a = load(step.k);
-        continue;
-      case BPF_RET | BPF_K:
-        return step.k;
-      case BPF_JMP | BPF_JA:
-        pc += step.k;
-        continue;
-      case BPF_ALU | BPF_AND | BPF_K:
-        a &= step.k;
-        continue;
-      case BPF_MISC | BPF_TAX:
-        x = a;
-        continue;
-      case BPF_JMP | BPF_JEQ | BPF_K:
-        jump = a == step.k;
-        break;
-      case BPF_JMP | BPF_JGT | BPF_K:
-        jump = a > step.k;
-        break;
-      case BPF_JMP | BPF_JGE | BPF_K:
-        jump = a >= step.k;
-        break;
-      case BPF_JMP | BPF_JSET | BPF_K:
-        jump = a & step.k;
-        break;
-      default:
-        ADD_FAILURE() << "instruction " << step.code << " at " << pc;
-        return x;
+      case BPF_LD | BPF_W | BPF_ABS: a = load(step.k); continue;
+      case BPF_RET | BPF_K: return step.k;
+      case BPF_JMP | BPF_JA: pc += step.k; continue;
+      case BPF_ALU | BPF_AND | BPF_K: a &= step.k; continue;
+      case BPF_MISC | BPF_TAX: x = a; continue;
+      case BPF_JMP | BPF_JEQ | BPF_K: jump = a == step.k; break;
+      case BPF_JMP | BPF_JGT | BPF_K: jump = a > step.k; break;
+      case BPF_JMP | BPF_JGE | BPF_K: jump = a >= step.k; break;
+      case BPF_JMP | BPF_JSET | BPF_K: jump = a & step.k; break;
+      default: ADD_FAILURE() << "instruction " << step.code << " at " << pc; return x;
     }
     pc += jump ? step.jt : step.jf;
   }

@@ -44,8 +44,7 @@ TEST_F(ConfinementLive, shares_network_and_names_within_the_pod_but_not_processe
   std::string one = run(house_->shell("one-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
   std::string two = run(house_->shell("two-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
   EXPECT_EQ(one, two);
-  EXPECT_NE(run(house_->shell("one-0", "readlink /proc/self/ns/pid")),
-            run(house_->shell("two-0", "readlink /proc/self/ns/pid")));
+  EXPECT_NE(run(house_->shell("one-0", "readlink /proc/self/ns/pid")), run(house_->shell("two-0", "readlink /proc/self/ns/pid")));
   run(house_->shell("one-0", "echo shared > /dev/shm/note"));
   EXPECT_EQ(run(house_->shell("two-0", "cat /dev/shm/note")), "shared\n");
   EXPECT_NE(sh("ip addr show lo").find("UP"), std::string::npos);
@@ -70,9 +69,8 @@ TEST_F(ConfinementLive, hides_what_the_specification_hides) {
 }
 
 TEST_F(ConfinementLive, has_the_promised_devices_and_no_others) {
-  EXPECT_EQ(
-      sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; ls /dev | tr '\\n' ' '"),
-      "3\n3\ncore fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero \n");
+  EXPECT_EQ(sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; ls /dev | tr '\\n' ' '"),
+            "3\n3\ncore fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero \n");
   // CAP_MKNOD lets it make a node, the cgroup's filter forbids to use it.
   EXPECT_NE(sh("mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk", 1).find("not permitted"), std::string::npos);
   EXPECT_NE(sh("mknod /tmp/kmsg c 1 11 && head -c 1 /tmp/kmsg", 1).find("not permitted"), std::string::npos);
@@ -84,8 +82,8 @@ TEST_F(ConfinementLive, holds_exactly_the_capabilities_it_was_given) {
   uint64_t want = MUST(oci::capability_set(oci::default_spec().process.capabilities->bounding));
   char text[32];
   std::snprintf(text, sizeof text, "%016lx", (unsigned long)want);
-  EXPECT_EQ(status, std::string("CapInh:\t0000000000000000\nCapPrm:\t") + text + "\nCapEff:\t" + text + "\nCapBnd:\t" +
-                        text + "\nCapAmb:\t0000000000000000\n");
+  EXPECT_EQ(status, std::string("CapInh:\t0000000000000000\nCapPrm:\t") + text + "\nCapEff:\t" + text + "\nCapBnd:\t" + text +
+                        "\nCapAmb:\t0000000000000000\n");
   ContainerSpec none = house_->shell("app-0", "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status");
   none.spec.process.capabilities = oci::Capabilities{};
   EXPECT_EQ(run(none), "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n");
@@ -217,12 +215,10 @@ TEST_F(ConfinementLive, keeps_resource_limits_and_names_those_it_cannot) {
 }
 
 TEST_F(ConfinementLive, sets_sysctls_of_its_own_namespaces_only) {
-  ContainerSpec spec =
-      house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/msgmax");
+  ContainerSpec spec = house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/msgmax");
   spec.spec.linux_.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "80"}, {"kernel.msgmax", "16384"}};
   EXPECT_EQ(run(spec), "80\n16384\n");
-  for (const char* evil :
-       {"kernel.core_pattern", "vm.swappiness", "net/../kernel/core_pattern", "kernel.shm_rmid_forced+x"}) {
+  for (const char* evil : {"kernel.core_pattern", "vm.swappiness", "net/../kernel/core_pattern", "kernel.shm_rmid_forced+x"}) {
     spec.spec.linux_.sysctl = {{evil, "1"}};
     EXPECT_CODE(runtime().start_container("pod", spec), Code::invalid);
   }
@@ -295,10 +291,8 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
     ASSERT_TRUE(state.ok());
     EXPECT_TRUE(state->containers.empty()) << want;
   };
-  expect_failure("exec: \"nothing\": executable file not found in $PATH",
-                 [](auto& s) { s.spec.process.args = {"nothing"}; });
-  expect_failure("exec: \"/nothing\": stat /nothing: No such file",
-                 [](auto& s) { s.spec.process.args = {"/nothing"}; });
+  expect_failure("exec: \"nothing\": executable file not found in $PATH", [](auto& s) { s.spec.process.args = {"nothing"}; });
+  expect_failure("exec: \"/nothing\": stat /nothing: No such file", [](auto& s) { s.spec.process.args = {"/nothing"}; });
   expect_failure("exec: \"/etc/passwd\": Permission denied", [](auto& s) { s.spec.process.args = {"/etc/passwd"}; });
   expect_failure("process.cwd: /etc/passwd: chdir: Not a directory", [](auto& s) { s.spec.process.cwd = "/etc/passwd"; });
   expect_failure("root: open /no/root", [](auto& s) { s.spec.root.path = "/no/root"; });
@@ -336,7 +330,9 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
   expect_failure("unknown capability", [](auto& s) { s.spec.process.capabilities->bounding = {"CAP_FLY"}; });
   expect_failure("process.apparmorProfile: ", [](auto& s) { s.spec.process.apparmor_profile = "no-such-profile"; });
   expect_failure("linux.namespaces: network: open /no/ns", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/no/ns"}}; });
-  expect_failure("linux.namespaces: setns: Invalid argument", [](auto& s) { s.spec.linux_.namespaces = {{"network", "/proc/self/ns/uts"}}; });
+  expect_failure("linux.namespaces: setns: Invalid argument", [](auto& s) {
+    s.spec.linux_.namespaces = {{"network", "/proc/self/ns/uts"}};
+  });
   auto cgroups = MUST(sys::list(house_->config.cgroup_root + "/pod"));
   for (auto& entry : cgroups) EXPECT_FALSE(entry.name.starts_with("c-")) << entry.name;
   EXPECT_EQ(MUST(sys::list(house_->config.state_dir + "/sandboxes/pod")).size(), 1u);

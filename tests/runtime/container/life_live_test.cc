@@ -53,8 +53,8 @@ class LifeLive : public ::testing::Test {
 // ---- logs ----
 
 TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
-  ASSERT_OK(runtime().start_container(
-      "pod", house_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
+  ASSERT_OK(
+      runtime().start_container("pod", house_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
   EXPECT_EQ(wait("app-0"), 0);
   std::string log = house_->log("app-0");
   EXPECT_EQ(house_->output("app-0"), "one\nno newline\ntail\n") << log;
@@ -72,8 +72,7 @@ TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
 
 TEST_F(LifeLive, splits_long_lines_and_keeps_every_byte) {
   // 40000 bytes in one line: two parts of 16384 and the rest.
-  ASSERT_OK(
-      runtime().start_container("pod", house_->shell("app-0", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")));
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")));
   EXPECT_EQ(wait("app-0"), 0);
   EXPECT_EQ(house_->output("app-0"), std::string(40000, 'x') + "\nend\n");
   std::vector<std::string> tags;
@@ -82,8 +81,7 @@ TEST_F(LifeLive, splits_long_lines_and_keeps_every_byte) {
   EXPECT_EQ(tags, (std::vector<std::string>{"P", "P", "F", "F"}));
   // Exactly the limit is one line; one byte more is two parts.
   ASSERT_OK(runtime().start_container(
-      "pod", house_->shell("app-1",
-                           "head -c 16384 /dev/zero | tr '\\0' y; echo; head -c 16385 /dev/zero | tr '\\0' z; echo")));
+      "pod", house_->shell("app-1", "head -c 16384 /dev/zero | tr '\\0' y; echo; head -c 16385 /dev/zero | tr '\\0' z; echo")));
   EXPECT_EQ(wait("app-1"), 0);
   EXPECT_EQ(house_->output("app-1"), std::string(16384, 'y') + "\n" + std::string(16385, 'z') + "\n");
 }
@@ -157,8 +155,7 @@ TEST_F(LifeLive, executes_with_the_container_s_own_confinement) {
   missing.args = {"nothing"};
   auto failed = runtime().exec("pod", "app-0", missing);
   ASSERT_FALSE(failed.ok());
-  EXPECT_NE(failed.error().text().find("executable file not found in $PATH"), std::string::npos)
-      << failed.error().text();
+  EXPECT_NE(failed.error().text().find("executable file not found in $PATH"), std::string::npos) << failed.error().text();
 }
 
 TEST_F(LifeLive, feeds_an_exec_s_input) {
@@ -291,8 +288,7 @@ TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leav
 // ---- the daemon goes, the containers stay ----
 
 TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
-  ContainerSpec spec =
-      house_->shell("app-0", "echo before; while [ ! -e /tmp/go ]; do usleep 1000; done; echo after; exit 9");
+  ContainerSpec spec = house_->shell("app-0", "echo before; while [ ! -e /tmp/go ]; do usleep 1000; done; echo after; exit 9");
   spec.metadata = "kept";
   ASSERT_OK(runtime().start_container("pod", spec));
   ASSERT_OK(runtime().start_container("pod", house_->shell("done-0", "exit 4")));
@@ -354,8 +350,7 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
     ASSERT_EQ(::kill(daemon, SIGKILL), 0);
     int status;
     ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "round " << round << ": the daemon ended by itself, code "
-                                     << WEXITSTATUS(status);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "round " << round << ": the daemon ended by itself, code " << WEXITSTATUS(status);
   }
   ASSERT_OK(house_->open());
   auto pod = runtime().sandbox("pod");
@@ -383,8 +378,7 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
   EXPECT_EQ(wait("steady-0"), 137);
   int tick = 0;
   std::string ticks = house_->output("steady-0");
-  for (std::string_view line : split(trim(ticks), '\n'))
-    ASSERT_EQ(line, "tick " + std::to_string(++tick)) << "seed " << seed;
+  for (std::string_view line : split(trim(ticks), '\n')) ASSERT_EQ(line, "tick " + std::to_string(++tick)) << "seed " << seed;
   EXPECT_GT(tick, 100);
 }
 
@@ -458,8 +452,7 @@ TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
     int pid = runtime().sandbox("many-" + std::to_string(i))->pid;
     auto smaps = MUST(sys::read_file("/proc/" + std::to_string(pid) + "/smaps_rollup"));
     for (std::string_view line : split(smaps, '\n'))
-      if (line.starts_with("Pss:"))
-        pss_kib += parse_number<size_t>(trim(line.substr(4, line.size() - 6))).value_or(100000);
+      if (line.starts_with("Pss:")) pss_kib += parse_number<size_t>(trim(line.substr(4, line.size() - 6))).value_or(100000);
   }
   std::printf("coracle-pause: %.1f KiB PSS per pod\n", double(pss_kib) / kPods);
   EXPECT_LT(pss_kib, size_t(kPods) * 102);

@@ -131,10 +131,10 @@ class LiveHouse {
     std::string busybox = MUST(sys::read_file(sys::exists("/usr/bin/busybox") ? "/usr/bin/busybox" : "/bin/busybox"));
     MUST(sys::replace_file(rootfs() + "/bin/busybox", busybox, 0755, sys::Durability::volatile_));
     Fd bin = MUST(sys::open_directory(rootfs() + "/bin"));
-    for (const char* name : {"sh",     "sleep", "cat",      "echo", "id",      "hostname", "ps",     "kill", "ls",
-                             "mount",  "mkdir", "touch",    "dd",   "grep",    "true",     "false",  "head", "seq",
-                             "tty",    "stat",  "readlink", "env",  "unshare", "mknod",    "chroot", "tr",   "yes",
-                             "usleep", "wc",    "ip",       "stty", "printf",  "date",     "ulimit", "df"})
+    for (const char* name :
+         {"sh",     "sleep", "cat",  "echo",   "id",   "hostname", "ps",   "kill",   "ls",       "mount",  "mkdir",   "touch",
+          "dd",     "grep",  "true", "false",  "head", "seq",      "tty",  "stat",   "readlink", "env",    "unshare", "mknod",
+          "chroot", "tr",    "yes",  "usleep", "wc",   "ip",       "stty", "printf", "date",     "ulimit", "df"})
       MUST(sys::symlink_at("busybox", bin, name));
     MUST(sys::replace_file(rootfs() + "/etc/passwd", "root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n", 0644,
                            sys::Durability::volatile_));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning, value in and value out: mounts, devices, programs, limits, filters.
-#include "runtime/container/explain.h"
 #include "runtime/container/plan.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <linux/mount.h>
+#include <sched.h>
 
+#include "runtime/container/explain.h"
 #include "runtime/oci/defaults.h"
 
 namespace coracle::runtime {
@@ -199,7 +199,8 @@ TEST(Plan, explains_failures_as_users_know_them) {
   EXPECT_EQ(text(launch::Stage::create_hook, -3, 1), "hooks.createContainer[1]: /bin/second ended with exit code 3");
   EXPECT_EQ(text(launch::Stage::create_hook, -137, 0), "hooks.createContainer[0]: /bin/first was killed by signal 9");
   EXPECT_EQ(text(launch::Stage::create_hook, ETIMEDOUT, 0), "hooks.createContainer[0]: /bin/first took longer than its timeout");
-  EXPECT_EQ(text(launch::Stage::plan, EPROTO), "the pod was begun by another version of coracled; delete it, and it is begun anew");
+  EXPECT_EQ(text(launch::Stage::plan, EPROTO),
+            "the pod was begun by another version of coracled; delete it, and it is begun anew");
   EXPECT_EQ(text(launch::Stage(9999), EIO), "launch: Input/output error");
 }
 

@@ -17,9 +17,7 @@ class LiveSubject : public RuntimeSubject {
   ContainerSpec ignores_signals(const std::string& id) override {
     return house_.shell(id, "trap '' TERM; echo ready; while true; do sleep 100 & wait $!; done");
   }
-  ContainerSpec exits(const std::string& id, int code) override {
-    return house_.shell(id, "exit " + std::to_string(code));
-  }
+  ContainerSpec exits(const std::string& id, int code) override { return house_.shell(id, "exit " + std::to_string(code)); }
   ContainerSpec has_no_program(const std::string& id) override { return house_.program(id, {"/no/such/program"}); }
   void wait_ready(const std::string& id) override { house_.wait_log(id, "ready"); }
   ExecSpec prints(const std::string& text, int code) override {

@@ -34,10 +34,9 @@ int status_of(const SeccompProgram& program, int (*act)(int loaded)) {
 }
 
 SeccompProgram program(const std::string& action, const char* more = "") {
-  auto out =
-      compile_seccomp(*parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s")" + std::string(more) +
-                                  R"(,"syscalls":[{"names":["getppid"],"action":)" + action + "}]}"),
-                      0);
+  auto out = compile_seccomp(*parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s")" + std::string(more) +
+                                         R"(,"syscalls":[{"names":["getppid"],"action":)" + action + "}]}"),
+                             0);
   EXPECT_TRUE(out.ok()) << out.error().text();
   return out ? std::move(*out) : SeccompProgram{};
 }
@@ -70,17 +69,15 @@ TEST(SeccompKernel, takes_several_rules_on_arguments) {
   EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 0L, 0L) < 0 ? errno : 0; })), 40);
   EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 1L, 0L) < 0 ? errno : 0; })), 0);
   EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 2L, 0L) < 0 ? errno : 0; })), 42);
-  EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 1L << 32, 0L) < 0 ? errno : 0; })),
-            41);
+  EXPECT_EQ(exit_code(status_of(*out, [](int) { return ::syscall(SYS_getpriority, 1L << 32, 0L) < 0 ? errno : 0; })), 41);
 }
 
 TEST(SeccompKernel, takes_the_flags) {
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_LOG"])"), call)),
-            EPERM);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")",
-                                        R"(,"flags":["SECCOMP_FILTER_FLAG_SPEC_ALLOW","SECCOMP_FILTER_FLAG_TSYNC"])"),
-                                call)),
-            EPERM);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_LOG"])"), call)), EPERM);
+  EXPECT_EQ(
+      exit_code(status_of(
+          program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_SPEC_ALLOW","SECCOMP_FILTER_FLAG_TSYNC"])"), call)),
+      EPERM);
 }
 
 TEST(SeccompKernel, a_trap_is_a_signal_that_says_which_call) {

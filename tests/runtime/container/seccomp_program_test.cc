@@ -117,13 +117,11 @@ TEST(Seccomp, knows_every_action) {
        {Row{R"("SCMP_ACT_KILL")", SECCOMP_RET_KILL_THREAD}, Row{R"("SCMP_ACT_KILL_THREAD")", SECCOMP_RET_KILL_THREAD},
         Row{R"("SCMP_ACT_KILL_PROCESS")", SECCOMP_RET_KILL_PROCESS}, Row{R"("SCMP_ACT_TRAP")", SECCOMP_RET_TRAP},
         Row{R"("SCMP_ACT_ERRNO")", SECCOMP_RET_ERRNO | 1}, Row{R"("SCMP_ACT_ERRNO","errnoRet":0)", SECCOMP_RET_ERRNO},
-        Row{R"("SCMP_ACT_ERRNO","errnoRet":4094)", SECCOMP_RET_ERRNO | 4094},
-        Row{R"("SCMP_ACT_TRACE")", SECCOMP_RET_TRACE | 1},
-        Row{R"("SCMP_ACT_TRACE","errnoRet":65535)", SECCOMP_RET_TRACE | 65535},
-        Row{R"("SCMP_ACT_LOG")", SECCOMP_RET_LOG}, Row{R"("SCMP_ACT_NOTIFY")", SECCOMP_RET_USER_NOTIF}}) {
-    auto one =
-        compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{"names":["mkdirat"],"action":)" +
-                std::string(row.action) + "}]}");
+        Row{R"("SCMP_ACT_ERRNO","errnoRet":4094)", SECCOMP_RET_ERRNO | 4094}, Row{R"("SCMP_ACT_TRACE")", SECCOMP_RET_TRACE | 1},
+        Row{R"("SCMP_ACT_TRACE","errnoRet":65535)", SECCOMP_RET_TRACE | 65535}, Row{R"("SCMP_ACT_LOG")", SECCOMP_RET_LOG},
+        Row{R"("SCMP_ACT_NOTIFY")", SECCOMP_RET_USER_NOTIF}}) {
+    auto one = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{"names":["mkdirat"],"action":)" +
+                       std::string(row.action) + "}]}");
     ASSERT_OK(one);
     EXPECT_EQ(run_filter(*one, call(SYS_mkdirat)), row.want) << row.action;
     EXPECT_EQ(run_filter(*one, call(SYS_getppid)), uint32_t(SECCOMP_RET_ALLOW)) << row.action;
@@ -180,8 +178,8 @@ TEST(Seccomp, knows_every_operator_on_every_argument) {
     for (int index = 0; index < 6; ++index) {
       auto one = compile(
           R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_KILL","args":[{"index":)" +
-          std::to_string(index) + R"(,"value":)" + std::to_string(row.value) + R"(,"valueTwo":)" +
-          std::to_string(row.value_two) + R"(,"op":"SCMP_CMP_)" + row.op + "\"}]}]}");
+          std::to_string(index) + R"(,"value":)" + std::to_string(row.value) + R"(,"valueTwo":)" + std::to_string(row.value_two) +
+          R"(,"op":"SCMP_CMP_)" + row.op + "\"}]}]}");
       ASSERT_OK(one);
       std::array<uint64_t, 6> args;
       args.fill(1000);
@@ -194,8 +192,7 @@ TEST(Seccomp, knows_every_operator_on_every_argument) {
 
 TEST(Seccomp, several_conditions_are_all_or_either) {
   // On different arguments all must hold, on one argument any: as other runtimes read it.
-  auto all =
-      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
+  auto all = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
     {"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":3,"value":9,"op":"SCMP_CMP_GT"},{"index":5,"value":3,"valueTwo":2,"op":"SCMP_CMP_MASKED_EQ"}]}]})");
   ASSERT_OK(all);
   constexpr uint32_t kNo = SECCOMP_RET_ERRNO | 1, kYes = SECCOMP_RET_ALLOW;
@@ -203,8 +200,7 @@ TEST(Seccomp, several_conditions_are_all_or_either) {
   EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {2, 0, 0, 10, 0, 2})), kYes);
   EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {1, 0, 0, 9, 0, 2})), kYes);
   EXPECT_EQ(run_filter(*all, call_on(kArch, "splice", {1, 0, 0, 10, 0, 3})), kYes);
-  auto either =
-      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
+  auto either = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
     {"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":0,"value":9,"op":"SCMP_CMP_GT"},{"index":1,"value":4,"op":"SCMP_CMP_EQ"}]}]})");
   ASSERT_OK(either);
   EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {1})), kNo);
@@ -212,34 +208,24 @@ TEST(Seccomp, several_conditions_are_all_or_either) {
   EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {5, 4})), kNo);
   EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {5, 5})), kYes);
   // The same twice is once; what contradicts an earlier rule is said, not dropped.
-  const std::string rule =
-      R"({"names":["socket"],"action":"SCMP_ACT_ERRNO","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]})";
+  const std::string rule = R"({"names":["socket"],"action":"SCMP_ACT_ERRNO","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]})";
   EXPECT_TRUE(compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule + "," + rule + "]}").ok());
-  auto both =
-      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule +
-              R"(,{"names":["socket"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]}]})");
+  auto both = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule +
+                      R"(,{"names":["socket"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]}]})");
   ASSERT_FALSE(both.ok());
-  EXPECT_EQ(both.error().text(),
-            "linux.seccomp.syscalls[1]: socket: another rule for the same arguments decides otherwise");
+  EXPECT_EQ(both.error().text(), "linux.seccomp.syscalls[1]: socket: another rule for the same arguments decides otherwise");
 }
 
 bool holds(const oci::SeccompCondition& condition, const std::array<uint64_t, 6>& args) {
   uint64_t argument = args[condition.index];
   switch (condition.op) {
-    case oci::SeccompOperator::ne:
-      return argument != condition.value;
-    case oci::SeccompOperator::lt:
-      return argument < condition.value;
-    case oci::SeccompOperator::le:
-      return argument <= condition.value;
-    case oci::SeccompOperator::eq:
-      return argument == condition.value;
-    case oci::SeccompOperator::ge:
-      return argument >= condition.value;
-    case oci::SeccompOperator::gt:
-      return argument > condition.value;
-    case oci::SeccompOperator::masked_eq:
-      return (argument & condition.value) == condition.value_two;
+    case oci::SeccompOperator::ne: return argument != condition.value;
+    case oci::SeccompOperator::lt: return argument < condition.value;
+    case oci::SeccompOperator::le: return argument <= condition.value;
+    case oci::SeccompOperator::eq: return argument == condition.value;
+    case oci::SeccompOperator::ge: return argument >= condition.value;
+    case oci::SeccompOperator::gt: return argument > condition.value;
+    case oci::SeccompOperator::masked_eq: return (argument & condition.value) == condition.value_two;
   }
   return false;
 }
@@ -256,10 +242,8 @@ TEST(Seccomp, several_rules_for_a_call_are_any_of_them) {
       for (unsigned index = 0; index < 6; ++index) {
         if (random() % 3) continue;
         uint64_t value = pick();
-        args.push_back(json::object{{"index", index},
-                                    {"value", value},
-                                    {"valueTwo", pick() & value},
-                                    {"op", operators[random() % operators.size()]}});
+        args.push_back(json::object{
+            {"index", index}, {"value", value}, {"valueTwo", pick() & value}, {"op", operators[random() % operators.size()]}});
       }
       if (args.empty()) continue;
       std::shuffle(args.begin(), args.end(), random);
@@ -316,9 +300,8 @@ TEST(Seccomp, what_i386_hides_behind_one_call_is_refused_where_anything_of_it_is
   EXPECT_EQ(i386(*few, 359, 3), kNo | 1);
   EXPECT_EQ(i386(*few, 102, 1), kNo | 1);
   // Unless the profile says so.
-  auto named =
-      compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["socketcall"],"action":"SCMP_ACT_LOG"},)" +
-              rules + "]}");
+  auto named = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["socketcall"],"action":"SCMP_ACT_LOG"},)" +
+                       rules + "]}");
   ASSERT_OK(named);
   EXPECT_EQ(i386(*named, 102, 1), SECCOMP_RET_LOG);
 }
@@ -332,14 +315,12 @@ TEST(Seccomp, holds_on_every_architecture_by_its_own_numbers) {
     {"names":["set_tls"],"action":"SCMP_ACT_ALLOW"}]})");
   ASSERT_OK(compiled);
   constexpr uint32_t kAllow = SECCOMP_RET_ALLOW, kEperm = SECCOMP_RET_ERRNO | 1, kEnosys = SECCOMP_RET_ERRNO | 38;
-  for (uint32_t architecture :
-       std::initializer_list<uint32_t>{SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_X32, SCMP_ARCH_AARCH64, SCMP_ARCH_ARM,
-                                       SCMP_ARCH_RISCV64, SCMP_ARCH_PPC64LE}) {
+  for (uint32_t architecture : std::initializer_list<uint32_t>{SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_X32, SCMP_ARCH_AARCH64,
+                                                               SCMP_ARCH_ARM, SCMP_ARCH_RISCV64, SCMP_ARCH_PPC64LE}) {
     EXPECT_EQ(run_filter(*compiled, call_on(architecture, "read")), kAllow) << std::hex << architecture;
     EXPECT_EQ(run_filter(*compiled, call_on(architecture, "openat2")), kAllow) << std::hex << architecture;
     EXPECT_EQ(run_filter(*compiled, call_on(architecture, "write")), kEperm) << std::hex << architecture;
-    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "kill", {1, 9})), SECCOMP_RET_ERRNO | 7u)
-        << std::hex << architecture;
+    EXPECT_EQ(run_filter(*compiled, call_on(architecture, "kill", {1, 9})), SECCOMP_RET_ERRNO | 7u) << std::hex << architecture;
     EXPECT_EQ(run_filter(*compiled, call_on(architecture, "kill", {1, 8})), kEperm) << std::hex << architecture;
     int newest = ::seccomp_syscall_resolve_name_arch(architecture, "openat2");
     EXPECT_EQ(run_filter(*compiled, call_on(architecture, newest + 1)), kEnosys) << std::hex << architecture;
@@ -407,8 +388,7 @@ TEST(Seccomp, names_the_field_that_is_wrong) {
            Row{R"({"defaultAction":"ALLOW"})", "linux.seccomp.defaultAction: unknown \"ALLOW\""},
            Row{R"({"defaultAction":"SCMP_ACT_ALLOW","defaultErrnoRet":1})",
                "linux.seccomp.defaultErrnoRet: only SCMP_ACT_ERRNO and SCMP_ACT_TRACE take one"},
-           Row{R"({"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":4095})",
-               "linux.seccomp.defaultErrnoRet: out of range"},
+           Row{R"({"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":4095})", "linux.seccomp.defaultErrnoRet: out of range"},
            Row{R"({"defaultAction":"SCMP_ACT_NOTIFY","listenerPath":"/s"})",
                "linux.seccomp.defaultAction: SCMP_ACT_NOTIFY cannot be used for every call"},
            Row{R"({"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_WISH"]})",
@@ -435,24 +415,20 @@ TEST(Seccomp, names_the_field_that_is_wrong) {
            Row{R"("names":["read"],"action":"SCMP_ACT_KILL","errnoRet":1)",
                "errnoRet: only SCMP_ACT_ERRNO and SCMP_ACT_TRACE take one"},
            Row{R"("names":["read"],"action":"SCMP_ACT_TRACE","errnoRet":65536)", "errnoRet: out of range"},
-           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"value":1,"op":"SCMP_CMP_EQ"}])",
-               "args[0].index: missing"},
+           Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"value":1,"op":"SCMP_CMP_EQ"}])", "args[0].index: missing"},
            Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":6,"value":1,"op":"SCMP_CMP_EQ"}])",
                "args[0].index: out of range"},
            Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":-1,"op":"SCMP_CMP_EQ"}])",
                "args[0].value: out of range"},
            Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"EQ"}])",
                "args[0].op: unknown \"EQ\""},
-           Row{R"("names":["read","write"],"action":"SCMP_ACT_NOTIFY")",
-               "action: SCMP_ACT_NOTIFY cannot be used for write"},
+           Row{R"("names":["read","write"],"action":"SCMP_ACT_NOTIFY")", "action: SCMP_ACT_NOTIFY cannot be used for write"},
        }) {
-    auto got = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{)" +
-                       std::string(row.text) + "}]}");
+    auto got = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{)" + std::string(row.text) + "}]}");
     ASSERT_FALSE(got.ok()) << row.text;
     EXPECT_EQ(got.error().text(), "linux.seccomp.syscalls[0]." + std::string(row.want));
   }
-  const char* notify =
-      R"({"defaultAction":"SCMP_ACT_ALLOW",%s"syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})";
+  const char* notify = R"({"defaultAction":"SCMP_ACT_ALLOW",%s"syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})";
   for (auto [path, want] : {std::pair("", "linux.seccomp.listenerPath: SCMP_ACT_NOTIFY needs one"),
                             std::pair(R"("listenerPath":"agent",)", "linux.seccomp.listenerPath: not absolute")}) {
     std::string text = notify;
@@ -474,8 +450,7 @@ TEST(Seccomp, cache_finds_what_it_made) {
   char directory[] = "/tmp/coracle-seccomp-test-XXXXXX";
   ASSERT_TRUE(::mkdtemp(directory));
   json::value plain = *parse_json(R"({"defaultAction":"SCMP_ACT_ERRNO","flags":["SECCOMP_FILTER_FLAG_LOG"]})");
-  json::value listens =
-      *parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/run/a\nb","listenerMetadata":"m\n",
+  json::value listens = *parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/run/a\nb","listenerMetadata":"m\n",
     "syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})");
   for (const json::value* profile : {&plain, &listens}) {
     SeccompCache cache(directory);
@@ -489,13 +464,20 @@ TEST(Seccomp, cache_finds_what_it_made) {
     EXPECT_EQ((*found)->listener, (*made)->listener);
     // Cut short, it is nobody's.
     std::string path = std::string(directory) + "/" + (*made)->name;
-    for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678", R"({"flags":-1,"key":0})" "\n12345678",
-                               R"({"flags":2})" "\n12345678", R"({"flags":2,"key":9})" "\n12345678",
-                               R"({"flags":2,"key":0})" "\n1234567"}) {
+    for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678",
+                               R"({"flags":-1,"key":0})"
+                               "\n12345678",
+                               R"({"flags":2})"
+                               "\n12345678",
+                               R"({"flags":2,"key":9})"
+                               "\n12345678",
+                               R"({"flags":2,"key":0})"
+                               "\n1234567"}) {
       std::ofstream(path, std::ios::trunc) << damage;
       EXPECT_CODE(SeccompCache(directory).find((*made)->name), Code::not_found);
     }
-    std::ofstream(path, std::ios::trunc) << R"({"flags":2,"key":3})" "\nkey12345678";
+    std::ofstream(path, std::ios::trunc) << R"({"flags":2,"key":3})"
+                                            "\nkey12345678";
     EXPECT_TRUE(SeccompCache(directory).find((*made)->name).ok());
     EXPECT_CODE(SeccompCache(directory).find("../" + (*made)->name), Code::not_found);
     EXPECT_EQ(::unlink(path.c_str()), 0);

@@ -136,8 +136,9 @@ TEST_F(UserNamespaceLive, files_of_volumes_are_owned_as_the_container_sees_them)
   ASSERT_EQ(::chown((volume + "/given").c_str(), 33, 44), 0);
   MUST(sys::replace_file(volume + "/beyond", "x", 0600));
   ASSERT_EQ(::chown((volume + "/beyond").c_str(), 1 << 16, 0), 0);
-  ContainerSpec spec = house_->shell("app-0", "stat -c '%u:%g' /data /data/given /data/beyond; echo hi > /data/made; "
-                                              "touch /data/users; chown 1000:2000 /data/users");
+  ContainerSpec spec = house_->shell("app-0",
+                                     "stat -c '%u:%g' /data /data/given /data/beyond; echo hi > /data/made; "
+                                     "touch /data/users; chown 1000:2000 /data/users");
   spec.spec.mounts.push_back(bind(volume, "/data"));
   EXPECT_EQ(run(spec), "0:0\n33:44\n65534:0\n");
   EXPECT_EQ(look_at(volume + "/made").st_uid, 0u);
@@ -157,14 +158,17 @@ TEST_F(UserNamespaceLive, a_file_system_without_id_maps_is_named) {
   oci::Mount mount = bind("volume \"data\"", "/data");
   mount.source_fd = std::make_shared<const Fd>(MUST(sys::open("/proc", O_PATH | O_DIRECTORY)));
   spec.spec.mounts.push_back(mount);
-  EXPECT_EQ(run(spec), "start: start container app-0: mount /data (volume \"data\"): idmap: its file system cannot be id-mapped: "
-                       "change mount attributes: Invalid argument");
+  EXPECT_EQ(run(spec),
+            "start: start container app-0: mount /data (volume \"data\"): idmap: its file system cannot be id-mapped: "
+            "change mount attributes: Invalid argument");
   EXPECT_EQ(runtime().sandbox("pod")->containers.size(), 0u);
 }
 
 TEST_F(UserNamespaceLive, power_ends_at_its_own_things) {
   // All capabilities and no filter: what is left is the user namespace alone.
-  auto all = [&](const std::string& command, int want) { return run(with_all_capabilities(house_->shell("app-0", command)), want); };
+  auto all = [&](const std::string& command, int want) {
+    return run(with_all_capabilities(house_->shell("app-0", command)), want);
+  };
   EXPECT_EQ(all("grep CapEff /proc/self/status", 0), "CapEff:\t000001ffffffffff\n");
   EXPECT_NE(all("echo x > /proc/sys/kernel/core_pattern", 1).find("Read-only"), std::string::npos);
   EXPECT_NE(all("mount -o remount,rw /proc/sys && echo 1 > /proc/sys/kernel/panic", 1).find("denied"), std::string::npos);
@@ -184,7 +188,8 @@ TEST_F(UserNamespaceLive, masks_cannot_be_taken_off) {
       MUST(sys::symlink_at("busybox", MUST(sys::open_directory(house_->rootfs() + "/bin")), name));
   spec.spec.process.args.back() =
       "for p in /proc/keys /proc/timer_list /proc/sys /proc/sysrq-trigger /sys/firmware /sys; do umount $p && echo off $p; "
-      "umount -l $p && echo off $p; mount -o remount,bind,rw $p && echo writable $p; done; mount --move /proc/sys /tmp && echo moved; "
+      "umount -l $p && echo off $p; mount -o remount,bind,rw $p && echo writable $p; done; mount --move /proc/sys /tmp && echo "
+      "moved; "
       "unshare -m umount /proc/sys && echo off; unshare -Um umount /proc/sys && echo off; "
       "mount -t proc proc /tmp && echo fresh; unshare -pf mount -t proc proc /tmp && echo fresh; true";
   std::string said = run(spec);
@@ -195,9 +200,10 @@ TEST_F(UserNamespaceLive, masks_cannot_be_taken_off) {
 
 // The host's disks are among a privileged container's devices; its root is not the host's.
 TEST_F(UserNamespaceLive, devices_of_the_host_keep_their_owner) {
-  ContainerSpec spec = with_all_capabilities(house_->shell(
-      "app-0", "stat -c '%u %a' /dev/memory /dev/null; head -c 1 /dev/memory; chmod 666 /dev/memory; chown 0 /dev/memory; "
-               "setfattr -n user.x /dev/memory; echo fine > /dev/null"));
+  ContainerSpec spec = with_all_capabilities(
+      house_->shell("app-0",
+                    "stat -c '%u %a' /dev/memory /dev/null; head -c 1 /dev/memory; chmod 666 /dev/memory; chown 0 /dev/memory; "
+                    "setfattr -n user.x /dev/memory; echo fine > /dev/null"));
   oci::Device device;
   device.path = "/dev/memory";
   device.type = "c";
@@ -249,8 +255,9 @@ TEST_F(UserNamespaceLive, a_shared_process_namespace_s_first_process_is_out_of_r
   ASSERT_OK(runtime().create_sandbox(pod));
   ASSERT_OK(runtime().start_container("shared", house_->shell("long-0", "sleep 1000")));
   std::string said = run(with_all_capabilities(house_->shell(
-                             "app-0", "kill -9 1; kill -STOP 1; cat /proc/1/environ; readlink /proc/1/root /proc/1/exe; ls /proc/1/fd; "
-                                      "cat /proc/1/comm; ps | grep -c 'sleep 100[0]'")),
+                             "app-0",
+                             "kill -9 1; kill -STOP 1; cat /proc/1/environ; readlink /proc/1/root /proc/1/exe; ls /proc/1/fd; "
+                             "cat /proc/1/comm; ps | grep -c 'sleep 100[0]'")),
                          0, "shared");
   EXPECT_NE(said.find("pause\n1\n"), std::string::npos) << said;
   EXPECT_EQ(said.find("memfd"), std::string::npos) << said;
@@ -348,7 +355,8 @@ TEST(IdMappedOverlay, shows_layers_as_the_pod_s_and_writes_nothing_to_them) {
   auto refused = sys::mount_overlay(bad);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), Code::unsupported);
-  EXPECT_NE(refused.error().text().find("the file system of /proc/self cannot be id-mapped"), std::string::npos) << refused.error().text();
+  EXPECT_NE(refused.error().text().find("the file system of /proc/self cannot be id-mapped"), std::string::npos)
+      << refused.error().text();
 }
 
 }  // namespace

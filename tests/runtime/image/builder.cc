@@ -31,18 +31,12 @@ la_ssize_t append(archive*, void* out, const void* bytes, size_t size) {
 
 mode_t type_of(char type) {
   switch (type) {
-    case 'd':
-      return AE_IFDIR;
-    case 'l':
-      return AE_IFLNK;
-    case 'c':
-      return AE_IFCHR;
-    case 'b':
-      return AE_IFBLK;
-    case 'p':
-      return AE_IFIFO;
-    default:
-      return AE_IFREG;
+    case 'd': return AE_IFDIR;
+    case 'l': return AE_IFLNK;
+    case 'c': return AE_IFCHR;
+    case 'b': return AE_IFBLK;
+    case 'p': return AE_IFIFO;
+    default: return AE_IFREG;
   }
 }
 
@@ -129,21 +123,17 @@ std::map<std::string, std::string> oci_layout(const TestImage& image, const std:
   json::array layers;
   for (const TestLayer& layer : image.layers) {
     std::string packed = blob(pack(layer.tar, layer.packing));
-    layers.push_back(
-        {{"mediaType", media_type(layer.packing)}, {"digest", digest_text(packed)}, {"size", packed.size()}});
+    layers.push_back({{"mediaType", media_type(layer.packing)}, {"digest", digest_text(packed)}, {"size", packed.size()}});
   }
   std::string manifest = blob(to_text(json::object{
       {"schemaVersion", 2},
       {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
       {"config",
-       {{"mediaType", "application/vnd.oci.image.config.v1+json"},
-        {"digest", digest_text(config)},
-        {"size", config.size()}}},
+       {{"mediaType", "application/vnd.oci.image.config.v1+json"}, {"digest", digest_text(config)}, {"size", config.size()}}},
       {"layers", layers},
   }));
-  json::object top{{"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                   {"digest", digest_text(manifest)},
-                   {"size", manifest.size()}};
+  json::object top{
+      {"mediaType", "application/vnd.oci.image.manifest.v1+json"}, {"digest", digest_text(manifest)}, {"size", manifest.size()}};
   if (!name.empty()) top["annotations"] = {{"org.opencontainers.image.ref.name", name}};
   files["index.json"] = to_text(json::object{{"schemaVersion", 2}, {"manifests", json::array{top}}});
   files["oci-layout"] = R"({"imageLayoutVersion":"1.0.0"})";
@@ -161,8 +151,7 @@ std::map<std::string, std::string> docker_layout(const TestImage& image, const s
     layers.emplace_back(name);
   }
   if (!tag.empty()) tags.emplace_back(tag);
-  files["manifest.json"] =
-      to_text(json::array{json::object{{"Config", config_name}, {"RepoTags", tags}, {"Layers", layers}}});
+  files["manifest.json"] = to_text(json::array{json::object{{"Config", config_name}, {"RepoTags", tags}, {"Layers", layers}}});
   return files;
 }
 
@@ -204,8 +193,8 @@ std::string tree_of(const std::string& path) {
                 : S_ISBLK(info.st_mode)  ? 'b'
                 : S_ISFIFO(info.st_mode) ? 'p'
                                          : 'f';
-    line << entry.path().lexically_relative(path).string() << ' ' << type << ' ' << std::oct << (info.st_mode & 07777)
-         << std::dec << ' ' << info.st_uid << ':' << info.st_gid;
+    line << entry.path().lexically_relative(path).string() << ' ' << type << ' ' << std::oct << (info.st_mode & 07777) << std::dec
+         << ' ' << info.st_uid << ':' << info.st_gid;
     if (type == 'f') line << ' ' << read_text(entry.path()).substr(0, 40);
     if (type == 'l') line << " -> " << fs::read_symlink(entry.path()).string();
     lines.push_back(line.str());

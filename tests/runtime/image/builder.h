@@ -13,7 +13,7 @@ namespace coracle::image::test {
 
 struct Entry {
   std::string name;
-  char type = 'f';  // f file, d directory, l symbolic link, h hard link, c b devices, p fifo
+  char type = 'f';           // f file, d directory, l symbolic link, h hard link, c b devices, p fifo
   std::string content = {};  // or the link's target
   mode_t mode = 0644;
   int64_t uid = 0, gid = 0, mtime = 1'000'000'000;

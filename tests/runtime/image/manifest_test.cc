@@ -45,28 +45,24 @@ TEST(Manifest, refuses) {
           Row{"both", manifest(good + R"(,"manifests":[])"), "", Code::invalid},
           Row{"neither", manifest(R"("x":1)"), "", Code::invalid},
           Row{"type says index", manifest(good), "application/vnd.oci.image.index.v1+json", Code::invalid},
-          Row{"its own type says index", manifest(good + R"(,"mediaType":"application/vnd.oci.image.index.v1+json")"),
-              "", Code::invalid},
+          Row{"its own type says index", manifest(good + R"(,"mediaType":"application/vnd.oci.image.index.v1+json")"), "",
+              Code::invalid},
           Row{"schema 1", R"({"schemaVersion":1,"fsLayers":[]})", "", Code::unsupported},
           Row{"no version", R"({"layers":[]})", "", Code::invalid},
-          Row{"artifact",
-              manifest(R"("config":)" + descriptor("application/vnd.cncf.helm.config.v1+json") + R"(,"layers":[])"), "",
-              Code::unsupported},
+          Row{"artifact", manifest(R"("config":)" + descriptor("application/vnd.cncf.helm.config.v1+json") + R"(,"layers":[])"),
+              "", Code::unsupported},
           Row{"odd layer", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + descriptor("text/plain") + "]"), "",
               Code::unsupported},
           Row{"bad digest",
               manifest(
                   R"("config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:../../x","size":1},"layers":[])"),
               "", Code::invalid},
-          Row{"negative size", manifest(R"("config":{"digest":")" + kDigest + R"(","size":-1},"layers":[])"), "",
-              Code::invalid},
+          Row{"negative size", manifest(R"("config":{"digest":")" + kDigest + R"(","size":-1},"layers":[])"), "", Code::invalid},
           Row{"huge config", manifest(R"("config":{"digest":")" + kDigest + R"(","size":99999999},"layers":[])"), "",
               Code::too_large},
-          Row{"size is text", manifest(R"("config":{"digest":")" + kDigest + R"(","size":"1"},"layers":[])"), "",
-              Code::invalid},
+          Row{"size is text", manifest(R"("config":{"digest":")" + kDigest + R"(","size":"1"},"layers":[])"), "", Code::invalid},
           Row{"layers is no list", manifest(R"("config":)" + kConfig + R"(,"layers":{})"), "", Code::invalid},
-          Row{"too many layers", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + many + "]"), "",
-              Code::too_large},
+          Row{"too many layers", manifest(R"("config":)" + kConfig + R"(,"layers":[)" + many + "]"), "", Code::too_large},
           Row{"no JSON", "<html>", "", Code::invalid},
           Row{"a list", "[]", "", Code::invalid},
           Row{"empty", "", "", Code::invalid},
@@ -84,8 +80,8 @@ TEST(Index, chooses_the_machine) {
     return Descriptor{"", *Digest::parse("sha256:" + std::string(64, digit)), 1, {architecture, os, variant}, ""};
   };
   Index index{{entry("windows", "amd64", "", '0'), entry("linux", "amd64", "", '1'), entry("linux", "arm", "v6", '2'),
-               entry("linux", "arm", "v7", '3'), entry("linux", "arm64", "v8", '4'),
-               entry("unknown", "unknown", "", '5'), entry("linux", "arm", "", '6')}};
+               entry("linux", "arm", "v7", '3'), entry("linux", "arm64", "v8", '4'), entry("unknown", "unknown", "", '5'),
+               entry("linux", "arm", "", '6')}};
   auto chosen = [&](const Platform& platform) {
     auto got = choose(index, platform);
     return got ? got->digest.hex()[0] : '-';

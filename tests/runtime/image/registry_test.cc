@@ -101,8 +101,8 @@ std::string read_head(int fd) {
   return head;
 }
 void answer(int fd, const std::string& status, const std::string& headers, const std::string& body) {
-  std::string text = "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
-                     "\r\n" + headers + "\r\n" + body;
+  std::string text = "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+                     headers + "\r\n" + body;
   (void)!::write(fd, text.data(), text.size());
 }
 
@@ -150,9 +150,7 @@ class CuttingProxy {
 
 // ---- the registry ----
 
-bool have(const char* program) {
-  return ::system(("command -v " + std::string(program) + " >/dev/null 2>&1").c_str()) == 0;
-}
+bool have(const char* program) { return ::system(("command -v " + std::string(program) + " >/dev/null 2>&1").c_str()) == 0; }
 
 class Child {  // a program that is killed with this
  public:
@@ -185,13 +183,11 @@ class DebianRegistry {
     int reserved = listen_on_loopback(port);  // a free port; given up just before it is used
     port_ = port;
     fs::create_directories(dir + "/data");
-    write_text(
-        dir + "/config.yml",
-        "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage:\n  filesystem: {rootdirectory: " +
-            dir + "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"}\n" + auth);
+    write_text(dir + "/config.yml",
+               "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage:\n  filesystem: {rootdirectory: " + dir +
+                   "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"}\n" + auth);
     ::close(reserved);
-    child_ = std::make_unique<Child>(std::vector<std::string>{"docker-registry", "serve", dir + "/config.yml"},
-                                     dir + "/log");
+    child_ = std::make_unique<Child>(std::vector<std::string>{"docker-registry", "serve", dir + "/config.yml"}, dir + "/log");
     for (int i = 0; i < 200; ++i) {
       int fd = connect_to(port);
       if (fd >= 0) {
@@ -227,12 +223,10 @@ std::string noise(size_t size, unsigned seed) {  // does not compress
 }
 
 TestImage sample(size_t size = 300'000) {
-  return {
-      {{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"big", 'f', noise(size, 1)}, {"link", 'h', "big"}})},
-       {make_tar({{"etc/.wh.one", 'f'}, {"etc/two", 'f', "2"}, {"more", 'f', noise(size / 2, 2), 04755}}),
-        Packing::zstd},
-       {make_tar({{"last", 'f', noise(size / 3, 3)}}), Packing::plain},
-       {make_tar({{"user", 'f', "u", 0644, 5, 6, 7, {{"user.x", "y"}}}})}}};
+  return {{{make_tar({{"etc", 'd', "", 0755}, {"etc/one", 'f', "1"}, {"big", 'f', noise(size, 1)}, {"link", 'h', "big"}})},
+           {make_tar({{"etc/.wh.one", 'f'}, {"etc/two", 'f', "2"}, {"more", 'f', noise(size / 2, 2), 04755}}), Packing::zstd},
+           {make_tar({{"last", 'f', noise(size / 3, 3)}}), Packing::plain},
+           {make_tar({{"user", 'f', "u", 0644, 5, 6, 7, {{"user.x", "y"}}}})}}};
 }
 
 class Registries : public testing::Test {
@@ -354,8 +348,8 @@ class TokenServer {
     if (parts.size() == 3 && (alice || parts[1] == "open"))
       access.push_back({{"type", "repository"}, {"name", parts[1]}, {"actions", {"pull", "push"}}});
     int64_t now = ::time(nullptr);
-    std::string header = to_text(
-        json::object{{"alg", "ES256"}, {"typ", "JWT"}, {"x5c", {base64_encode(read_text(dir_ + "/cert.der"))}}});
+    std::string header =
+        to_text(json::object{{"alg", "ES256"}, {"typ", "JWT"}, {"x5c", {base64_encode(read_text(dir_ + "/cert.der"))}}});
     std::string payload = to_text(json::object{{"iss", "token"},
                                                {"sub", "x"},
                                                {"aud", "reg"},
@@ -391,8 +385,7 @@ TEST_F(Registries, bearer_authentication) {
   fs::create_directory(dir_.path() + "/t");
   TokenServer tokens(dir_.path() + "/t");
   DebianRegistry registry(dir_.path() + "/r", "auth: {token: {realm: \"" + tokens.realm() +
-                                                  "\", service: reg, issuer: token, rootcertbundle: " + tokens.cert() +
-                                                  "}}\n");
+                                                  "\", service: reg, issuer: token, rootcertbundle: " + tokens.cert() + "}}\n");
   registry.push(sample(1000), "open:1", "--dest-creds alice:secret");
   registry.push(sample(1000), "closed:1", "--dest-creds alice:secret");
   auto store = open("s");
@@ -440,8 +433,8 @@ TEST_F(Registries, a_layer_s_foreign_address_is_not_asked) {
       R"({"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":")" +
       digest_text(config) + R"(","size":)" + std::to_string(config.size()) +
       R"(},"layers":[{"mediaType":"application/vnd.oci.image.layer.nondistributable.v1.tar","digest":")" + digest_text(layer) +
-      R"(","size":)" + std::to_string(layer.size()) + R"(,"urls":["http://)" + elsewhere.host() + R"(/layer","http://alice:secret@)" +
-      elsewhere.host() + R"(/layer"]}]})";
+      R"(","size":)" + std::to_string(layer.size()) + R"(,"urls":["http://)" + elsewhere.host() +
+      R"(/layer","http://alice:secret@)" + elsewhere.host() + R"(/layer"]}]})";
   std::atomic<int> asked{0};
   Server front([&](int fd) {
     std::string head = read_head(fd);
@@ -466,8 +459,8 @@ TEST_F(Registries, a_server_that_lies_or_misbehaves_is_an_error) {
   };
   const std::string manifest = R"({"schemaVersion":2,"manifests":[]})";
   for (const Row& row : {
-           Row{"wrong digest header", "200 OK", "Docker-Content-Digest: sha256:" + std::string(64, 'a') + "\r\n",
-               manifest, Code::invalid},
+           Row{"wrong digest header", "200 OK", "Docker-Content-Digest: sha256:" + std::string(64, 'a') + "\r\n", manifest,
+               Code::invalid},
            Row{"no manifest", "200 OK", "", "<html>", Code::invalid},
            Row{"an index of nothing", "200 OK", "", manifest, Code::not_found},
            Row{"too large", "200 OK", "", std::string(5 << 20, ' '), Code::too_large},
@@ -575,8 +568,7 @@ TEST_F(Registries, killed_at_any_moment_nothing_is_half_made) {
     ::waitpid(child, &status, 0);
     auto store = open("killed");
     ASSERT_TRUE(store) << "seed " << seed << " round " << i;
-    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status))
-        << "seed " << seed << " round " << i << ": " << WEXITSTATUS(status);
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status)) << "seed " << seed << " round " << i << ": " << WEXITSTATUS(status);
     ASSERT_TRUE(fs::is_empty(dir_.path() + "/killed/staging"));
     for (const auto& listed : store->list()) {
       ++whole;

@@ -98,8 +98,7 @@ TEST_F(StoreTest, is_private) {
   ::chmod(dir_.path().c_str(), 0755);
   pid_t child = ::fork();
   if (child == 0) {
-    bool denied =
-        ::setgid(65534) == 0 && ::setuid(65534) == 0 && ::access((dir_.path() + "/state/layers").c_str(), F_OK) != 0;
+    bool denied = ::setgid(65534) == 0 && ::setuid(65534) == 0 && ::access((dir_.path() + "/state/layers").c_str(), F_OK) != 0;
     ::_exit(denied ? 0 : 1);
   }
   int status = 0;
@@ -164,8 +163,7 @@ TEST_F(StoreTest, shares_layers_and_deletes_the_last_user) {
   ASSERT_TRUE(store_->remove("localhost/one:1").ok());
   EXPECT_EQ(count("layers"), 2u);
   EXPECT_EQ(count("configs"), 1u);
-  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/two:1")->id)),
-            "base f 644 0:0 b\ntwo f 644 0:0 \n");
+  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/two:1")->id)), "base f 644 0:0 b\ntwo f 644 0:0 \n");
   EXPECT_EQ(store_->remove("localhost/one:1").error().code(), Code::not_found);
   ASSERT_TRUE(store_->remove("localhost/two:1").ok());
   EXPECT_EQ(count("layers"), 0u);
@@ -280,8 +278,7 @@ TEST_F(StoreTest, refuses_archives_that_lie) {
            Row{"docker: a name outside",
                {{"manifest.json", R"([{"Config":"../../../../etc/passwd","RepoTags":["a:1"],"Layers":[]}])"}}},
            Row{"docker: no list", {{"manifest.json", "{}"}}},
-           Row{"docker: names that are none",
-               {{"manifest.json", R"([{"Config":"c","RepoTags":[1],"Layers":[]}])"}, {"c", "{}"}}},
+           Row{"docker: names that are none", {{"manifest.json", R"([{"Config":"c","RepoTags":[1],"Layers":[]}])"}, {"c", "{}"}}},
        }) {
     auto got = import(archive_of(row.files));
     ASSERT_FALSE(got.ok()) << row.name;
@@ -325,8 +322,7 @@ TEST_F(StoreTest, resolves_users_by_files_it_does_not_trust) {
   EXPECT_EQ(user({{"etc/passwd", 'l', dir_.path() + "/secret"}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc", 'l', dir_.path()}, {"passwd", 'f', "x"}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc/passwd", 'p'}}, "web").error().code(), Code::invalid) << "and does not wait for a writer";
-  EXPECT_EQ(user({{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, "web").error().code(), Code::invalid)
-      << "/dev/zero";
+  EXPECT_EQ(user({{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, "web").error().code(), Code::invalid) << "/dev/zero";
   EXPECT_EQ(user({{"etc/passwd", 'd'}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc/passwd", 'f', std::string(2 << 20, 'x')}}, "1").error().code(), Code::too_large);
   EXPECT_EQ(user({{"a", 'f'}}, "12")->uid, 12u) << "no files at all";
@@ -336,8 +332,8 @@ TEST_F(StoreTest, an_image_of_nothing_and_an_opaque_root_work) {
   auto nothing = import(archive_of(oci_layout({}, "localhost/scratch:1")));
   ASSERT_TRUE(nothing.ok()) << nothing.error().text();
   EXPECT_EQ(look(store_->snapshots().mount_image(nothing->front().id)), "");
-  auto opaque = import(
-      archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1")));
+  auto opaque =
+      import(archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1")));
   ASSERT_TRUE(opaque.ok()) << opaque.error().text();
   EXPECT_EQ(look(store_->snapshots().mount_image(opaque->front().id)), "new f 644 0:0 \n");
 }

@@ -39,8 +39,8 @@ TEST(User, has_a_home_where_the_file_says_so) {
 }
 
 TEST(User, is_refused) {
-  for (const char* user : {"nobody", "big", "neg", "2147483648", "4294967295", "99999999999999999999", "-1", ":",
-                           "web:", ":adm", "web:none", "web:2147483648", "web:video2", "web:x:y", "0x10", " 0", "+1"}) {
+  for (const char* user : {"nobody", "big", "neg", "2147483648", "4294967295", "99999999999999999999", "-1", ":", "web:", ":adm",
+                           "web:none", "web:2147483648", "web:video2", "web:x:y", "0x10", " 0", "+1"}) {
     auto got = find_user(user, kPasswd, kGroup);
     ASSERT_FALSE(got.ok()) << user << " became " << got->uid;
     EXPECT_EQ(got.error().code(), Code::invalid) << user;

@@ -31,8 +31,8 @@ TEST(Job, survives_the_wire) {
   job.retry_delay = std::chrono::milliseconds(7);
   json::object sent = job.to_json();
   EXPECT_EQ(Job::from_json(sent).to_json(), sent);
-  for (const char* key : {"store", "staging", "architecture", "variant", "name", "import", "insecureRegistries",
-                          "mirrors", "credentials", "retryDelayMs"})
+  for (const char* key : {"store", "staging", "architecture", "variant", "name", "import", "insecureRegistries", "mirrors",
+                          "credentials", "retryDelayMs"})
     EXPECT_TRUE(sent.contains(key)) << key;
 
   JobEvents events;

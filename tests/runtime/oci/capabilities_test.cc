@@ -10,8 +10,7 @@ namespace {
 TEST(OciCapabilities, know_the_kernel_s_names) {
   EXPECT_EQ(capability_number("CAP_CHOWN"), 0);
   EXPECT_EQ(capability_number("CAP_NET_RAW"), 13);
-  for (const char* bad : {"NET_RAW", "CAP_", "CAP_0", "13", "cap_chown", ""})
-    EXPECT_FALSE(capability_number(bad)) << bad;
+  for (const char* bad : {"NET_RAW", "CAP_", "CAP_0", "13", "cap_chown", ""}) EXPECT_FALSE(capability_number(bad)) << bad;
   auto all = all_capabilities();
   EXPECT_GE(all.size(), 41u);
   EXPECT_EQ(all[0], "CAP_CHOWN");

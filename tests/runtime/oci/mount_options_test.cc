@@ -13,18 +13,15 @@ namespace {
 TEST(OciMountOptions, know_what_the_specification_asks_for) {
   // Table "Linux mount options", but for "remount", of which nothing is left to do where every mount is new, and
   // "iversion", which only a file system can grant.
-  for (const char* name : {"async",        "atime",       "bind",        "defaults",       "dev",
-                           "diratime",     "dirsync",     "exec",        "lazytime",       "loud",
-                           "mand",         "noatime",     "nodev",       "nodiratime",     "noexec",
-                           "noiversion",   "nolazytime",  "nomand",      "norelatime",     "nostrictatime",
-                           "nosuid",       "nosymfollow", "private",     "ratime",         "rbind",
-                           "rdev",         "rdiratime",   "relatime",    "rexec",          "rnoatime",
-                           "rnodiratime",  "rnoexec",     "rnorelatime", "rnostrictatime", "rnosuid",
-                           "rnosymfollow", "ro",          "rprivate",    "rrelatime",      "rro",
-                           "rrw",          "rshared",     "rslave",      "rstrictatime",   "rsuid",
-                           "rsymfollow",   "runbindable", "rw",          "shared",         "silent",
-                           "slave",        "strictatime", "suid",        "symfollow",      "sync",
-                           "tmpcopyup",    "unbindable",  "idmap",       "ridmap"})
+  for (const char* name :
+       {"async",       "atime",          "bind",       "defaults",      "dev",    "diratime",    "dirsync",     "exec",
+        "lazytime",    "loud",           "mand",       "noatime",       "nodev",  "nodiratime",  "noexec",      "noiversion",
+        "nolazytime",  "nomand",         "norelatime", "nostrictatime", "nosuid", "nosymfollow", "private",     "ratime",
+        "rbind",       "rdev",           "rdiratime",  "relatime",      "rexec",  "rnoatime",    "rnodiratime", "rnoexec",
+        "rnorelatime", "rnostrictatime", "rnosuid",    "rnosymfollow",  "ro",     "rprivate",    "rrelatime",   "rro",
+        "rrw",         "rshared",        "rslave",     "rstrictatime",  "rsuid",  "rsymfollow",  "runbindable", "rw",
+        "shared",      "silent",         "slave",      "strictatime",   "suid",   "symfollow",   "sync",        "tmpcopyup",
+        "unbindable",  "idmap",          "ridmap"})
     EXPECT_TRUE(mount_option(name)) << name;
   for (const char* name : {"size=5", "mode=755", "acl", "remount", "iversion", "rsync", "rbin", "r"})
     EXPECT_FALSE(mount_option(name)) << name;

@@ -189,8 +189,7 @@ TEST(OciParse, names_the_field_that_is_wrong) {
            Row{R"("annotations":{"a\u0000":"x"})", "annotations[\"a\\x00\"]: holds a NUL byte"},
            Row{R"("linux":5)", "linux: not an object"},
        }) {
-    auto spec =
-        parse(R"({"ociVersion":"1.0.0","process":{"cwd":"/"},"root":{"path":"r"},)" + std::string(row.text) + "}");
+    auto spec = parse(R"({"ociVersion":"1.0.0","process":{"cwd":"/"},"root":{"path":"r"},)" + std::string(row.text) + "}");
     ASSERT_FALSE(spec.ok()) << row.text;
     EXPECT_EQ(spec.error().text(), row.want);
   }
@@ -217,8 +216,7 @@ TEST(OciParse, names_the_field_of_linux_that_is_wrong) {
            Row{R"("resources":{"blockIO":{"weight":65536}})", "linux.resources.blockIO.weight: out of range"},
            Row{R"("resources":{"blockIO":{"throttleReadIOPSDevice":[{"major":8,"minor":0}]}})",
                "linux.resources.blockIO.throttleReadIOPSDevice[0].rate: missing"},
-           Row{R"("resources":{"hugepageLimits":[{"limit":1}]})",
-               "linux.resources.hugepageLimits[0].pageSize: missing"},
+           Row{R"("resources":{"hugepageLimits":[{"limit":1}]})", "linux.resources.hugepageLimits[0].pageSize: missing"},
            Row{R"("resources":{"rdma":{"mlx5_1":{"hcaHandles":"not a uint32"}}})",
                "linux.resources.rdma.mlx5_1.hcaHandles: not a whole number"},
            Row{R"("resources":{"network":{"priorities":[{"name":"eth0","priority":1},{"name":"eth0","priority":1}]}})",
@@ -233,8 +231,8 @@ TEST(OciParse, names_the_field_of_linux_that_is_wrong) {
            Row{R"("intelRdt":{"enableMonitoring":"yes"})", "linux.intelRdt.enableMonitoring: not true or false"},
            Row{R"("memoryPolicy":{"nodes":"0"})", "linux.memoryPolicy.mode: missing"},
        }) {
-    auto spec = parse(R"({"ociVersion":"1.0.0","process":{"cwd":"/"},"root":{"path":"r"},"linux":{)" +
-                      std::string(row.text) + "}}");
+    auto spec =
+        parse(R"({"ociVersion":"1.0.0","process":{"cwd":"/"},"root":{"path":"r"},"linux":{)" + std::string(row.text) + "}}");
     ASSERT_FALSE(spec.ok()) << row.text;
     EXPECT_EQ(spec.error().text(), row.want);
   }

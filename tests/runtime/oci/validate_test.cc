@@ -104,14 +104,11 @@ TEST(OciValidate, refuses_a_process_that_cannot_be) {
       {"runtime", [](Spec& s) { s.process.scheduler = Scheduler{.policy = "SCHED_DEADLINE", .runtime_ns = 1}; },
        "process.scheduler.runtime is below 1024 ns"},
       {"deadline",
-       [](Spec& s) {
-         s.process.scheduler = Scheduler{.policy = "SCHED_DEADLINE", .runtime_ns = 5000, .deadline_ns = 4000};
-       },
+       [](Spec& s) { s.process.scheduler = Scheduler{.policy = "SCHED_DEADLINE", .runtime_ns = 5000, .deadline_ns = 4000}; },
        "process.scheduler.deadline is below"},
       {"period",
        [](Spec& s) {
-         s.process.scheduler =
-             Scheduler{.policy = "SCHED_DEADLINE", .runtime_ns = 5000, .deadline_ns = 6000, .period_ns = 5500};
+         s.process.scheduler = Scheduler{.policy = "SCHED_DEADLINE", .runtime_ns = 5000, .deadline_ns = 6000, .period_ns = 5500};
        },
        "process.scheduler.period is below"},
       {"io class",
@@ -157,8 +154,7 @@ TEST(OciValidate, refuses_mounts_that_lead_astray) {
          s.mounts.back().options = {"rbind"};
        },
        "only a procfs"},
-      {"bind of another directory", [](Spec& s) { add_mount(s, "/proc", "bind", "/proc/1/root/proc"); },
-       "only a procfs"},
+      {"bind of another directory", [](Spec& s) { add_mount(s, "/proc", "bind", "/proc/1/root/proc"); }, "only a procfs"},
       {"false proc in other words", [](Spec& s) { add_mount(s, "//proc", "tmpfs"); }, "write \"/proc\""},
       {"false proc in other words", [](Spec& s) { add_mount(s, "/./proc", "tmpfs"); }, "write \"/proc\""},
       {"false proc with a slash", [](Spec& s) { add_mount(s, "/proc/", "tmpfs"); }, "only a procfs"},
@@ -363,8 +359,7 @@ TEST(OciValidate, refuses_what_linux_has_not) {
 
 TEST(OciValidate, refuses_resources_that_contradict_themselves) {
   const Row rows[] = {
-      {"cgroup", [](Spec& s) { s.linux_.cgroups_path = "/a/../../b"; },
-       "linux.cgroupsPath \"/a/../../b\" holds \"..\""},
+      {"cgroup", [](Spec& s) { s.linux_.cgroups_path = "/a/../../b"; }, "linux.cgroupsPath \"/a/../../b\" holds \"..\""},
       {"cgroup", [](Spec& s) { s.linux_.cgroups_path = "a\nb"; }, "linux.cgroupsPath"},
       {"rule",
        [](Spec& s) {
@@ -440,8 +435,7 @@ TEST(OciValidate, refuses_resources_that_contradict_themselves) {
          s.linux_.resources.rdma["a b"] = {1, 1};
        },
        "\"a b\" is no device's name"},
-      {"network", [](Spec& s) { s.linux_.resources.network_priorities["a\nb"] = 1; },
-       "\"a\\nb\" is no interface's name"},
+      {"network", [](Spec& s) { s.linux_.resources.network_priorities["a\nb"] = 1; }, "\"a\\nb\" is no interface's name"},
       {"unified",
        [](Spec& s) {
          s.linux_.resources.unified = {{"../memory.max", "1"}};
@@ -511,8 +505,7 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
          s.mounts.back().options = {"idmap"};
        },
        "mounts: \"/a\": idmap needs uidMappings"},
-      {"sysctl", [](Spec& s) { s.linux_.sysctl["net.core.somaxconn"] = "1"; },
-       "\"net.core.somaxconn\" would change the host"},
+      {"sysctl", [](Spec& s) { s.linux_.sysctl["net.core.somaxconn"] = "1"; }, "\"net.core.somaxconn\" would change the host"},
   };
   for (const Row& row : rows) {
     expect_refused(row, validate_alone);
@@ -545,13 +538,22 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
 TEST(OciValidate, complains_in_one_line_whatever_a_path_holds) {
   using Change = void (*)(Spec&);
   for (Change change : std::initializer_list<Change>{
-           [](Spec& s) { add_mount(s, "/proc/a\nb", "tmpfs"); },
-           [](Spec& s) { add_mount(s, "/dev//a\nb", "tmpfs"); },
-           [](Spec& s) { add_mount(s, "/a\nb", "bind", "/x"), s.mounts.back().uid_mappings = {{0, 1000, 1}}; },
-           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "x", 0, 0, {}, {}, {}}}; },
-           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "p", 0, 0, 0200000, {}, {}}}; },
-           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "p", 0, 0, {}, 0x80000000, {}}}; },
-           [](Spec& s) { s.linux_.devices = {{"/dev/a\nb", "c", 1, 3, {}, {}, {}}, {"/dev//a\nb", "c", 1, 5, {}, {}, {}}}; }}) {
+           [](Spec& s) { add_mount(s, "/proc/a\nb", "tmpfs"); }, [](Spec& s) { add_mount(s, "/dev//a\nb", "tmpfs"); },
+           [](Spec& s) {
+             add_mount(s, "/a\nb", "bind", "/x"), s.mounts.back().uid_mappings = {{0, 1000, 1}};
+           },
+           [](Spec& s) {
+             s.linux_.devices = {{"/dev/a\nb", "x", 0, 0, {}, {}, {}}};
+           },
+           [](Spec& s) {
+             s.linux_.devices = {{"/dev/a\nb", "p", 0, 0, 0200000, {}, {}}};
+           },
+           [](Spec& s) {
+             s.linux_.devices = {{"/dev/a\nb", "p", 0, 0, {}, 0x80000000, {}}};
+           },
+           [](Spec& s) {
+             s.linux_.devices = {{"/dev/a\nb", "c", 1, 3, {}, {}, {}}, {"/dev//a\nb", "c", 1, 5, {}, {}, {}}};
+           }}) {
     Spec spec = default_spec();
     spec.process.args = {"a"};
     change(spec);
@@ -572,9 +574,8 @@ TEST(OciValidate, accepts_what_the_kernel_can_do) {
     s.process.scheduler = Scheduler{.policy = "SCHED_DEADLINE", .runtime_ns = 1024, .deadline_ns = 2048};
   });
   expect_accepted("devices", [](Spec& s) {
-    s.linux_.devices = {{"/dev/a", "u", 1, 3, 0100666 | 020000, 1, 2},
-                        {"/dev/a", "c", 1, 3, {}, {}, {}},
-                        {"/dev/p", "p", 0, 0, 0600, {}, {}}};
+    s.linux_.devices = {
+        {"/dev/a", "u", 1, 3, 0100666 | 020000, 1, 2}, {"/dev/a", "c", 1, 3, {}, {}, {}}, {"/dev/p", "p", 0, 0, 0600, {}, {}}};
   });
   expect_accepted("the rest", [](Spec& s) {
     s.version = "1.0.2-dev";
@@ -587,8 +588,8 @@ TEST(OciValidate, accepts_what_the_kernel_can_do) {
 }
 
 TEST(OciValidate, writes_a_path_in_one_way) {
-  for (auto [given, want] : {std::pair("/a/b", "/a/b"), std::pair("a//b/./c/", "/a/b/c"), std::pair("", "/"),
-                             std::pair("/", "/"), std::pair("./", "/"), std::pair("/a/../b", "/a/../b")})
+  for (auto [given, want] : {std::pair("/a/b", "/a/b"), std::pair("a//b/./c/", "/a/b/c"), std::pair("", "/"), std::pair("/", "/"),
+                             std::pair("./", "/"), std::pair("/a/../b", "/a/../b")})
     EXPECT_EQ(plain_path(given), want);
 }
 
@@ -597,25 +598,24 @@ TEST(OciValidate, allows_sysctls_of_own_namespaces_only) {
     const char* name;
     bool net, ipc, uts, want;
   };
-  for (const Row& row :
-       {Row{"net.core.somaxconn", true, true, true, true}, Row{"net.core.somaxconn", false, true, true, false},
-        Row{"kernel.shmmax", true, true, true, true}, Row{"kernel.shmmax", true, false, true, false},
-        Row{"fs.mqueue.msg_max", true, true, true, true}, Row{"kernel.domainname", true, true, false, false},
-        Row{"kernel.core_pattern", true, true, true, false}, Row{"vm.overcommit_memory", true, true, true, false},
-        Row{"net..ipv4", true, true, true, false}, Row{"net.ipv4.x y", true, true, true, false},
-        Row{"net/ipv4/ip_forward", true, true, true, true}}) {
+  for (const Row& row : {Row{"net.core.somaxconn", true, true, true, true}, Row{"net.core.somaxconn", false, true, true, false},
+                         Row{"kernel.shmmax", true, true, true, true}, Row{"kernel.shmmax", true, false, true, false},
+                         Row{"fs.mqueue.msg_max", true, true, true, true}, Row{"kernel.domainname", true, true, false, false},
+                         Row{"kernel.core_pattern", true, true, true, false},
+                         Row{"vm.overcommit_memory", true, true, true, false}, Row{"net..ipv4", true, true, true, false},
+                         Row{"net.ipv4.x y", true, true, true, false}, Row{"net/ipv4/ip_forward", true, true, true, true}}) {
     EXPECT_EQ(check_sysctls({{row.name, "1"}}, row.net, row.ipc, row.uts).ok(), row.want) << row.name;
   }
   EXPECT_FALSE(check_sysctls({{"net.core.somaxconn", "1\n2"}}, true, true, true).ok());
   EXPECT_EQ(sysctl_path("net.ipv4.ip_forward"), "net/ipv4/ip_forward");
   EXPECT_EQ(sysctl_path("net/ipv4/conf/eth0.1/x"), "net/ipv4/conf/eth0.1/x");
   EXPECT_EQ(sysctl_path("net.ipv4.conf.eth0/1.x"), "net/ipv4/conf/eth0.1/x");
-  for (const char* bad : {"", ".", "/", "/net/core", "net/../kernel/core_pattern", "net...kernel.x", "net./../kernel/x",
-                          "net/", "net.core.", "../net", "kernel/core_pattern", "user.max_user_namespaces"})
+  for (const char* bad : {"", ".", "/", "/net/core", "net/../kernel/core_pattern", "net...kernel.x", "net./../kernel/x", "net/",
+                          "net.core.", "../net", "kernel/core_pattern", "user.max_user_namespaces"})
     EXPECT_FALSE(check_sysctls({{bad, "1"}}, true, true, true).ok()) << bad;
-  EXPECT_TRUE(check_sysctls({{"net/ipv4/conf/eth0.1/forwarding", "1"}, {"net.ipv4.conf.eth0/1.forwarding", "1"}}, true,
-                            false, false)
-                  .ok());
+  EXPECT_TRUE(
+      check_sysctls({{"net/ipv4/conf/eth0.1/forwarding", "1"}, {"net.ipv4.conf.eth0/1.forwarding", "1"}}, true, false, false)
+          .ok());
 }
 
 }  // namespace

@@ -22,9 +22,8 @@ struct Asked {
 // The few instructions that device_program() writes; anything else is a failure, as is running off the end.
 bool run(const std::vector<uint64_t>& program, const Asked& asked) {
   uint64_t reg[11] = {};
-  bpf_cgroup_dev_ctx context{
-      asked.access << 16 | uint32_t(asked.type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR), asked.major,
-      asked.minor};
+  bpf_cgroup_dev_ctx context{asked.access << 16 | uint32_t(asked.type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR),
+                             asked.major, asked.minor};
   for (size_t pc = 0; pc < program.size(); ++pc) {
     bpf_insn step;
     std::memcpy(&step, &program[pc], sizeof step);
@@ -38,37 +37,25 @@ bool run(const std::vector<uint64_t>& program, const Asked& asked) {
         to = word;
         continue;
       }
-      case BPF_ALU | BPF_MOV | BPF_X:
-        to = uint32_t(from);
-        continue;
-      case BPF_ALU64 | BPF_MOV | BPF_K:
-        to = uint64_t(int64_t(step.imm));
-        continue;
-      case BPF_ALU | BPF_AND | BPF_K:
-        to = uint32_t(to) & imm;
-        continue;
-      case BPF_ALU | BPF_RSH | BPF_K:
-        to = uint32_t(to) >> imm;
-        continue;
+      case BPF_ALU | BPF_MOV | BPF_X: to = uint32_t(from); continue;
+      case BPF_ALU64 | BPF_MOV | BPF_K: to = uint64_t(int64_t(step.imm)); continue;
+      case BPF_ALU | BPF_AND | BPF_K: to = uint32_t(to) & imm; continue;
+      case BPF_ALU | BPF_RSH | BPF_K: to = uint32_t(to) >> imm; continue;
       case BPF_JMP32 | BPF_JNE | BPF_K:
         if (uint32_t(to) != imm) pc += size_t(step.off);
         continue;
       case BPF_JMP32 | BPF_JEQ | BPF_K:
         if (uint32_t(to) == imm) pc += size_t(step.off);
         continue;
-      case BPF_JMP | BPF_EXIT:
-        return reg[0];
-      default:
-        ADD_FAILURE() << "instruction " << int(step.code) << " at " << pc;
-        return false;
+      case BPF_JMP | BPF_EXIT: return reg[0];
+      default: ADD_FAILURE() << "instruction " << int(step.code) << " at " << pc; return false;
     }
   }
   ADD_FAILURE() << "the program runs off its end";
   return false;
 }
 
-DeviceMatch rule(bool allow, char type, std::optional<uint32_t> major, std::optional<uint32_t> minor,
-                 std::string_view access) {
+DeviceMatch rule(bool allow, char type, std::optional<uint32_t> major, std::optional<uint32_t> minor, std::string_view access) {
   auto has = [&](char c) { return access.find(c) != access.npos; };
   return {allow, type, major, minor, has('r'), has('w'), has('m')};
 }
@@ -120,24 +107,15 @@ TEST(DeviceProgram, decides) {
       {"… in part: the rest is allowed", {all, rule(false, 'c', 1, 3, "w")}, {'c', kRead, 1, 3}, true},
       {"… in part: asked together", {all, rule(false, 'c', 1, 3, "w")}, {'c', kRead | kWrite, 1, 3}, false},
       {"allowed after refused", {rule(false, 'c', 1, 3, "rwm"), all}, {'c', kWrite, 1, 3}, true},
-      {"allowed again in part",
-       {all, rule(false, 'c', 1, 3, "rw"), rule(true, 'c', 1, 3, "r")},
-       {'c', kRead, 1, 3},
-       true},
-      {"… and no more",
-       {all, rule(false, 'c', 1, 3, "rw"), rule(true, 'c', 1, 3, "r")},
-       {'c', kRead | kWrite, 1, 3},
-       false},
+      {"allowed again in part", {all, rule(false, 'c', 1, 3, "rw"), rule(true, 'c', 1, 3, "r")}, {'c', kRead, 1, 3}, true},
+      {"… and no more", {all, rule(false, 'c', 1, 3, "rw"), rule(true, 'c', 1, 3, "r")}, {'c', kRead | kWrite, 1, 3}, false},
       {"a rule of nothing", {rule(true, 'a', {}, {}, "")}, {'c', kRead, 1, 3}, false},
       {"a refusal of nothing", {all, rule(false, 'a', {}, {}, "")}, {'c', kRead, 1, 3}, true},
       {"what comes before all does not count",
        {rule(false, 'c', 1, 3, "rwm"), all, rule(true, 'b', 8, 0, "r")},
        {'c', kRead, 1, 3},
        true},
-      {"numbers of 32 bits",
-       {rule(true, 'c', 0xffffffff, 0x80000000, "r")},
-       {'c', kRead, 0xffffffff, 0x80000000},
-       true},
+      {"numbers of 32 bits", {rule(true, 'c', 0xffffffff, 0x80000000, "r")}, {'c', kRead, 0xffffffff, 0x80000000}, true},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(run(device_program(row.rules), row.asked), row.want) << row.name;

@@ -29,16 +29,20 @@ int64_t least(const Object& autoscaler) { return get_int(autoscaler.json(), "spe
 int64_t most(const Object& autoscaler) { return get_int(autoscaler.json(), "spec.maxReplicas"); }
 
 bool scales(const Object& autoscaler, const Kind& kind, const std::string& name) {
-  return get_string(autoscaler.json(), "spec.scaleTargetRef.kind") == kind.kind && get_string(autoscaler.json(), "spec.scaleTargetRef.name") == name;
+  return get_string(autoscaler.json(), "spec.scaleTargetRef.kind") == kind.kind &&
+         get_string(autoscaler.json(), "spec.scaleTargetRef.name") == name;
 }
 
 // ---- how many pods the metrics ask for, read plainly ----
 
 class Formula {
  public:
-  Formula(const World& world, const Object& autoscaler, const Object& target) : autoscaler_(autoscaler), current_(replicas(target)) {
+  Formula(const World& world, const Object& autoscaler, const Object& target)
+      : autoscaler_(autoscaler), current_(replicas(target)) {
     const json::value* selector = find(target.json(), "spec.selector");
-    LabelSelector selects = target.kind() == kReplicationController ? LabelSelector::from_map(get_object(target.json(), "spec.selector")) : MUST(LabelSelector::from_json(selector));
+    LabelSelector selects = target.kind() == kReplicationController
+                                ? LabelSelector::from_map(get_object(target.json(), "spec.selector"))
+                                : MUST(LabelSelector::from_json(selector));
     for (const ObjectPtr& pod : world.all(kPod, target.ns()))
       if (selects.matches(*pod)) pods_.push_back(pod);
     for (const ObjectPtr& measured : world.pod_metrics())
@@ -129,7 +133,8 @@ class Formula {
     int64_t sum = 0;
     bool found = false;
     for (const json::value& one : get_array(measured.json(), "containers"))
-      if (container.empty() || get_string(one, "name") == container) found = true, sum += milli(find_keys(one, {"usage", resource}));
+      if (container.empty() || get_string(one, "name") == container)
+        found = true, sum += milli(find_keys(one, {"usage", resource}));
     return found ? std::optional(sum) : std::nullopt;
   }
 
@@ -165,12 +170,15 @@ class AutoscalersRule : public Rule {
   void after(const World& world, Actor actor, const Change& change) override {
     if (std::exchange(daemons_, world.daemons()) != world.daemons()) past_.clear();
     bool scaled = std::any_of(std::begin(kScaled), std::end(kScaled), [&](const Kind* kind) { return *kind == *change.kind; });
-    if (actor != Actor::daemon || !scaled || !change.before || !change.after || replicas(*change.before) == replicas(*change.after)) return;
+    if (actor != Actor::daemon || !scaled || !change.before || !change.after ||
+        replicas(*change.before) == replicas(*change.after))
+      return;
     if (change.before->controller()) return;  // a Deployment's set
     std::vector<ObjectPtr> autoscalers = world.believable_in(kHorizontalPodAutoscaler, change.after->ns());
     std::erase_if(autoscalers, [&](const ObjectPtr& each) { return !scales(*each, *change.kind, change.after->name()); });
     int64_t from = replicas(*change.before), to = replicas(*change.after);
-    std::string name = "autoscalers: " + describe(*change.after) + " from " + std::to_string(from) + " to " + std::to_string(to) + ": ";
+    std::string name =
+        "autoscalers: " + describe(*change.after) + " from " + std::to_string(from) + " to " + std::to_string(to) + ": ";
     if (autoscalers.empty()) return world.violated(name + "there is none for it");
     std::string why;
     bool allowed = std::any_of(autoscalers.begin(), autoscalers.end(), [&](const ObjectPtr& each) {
@@ -181,7 +189,8 @@ class AutoscalersRule : public Rule {
     if (!allowed) world.violated(name + why);
     std::set<std::string> uids;
     for (const ObjectPtr& each : autoscalers) uids.insert(each->uid());
-    for (const std::string& uid : uids) past_[uid].push_back({world.clock.steady(), to - from, change.revision, uids.size() == 1});
+    for (const std::string& uid : uids)
+      past_[uid].push_back({world.clock.steady(), to - from, change.revision, uids.size() == 1});
   }
 
   void at_rest(const World& world) override {
@@ -195,7 +204,8 @@ class AutoscalersRule : public Rule {
   // Why it may not do that; empty: it may.
   std::string objection(const World& world, const Object& autoscaler, int64_t from, int64_t to) const {
     if (from == 0) return "it is switched off";
-    if (to < least(autoscaler) || to > most(autoscaler)) return "not within " + std::to_string(least(autoscaler)) + " to " + std::to_string(most(autoscaler));
+    if (to < least(autoscaler) || to > most(autoscaler))
+      return "not within " + std::to_string(least(autoscaler)) + " to " + std::to_string(most(autoscaler));
     if (from > most(autoscaler)) return to == most(autoscaler) ? "" : "beyond the most, it becomes the most";
     if (from < least(autoscaler)) return to == least(autoscaler) ? "" : "below the least, it becomes the least";
     int64_t limit = this->limit(world, autoscaler, from, to > from);
@@ -211,7 +221,8 @@ class AutoscalersRule : public Rule {
     std::optional<int64_t> limit;
     for (const json::value& policy : get_array(*rules, "policies")) {
       // What there was when the period began, or the farthest from where it is that this may have been.
-      int64_t began = from - changed(world, autoscaler, seconds(get_int(policy, "periodSeconds")), up), value = get_int(policy, "value");
+      int64_t began = from - changed(world, autoscaler, seconds(get_int(policy, "periodSeconds")), up),
+              value = get_int(policy, "value");
       bool percent = get_string(policy, "type") == "Percent";
       double share = double(began) * (1 + (up ? 1 : -1) * double(value) / 100);
       int64_t one = percent ? int64_t(up ? std::ceil(share) : std::floor(share)) : began + (up ? value : -value);
@@ -235,7 +246,8 @@ class AutoscalersRule : public Rule {
 
   static std::string condition(const Object& autoscaler, std::string_view type) {
     for (const json::value& one : get_array(autoscaler.json(), "status.conditions"))
-      if (get_string(one, "type") == type) return std::string(get_string(one, "status")) + "/" + std::string(get_string(one, "reason"));
+      if (get_string(one, "type") == type)
+        return std::string(get_string(one, "status")) + "/" + std::string(get_string(one, "reason"));
     return "";
   }
 
@@ -244,24 +256,35 @@ class AutoscalersRule : public Rule {
     for (const Kind* kind : kScaled)
       if (scales(autoscaler, *kind, std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))))
         target = world.find(*kind, {autoscaler.ns(), std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))});
-    std::string able = condition(autoscaler, "AbleToScale"), active = condition(autoscaler, "ScalingActive"), limited = condition(autoscaler, "ScalingLimited");
-    if (get_int(autoscaler.json(), "status.observedGeneration") != get_int(autoscaler.json(), "metadata.generation")) return "has not observed its generation";
+    std::string able = condition(autoscaler, "AbleToScale"), active = condition(autoscaler, "ScalingActive"),
+                limited = condition(autoscaler, "ScalingLimited");
+    if (get_int(autoscaler.json(), "status.observedGeneration") != get_int(autoscaler.json(), "metadata.generation"))
+      return "has not observed its generation";
     if (!target) return able == "False/FailedGetScale" ? "" : "has no target, and says " + able;
     if (!able.starts_with("True/")) return "is not able to scale: " + able;
     int64_t current = replicas(*target), desired = get_int(autoscaler.json(), "status.desiredReplicas");
-    if (get_int(autoscaler.json(), "status.currentReplicas") != current) return "does not say that there are " + std::to_string(current);
-    if (current == 0) return active == "False/ScalingDisabled" && desired == 0 ? "" : "is switched off, and says " + active + " and wants " + std::to_string(desired);
+    if (get_int(autoscaler.json(), "status.currentReplicas") != current)
+      return "does not say that there are " + std::to_string(current);
+    if (current == 0)
+      return active == "False/ScalingDisabled" && desired == 0
+                 ? ""
+                 : "is switched off, and says " + active + " and wants " + std::to_string(desired);
     int64_t low = least(autoscaler), high = most(autoscaler);
-    if (current < low || current > high) return std::to_string(current) + " are not within " + std::to_string(low) + " to " + std::to_string(high);
+    if (current < low || current > high)
+      return std::to_string(current) + " are not within " + std::to_string(low) + " to " + std::to_string(high);
     std::optional<int64_t> asked = Formula(world, autoscaler, *target).asks();
     if (!asked) return active.starts_with("False/FailedGet") ? "" : "cannot know, and says " + active;
     if (active != "True/ValidMetricFound") return "could know, and says " + active;
-    bool held = *asked != current && get_string(autoscaler.json(), std::string("spec.behavior.") + (*asked > current ? "scaleUp" : "scaleDown") + ".selectPolicy") == "Disabled";
+    bool held = *asked != current &&
+                get_string(autoscaler.json(), std::string("spec.behavior.") + (*asked > current ? "scaleUp" : "scaleDown") +
+                                                  ".selectPolicy") == "Disabled";
     int64_t wanted = held ? current : std::clamp(*asked, low, high);
     if (current != wanted || desired != wanted)
-      return "there are " + std::to_string(current) + ", it wants " + std::to_string(desired) + ", and should " + std::to_string(wanted) + " as " + std::to_string(*asked) + " are asked for";
+      return "there are " + std::to_string(current) + ", it wants " + std::to_string(desired) + ", and should " +
+             std::to_string(wanted) + " as " + std::to_string(*asked) + " are asked for";
     if (able != "True/ReadyForNewScale") return "is ready, and says " + able;
-    if (limited.starts_with("True/") != (*asked != wanted)) return "says " + limited + " when " + std::to_string(*asked) + " are asked for and " + std::to_string(wanted) + " allowed";
+    if (limited.starts_with("True/") != (*asked != wanted))
+      return "says " + limited + " when " + std::to_string(*asked) + " are asked for and " + std::to_string(wanted) + " allowed";
     return "";
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJobs: a run is made at a time of its schedule, not before it, not after its starting deadline, and not again once the status
-// knows of it; with Forbid and Replace not beside another one. By what the daemon could know: Kubernetes promises about one run for
-// each time, and a run that was removed before the status knew of it may be made again. Runs are removed for the history's limits
-// and for Replace only. At rest the status names exactly the runs that are not over, and the history has its size.
-// Source: Kubernetes CronJob.
+// CronJobs: a run is made at a time of its schedule, not before it, not after its starting deadline, and not again once the
+// status knows of it; with Forbid and Replace not beside another one. By what the daemon could know: Kubernetes promises about
+// one run for each time, and a run that was removed before the status knew of it may be made again. Runs are removed for the
+// history's limits and for Replace only. At rest the status names exactly the runs that are not over, and the history has its
+// size. Source: Kubernetes CronJob.
 #include <algorithm>
 #include <set>
 
@@ -19,7 +19,9 @@ constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled
 
 bool ended(const Object& job, std::string_view how) {
   const json::array& all = get_array(job.json(), "status.conditions");
-  return std::any_of(all.begin(), all.end(), [&](const json::value& each) { return get_string(each, "type") == how && get_string(each, "status") == "True"; });
+  return std::any_of(all.begin(), all.end(), [&](const json::value& each) {
+    return get_string(each, "type") == how && get_string(each, "status") == "True";
+  });
 }
 bool over(const Object& job) { return ended(job, "Complete") || ended(job, "Failed"); }
 
@@ -29,7 +31,8 @@ std::optional<WallTime> last_run(const Object& cron_job) {
 }
 std::string_view policy(const Object& cron_job) { return get_string(cron_job.json(), "spec.concurrencyPolicy"); }
 int64_t limit(const Object& cron_job, std::string_view how) {
-  return how == "Complete" ? get_int(cron_job.json(), "spec.successfulJobsHistoryLimit", 3) : get_int(cron_job.json(), "spec.failedJobsHistoryLimit", 1);
+  return how == "Complete" ? get_int(cron_job.json(), "spec.successfulJobsHistoryLimit", 3)
+                           : get_int(cron_job.json(), "spec.failedJobsHistoryLimit", 1);
 }
 
 class CronJobsRule : public Rule {
@@ -44,7 +47,8 @@ class CronJobsRule : public Rule {
       runs_.erase(change.before->uid());
     } else if (*change.kind == kCronJob && change.before && change.after && change.before->uid() == change.after->uid()) {
       auto before = last_run(*change.before), after = last_run(*change.after);
-      if (before && (!after || *after < *before)) world.violated("cronjobs: " + describe(*change.after) + " forgets its last run");
+      if (before && (!after || *after < *before))
+        world.violated("cronjobs: " + describe(*change.after) + " forgets its last run");
     }
   }
 
@@ -60,9 +64,13 @@ class CronJobsRule : public Rule {
       for (const json::value& each : active) told.emplace(get_string(each, "uid"));
       std::string name = "cronjobs: " + describe(*cron_job) + ": ";
       if (told.size() != active.size()) return world.violated(name + "names a run twice");
-      if (told != run) return world.violated(name + "names " + std::to_string(told.size()) + " runs as active, and there are " + std::to_string(run.size()));
-      if (complete > limit(*cron_job, "Complete")) return world.violated(name + "keeps " + std::to_string(complete) + " runs that were Complete");
-      if (failed > limit(*cron_job, "Failed")) return world.violated(name + "keeps " + std::to_string(failed) + " runs that have Failed");
+      if (told != run)
+        return world.violated(name + "names " + std::to_string(told.size()) + " runs as active, and there are " +
+                              std::to_string(run.size()));
+      if (complete > limit(*cron_job, "Complete"))
+        return world.violated(name + "keeps " + std::to_string(complete) + " runs that were Complete");
+      if (failed > limit(*cron_job, "Failed"))
+        return world.violated(name + "keeps " + std::to_string(failed) + " runs that have Failed");
     }
   }
 
@@ -100,7 +108,8 @@ class CronJobsRule : public Rule {
     if (created && *at <= *created) return "for a time before its cron job was";
     auto last = last_run(cron_job);
     if (last && *at <= *last) return "which was made before";
-    if (const json::value* deadline = find(cron_job.json(), "spec.startingDeadlineSeconds"); deadline && *at + seconds(deadline->to_number<int64_t>()) <= now)
+    if (const json::value* deadline = find(cron_job.json(), "spec.startingDeadlineSeconds");
+        deadline && *at + seconds(deadline->to_number<int64_t>()) <= now)
       return "after its starting deadline";
     if (!scheduled(cron_job, *at)) return "for a time that is not in the schedule";
     if (policy(cron_job) == "Allow") return "";
@@ -120,7 +129,8 @@ class CronJobsRule : public Rule {
   static bool runs_surely(const World& world, const Object& job) {
     if (world.daemon_unaware_of(job)) return false;
     std::vector<ObjectPtr> seen = world.believable(kJob, job.key());
-    return std::all_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each) && !each->deleting(); });
+    return std::all_of(seen.begin(), seen.end(),
+                       [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each) && !each->deleting(); });
   }
 
   // ---- a run is removed ----
@@ -130,18 +140,20 @@ class CronJobsRule : public Rule {
     if (!is_run(job) || !ns || ns->deleting()) return;
     ObjectPtr owner = world.find(kCronJob, {job.ns(), job.controller()->name});
     if (!owner || owner->uid() != job.controller()->uid || owner->deleting()) return;  // with its cron job
-    if (over(job) && find(job.json(), "spec.ttlSecondsAfterFinished")) return;          // see jobs.cc
+    if (over(job) && find(job.json(), "spec.ttlSecondsAfterFinished")) return;         // see jobs.cc
     for (const ObjectPtr& cron_job : world.believable_owner(kCronJob, job)) {
       if (maybe_runs(world, job) && policy(*cron_job) == "Replace") return;
       for (std::string_view how : {"Complete", "Failed"})
         if (ended(job, how) && maybe_ended(world, *cron_job, how) > limit(*cron_job, how)) return;
     }
-    world.violated("cronjobs: removed " + job.key().text() + (over(job) ? ", which the history has room for" : ", which still runs"));
+    world.violated("cronjobs: removed " + job.key().text() +
+                   (over(job) ? ", which the history has room for" : ", which still runs"));
   }
 
   static bool maybe_runs(const World& world, const Object& job) {
     std::vector<ObjectPtr> seen = world.believable(kJob, job.key());
-    return !over(job) || std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each); });
+    return !over(job) ||
+           std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each); });
   }
 
   // How many runs the daemon may take for ended so, and for still there.
@@ -151,7 +163,9 @@ class CronJobsRule : public Rule {
     int64_t count = 0;
     for (const Key& key : runs->second) {
       std::vector<ObjectPtr> seen = world.believable(kJob, key);
-      count += std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return is_run(*each) && each->controller()->uid == cron_job.uid() && ended(*each, how); });
+      count += std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) {
+        return is_run(*each) && each->controller()->uid == cron_job.uid() && ended(*each, how);
+      });
     }
     return count;
   }

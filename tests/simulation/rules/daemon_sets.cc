@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DaemonSets: a pod is made for a node that takes it, and has none of the set; a second one beside the old one only within
-// maxSurge. An update removes no pod that works when as many as maxUnavailable nodes are without one, nor, with a surge, before the
-// new one works. All of it for some state that the daemon may still believe in. Source: Kubernetes DaemonSet; KEP-1591.
+// maxSurge. An update removes no pod that works when as many as maxUnavailable nodes are without one, nor, with a surge, before
+// the new one works. All of it for some state that the daemon may still believe in. Source: Kubernetes DaemonSet; KEP-1591.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,8 @@ namespace {
 std::string node_of(const Object& pod) {
   std::string bound(get_string(pod.json(), "spec.nodeName"));
   if (!bound.empty()) return bound;
-  for (const json::value& term : get_array(pod.json(), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"))
+  for (const json::value& term :
+       get_array(pod.json(), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"))
     for (const json::value& field : get_array(term, "matchFields"))
       if (get_string(field, "key") == "metadata.name") return std::string(get_array(field, "values").at(0).as_string());
   return "";
@@ -23,9 +24,9 @@ std::string node_of(const Object& pod) {
 bool tolerates(const json::array& tolerations, const json::value& taint) {
   std::string_view key = get_string(taint, "key"), effect = get_string(taint, "effect");
   static const std::set<std::pair<std::string_view, std::string_view>> always{
-      {"node.kubernetes.io/not-ready", "NoExecute"},        {"node.kubernetes.io/unreachable", "NoExecute"},
-      {"node.kubernetes.io/disk-pressure", "NoSchedule"},   {"node.kubernetes.io/memory-pressure", "NoSchedule"},
-      {"node.kubernetes.io/pid-pressure", "NoSchedule"},    {"node.kubernetes.io/unschedulable", "NoSchedule"}};
+      {"node.kubernetes.io/not-ready", "NoExecute"},      {"node.kubernetes.io/unreachable", "NoExecute"},
+      {"node.kubernetes.io/disk-pressure", "NoSchedule"}, {"node.kubernetes.io/memory-pressure", "NoSchedule"},
+      {"node.kubernetes.io/pid-pressure", "NoSchedule"},  {"node.kubernetes.io/unschedulable", "NoSchedule"}};
   if (always.contains({key, effect})) return true;
   return std::any_of(tolerations.begin(), tolerations.end(), [&](const json::value& each) {
     bool named = get_string(each, "key").empty() || get_string(each, "key") == key;
@@ -83,7 +84,8 @@ class DaemonSetsRule : public Rule {
     int64_t count = 0;
     for (const ObjectPtr& node : world.all(kNode)) {
       std::vector<ObjectPtr> versions = world.believable(kNode, node->key());
-      count += std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).runs; });
+      count +=
+          std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).runs; });
     }
     return count;
   }
@@ -92,7 +94,8 @@ class DaemonSetsRule : public Rule {
     std::string node = node_of(pod), name = "daemonsets: made " + pod.key().text() + " for " + node;
     if (sets.empty()) return world.violated(name + ", of a set that the daemon knows is gone");
     std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
-    bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return fit(*find(pod.json(), "spec"), *each).runs; });
+    bool taken = std::any_of(nodes.begin(), nodes.end(),
+                             [&](const ObjectPtr& each) { return fit(*find(pod.json(), "spec"), *each).runs; });
     if (!taken) return world.violated(name + ", which does not take it");
     std::vector<ObjectPtr> others = world.controlled(kPod, *sets.front());
     std::erase_if(others, [&](const ObjectPtr& other) {
@@ -104,7 +107,8 @@ class DaemonSetsRule : public Rule {
     std::erase_if(others, [](const ObjectPtr& other) { return !active(*other); });
     if (others.size() > 1) return world.violated(name + ", where there are two");
     if (others.empty()) return;
-    bool same = std::all_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return of_template(world, *set, *others.front()); });
+    bool same =
+        std::all_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return of_template(world, *set, *others.front()); });
     if (same) return world.violated(name + ", where " + others.front()->name() + " is, of the same template");
     check_surge(world, sets, pod, *others.front());
   }
@@ -121,7 +125,8 @@ class DaemonSetsRule : public Rule {
         return owner && owner->uid == entry.second.set;
       };
       if (!is_held(updated) || !is_held(replaced)) return true;  // one is gone, or was let go of: the other is its node's
-      return updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) || !active(*replaced);
+      return updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) ||
+             !active(*replaced);
     });
     int64_t there = 0, most = 0;
     for (const auto& [key, pair] : surging_) {
@@ -132,11 +137,15 @@ class DaemonSetsRule : public Rule {
       there += !works && !replaced_fails && !world.daemon_unaware_of(*updated);
     }
     for (const ObjectPtr& each : sets) most = std::max(most, surge(*each, most_nodes(world, *each)));
-    if (there > most) world.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " + std::to_string(most));
+    if (there > most)
+      world.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " +
+                     std::to_string(most));
   }
 
   void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
-    bool no_choice = sets.empty() || std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) || disrupted(world, pod);
+    bool no_choice = sets.empty() ||
+                     std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) ||
+                     disrupted(world, pod);
     ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
     if (no_choice || !ns || ns->deleting()) return;
     std::string why;
@@ -155,7 +164,8 @@ class DaemonSetsRule : public Rule {
       if (old) return "";
     }
     std::vector<ObjectPtr> nodes = world.certain(kNode, {"", node});
-    bool surges = surge(set, 1) > 0;  // one that is left where it would not be made is replaced too; but a surge may do without it
+    bool surges =
+        surge(set, 1) > 0;  // one that is left where it would not be made is replaced too; but a surge may do without it
     bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) {
       Fit fit = simulation::fit(pod_spec(set), *each);
       return surges ? fit.runs : fit.stays;
@@ -166,17 +176,22 @@ class DaemonSetsRule : public Rule {
     for (const auto& [uid, other] : perhaps_controlled(world, set)) {
       if (uid == pod.uid() || node_of(*other) != node) continue;
       bool counts = !surges || of_template(world, set, *other) == of_template(world, set, pod);  // one of each may be there
-      beside += counts && !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
+      beside +=
+          counts && !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
       replaced |= perhaps(world, *other, [&](const Object& each) { return available(world, each, set); });
     }
     if (beside > 0) return "";  // there are too many
     if (!rolls(set)) return "which is updated when somebody else removes it";
-    if (surges) return replaced || !surely(world, pod, [](const Object& each) { return ready(each); }) ? "" : "before there is another that works";
+    if (surges)
+      return replaced || !surely(world, pod, [](const Object& each) { return ready(each); })
+                 ? ""
+                 : "before there is another that works";
     if (of_template(world, set, pod)) return "which is of the set's template";
     int64_t without = 1, most = std::max<int64_t>(1, amount(set, "maxUnavailable", most_nodes(world, set), 1));
     for (const ObjectPtr& each : world.all(kNode)) {
       std::vector<ObjectPtr> versions = world.certain(kNode, each->key());
-      bool counts = !versions.empty() && std::all_of(versions.begin(), versions.end(), [&](const ObjectPtr& version) { return fit(pod_spec(set), *version).runs; });
+      bool counts = !versions.empty() && std::all_of(versions.begin(), versions.end(),
+                                                     [&](const ObjectPtr& version) { return fit(pod_spec(set), *version).runs; });
       without += counts && each->name() != node && !perhaps_served(world, set, each->name());
     }
     if (without > most) return "and " + std::to_string(without) + " nodes are without one that works, of " + std::to_string(most);
@@ -193,7 +208,9 @@ class DaemonSetsRule : public Rule {
 
   bool perhaps_served(const World& world, const Object& set, const std::string& node) const {
     for (const auto& [uid, pod] : perhaps_controlled(world, set))
-      if (node_of(*pod) == node && !removals_.known(world, *pod) && perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); })) return true;
+      if (node_of(*pod) == node && !removals_.known(world, *pod) &&
+          perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); }))
+        return true;
     return false;
   }
 
@@ -205,9 +222,11 @@ class DaemonSetsRule : public Rule {
     for (const ObjectPtr& node : world.all(kNode)) {
       Fit fit = simulation::fit(pod_spec(set), *node);
       std::vector<ObjectPtr> here;
-      std::copy_if(pods.begin(), pods.end(), std::back_inserter(here), [&](const ObjectPtr& pod) { return node_of(*pod) == node->name(); });
+      std::copy_if(pods.begin(), pods.end(), std::back_inserter(here),
+                   [&](const ObjectPtr& pod) { return node_of(*pod) == node->name(); });
       wanted += fit.runs;
-      if (here.size() > 1 && !(here.size() == 2 && surge(set, 1) > 0)) return world.violated(name + std::to_string(here.size()) + " pods on " + node->name());
+      if (here.size() > 1 && !(here.size() == 2 && surge(set, 1) > 0))
+        return world.violated(name + std::to_string(here.size()) + " pods on " + node->name());
       if (here.empty()) {
         if (fit.runs && !hindered) return world.violated(name + "no pod on " + node->name());
         all_well &= !fit.runs;
@@ -226,13 +245,23 @@ class DaemonSetsRule : public Rule {
       due &= of_template(world, set, *here.front());
     }
     if (rolls(set) && all_well && !due && !hindered) return world.violated(name + "a pod is of an old template");
-    struct Count { const char* name; int64_t value; };
-    std::vector<Count> counts{{"desiredNumberScheduled", wanted}, {"currentNumberScheduled", there}, {"numberMisscheduled", misplaced},
+    struct Count {
+      const char* name;
+      int64_t value;
+    };
+    std::vector<Count> counts{{"desiredNumberScheduled", wanted},
+                              {"currentNumberScheduled", there},
+                              {"numberMisscheduled", misplaced},
                               {"observedGeneration", get_int(set.json(), "metadata.generation")}};
-    if (all_well) counts.insert(counts.end(), {{"numberReady", good}, {"numberAvailable", good}, {"numberUnavailable", 0}, {"updatedNumberScheduled", updated}});
+    if (all_well)
+      counts.insert(
+          counts.end(),
+          {{"numberReady", good}, {"numberAvailable", good}, {"numberUnavailable", 0}, {"updatedNumberScheduled", updated}});
     for (const Count& count : counts) {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
-      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+      if (told != count.value)
+        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+                              std::to_string(count.value));
     }
     if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
       world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));

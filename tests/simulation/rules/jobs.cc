@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: no pod for a place that is taken, for an index that is done, for a job that is suspended or over, by what the daemon could
-// know. Every pod that ends is counted once: its finalizer goes when the status names it, or when nobody has to count it; its
-// number goes up when the finalizer has gone; and it is never named again. What has ended stays as it ended. At rest the status is
-// true, a job that can end has ended as it had to, and one whose time after the end is over is gone.
-// Source: Kubernetes Jobs; KEP-2307 (tracking with finalizers), KEP-3329, KEP-3850, KEP-3939, KEP-3998; TTL-after-finished.
+// Jobs: no pod for a place that is taken, for an index that is done, for a job that is suspended or over, by what the daemon
+// could know. Every pod that ends is counted once: its finalizer goes when the status names it, or when nobody has to count it;
+// its number goes up when the finalizer has gone; and it is never named again. What has ended stays as it ended. At rest the
+// status is true, a job that can end has ended as it had to, and one whose time after the end is over is gone. Source: Kubernetes
+// Jobs; KEP-2307 (tracking with finalizers), KEP-3329, KEP-3850, KEP-3939, KEP-3998; TTL-after-finished.
+#include "tests/simulation/rules/jobs.h"
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -11,7 +13,6 @@
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "tests/simulation/nodes.h"
-#include "tests/simulation/rules/jobs.h"
 
 namespace coracle::simulation {
 namespace {
@@ -39,22 +40,30 @@ bool holds(const Object& pod) {
 
 bool condition(const Object& object, std::string_view type) {
   const json::array& all = get_array(object.json(), "status.conditions");
-  return std::any_of(all.begin(), all.end(), [&](const json::value& each) { return get_string(each, "type") == type && get_string(each, "status") == "True"; });
+  return std::any_of(all.begin(), all.end(), [&](const json::value& each) {
+    return get_string(each, "type") == type && get_string(each, "status") == "True";
+  });
 }
 bool over(const Object& job) { return condition(job, "Complete") || condition(job, "Failed"); }
 bool ending(const Object& job) { return over(job) || condition(job, "FailureTarget") || condition(job, "SuccessCriteriaMet"); }
 bool phase(const Object& pod, std::string_view name) { return get_string(pod.json(), "status.phase") == name; }
 
-int64_t spec(const Object& job, const std::string& name, int64_t otherwise = 0) { return get_int(job.json(), "spec." + name, otherwise); }
+int64_t spec(const Object& job, const std::string& name, int64_t otherwise = 0) {
+  return get_int(job.json(), "spec." + name, otherwise);
+}
 int64_t status(const Object& job, const std::string& name) { return get_int(job.json(), "status." + name); }
 bool has(const Object& job, const std::string& name) { return find(job.json(), "spec." + name) != nullptr; }
 bool indexed(const Object& job) { return get_string(job.json(), "spec.completionMode") == "Indexed"; }
 bool suspended(const Object& job) { return get_bool(job.json(), "spec.suspend"); }
-std::optional<int64_t> completions(const Object& job) { return has(job, "completions") ? std::optional(spec(job, "completions")) : std::nullopt; }
+std::optional<int64_t> completions(const Object& job) {
+  return has(job, "completions") ? std::optional(spec(job, "completions")) : std::nullopt;
+}
 Indexes done(const Object& job) { return indexes(get_string(job.json(), "status.completedIndexes")); }
 Indexes given_up(const Object& job) { return indexes(get_string(job.json(), "status.failedIndexes")); }
 // A pod that is on its way out keeps its place until it has ended.
-bool waits_for_the_end(const Object& job) { return has(job, "podFailurePolicy") || get_string(job.json(), "spec.podReplacementPolicy") == "Failed"; }
+bool waits_for_the_end(const Object& job) {
+  return has(job, "podFailurePolicy") || get_string(job.json(), "spec.podReplacementPolicy") == "Failed";
+}
 
 Uids uncounted(const Object& job, const std::string& list) {
   Uids out;
@@ -122,7 +131,8 @@ class JobsRule : public Rule {
     } else if (*change.kind == kJob) {
       if (change.before && change.after && change.before->uid() == change.after->uid()) check_status(world, actor, change);
       if (change.before && !change.after) ledgers_.erase(change.before->uid());
-      if (actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting())) check_removal(world, *change.before);
+      if (actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting()))
+        check_removal(world, *change.before);
     }
   }
 
@@ -134,7 +144,9 @@ class JobsRule : public Rule {
     std::erase_if(ledgers_, [&](const auto& entry) { return !jobs.contains(entry.first); });
     for (auto& [uid, ledger] : ledgers_) {
       std::erase_if(ledger.counted, [&](const auto& entry) { return entry.second.at > jobs[uid]->revision(); });
-      std::erase_if(ledger.ended, [&](const auto& entry) { return pods.contains(entry.first) && entry.second.at > pods[entry.first]->revision(); });
+      std::erase_if(ledger.ended, [&](const auto& entry) {
+        return pods.contains(entry.first) && entry.second.at > pods[entry.first]->revision();
+      });
     }
   }
 
@@ -143,7 +155,8 @@ class JobsRule : public Rule {
       if (!holds(*pod)) continue;
       ObjectPtr job = job_of(world, *pod);
       if (!job || over(*job)) return world.violated("jobs: " + pod->key().text() + " is held, and no job wants it");
-      if (finished(*pod) && !waits_for_another(world, *pod)) return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
+      if (finished(*pod) && !waits_for_another(world, *pod))
+        return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
     }
     for (const ObjectPtr& job : world.all(kJob)) check_rest(world, *job);
   }
@@ -181,9 +194,11 @@ class JobsRule : public Rule {
     int64_t most = spec(job, "parallelism", 1);
     if (there > most) return "the " + std::to_string(there) + ". of " + std::to_string(most) + " at a time";
     auto all_done = done(job);  // of a Job that was made smaller, also indexes that it no longer has
-    int64_t valid = std::count_if(all_done.begin(), all_done.end(), [&](int64_t each) { return completions(job) && each < *completions(job); });
+    int64_t valid = std::count_if(all_done.begin(), all_done.end(),
+                                  [&](int64_t each) { return completions(job) && each < *completions(job); });
     int64_t counted = indexed(job) ? valid : status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size());
-    if (completions(job) && there + counted > *completions(job)) return "the " + std::to_string(there + counted) + ". of " + std::to_string(*completions(job));
+    if (completions(job) && there + counted > *completions(job))
+      return "the " + std::to_string(there + counted) + ". of " + std::to_string(*completions(job));
     if (!completions(job) && counted > 0) return "whose job has nothing more to do";
     return "";
   }
@@ -192,7 +207,8 @@ class JobsRule : public Rule {
 
   void note_end(const World& world, const Object& pod, Revision at) {
     if (!finished(pod) || !holds(pod)) return;
-    if (ObjectPtr job = job_of(world, pod)) ledgers_[job->uid()].ended.try_emplace(pod.uid(), phase(pod, "Succeeded"), index_of(pod), at);
+    if (ObjectPtr job = job_of(world, pod))
+      ledgers_[job->uid()].ended.try_emplace(pod.uid(), phase(pod, "Succeeded"), index_of(pod), at);
   }
 
   void check_release(const World& world, Actor actor, const Change& change) {
@@ -207,7 +223,8 @@ class JobsRule : public Rule {
     for (const ObjectPtr& each : world.believable_owner(kJob, pod))
       for (const ObjectPtr& seen : pods)
         if (need_not_count(world, *each, *seen, change.after.get())) return void(ledgers_[job->uid()].excused.insert(pod.uid()));
-    world.violated("jobs: let go of " + pod.key().text() + " (" + std::string(get_string(pod.json(), "status.phase")) + "), which is not counted");
+    world.violated("jobs: let go of " + pod.key().text() + " (" + std::string(get_string(pod.json(), "status.phase")) +
+                   "), which is not counted");
   }
 
   bool is_counted(const Object& job, const Object& pod) const {
@@ -235,7 +252,8 @@ class JobsRule : public Rule {
     for (const ObjectPtr& other : world.controlled(kPod, job)) {
       if (other->uid() == pod.uid()) continue;
       std::vector<ObjectPtr> seen = world.believable(kPod, other->key());
-      bool runs = std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == other->uid() && active(*each); });
+      bool runs = std::any_of(seen.begin(), seen.end(),
+                              [&](const ObjectPtr& each) { return each->uid() == other->uid() && active(*each); });
       if (runs && indexed(job) && index_of(*other) == index_of(pod)) return true;
       there += runs;
     }
@@ -285,13 +303,15 @@ class JobsRule : public Rule {
         if (!ledger.counted.try_emplace(uid, well, at).second) return "counts a pod twice";
       }
       bool by_index = well && indexed(after);
-      if (!by_index && more != int64_t(left.size())) return "counts " + std::to_string(more) + " more as " + list + ", and names " + std::to_string(left.size());
+      if (!by_index && more != int64_t(left.size()))
+        return "counts " + std::to_string(more) + " more as " + list + ", and names " + std::to_string(left.size());
       for (const std::string& uid : without(are, were)) {
         if (ledger.counted.contains(uid)) return "names a pod that is counted already";
         if (!held(world, after, uid)) return "names a pod that nobody holds any more";
         auto ended = ledger.ended.find(uid);
         if (well && (ended == ledger.ended.end() || !ended->second.well)) return "names a pod as succeeded that has not";
-        if (!well && ended != ledger.ended.end() && ended->second.well && waits_for_the_end(after) && !condition(after, "FailureTarget"))
+        if (!well && ended != ledger.ended.end() && ended->second.well && waits_for_the_end(after) &&
+            !condition(after, "FailureTarget"))
           return "names a pod as failed that has succeeded";
       }
     }
@@ -310,10 +330,13 @@ class JobsRule : public Rule {
     Indexes well, badly, were = done(before), are = done(after), failed = given_up(after);
     for (const auto& [uid, ended] : ledger.ended)
       if (ended.index) (ended.well ? well : badly).insert(*ended.index);
-    if (status(after, "succeeded") != int64_t(are.size())) return "counts " + std::to_string(status(after, "succeeded")) + " as succeeded of " + std::to_string(are.size()) + " indexes";
+    if (status(after, "succeeded") != int64_t(are.size()))
+      return "counts " + std::to_string(status(after, "succeeded")) + " as succeeded of " + std::to_string(are.size()) +
+             " indexes";
     int64_t all = *completions(after);
     for (int64_t index : are) {
-      if (!were.contains(index) && !well.contains(index)) return "index " + std::to_string(index) + " is done, and no pod of it has succeeded";
+      if (!were.contains(index) && !well.contains(index))
+        return "index " + std::to_string(index) + " is done, and no pod of it has succeeded";
       if (index >= all && !ledger.resized) return "index " + std::to_string(index) + " is done, and there is none";
       if (failed.contains(index)) return "index " + std::to_string(index) + " is done, and was given up";
     }
@@ -347,16 +370,19 @@ class JobsRule : public Rule {
     return wrong;
   }
   static std::string wrong_cause(const Object& job, const Object& asked) {
-    int64_t well = status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size()), badly = status(job, "failed") + int64_t(uncounted(job, "failed").size());
+    int64_t well = status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size()),
+            badly = status(job, "failed") + int64_t(uncounted(job, "failed").size());
     if (condition(job, "SuccessCriteriaMet")) {
       std::string how = reason(job, "SuccessCriteriaMet");
-      bool met = how == "SuccessPolicy" ? has(asked, "successPolicy") && well > 0 : completions(asked) ? well >= *completions(asked) : well > 0;
+      bool met = how == "SuccessPolicy" ? has(asked, "successPolicy") && well > 0
+                 : completions(asked)   ? well >= *completions(asked)
+                                        : well > 0;
       return met ? "" : "has met its goal (" + how + ") with " + std::to_string(well) + " succeeded";
     }
     std::string why = reason(job, "FailureTarget");
     bool once = get_string(asked.json(), "spec.template.spec.restartPolicy") == "Never";
     int64_t given = int64_t(given_up(job).size());
-    bool fits = why == "BackoffLimitExceeded"         ? !once || badly > spec(asked, "backoffLimit", 6)
+    bool fits = why == "BackoffLimitExceeded"       ? !once || badly > spec(asked, "backoffLimit", 6)
                 : why == "DeadlineExceeded"         ? has(asked, "activeDeadlineSeconds")
                 : why == "PodFailurePolicy"         ? has(asked, "podFailurePolicy")
                 : why == "FailedIndexes"            ? given > 0 && given + well >= spec(asked, "completions")
@@ -397,9 +423,14 @@ class JobsRule : public Rule {
       waiting += phase(*pod, "Pending");
       may_end |= pod->annotation(kOutcome) == "ends" && !get_string(pod->json(), "spec.nodeName").empty();
     }
-    struct Count { const char* name; int64_t value; };
+    struct Count {
+      const char* name;
+      int64_t value;
+    };
     for (const Count& count : {Count{"active", there}, Count{"ready", good}, Count{"terminating", 0}})
-      if (status(job, count.name) != count.value) return std::string("status.") + count.name + " is " + std::to_string(status(job, count.name)) + ", not " + std::to_string(count.value);
+      if (status(job, count.name) != count.value)
+        return std::string("status.") + count.name + " is " + std::to_string(status(job, count.name)) + ", not " +
+               std::to_string(count.value);
     if (std::string wrong = wrong_counts(world, job); !wrong.empty()) return wrong;
     if (over(job)) {
       if (there > 0) return "is over, and has pods that run";
@@ -407,12 +438,16 @@ class JobsRule : public Rule {
       return "";
     }
     if (ending(job)) return "does not come to its end";
-    if (suspended(job)) return there > 0 ? "is suspended, and has pods that run" : condition(job, "Suspended") ? "" : "does not say that it is suspended";
+    if (suspended(job))
+      return there > 0                     ? "is suspended, and has pods that run"
+             : condition(job, "Suspended") ? ""
+                                           : "does not say that it is suspended";
     if (condition(job, "Suspended")) return "says that it is suspended";
     if (has(job, "activeDeadlineSeconds")) return "runs on after its deadline";
     if (may_end) return "has pods that do not end";
     int64_t well = status(job, "succeeded"), wanted = spec(job, "parallelism", 1);
-    if (completions(job)) wanted = std::min(wanted, *completions(job) - well - (indexed(job) ? int64_t(given_up(job).size()) : 0));
+    if (completions(job))
+      wanted = std::min(wanted, *completions(job) - well - (indexed(job) ? int64_t(given_up(job).size()) : 0));
     else if (well > 0) wanted = std::min(wanted, there);
     bool hindered = !world.all(kResourceQuota, job.ns()).empty() && there < wanted;
     if (there != wanted && !hindered) return "has " + std::to_string(there) + " pods, wanted " + std::to_string(wanted);
@@ -424,8 +459,10 @@ class JobsRule : public Rule {
     const Ledger& ledger = ledgers_[job.uid()];
     int64_t well = 0, badly = 0;
     for (const auto& [uid, counted] : ledger.counted) (counted.well ? well : badly)++;
-    if (!indexed(job) && status(job, "succeeded") != well) return "status.succeeded is " + std::to_string(status(job, "succeeded")) + ", not " + std::to_string(well);
-    if (status(job, "failed") != badly) return "status.failed is " + std::to_string(status(job, "failed")) + ", not " + std::to_string(badly);
+    if (!indexed(job) && status(job, "succeeded") != well)
+      return "status.succeeded is " + std::to_string(status(job, "succeeded")) + ", not " + std::to_string(well);
+    if (status(job, "failed") != badly)
+      return "status.failed is " + std::to_string(status(job, "failed")) + ", not " + std::to_string(badly);
     for (const auto& [uid, ended] : ledger.ended) {
       if (ledger.counted.contains(uid) || ledger.excused.contains(uid) || held(world, job, uid)) continue;
       bool by_index = indexed(job) && ended.well && ended.index && (ledger.resized || done(job).contains(*ended.index));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: a pod is given up for a NoExecute taint that it does not tolerate, or no longer, counted from when the daemon can first have
-// seen the two together; never for one that it tolerates for good. At rest no pod is bound to a node that is not there, or stands
-// under such a taint; a node whose lease is old is Unknown, nobody is sent there, and none of its pods is ready; one that is heard
-// is not. This machine's own node is not judged by its lease.
-// Source: Kubernetes "Taints and Tolerations", "Node heartbeats", "Pod garbage collection".
+// Nodes: a pod is given up for a NoExecute taint that it does not tolerate, or no longer, counted from when the daemon can first
+// have seen the two together; never for one that it tolerates for good. At rest no pod is bound to a node that is not there, or
+// stands under such a taint; a node whose lease is old is Unknown, nobody is sent there, and none of its pods is ready; one that
+// is heard is not. This machine's own node is not judged by its lease. Source: Kubernetes "Taints and Tolerations", "Node
+// heartbeats", "Pod garbage collection".
 #include <algorithm>
 #include <map>
 
@@ -18,7 +18,8 @@ constexpr seconds kGrace{50};
 
 bool tolerates(const json::value& toleration, const json::value& taint) {
   std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
-  if ((!key.empty() && key != get_string(taint, "key")) || (!effect.empty() && effect != get_string(taint, "effect"))) return false;
+  if ((!key.empty() && key != get_string(taint, "key")) || (!effect.empty() && effect != get_string(taint, "effect")))
+    return false;
   return get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value");
 }
 
@@ -47,7 +48,9 @@ std::string_view condition(const Object& object, std::string_view type, const ch
 
 bool has_taint(const Object& node, std::string_view key, std::string_view effect) {
   const json::array& taints = get_array(node.json(), "spec.taints");
-  return std::any_of(taints.begin(), taints.end(), [&](const json::value& taint) { return get_string(taint, "key") == key && get_string(taint, "effect") == effect; });
+  return std::any_of(taints.begin(), taints.end(), [&](const json::value& taint) {
+    return get_string(taint, "key") == key && get_string(taint, "effect") == effect;
+  });
 }
 
 class NodesRule : public Rule {
@@ -58,7 +61,8 @@ class NodesRule : public Rule {
     if (*change.kind == kNode && change.after)
       for (const ObjectPtr& pod : world.all(kPod)) note(world, *change.after, *pod);
     if (!(*change.kind == kPod) || !change.after) return;
-    if (ObjectPtr node = world.find(kNode, {"", std::string(get_string(change.after->json(), "spec.nodeName"))})) note(world, *node, *change.after);
+    if (ObjectPtr node = world.find(kNode, {"", std::string(get_string(change.after->json(), "spec.nodeName"))}))
+      note(world, *node, *change.after);
     bool given_up = given_up_for_taint(*change.after) && !(change.before && given_up_for_taint(*change.before));
     if (actor == Actor::daemon && given_up) check(world, *change.after);
   }
@@ -69,19 +73,27 @@ class NodesRule : public Rule {
       if (name.empty()) continue;
       ObjectPtr node = world.find(kNode, {"", name});
       if (!node) return world.violated("nodes: " + describe(*pod) + " is on " + name + ", which is gone");
-      if (may_stay(*node, *pod) && !(pod->deleting() && waits_for_another(world, *pod))) return world.violated("nodes: " + describe(*pod) + " is still on " + name + " and does not tolerate it");
-      if (is_silent(world, *node) && ready(*pod)) return world.violated("nodes: " + describe(*pod) + " is ready, and " + name + " is not heard");
+      if (may_stay(*node, *pod) && !(pod->deleting() && waits_for_another(world, *pod)))
+        return world.violated("nodes: " + describe(*pod) + " is still on " + name + " and does not tolerate it");
+      if (is_silent(world, *node) && ready(*pod))
+        return world.violated("nodes: " + describe(*pod) + " is ready, and " + name + " is not heard");
     }
     for (const ObjectPtr& node : world.all(kNode)) {
       bool silent = is_silent(world, *node), unreachable = has_taint(*node, "node.kubernetes.io/unreachable", "NoSchedule");
       std::string_view told = condition(*node, "Ready", "status");
-      if (told != (silent ? "Unknown" : "True")) return world.violated("nodes: " + node->name() + (silent ? " is silent" : " is heard") + ", and Ready is " + std::string(told));
-      if (unreachable != silent) return world.violated("nodes: " + node->name() + (silent ? " is silent, and no taint says so" : " is heard, and said to be unreachable"));
+      if (told != (silent ? "Unknown" : "True"))
+        return world.violated("nodes: " + node->name() + (silent ? " is silent" : " is heard") + ", and Ready is " +
+                              std::string(told));
+      if (unreachable != silent)
+        return world.violated("nodes: " + node->name() +
+                              (silent ? " is silent, and no taint says so" : " is heard, and said to be unreachable"));
     }
   }
 
  private:
-  static bool given_up_for_taint(const Object& pod) { return condition(pod, "DisruptionTarget", "reason") == "DeletionByTaintManager"; }
+  static bool given_up_for_taint(const Object& pod) {
+    return condition(pod, "DisruptionTarget", "reason") == "DeletionByTaintManager";
+  }
 
   static bool is_silent(const World& world, const Object& node) {
     if (node.name() == "node-0") return false;
@@ -91,11 +103,13 @@ class NodesRule : public Rule {
   }
 
   void note(const World& world, const Object& node, const Object& pod) {
-    if (get_string(pod.json(), "spec.nodeName") == node.name() && may_stay(node, pod)) threatened_.emplace(pod.uid(), world.clock.steady());
+    if (get_string(pod.json(), "spec.nodeName") == node.name() && may_stay(node, pod))
+      threatened_.emplace(pod.uid(), world.clock.steady());
   }
 
   void check(const World& world, const Object& pod) const {
-    std::string node(get_string(pod.json(), "spec.nodeName")), name = "nodes: " + describe(pod) + " is given up on " + node + ": ";
+    std::string node(get_string(pod.json(), "spec.nodeName")),
+        name = "nodes: " + describe(pod) + " is given up on " + node + ": ";
     std::optional<seconds> least;
     for (const ObjectPtr& each : world.believable(kNode, {"", node}))
       if (auto span = may_stay(*each, pod)) least = std::min(least.value_or(*span), *span);

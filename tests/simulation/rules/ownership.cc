@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership: what nobody owns, for all that the daemon may know, is nobody's to remove, but its namespace's and its node's. At rest
-// nothing is left of what was deleted: no object that waits to go, none whose owners are all gone, none in a namespace that is not.
-// Source: Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
+// Ownership: what nobody owns, for all that the daemon may know, is nobody's to remove, but its namespace's and its node's. At
+// rest nothing is left of what was deleted: no object that waits to go, none whose owners are all gone, none in a namespace that
+// is not. Source: Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,8 @@ namespace {
 bool in_use(const World& world, const Object& claim) {
   if (!(claim.kind() == kPersistentVolumeClaim)) {
     std::vector<ObjectPtr> claims = world.controlled(kPersistentVolumeClaim, claim);
-    return std::any_of(claims.begin(), claims.end(), [&](const ObjectPtr& each) { return each->deleting() && in_use(world, *each); });
+    return std::any_of(claims.begin(), claims.end(),
+                       [&](const ObjectPtr& each) { return each->deleting() && in_use(world, *each); });
   }
   std::vector<ObjectPtr> pods = world.all(kPod, claim.ns());
   return std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) {
@@ -29,7 +30,8 @@ bool in_use(const World& world, const Object& claim) {
 bool is_given_up(const Object& pod) {
   for (const json::value& condition : get_array(pod.json(), "status.conditions"))
     if (get_string(condition, "type") == "DisruptionTarget")
-      return get_string(condition, "reason") == "DeletionByTaintManager" || get_string(condition, "reason") == "PreemptionByScheduler";
+      return get_string(condition, "reason") == "DeletionByTaintManager" ||
+             get_string(condition, "reason") == "PreemptionByScheduler";
   return false;
 }
 
@@ -37,8 +39,9 @@ class OwnershipRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
     bool removed = actor == Actor::daemon && change.removes();
-    bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController || *change.kind == kDeployment ||
-                  *change.kind == kJob || *change.kind == kCronJob || *change.kind == kService || *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
+    bool people = *change.kind == kPod || *change.kind == kReplicaSet || *change.kind == kReplicationController ||
+                  *change.kind == kDeployment || *change.kind == kJob || *change.kind == kCronJob || *change.kind == kService ||
+                  *change.kind == kPodDisruptionBudget || *change.kind == kResourceQuota || *change.kind == kStatefulSet ||
                   *change.kind == kDaemonSet || *change.kind == kPersistentVolumeClaim || *change.kind == kPersistentVolume;
     if (!removed || !people) return;
     for (const ObjectPtr& version : world.believable(*change.kind, change.before->key()))
@@ -56,11 +59,14 @@ class OwnershipRule : public Rule {
     std::set<std::string> uids;
     for (const ObjectPtr& object : all) uids.insert(object->uid());
     for (const ObjectPtr& object : all) {
-      if (object->deleting() && !in_use(world, *object) && !(object->kind() == kPod && waits_for_another(world, *object))) return world.violated("ownership: " + describe(*object) + " still waits to go");
+      if (object->deleting() && !in_use(world, *object) && !(object->kind() == kPod && waits_for_another(world, *object)))
+        return world.violated("ownership: " + describe(*object) + " still waits to go");
       std::vector<OwnerReference> owners = object->owners();
-      bool owned = owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) { return uids.contains(owner.uid); });
+      bool owned = owners.empty() || std::any_of(owners.begin(), owners.end(),
+                                                 [&](const OwnerReference& owner) { return uids.contains(owner.uid); });
       if (!owned) return world.violated("ownership: " + describe(*object) + " has outlived its owners");
-      if (!object->ns().empty() && !world.find(kNamespace, {"", object->ns()})) return world.violated("ownership: " + describe(*object) + " has no namespace");
+      if (!object->ns().empty() && !world.find(kNamespace, {"", object->ns()}))
+        return world.violated("ownership: " + describe(*object) + " has no namespace");
     }
   }
 };

@@ -13,7 +13,8 @@ class PlacementRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
     if (!(*change.kind == kPod) || !change.before || !change.after) return;
-    std::string_view before = get_string(change.before->json(), "spec.nodeName"), node = get_string(change.after->json(), "spec.nodeName");
+    std::string_view before = get_string(change.before->json(), "spec.nodeName"),
+                     node = get_string(change.after->json(), "spec.nodeName");
     if (before == node) return;
     std::string name = "placement: " + change.after->key().text() + " on " + std::string(node);
     if (!before.empty()) return world.violated(name + " was bound before, to " + std::string(before));
@@ -22,15 +23,17 @@ class PlacementRule : public Rule {
     if (nodes.empty()) return world.violated(name + ", which the daemon knows is gone");
     Room used = used_on(world, node, change.after->uid());
     bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return takes(*each, *change.after); });
-    bool fits = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
+    bool fits = std::any_of(nodes.begin(), nodes.end(),
+                            [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
     if (!taken) return world.violated(name + ", which does not take it");
-    if (!fits) world.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
+    if (!fits)
+      world.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
   }
 
   void at_rest(const World& world) override {
     for (const ObjectPtr& pod : world.all(kPod)) {
-      if (!active(*pod) || !get_string(pod->json(), "spec.nodeName").empty() || !get_array(pod->json(), "spec.schedulingGates").empty() ||
-          find(pod->json(), "spec.affinity"))
+      if (!active(*pod) || !get_string(pod->json(), "spec.nodeName").empty() ||
+          !get_array(pod->json(), "spec.schedulingGates").empty() || find(pod->json(), "spec.affinity"))
         continue;
       for (const ObjectPtr& node : world.all(kNode)) {
         if (takes(*node, *pod) && offered(*node).holds(used_on(world, node->name(), "") + asked(*pod), asked(*pod)))

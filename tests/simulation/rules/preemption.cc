@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemption: a pod has to go for a more important one that waits, may preempt, does not fit beside it, would fit without all that are
-// less important, and has no place elsewhere; in some state that the daemon may still believe in. Room that is kept for a pod is given
-// to no less important one. At rest, no pod waits that may preempt and would fit so, and who was told to go for another one has gone.
-// Which victims are chosen is decided by the scheduler's own tests.
-// Source: Kubernetes "Pod Priority and Preemption".
+// Preemption: a pod has to go for a more important one that waits, may preempt, does not fit beside it, would fit without all
+// that are less important, and has no place elsewhere; in some state that the daemon may still believe in. Room that is kept for
+// a pod is given to no less important one. At rest, no pod waits that may preempt and would fit so, and who was told to go for
+// another one has gone. Which victims are chosen is decided by the scheduler's own tests. Source: Kubernetes "Pod Priority and
+// Preemption".
 #include <algorithm>
 
 #include "tests/simulation/rules/room.h"
@@ -22,14 +22,19 @@ bool chooses_nodes(const Object& pod) { return find(pod.json(), "spec.affinity")
 
 bool is_told_to_go(const Object& pod) {
   for (const json::value& one : get_array(pod.json(), "status.conditions"))
-    if (get_string(one, "type") == "DisruptionTarget") return get_string(one, "status") == "True" && get_string(one, "reason") == "PreemptionByScheduler";
+    if (get_string(one, "type") == "DisruptionTarget")
+      return get_string(one, "status") == "True" && get_string(one, "reason") == "PreemptionByScheduler";
   return false;
 }
 
 template <typename Range, typename So>
-bool any(const Range& range, const So& so) { return std::any_of(range.begin(), range.end(), so); }
+bool any(const Range& range, const So& so) {
+  return std::any_of(range.begin(), range.end(), so);
+}
 template <typename Range, typename So>
-bool all(const Range& range, const So& so) { return std::all_of(range.begin(), range.end(), so); }
+bool all(const Range& range, const So& so) {
+  return std::all_of(range.begin(), range.end(), so);
+}
 
 class PreemptionRule : public Rule {
  public:
@@ -52,7 +57,8 @@ class PreemptionRule : public Rule {
           else used = used + asked(*other);
         }
         if (lesser && takes(*node, *pod) && offered(*node).holds(used, asked(*pod)))
-          return world.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() + " without those less important");
+          return world.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() +
+                                " without those less important");
       }
     }
   }
@@ -61,7 +67,8 @@ class PreemptionRule : public Rule {
   static void check_victim(const World& world, const Object& victim) {
     std::string node(node_of(victim)), name = "preemption: " + describe(victim) + " of " + node + " is told to go";
     if (node.empty()) return world.violated(name + ", and is nowhere");
-    if (world.believable(kPod, victim.key()).back()->uid() != victim.uid()) return world.violated(name + ", and the daemon only knows another of its name");
+    if (world.believable(kPod, victim.key()).back()->uid() != victim.uid())
+      return world.violated(name + ", and the daemon only knows another of its name");
     std::string why = "for nobody more important";
     for (const ObjectPtr& pod : world.believable_in(kPod, "")) {
       if (!waits(*pod) || !may_preempt(*pod) || priority(*pod) <= priority(victim)) continue;
@@ -77,13 +84,15 @@ class PreemptionRule : public Rule {
     std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
     bool fits = all(versions, [&](const ObjectPtr& each) { return offered(*each).holds(most, asked(pod)); });
     if (!versions.empty() && fits) return describe(pod) + " fits beside it";
-    bool helps = any(versions, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(least, asked(pod)); });
+    bool helps =
+        any(versions, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(least, asked(pod)); });
     if (!helps) return describe(pod) + " does not fit without it either";
     if (chooses_nodes(pod)) return "";
     for (const ObjectPtr& other : world.all(kNode)) {
       std::vector<ObjectPtr> certain = world.certain(kNode, other->key());
       Room there = asked(pod) + most_used(world, other->name(), pod);
-      bool free = all(certain, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(there, asked(pod)); });
+      bool free =
+          all(certain, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(there, asked(pod)); });
       if (!certain.empty() && free) return describe(pod) + " fits on " + other->name();
     }
     return "";
@@ -121,14 +130,18 @@ class PreemptionRule : public Rule {
       if (other->uid() == pod.uid()) continue;
       std::vector<ObjectPtr> certain = world.certain(kPod, other->key());
       if (certain.empty()) continue;
-      if (all(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); })) used = used + asked(*other);
+      if (all(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
+        used = used + asked(*other);
       bool kept = priority(*other) >= priority(pod) && !world.daemon_could_not_tell(*other) &&  // it may keep no room any more
-                  all(certain, [&](const ObjectPtr& each) { return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node; });
+                  all(certain, [&](const ObjectPtr& each) {
+                    return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node;
+                  });
       if (kept) used = used + asked(*other), kept_for += " " + other->key().text();
     }
     std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
     bool fits = any(versions, [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(pod)); });
-    if (!kept_for.empty() && !fits) world.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
+    if (!kept_for.empty() && !fits)
+      world.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
   }
 };
 

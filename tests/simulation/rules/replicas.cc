@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSets and ReplicationControllers: no pod is made for a slot that has one. Judged by what the daemon could know: the set as
-// its cache may still show it, and not the pods that it made without being told so. A surplus of such pods is made good at rest.
-// Source: Kubernetes ReplicaSet; client-go controller expectations.
+// ReplicaSets and ReplicationControllers: no pod is made for a slot that has one. Judged by what the daemon could know: the set
+// as its cache may still show it, and not the pods that it made without being told so. A surplus of such pods is made good at
+// rest. Source: Kubernetes ReplicaSet; client-go controller expectations.
 #include <algorithm>
 
 #include "tests/simulation/world.h"
@@ -34,10 +34,12 @@ class ReplicasRule : public Rule {
     int64_t there = 0;
     for (const ObjectPtr& other : world.all(kPod, pod.ns())) {
       auto controller = other->controller();
-      bool counts = controller && controller->uid == owner.uid && active(*other) && (other->uid() == pod.uid() || !world.daemon_unaware_of(*other));
+      bool counts = controller && controller->uid == owner.uid && active(*other) &&
+                    (other->uid() == pod.uid() || !world.daemon_unaware_of(*other));
       there += counts;
     }
-    if (there > most) world.violated("replicas: made " + pod.key().text() + ", the " + std::to_string(there) + ". of " + std::to_string(most));
+    if (there > most)
+      world.violated("replicas: made " + pod.key().text() + ", the " + std::to_string(there) + ". of " + std::to_string(most));
   }
 
   static void check_rest(const World& world, const Object& set) {
@@ -50,15 +52,24 @@ class ReplicasRule : public Rule {
     std::string name = "replicas: " + describe(set) + ": ";
     auto failure = [&] {
       const json::array& conditions = get_array(set.json(), "status.conditions");
-      return std::any_of(conditions.begin(), conditions.end(), [](const json::value& c) { return get_string(c, "type") == "ReplicaFailure"; });
+      return std::any_of(conditions.begin(), conditions.end(),
+                         [](const json::value& c) { return get_string(c, "type") == "ReplicaFailure"; });
     };
     bool hindered = !world.all(kResourceQuota, set.ns()).empty() && there < wanted;
-    if (there != wanted && !hindered) return world.violated(name + std::to_string(there) + " pods, wanted " + std::to_string(wanted));
-    if (hindered != failure()) return world.violated(name + (hindered ? "does not say that it is hindered" : "says that something hinders it"));
-    struct Count { const char* name; int64_t value; };
-    for (const Count& count : {Count{"replicas", there}, Count{"readyReplicas", good}, Count{"availableReplicas", good}, Count{"terminatingReplicas", going}}) {
+    if (there != wanted && !hindered)
+      return world.violated(name + std::to_string(there) + " pods, wanted " + std::to_string(wanted));
+    if (hindered != failure())
+      return world.violated(name + (hindered ? "does not say that it is hindered" : "says that something hinders it"));
+    struct Count {
+      const char* name;
+      int64_t value;
+    };
+    for (const Count& count : {Count{"replicas", there}, Count{"readyReplicas", good}, Count{"availableReplicas", good},
+                               Count{"terminatingReplicas", going}}) {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
-      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+      if (told != count.value)
+        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+                              std::to_string(count.value));
     }
     if (get_int(set.json(), "status.observedGeneration") != get_int(set.json(), "metadata.generation"))
       world.violated(name + "has not observed its generation");

@@ -42,7 +42,8 @@ bool available(const World& world, const Object& pod, const Object& set) {
 
 bool perhaps(const World& world, const Object& pod, const std::function<bool(const Object&)>& so) {
   std::vector<ObjectPtr> versions = world.believable(kPod, pod.key());
-  return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& each) { return each->uid() == pod.uid() && so(*each); });
+  return std::any_of(versions.begin(), versions.end(),
+                     [&](const ObjectPtr& each) { return each->uid() == pod.uid() && so(*each); });
 }
 
 bool surely(const World& world, const Object& pod, const std::function<bool(const Object&)>& so) {
@@ -51,7 +52,8 @@ bool surely(const World& world, const Object& pod, const std::function<bool(cons
 
 bool disrupted(const World& world, const Object& pod) {
   const json::array& conditions = get_array(pod.json(), "status.conditions");
-  bool told = std::any_of(conditions.begin(), conditions.end(), [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
+  bool told = std::any_of(conditions.begin(), conditions.end(),
+                          [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
   std::string node(get_string(pod.json(), "spec.nodeName"));
   return told || (!node.empty() && !world.find(kNode, {"", node}));
 }

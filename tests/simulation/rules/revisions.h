@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of StatefulSets and DaemonSets have in common: which template a pod is of, and whether the daemon may take a pod for available.
+// What the rules of StatefulSets and DaemonSets have in common: which template a pod is of, and whether the daemon may take a pod
+// for available.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,9 @@ bool disrupted(const World& world, const Object& pod);
 class Removals {
  public:
   void note(Actor actor, const Change& change, const World& world);  // of a pod
-  bool known(const World& world, const Object& pod) const { return uids_.contains(pod.uid()) && !world.daemon_unaware_of_removal(pod); }
+  bool known(const World& world, const Object& pod) const {
+    return uids_.contains(pod.uid()) && !world.daemon_unaware_of_removal(pod);
+  }
 
  private:
   std::set<std::string, std::less<>> uids_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deployments: never more pods asked of all sets together than replicas and maxSurge, as Kubernetes counts them (the sets'
 // spec.replicas), for any state of the Deployment that the daemon may still believe in. Nor are available ones given up, as the
-// sets' statuses tell of them, below replicas less maxUnavailable, but where the Deployment itself is scaled: then its sets shrink
-// in proportion. With Recreate, two templates never run side by side.
-// Source: Kubernetes Deployment, "Rolling Update Deployment", "Recreate Deployment".
+// sets' statuses tell of them, below replicas less maxUnavailable, but where the Deployment itself is scaled: then its sets
+// shrink in proportion. With Recreate, two templates never run side by side. Source: Kubernetes Deployment, "Rolling Update
+// Deployment", "Recreate Deployment".
 #include <algorithm>
 #include <set>
 
@@ -16,7 +16,8 @@ constexpr std::string_view kDesired = "deployment.kubernetes.io/desired-replicas
 
 int64_t amount(const json::value* value, int64_t total, bool round_up) {
   if (!value) return (25 * total + (round_up ? 99 : 0)) / 100;
-  if (const json::string* text = value->if_string()) return (std::strtol(text->c_str(), nullptr, 10) * total + (round_up ? 99 : 0)) / 100;
+  if (const json::string* text = value->if_string())
+    return (std::strtol(text->c_str(), nullptr, 10) * total + (round_up ? 99 : 0)) / 100;
   return value->to_number<int64_t>();
 }
 
@@ -58,7 +59,8 @@ class RolloutRule : public Rule {
  private:
   void note_raised(const Change& change) {
     auto owner = change.after->controller();
-    bool raised = get_int(change.after->json(), "spec.replicas", 1) > (change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0);
+    bool raised = get_int(change.after->json(), "spec.replicas", 1) >
+                  (change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0);
     if (owner && raised) raised_.insert(owner->uid);
   }
 
@@ -71,10 +73,12 @@ class RolloutRule : public Rule {
     int64_t most = 0, there = 0;
     for (const ObjectPtr& deployment : deployments) most = std::max(most, fences(*deployment).most);
     for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
-      there += each->uid() == set.uid() ? get_int(set.json(), "spec.replicas", 1) : world.daemon_unaware_of(*each) ? 0 : sizes(world, *each).first;
+      there += each->uid() == set.uid()         ? get_int(set.json(), "spec.replicas", 1)
+               : world.daemon_unaware_of(*each) ? 0
+                                                : sizes(world, *each).first;
     if (there > most)
-      world.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " + std::to_string(there) +
-                     " of at most " + std::to_string(most));
+      world.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " +
+                     std::to_string(there) + " of at most " + std::to_string(most));
   }
 
   static void check_recreate(const World& world, const Object& pod) {
@@ -88,7 +92,9 @@ class RolloutRule : public Rule {
     for (const ObjectPtr& other : world.controlled(kReplicaSet, *deployments.front())) {
       if (other->uid() == set->uid() || get_int(other->json(), "spec.replicas", 1) > 0) continue;
       for (const ObjectPtr& old : world.controlled(kPod, *other))
-        if (!finished(*old)) return world.violated("rollout: made " + pod.key().text() + " while " + old->key().text() + " of another template still runs");
+        if (!finished(*old))
+          return world.violated("rollout: made " + pod.key().text() + " while " + old->key().text() +
+                                " of another template still runs");
     }
   }
 
@@ -130,8 +136,8 @@ class RolloutRule : public Rule {
     for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
       there += std::min(told_available(world, *each).second, sizes(world, *each).second);
     if (there < least)
-      world.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " + std::to_string(there) + " of at least " +
-                     std::to_string(least) + " remain available");
+      world.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " + std::to_string(there) +
+                     " of at least " + std::to_string(least) + " remain available");
   }
 
   void check_rest(const World& world, const Object& deployment) {
@@ -151,33 +157,47 @@ class RolloutRule : public Rule {
         updated += active(*pod) && is_current;
       }
     }
-    struct Count { const char* name; int64_t value; };
-    for (const Count& count : {Count{"replicas", there}, Count{"readyReplicas", good}, Count{"availableReplicas", good}, Count{"updatedReplicas", updated},
-                               Count{"observedGeneration", get_int(deployment.json(), "metadata.generation")}}) {
+    struct Count {
+      const char* name;
+      int64_t value;
+    };
+    for (const Count& count :
+         {Count{"replicas", there}, Count{"readyReplicas", good}, Count{"availableReplicas", good},
+          Count{"updatedReplicas", updated}, Count{"observedGeneration", get_int(deployment.json(), "metadata.generation")}}) {
       int64_t told = get_int(deployment.json(), std::string("status.") + count.name);
-      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+      if (told != count.value)
+        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+                              std::to_string(count.value));
     }
-    if (asked > fence.most && !raised_.contains(deployment.uid())) return world.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
+    if (asked > fence.most && !raised_.contains(deployment.uid()))
+      return world.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
     bool paused = get_bool(deployment.json(), "spec.paused");
     if (paused) return;
     if (!current) return world.violated(name + "has no set of its template");
-    bool all_run = good == there && there == asked;  // nothing hinders it: no quota, no full node, no pod that never becomes ready
+    bool all_run =
+        good == there && there == asked;  // nothing hinders it: no quota, no full node, no pod that never becomes ready
     int64_t wanted = get_int(current->json(), "spec.replicas", 1);
     if (all_run && (wanted != fence.replicas || old_asked != 0))
-      return world.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) + " old, wanted " + std::to_string(fence.replicas));
+      return world.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) +
+                            " old, wanted " + std::to_string(fence.replicas));
     std::string_view reason, progressing;
     for (const json::value& condition : get_array(deployment.json(), "status.conditions"))
-      if (get_string(condition, "type") == "Progressing") progressing = get_string(condition, "status"), reason = get_string(condition, "reason");
-    if (all_run && reason != "NewReplicaSetAvailable") return world.violated(name + "is complete, and says " + std::string(reason));
+      if (get_string(condition, "type") == "Progressing")
+        progressing = get_string(condition, "status"), reason = get_string(condition, "reason");
+    if (all_run && reason != "NewReplicaSetAvailable")
+      return world.violated(name + "is complete, and says " + std::string(reason));
     if (all_run) {
       const json::value* limit = find(deployment.json(), "spec.revisionHistoryLimit");
-      if (limit && int64_t(sets.size()) - 1 > limit->to_number<int64_t>()) world.violated(name + "keeps " + std::to_string(sets.size() - 1) + " old sets");
+      if (limit && int64_t(sets.size()) - 1 > limit->to_number<int64_t>())
+        world.violated(name + "keeps " + std::to_string(sets.size() - 1) + " old sets");
     } else if (updated < fence.replicas || good < fence.replicas) {
-      if (progressing == "True" && reason != "NewReplicaSetAvailable") world.violated(name + "does not move, and says " + std::string(reason));
+      if (progressing == "True" && reason != "NewReplicaSetAvailable")
+        world.violated(name + "does not move, and says " + std::string(reason));
     }
   }
 
-  std::set<std::string> raised_;  // uids of Deployments of which the user has raised a set: pods that never become ready keep it so
+  std::set<std::string>
+      raised_;  // uids of Deployments of which the user has raised a set: pods that never become ready keep it so
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ bool tolerates(const Object& pod, const json::value& taint) {
     std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
     if (!key.empty() && key != get_string(taint, "key")) continue;
     if (!effect.empty() && effect != get_string(taint, "effect")) continue;
-    if (get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value")) return true;
+    if (get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value"))
+      return true;
   }
   return false;
 }

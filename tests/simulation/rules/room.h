@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask for and nodes offer, and who a node does not take whatever room it has: what the rules of the scheduler have in common.
-// Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
+// What pods ask for and nodes offer, and who a node does not take whatever room it has: what the rules of the scheduler have in
+// common. Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
 #pragma once
 
 #include "tests/simulation/world.h"

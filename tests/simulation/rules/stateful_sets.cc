@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // StatefulSets. In order: a pod is made when all before it are available, and taken away when all behind it are gone. An update
 // takes the last pods first, none below the partition, and none that works when as many as maxUnavailable do not. A claim
-// gets an owner, with whom it goes, only as its set's retention policy says. All of it for some state that the daemon may still believe in.
-// Source: Kubernetes StatefulSet, "Deployment and Scaling Guarantees", "Update strategies"; KEP-961; KEP-1847.
+// gets an owner, with whom it goes, only as its set's retention policy says. All of it for some state that the daemon may still
+// believe in. Source: Kubernetes StatefulSet, "Deployment and Scaling Guarantees", "Update strategies"; KEP-961; KEP-1847.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -89,17 +89,21 @@ class StatefulSetsRule : public Rule {
   }
   bool perhaps_available(const World& world, const Object& set, int64_t number) const {
     std::vector<ObjectPtr> versions = world.believable(kPod, {set.ns(), set.name() + "-" + std::to_string(number)});
-    return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& pod) { return available(world, *pod, set) && !removals_.known(world, *pod); });
+    return std::any_of(versions.begin(), versions.end(),
+                       [&](const ObjectPtr& pod) { return available(world, *pod, set) && !removals_.known(world, *pod); });
   }
 
   void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
-    bool no_choice = sets.empty() || std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) || disrupted(world, pod);
+    bool no_choice = sets.empty() ||
+                     std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) ||
+                     disrupted(world, pod);
     ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
-    if (no_choice || !ns || ns->deleting()) return;                // its set's, its node's, its namespace's end
+    if (no_choice || !ns || ns->deleting()) return;  // its set's, its node's, its namespace's end
     if (perhaps(world, pod, [](const Object& each) { return finished(each); })) return;  // it is replaced
     std::string why;
     for (const ObjectPtr& set : sets) {
-      why = range(*set).holds(ordinal(*set, pod.name()).value_or(-1)) ? against_update(world, *set, pod) : against_scaling(world, *set, pod);
+      why = range(*set).holds(ordinal(*set, pod.name()).value_or(-1)) ? against_update(world, *set, pod)
+                                                                      : against_scaling(world, *set, pod);
       if (why.empty()) return;
     }
     world.violated("statefulsets: removed " + pod.key().text() + ", " + why);
@@ -111,7 +115,8 @@ class StatefulSetsRule : public Rule {
     int64_t own = ordinal(set, pod.name()).value_or(-1);
     for (const ObjectPtr& other : world.controlled(kPod, set)) {
       int64_t number = ordinal(set, other->name()).value_or(-1);
-      if (number > own && !range(set).holds(number) && !world.daemon_unaware_of(*other)) return "and " + other->name() + " is still there";
+      if (number > own && !range(set).holds(number) && !world.daemon_unaware_of(*other))
+        return "and " + other->name() + " is still there";
     }
     return "";
   }
@@ -126,7 +131,8 @@ class StatefulSetsRule : public Rule {
     if (!ordered(set) && limited(set) && !surely(world, pod, works)) return "";  // it costs nothing
     int64_t unavailable = 1;
     for (int64_t number = range(set).first; number < range(set).end; ++number) {
-      bool counts = number != own && (number > own || ordered(set) || limited(set));  // without a limit each waits for those behind it
+      bool counts =
+          number != own && (number > own || ordered(set) || limited(set));  // without a limit each waits for those behind it
       unavailable += counts && !perhaps_available(world, set, number);
       ObjectPtr behind = number > own ? world.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
       if (behind && active(*behind) && !world.daemon_unaware_of(*behind) && !of_template(world, set, *behind) &&
@@ -147,12 +153,14 @@ class StatefulSetsRule : public Rule {
       }
       bool of_set = owner.kind == kStatefulSet.kind;
       if (!may_own(world, claim, owner, of_set))
-        world.violated("statefulsets: " + describe(claim) + " is to go with " + owner.kind + " " + owner.name + ", which its policy does not say");
+        world.violated("statefulsets: " + describe(claim) + " is to go with " + owner.kind + " " + owner.name +
+                       ", which its policy does not say");
     }
   }
 
   static bool may_own(const World& world, const Object& claim, const OwnerReference& owner, bool of_set) {
-    std::vector<ObjectPtr> sets = world.believable(kStatefulSet, {claim.ns(), of_set ? owner.name : owner.name.substr(0, owner.name.rfind('-'))});
+    std::vector<ObjectPtr> sets =
+        world.believable(kStatefulSet, {claim.ns(), of_set ? owner.name : owner.name.substr(0, owner.name.rfind('-'))});
     return std::any_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) {
       if (of_set) return set->uid() == owner.uid && !keeps(*set, "whenDeleted");
       auto number = ordinal(*set, owner.name);
@@ -164,7 +172,8 @@ class StatefulSetsRule : public Rule {
 
   static bool mounts(const Object& pod, const std::string& claim) {
     const json::array& volumes = get_array(pod.json(), "spec.volumes");
-    return std::any_of(volumes.begin(), volumes.end(), [&](const json::value& volume) { return get_string(volume, "persistentVolumeClaim.claimName") == claim; });
+    return std::any_of(volumes.begin(), volumes.end(),
+                       [&](const json::value& volume) { return get_string(volume, "persistentVolumeClaim.claimName") == claim; });
   }
 
   // One of its pods' names is somebody else's: a pod that it had, and lost by its labels.
@@ -179,7 +188,8 @@ class StatefulSetsRule : public Rule {
 
   static void check_rest(const World& world, const Object& set) {
     std::string name = "statefulsets: " + describe(set) + ": ";
-    std::string_view current = get_string(set.json(), "status.currentRevision"), update = get_string(set.json(), "status.updateRevision");
+    std::string_view current = get_string(set.json(), "status.currentRevision"),
+                     update = get_string(set.json(), "status.updateRevision");
     Range range = simulation::range(set);
     int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0;
     bool due = true, fixed = false, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
@@ -193,25 +203,35 @@ class StatefulSetsRule : public Rule {
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
         std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
         bool mounted = mounts(*pod, wanted);
-        fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still over it
-        if (mounted && !world.find(kPersistentVolumeClaim, {set.ns(), wanted})) return world.violated(name + "claim " + wanted + " is missing");
+        fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still
+                            // over it
+        if (mounted && !world.find(kPersistentVolumeClaim, {set.ns(), wanted}))
+          return world.violated(name + "claim " + wanted + " is missing");
       }
     }
-    struct Count { const char* name; int64_t value; };
+    struct Count {
+      const char* name;
+      int64_t value;
+    };
     bool complete = rolls(set) && updated == range.end - range.first && all == updated && good == updated;
     if (complete) of_current = updated;
-    for (const Count& count : {Count{"replicas", all}, Count{"readyReplicas", good}, Count{"availableReplicas", good}, Count{"currentReplicas", of_current},
-                               Count{"updatedReplicas", updated}, Count{"observedGeneration", get_int(set.json(), "metadata.generation")}}) {
+    for (const Count& count : {Count{"replicas", all}, Count{"readyReplicas", good}, Count{"availableReplicas", good},
+                               Count{"currentReplicas", of_current}, Count{"updatedReplicas", updated},
+                               Count{"observedGeneration", get_int(set.json(), "metadata.generation")}}) {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
-      if (told != count.value) return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " + std::to_string(count.value));
+      if (told != count.value)
+        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+                              std::to_string(count.value));
     }
     hindered |= fixed;
     ObjectPtr revision = world.find(kControllerRevision, {set.ns(), std::string(update)});
     if (!revision) return world.violated(name + "updateRevision " + std::string(update) + " does not exist");
     if (complete && current != update) return world.violated(name + "is updated, and says " + std::string(current));
     bool all_well = well == range.end - range.first;
-    if (here < range.end - range.first && !hindered && !(ordered(set) && well < here)) return world.violated(name + std::to_string(here) + " pods are there");
-    if (beyond > 0 && (all_well || !ordered(set)) && !hindered) return world.violated(name + std::to_string(beyond) + " pods are too many");
+    if (here < range.end - range.first && !hindered && !(ordered(set) && well < here))
+      return world.violated(name + std::to_string(here) + " pods are there");
+    if (beyond > 0 && (all_well || !ordered(set)) && !hindered)
+      return world.violated(name + std::to_string(beyond) + " pods are too many");
     if (all_well && rolls(set) && !due && !fixed) return world.violated(name + "a pod is of an old template");
     if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
       world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));

@@ -43,13 +43,13 @@ class ClientContract : public testing::TestWithParam<ClientMaker> {
 
   static json::value config(const std::string& name, const std::string& value = "1", const std::string& labels = "{}",
                             const std::string& ns = "default") {
-    return MUST(parse_json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name +
-                           R"(","namespace":")" + ns + R"(","labels":)" + labels + R"(},"data":{"value":")" + value +
-                           R"("}})"));
+    return MUST(parse_json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name + R"(","namespace":")" + ns +
+                           R"(","labels":)" + labels + R"(},"data":{"value":")" + value + R"("}})"));
   }
   static json::value pod(const std::string& name) {
-    return MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
-                           R"(","namespace":"default"},"spec":{"containers":[{"name":"main","image":"localhost/busybox:latest"}]}})"));
+    return MUST(
+        parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                   R"(","namespace":"default"},"spec":{"containers":[{"name":"main","image":"localhost/busybox:latest"}]}})"));
   }
   static json::value changed(const Object& object, std::string_view path, json::value value) {
     json::value body = object.json();
@@ -86,7 +86,8 @@ TEST_P(ClientContract, creates_and_gets) {
 }
 
 TEST_P(ClientContract, reads_the_scale_of_a_workload) {
-  json::value body = MUST(parse_json(R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"scaled","namespace":"default"},
+  json::value body =
+      MUST(parse_json(R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"scaled","namespace":"default"},
       "spec":{"replicas":2,"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},
       "spec":{"containers":[{"name":"main","image":"localhost/busybox:latest"}]}}}})"));
   ObjectPtr made = MUST(client().create(kReplicaSet, body));

@@ -66,7 +66,8 @@ class Pending {
     count_.notify();
   }
   void wait() const {
-    count_.wait({}, [](size_t count) { return count == 0; }, [](size_t) {});
+    count_.wait(
+        {}, [](size_t count) { return count == 0; }, [](size_t) {});
   }
 
  private:
@@ -77,9 +78,10 @@ class Pending {
 class Delivery {
  public:
   Delivery(const Kind& kind, Filter filter, WatchSink& sink, std::shared_ptr<Pending> pending)
-      : kind(&kind), filter(std::move(filter)), pending_(std::move(pending)), thread_([this, &sink](std::stop_token stop) {
-          run(stop, sink);
-        }) {}
+      : kind(&kind),
+        filter(std::move(filter)),
+        pending_(std::move(pending)),
+        thread_([this, &sink](std::stop_token stop) { run(stop, sink); }) {}
   ~Delivery() {
     thread_.request_stop();
     thread_.join();
@@ -140,9 +142,7 @@ class Delivery {
 bool has_generation(const Kind& kind) {
   return kind == kPod || kind == kDeployment || kind == kReplicaSet || kind == kStatefulSet || kind == kDaemonSet;
 }
-bool has_status(const Kind& kind) {
-  return has_generation(kind) || kind == kNode || kind == kService || kind == kNamespace;
-}
+bool has_status(const Kind& kind) { return has_generation(kind) || kind == kNode || kind == kService || kind == kNamespace; }
 
 void copy_member(json::value& to, const json::value& from, std::string_view dotted) {
   const json::value* value = find(from, dotted);
@@ -238,7 +238,8 @@ json::value FakeClient::State::finished_create(Store& store, const Kind& kind, j
   std::string number = std::to_string(++store.uids);
   json::value& metadata = make(body, "metadata");
   if (get_string(metadata, "name").empty() && !get_string(metadata, "generateName").empty())
-    metadata.get_object()["name"] = std::string(get_string(metadata, "generateName")) + std::string(5 - std::min<size_t>(5, number.size()), 'x') + number;
+    metadata.get_object()["name"] =
+        std::string(get_string(metadata, "generateName")) + std::string(5 - std::min<size_t>(5, number.size()), 'x') + number;
   metadata.get_object()["uid"] = "00000000-0000-4000-8000-" + std::string(12 - number.size(), '0') + number;
   metadata.get_object()["creationTimestamp"] = now();
   metadata.get_object().erase("deletionTimestamp");
@@ -252,7 +253,9 @@ Result<ObjectPtr> FakeClient::State::replace(Store& store, const Kind& kind, con
                                              const std::string& subresource) const {
   const json::value& old = before->json();
   std::string_view uid = get_string(body, "metadata.uid");
-  if (!uid.empty() && uid != before->uid()) return conflict(kind, before->name(), "Precondition failed: UID in precondition: " + std::string(uid) + ", UID in object meta: " + before->uid());
+  if (!uid.empty() && uid != before->uid())
+    return conflict(kind, before->name(),
+                    "Precondition failed: UID in precondition: " + std::string(uid) + ", UID in object meta: " + before->uid());
   json::value wanted = body;
   if (subresource == "status" || subresource == "approval") {
     wanted = old;
@@ -278,8 +281,11 @@ Result<ObjectPtr> FakeClient::State::replace(Store& store, const Kind& kind, con
 Result<void> FakeClient::State::remove(Store& store, const Kind& kind, const Key& key, const DeleteOptions& options) const {
   ObjectPtr before = store.get(kind, key);
   if (!before) return not_found(kind, key.name);
-  if (!options.uid.empty() && options.uid != before->uid()) return conflict(kind, key.name, "Precondition failed: UID in precondition: " + options.uid + ", UID in object meta: " + before->uid());
-  if (options.revision && options.revision != before->revision()) return conflict(kind, key.name, "Precondition failed: the resourceVersion differs");
+  if (!options.uid.empty() && options.uid != before->uid())
+    return conflict(kind, key.name,
+                    "Precondition failed: UID in precondition: " + options.uid + ", UID in object meta: " + before->uid());
+  if (options.revision && options.revision != before->revision())
+    return conflict(kind, key.name, "Precondition failed: the resourceVersion differs");
 
   json::value body = before->json();
   int64_t grace = 0;
@@ -330,7 +336,8 @@ Result<ObjectList> FakeClient::list(const Kind& kind, const ListOptions& options
 Result<ObjectPtr> FakeClient::create(const Kind& kind, const json::value& body) {
   Key key{std::string(get_string(body, "metadata.namespace")), std::string(get_string(body, "metadata.name"))};
   TRY(state_->enter("create " + kind.qualified_resource() + " " + key.text()));
-  if (!get_string(body, "metadata.resourceVersion").empty()) return bad_request("resourceVersion should not be set on objects to be created");
+  if (!get_string(body, "metadata.resourceVersion").empty())
+    return bad_request("resourceVersion should not be set on objects to be created");
   return state_->store.with([&](State::Store& store) -> Result<ObjectPtr> {
     if (!key.name.empty() && store.get(kind, key)) return already_exists(kind, key.name);
     return store.store(kind, state_->finished_create(store, kind, body), nullptr);
@@ -380,15 +387,20 @@ json::value scale_of(const Object& workload) {
   auto selector = LabelSelector::from_json(find(workload.json(), "spec.selector"));
   json::object status{{"replicas", get_int(workload.json(), "status.replicas")}};
   if (selector) status["selector"] = selector->text();
-  return json::object{{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"},
-                      {"metadata", json::object{{"name", workload.name()}, {"namespace", workload.ns()}, {"uid", workload.uid()},
+  return json::object{{"apiVersion", "autoscaling/v1"},
+                      {"kind", "Scale"},
+                      {"metadata", json::object{{"name", workload.name()},
+                                                {"namespace", workload.ns()},
+                                                {"uid", workload.uid()},
                                                 {"resourceVersion", std::to_string(workload.revision())}}},
-                      {"spec", json::object{{"replicas", get_int(workload.json(), "spec.replicas")}}}, {"status", std::move(status)}};
+                      {"spec", json::object{{"replicas", get_int(workload.json(), "spec.replicas")}}},
+                      {"status", std::move(status)}};
 }
 
 }  // namespace
 
-Result<json::value> FakeClient::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters) {
+Result<json::value> FakeClient::read(const Kind& kind, const Key& key, std::string_view subresource,
+                                     const ReadParameters& parameters) {
   std::string asked = kind.qualified_resource() + " " + key.text();
   if (!subresource.empty()) asked.append("/").append(subresource);
   for (const auto& [name, value] : parameters) asked += " " + name + "=" + value;
@@ -407,8 +419,7 @@ void FakeClient::answer_read(const std::string& asked, std::string_view json_tex
   state_->store.with([&](State::Store& store) { store.reads[asked] = MUST(parse_json(json_text)); });
 }
 
-Result<json::value> FakeClient::act(const Kind& kind, const Key& key, std::string_view subresource,
-                                    const json::value& body) {
+Result<json::value> FakeClient::act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
   TRY(state_->enter("act " + kind.qualified_resource() + "/" + std::string(subresource) + " " + key.text()));
   return state_->store.with([&](State::Store& store) -> Result<json::value> {
     ObjectPtr before = store.get(kind, key);
@@ -417,7 +428,8 @@ Result<json::value> FakeClient::act(const Kind& kind, const Key& key, std::strin
       TRY(state_->remove(store, kind, key, {}));
       return success_status();
     }
-    if (!(kind == kPod) || subresource != "binding") return not_found(kind, std::string(key.name) + "/" + std::string(subresource));
+    if (!(kind == kPod) || subresource != "binding")
+      return not_found(kind, std::string(key.name) + "/" + std::string(subresource));
     json::value pod = before->json();
     if (!get_string(pod, "spec.nodeName").empty()) return conflict(kind, key.name, "pod is already assigned to a node");
     if (before->deleting()) return conflict(kind, key.name, "pod is being deleted, cannot be assigned to a host");

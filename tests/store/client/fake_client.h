@@ -25,25 +25,26 @@ class FakeClient : public Client {
   ~FakeClient() override;
 
   Result<ObjectPtr> get(const Kind& kind, const Key& key) override;
-  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters& parameters = {}) override;
+  Result<json::value> read(const Kind& kind, const Key& key, std::string_view subresource,
+                           const ReadParameters& parameters = {}) override;
   Result<ObjectList> list(const Kind& kind, const ListOptions& options) override;
   Result<ObjectPtr> create(const Kind& kind, const json::value& body) override;
   Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options = {}) override;
   Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                           const UpdateOptions& options = {}) override;
   Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options = {}) override;
-  Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource,
-                          const json::value& body) override;
+  Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) override;
   Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) override;
 
   // Conveniences for tests: JSON text in, whatever stood there before; MUST on failure; never a counted call.
   ObjectPtr put(const Kind& kind, std::string_view json_text);
   void set_status(const Kind& kind, const Key& key, std::string_view status_json_text);
-  void erase(const Kind& kind, const Key& key);  // at once, finalizers or not
+  void erase(const Kind& kind, const Key& key);            // at once, finalizers or not
   ObjectPtr find(const Kind& kind, const Key& key) const;  // null when absent
   std::vector<ObjectPtr> all(const Kind& kind, std::string_view ns = {}) const;
 
-  // What read() answers to "horses.custom.metrics.k8s.io default/*/speed labelSelector=a%3Db", where it is not known from the objects.
+  // What read() answers to "horses.custom.metrics.k8s.io default/*/speed labelSelector=a%3Db", where it is not known from the
+  // objects.
   void answer_read(const std::string& asked, std::string_view json_text);
 
   // Faults. `which` limits a failure to calls whose record (as in calls()) begins with it: "create pods".

@@ -43,7 +43,8 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
  public:
   void on_event(const WatchEvent& event) override {
     static constexpr const char* kNames[] = {"ADDED", "MODIFIED", "DELETED"};
-    if (event.object) push(R"({"type":")" + std::string(kNames[size_t(event.type)]) + R"(","object":)" + event.object->text() + "}\n");
+    if (event.object)
+      push(R"({"type":")" + std::string(kNames[size_t(event.type)]) + R"(","object":)" + event.object->text() + "}\n");
   }
   void on_end(const Error& why) override {
     push(R"({"type":"ERROR","object":)" + to_text(to_status(why)) + "}\n");
@@ -55,8 +56,9 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
   }
   // "" at the end.
   std::string take() {
-    return lines_.wait({}, [](const Lines& lines) { return lines.ended || !lines.text.empty(); },
-                       [](Lines& lines) { return std::exchange(lines.text, {}); });
+    return lines_.wait(
+        {}, [](const Lines& lines) { return lines.ended || !lines.text.empty(); },
+        [](Lines& lines) { return std::exchange(lines.text, {}); });
   }
   std::unique_ptr<Watch> watch;
 
@@ -126,7 +128,8 @@ void FakeServer::State::handle(const httplib::Request& request, httplib::Respons
   if (request.method == "PUT") return answer(response, objects.update(*target.kind, body, options));
   if (request.method == "DELETE") return remove(target, body, response);
   if (request.method == "PATCH")
-    return answer(response, objects.patch(*target.kind, target.key, patch_type(request.get_header_value("Content-Type")), body, options));
+    return answer(response,
+                  objects.patch(*target.kind, target.key, patch_type(request.get_header_value("Content-Type")), body, options));
   if (target.subresource.empty()) return answer(response, objects.create(*target.kind, body));
   auto done = objects.act(*target.kind, target.key, target.subresource, body);
   if (!done) return answer(response, done.error());
@@ -181,7 +184,9 @@ void FakeServer::State::remove(const Target& target, const json::value& body, ht
 }
 
 FakeServer::FakeServer() : state_(std::make_unique<State>()) {
-  auto handle = [state = state_.get()](const httplib::Request& request, httplib::Response& response) { state->handle(request, response); };
+  auto handle = [state = state_.get()](const httplib::Request& request, httplib::Response& response) {
+    state->handle(request, response);
+  };
   state_->server.Get(".*", handle);
   state_->server.Post(".*", handle);
   state_->server.Put(".*", handle);

@@ -12,9 +12,12 @@ namespace coracle {
 namespace {
 
 std::string config(std::string_view user = "client-certificate-data: Y2VydA==, client-key-data: a2V5") {
-  return "apiVersion: v1\nkind: Config\ncurrent-context: here\ncontexts:\n- {name: here, context: {cluster: c, user: u, namespace: ns}}\n"
-         "- {name: there, context: {cluster: d, user: u}}\nclusters:\n- {name: c, cluster: {server: 'https://127.0.0.1:6443/', certificate-authority-data: Y2E=}}\n"
-         "- {name: d, cluster: {server: 'https://other:1', insecure-skip-tls-verify: true}}\nusers:\n- {name: u, user: {" + std::string(user) + "}}\n";
+  return "apiVersion: v1\nkind: Config\ncurrent-context: here\ncontexts:\n- {name: here, context: {cluster: c, user: u, "
+         "namespace: ns}}\n"
+         "- {name: there, context: {cluster: d, user: u}}\nclusters:\n- {name: c, cluster: {server: 'https://127.0.0.1:6443/', "
+         "certificate-authority-data: Y2E=}}\n"
+         "- {name: d, cluster: {server: 'https://other:1', insecure-skip-tls-verify: true}}\nusers:\n- {name: u, user: {" +
+         std::string(user) + "}}\n";
 }
 
 TEST(Kubeconfig, reads_the_current_context) {
@@ -37,10 +40,15 @@ TEST(Kubeconfig, the_command_line_overrides_it) {
 }
 
 TEST(Kubeconfig, says_what_is_wrong_and_where) {
-  struct Row { std::string text; KubeconfigChoice choice; const char* want; };
-  for (const Row& row : {Row{"", {}, "empty"}, Row{"a: [", {}, "line"}, Row{config(), {.context = "no"}, "context \"no\" does not exist"},
-                         Row{config("exec: {command: x}"), {}, "exec"}, Row{config("client-key-data: '*'"), {}, "client-key-data"},
-                         Row{config("client-key: /no/such/file"), {}, "/no/such/file"}, Row{config(), {.user = "nobody"}, "user \"nobody\""}}) {
+  struct Row {
+    std::string text;
+    KubeconfigChoice choice;
+    const char* want;
+  };
+  for (const Row& row :
+       {Row{"", {}, "empty"}, Row{"a: [", {}, "line"}, Row{config(), {.context = "no"}, "context \"no\" does not exist"},
+        Row{config("exec: {command: x}"), {}, "exec"}, Row{config("client-key-data: '*'"), {}, "client-key-data"},
+        Row{config("client-key: /no/such/file"), {}, "/no/such/file"}, Row{config(), {.user = "nobody"}, "user \"nobody\""}}) {
     auto access = parse_kubeconfig(row.text, "the-file", row.choice);
     ASSERT_FALSE(access) << row.text;
     EXPECT_NE(access.error().text().find(row.want), std::string::npos) << access.error().text();

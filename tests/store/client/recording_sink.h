@@ -25,12 +25,14 @@ class RecordingSink : public WatchSink {
   }
   // The first `count` events; fewer when they do not come.
   std::vector<WatchEvent> wait(size_t count) {
-    return record_.wait_until({}, deadline(), [&](const Record& record) { return record.events.size() >= count; },
-                              [](const Record& record) { return record.events; });
+    return record_.wait_until(
+        {}, deadline(), [&](const Record& record) { return record.events.size() >= count; },
+        [](const Record& record) { return record.events; });
   }
   std::optional<Error> wait_end() {
-    return record_.wait_until({}, deadline(), [](const Record& record) { return record.end.has_value(); },
-                              [](const Record& record) { return record.end; });
+    return record_.wait_until(
+        {}, deadline(), [](const Record& record) { return record.end.has_value(); },
+        [](const Record& record) { return record.end; });
   }
   // "added a", "modified a", "deleted a", "synced": the first `count`.
   std::vector<std::string> wait_names(size_t count) {
@@ -44,9 +46,7 @@ class RecordingSink : public WatchSink {
     std::vector<WatchEvent> events;
     std::optional<Error> end;
   };
-  static std::chrono::steady_clock::time_point deadline() {
-    return std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  }
+  static std::chrono::steady_clock::time_point deadline() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
   static std::string name_of(const WatchEvent& event) {
     static constexpr const char* kNames[] = {"added", "modified", "deleted", "bookmark", "synced"};
     return kNames[size_t(event.type)] + (event.object ? " " + event.object->name() : "");

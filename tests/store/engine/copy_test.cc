@@ -16,7 +16,11 @@ class CopyTest : public EngineFixture {
  protected:
   Copy copy_of_now() {
     Snapshot snapshot = engine().snapshot();
-    return {{"2026-01-02T03:04:05Z", "1.0", "edge", snapshot.revision}, snapshot.objects, {{"ca.crt", "certificate\n"}}, snapshot.revision, {}};
+    return {{"2026-01-02T03:04:05Z", "1.0", "edge", snapshot.revision},
+            snapshot.objects,
+            {{"ca.crt", "certificate\n"}},
+            snapshot.revision,
+            {}};
   }
   std::string copy_path() const { return directory_ / "copy"; }
   void write_copy_of_now() {
@@ -181,7 +185,8 @@ TEST_F(CopyTest, a_check_finds_text_that_turned_over_and_pages_that_are_gone) {
 
 TEST_F(CopyTest, a_compaction_gives_back_what_is_unused) {
   for (int i = 0; i < 200; i++) put("object-" + std::to_string(i), std::string(3000, 'x'));
-  for (int i = 0; i < 190; i++) ASSERT_TRUE(engine().remove(kConfigMap, key("object-" + std::to_string(i)), std::nullopt, Durability::durable));
+  for (int i = 0; i < 190; i++)
+    ASSERT_TRUE(engine().remove(kConfigMap, key("object-" + std::to_string(i)), std::nullopt, Durability::durable));
   FileSize before = MUST(engine().file_size());
   EXPECT_GT(before.unused, before.bytes / 2);
   ASSERT_TRUE(engine().compact_file());

@@ -2,8 +2,8 @@
 // Kills a writing process at random moments, again and again on the same file, and holds what it was told against what a
 // start finds: every acknowledged durable write is there, every watcher saw an unbroken sequence of which nothing durable
 // is lost, no revision ever meant two things. CORACLE_CRASH_TRIES sets how often (100).
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -193,8 +193,8 @@ TEST_F(CrashTest, loses_nothing_that_was_acknowledged_and_repeats_no_revision) {
   std::mt19937 random(seed);
   size_t acknowledged = 0;
   for (int i = 0; i < tries; i++) {
-    std::string output = run_and_kill(directory_ / "state.db", unsigned(i), 1 + int(random() % 150),
-                                      std::chrono::microseconds(random() % 3'000));
+    std::string output =
+        run_and_kill(directory_ / "state.db", unsigned(i), 1 + int(random() % 150), std::chrono::microseconds(random() % 3'000));
     Story story = read_story(output);
     ASSERT_EQ(story.errors, std::vector<std::string>{}) << "try " << i;
     acknowledged += story.acknowledged.size();

@@ -105,7 +105,8 @@ class EngineFixture : public testing::Test {
   size_t files_aside() const {
     size_t found = 0;
     for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
-      found += entry.path().string().find(".damaged-") != std::string::npos && entry.path().string().find("-wal") == std::string::npos;
+      found +=
+          entry.path().string().find(".damaged-") != std::string::npos && entry.path().string().find("-wal") == std::string::npos;
     return found;
   }
 

@@ -19,7 +19,9 @@ using Contents = std::map<std::string, std::string>;  // name -> value
 
 class PowerCutTest : public testing::Test {
  protected:
-  void SetUp() override { set_log_sink([](LogLevel, std::string_view, std::string_view, LogFields) {}, LogLevel::error); }
+  void SetUp() override {
+    set_log_sink([](LogLevel, std::string_view, std::string_view, LogFields) {}, LogLevel::error);
+  }
   void TearDown() override {
     engine_.reset();
     disk_.reset();
@@ -118,7 +120,8 @@ TEST_F(PowerCutTest, the_log_does_not_grow_without_limit) {
   disk_ = std::make_unique<PowerCutDisk>(1);
   ASSERT_TRUE(start());
   for (int i = 0; i < 3000; i++) {
-    json::value body = {{"metadata", {{"name", "a"}, {"namespace", "default"}}}, {"data", {{"value", std::string(8000, char('a' + i % 26)) + std::to_string(i)}}}};
+    json::value body = {{"metadata", {{"name", "a"}, {"namespace", "default"}}},
+                        {"data", {{"value", std::string(8000, char('a' + i % 26)) + std::to_string(i)}}}};
     ASSERT_TRUE(engine_->write({&kConfigMap, {"default", "a"}, body, std::nullopt}, Durability::durable));
   }
   EXPECT_LT(disk_->size("/state.db-wal"), 6 << 20);

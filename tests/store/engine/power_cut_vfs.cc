@@ -69,8 +69,9 @@ int control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
 int sector_size(sqlite3_file*) { return kSector; }
 int characteristics(sqlite3_file*) { return 0; }
 
-const sqlite3_io_methods kMethods = {1, close, read, write, truncate, sync, file_size, lock, lock, check_lock, control, sector_size, characteristics,
-                                     nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+const sqlite3_io_methods kMethods = {1,       close,      read,    write,       truncate,        sync,    file_size, lock,
+                                     lock,    check_lock, control, sector_size, characteristics, nullptr, nullptr,   nullptr,
+                                     nullptr, nullptr,    nullptr};
 
 int open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
   file->pMethods = nullptr;
@@ -106,7 +107,8 @@ int last_error(sqlite3_vfs*, int, char*) { return 0; }
 
 }  // namespace
 
-PowerCutDisk::PowerCutDisk(unsigned seed) : name_("power-cut-" + std::to_string(seed)), registered_(new sqlite3_vfs()), random_(seed) {
+PowerCutDisk::PowerCutDisk(unsigned seed)
+    : name_("power-cut-" + std::to_string(seed)), registered_(new sqlite3_vfs()), random_(seed) {
   registered_->iVersion = 1;
   registered_->szOsFile = sizeof(Handle);
   registered_->mxPathname = 512;
@@ -160,7 +162,8 @@ void PowerCutDisk::survive(File& file) {
     }
     unsigned fate = random_() % 3;
     for (size_t at = 0; at < change.bytes.size(); at += kSector)
-      if (fate == 0 || (fate == 1 && random_() % 2)) apply(file.synced, {change.offset + int64_t(at), change.bytes.substr(at, kSector), -1});
+      if (fate == 0 || (fate == 1 && random_() % 2))
+        apply(file.synced, {change.offset + int64_t(at), change.bytes.substr(at, kSector), -1});
   }
   file.now = file.synced;
   file.pending.clear();

@@ -87,7 +87,8 @@ TEST_F(WatchTest, a_revision_that_is_gone_or_yet_to_come_is_refused) {
   engine().compact(engine().revision());
   auto gone = engine().watch(kConfigMap, "", a->revision());
   EXPECT_EQ(gone.error().code(), Code::gone);
-  EXPECT_EQ(gone.error().text(), "too old resource version: " + std::to_string(a->revision()) + " (" + std::to_string(engine().compacted()) + ")");
+  EXPECT_EQ(gone.error().text(),
+            "too old resource version: " + std::to_string(a->revision()) + " (" + std::to_string(engine().compacted()) + ")");
   EXPECT_EQ(engine().watch(kConfigMap, "", engine().revision() + 1).error().code(), Code::timeout);
   EXPECT_TRUE(engine().watch(kConfigMap, "", engine().revision()));
 }
@@ -172,13 +173,15 @@ TEST_F(WatchTest, an_owner_with_a_stand_in_wakes_for_a_stop_and_for_the_end) {
   StandIn slow{[&](const Event&) {
                  begun.with([](int& count) { count++; });
                  begun.notify();
-                 return may_go_on.wait({}, [](bool may) { return may; }, [](bool) { return true; });
+                 return may_go_on.wait(
+                     {}, [](bool may) { return may; }, [](bool) { return true; });
                },
                [] { return true; }};
   std::stop_source stop;
   std::jthread outside([&] {
     stop.request_stop();
-    begun.wait({}, [](int count) { return count == 1; }, [](int) {});
+    begun.wait(
+        {}, [](int count) { return count == 1; }, [](int) {});
     for (int i = 0; i < 6; i++) put("a", "y" + std::to_string(i), Durability::soft);
     may_go_on.with([](bool& may) { may = true; });
     may_go_on.notify();
@@ -204,9 +207,9 @@ TEST_F(WatchTest, an_owner_with_a_stand_in_wakes_for_a_stop_and_for_the_end) {
 TEST_F(WatchTest, closing_the_engine_ends_watches) {
   auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
   Guarded<std::optional<Code>> ended;
-  auto subscription = MUST(engine().subscribe(kConfigMap, "", engine().revision(), {[](const Event&) {}, [&](const Error& why) {
-                                                ended.with([&](auto& code) { code = why.code(); });
-                                              }}));
+  auto subscription = MUST(
+      engine().subscribe(kConfigMap, "", engine().revision(),
+                         {[](const Event&) {}, [&](const Error& why) { ended.with([&](auto& code) { code = why.code(); }); }}));
   close();
   EXPECT_EQ(watcher->take({}, soon()).error().code(), Code::unavailable);
   EXPECT_EQ(ended.with([](auto& code) { return code; }), Code::unavailable);
@@ -222,8 +225,9 @@ struct Recorder {
             [](const Error&) {}};
   }
   Names wait(size_t count) {
-    return names.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10),
-                            [&](const Names& all) { return all.size() >= count; }, [](const Names& all) { return all; });
+    return names.wait_until(
+        {}, std::chrono::steady_clock::now() + std::chrono::seconds(10), [&](const Names& all) { return all.size() >= count; },
+        [](const Names& all) { return all; });
   }
 };
 
@@ -253,17 +257,20 @@ TEST_F(WatchTest, a_subscription_may_end_itself) {
   std::unique_ptr<Subscription> subscription;
   Guarded<int> calls{0};
   Guarded<bool> ready{false};
-  subscription = MUST(engine().subscribe(kConfigMap, "", engine().revision(), {[&](const Event&) {
-                                           ready.wait({}, [](bool is) { return is; }, [](bool) {});
-                                           calls.with([](int& count) { count++; });
-                                           subscription.reset();
-                                           calls.notify();
-                                         },
-                                         [](const Error&) {}}));
+  subscription = MUST(engine().subscribe(kConfigMap, "", engine().revision(),
+                                         {[&](const Event&) {
+                                            ready.wait(
+                                                {}, [](bool is) { return is; }, [](bool) {});
+                                            calls.with([](int& count) { count++; });
+                                            subscription.reset();
+                                            calls.notify();
+                                          },
+                                          [](const Error&) {}}));
   ready.with([](bool& is) { is = true; });
   ready.notify();
   put("a", "1");
-  calls.wait({}, [](int count) { return count > 0; }, [](int) {});
+  calls.wait(
+      {}, [](int count) { return count > 0; }, [](int) {});
   put("a", "2");
   put("a", "3");
   close();
@@ -272,14 +279,17 @@ TEST_F(WatchTest, a_subscription_may_end_itself) {
 
 TEST_F(WatchTest, watches_begun_under_load_miss_nothing_and_repeat_nothing) {
   std::jthread writer([this](std::stop_token stop) {
-    for (int i = 0; !stop.stop_requested() && i < 100'000; i++) put("n" + std::to_string(i % 5), std::to_string(i), i % 50 ? Durability::soft : Durability::durable);
+    for (int i = 0; !stop.stop_requested() && i < 100'000; i++)
+      put("n" + std::to_string(i % 5), std::to_string(i), i % 50 ? Durability::soft : Durability::durable);
   });
   for (int round = 0; round < 50; round++) {
     ListPage page = MUST(engine().list(kConfigMap, {}));
     auto watcher = MUST(engine().watch(kConfigMap, "", round % 2 ? 0 : page.revision));
     Revision last = page.revision;
     if (round % 2) {
-      for (Event event = *MUST(watcher->take({}, soon())); event.type != EventType::synced; event = *MUST(watcher->take({}, soon()))) last = 0;
+      for (Event event = *MUST(watcher->take({}, soon())); event.type != EventType::synced;
+           event = *MUST(watcher->take({}, soon())))
+        last = 0;
       last = watcher->progress();
     }
     for (int i = 0; i < 20; i++) {

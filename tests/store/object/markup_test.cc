@@ -25,15 +25,17 @@ TEST(Markup, is_written_as_go_writes_it) {
 
 // kubectl rollout undo compares the bytes of a revision's data with what it writes itself of the set's template.
 TEST(Markup, is_escaped_in_revisions) {
-  std::string body = R"({"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a","namespace":"b","resourceVersion":"7","annotations":{"c":"<"}},)"
-                     R"("data":{"args":["sh","-c","a && b"]},"revision":1})";
+  std::string body =
+      R"({"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a","namespace":"b","resourceVersion":"7","annotations":{"c":"<"}},)"
+      R"("data":{"args":["sh","-c","a && b"]},"revision":1})";
   ObjectPtr object = MUST(Object::make(kControllerRevision, *parse_json(body)));
   EXPECT_NE(object->text().find(R"("data":{"args":["sh","-c","a \u0026\u0026 b"]})"), std::string::npos) << object->text();
   EXPECT_EQ(object->json(), *parse_json(body));
   ObjectPtr newer = object->with_revision(1234, object->json());
   EXPECT_EQ(get_string(*parse_json(newer->text()), "metadata.resourceVersion"), "1234");
   EXPECT_EQ(get_string(*parse_json(newer->text()), "metadata.annotations.c"), "<");
-  ObjectPtr other = MUST(Object::make(kConfigMap, *parse_json(R"({"metadata":{"name":"a","namespace":"b"},"data":{"page":"<p>"}})")));
+  ObjectPtr other =
+      MUST(Object::make(kConfigMap, *parse_json(R"({"metadata":{"name":"a","namespace":"b"},"data":{"page":"<p>"}})")));
   EXPECT_NE(other->text().find("<p>"), std::string::npos) << "nobody compares these, and they take less room so";
 }
 

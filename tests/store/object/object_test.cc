@@ -97,7 +97,8 @@ TEST(Object, takes_over_what_it_was_made_from) {
     ObjectPtr later = pod->with_revision(7654321, std::move(body));
     EXPECT_EQ(to_text(later->json()), later->text());
     EXPECT_EQ(get_string(later->json(), "metadata.resourceVersion"), "7654321");
-    EXPECT_EQ(get_string(pod->json(), "metadata.resourceVersion"), get_string(MUST(parse_json(kWeb)), "metadata.resourceVersion"));
+    EXPECT_EQ(get_string(pod->json(), "metadata.resourceVersion"),
+              get_string(MUST(parse_json(kWeb)), "metadata.resourceVersion"));
   }
 }
 

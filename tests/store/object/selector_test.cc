@@ -87,9 +87,9 @@ TEST(FieldSelector, matches_through_the_lookup) {
     const char* selector;
     bool want;
   };
-  for (const Row& row : {Row{"", true}, Row{"metadata.name=web", true}, Row{"metadata.name==web", true},
-                         Row{"metadata.name!=web", false}, Row{"spec.nodeName=", true}, Row{"spec.nodeName!=", false},
-                         Row{"metadata.name=web,spec.nodeName=n", false}})
+  for (const Row& row :
+       {Row{"", true}, Row{"metadata.name=web", true}, Row{"metadata.name==web", true}, Row{"metadata.name!=web", false},
+        Row{"spec.nodeName=", true}, Row{"spec.nodeName!=", false}, Row{"metadata.name=web,spec.nodeName=n", false}})
     EXPECT_EQ(FieldSelector::parse(row.selector)->matches(lookup), row.want) << row.selector;
   FieldSelector escaped = MUST(FieldSelector::parse(R"(a=b\,c\=d\\)"));
   EXPECT_EQ(escaped.required("a"), R"(b,c=d\)");

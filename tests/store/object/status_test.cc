@@ -73,12 +73,14 @@ TEST(Status, reads_answers_that_are_no_status) {
 }
 
 TEST(Status, is_utf8_whatever_a_client_sent) {
-  EXPECT_EQ(get_string(to_status(bad_request("a\xff\xc3\xa9\xe2\x82")), "message"), "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(get_string(to_status(bad_request("a\xff\xc3\xa9\xe2\x82")), "message"),
+            "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 TEST(Status, says_success) {
-  EXPECT_EQ(to_text(success_status(&kPod, "x", "u")),
-            R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"x","kind":"pods","uid":"u"}})");
+  EXPECT_EQ(
+      to_text(success_status(&kPod, "x", "u")),
+      R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"x","kind":"pods","uid":"u"}})");
 }
 
 }  // namespace

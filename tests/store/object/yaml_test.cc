@@ -16,16 +16,33 @@ std::string read(std::string_view text) {
 }
 
 TEST(Yaml, reads_scalars_as_kubernetes_does) {
-  struct Row { const char* text; const char* want; };
+  struct Row {
+    const char* text;
+    const char* want;
+  };
   for (const Row& row : {
-           Row{"a: 1", R"({"a":1})"}, Row{"a: -7", R"({"a":-7})"}, Row{"a: 0x10", R"({"a":16})"}, Row{"a: 0644", R"({"a":420})"},
-           Row{"a: 0o17", R"({"a":15})"}, Row{"a: 1_000", R"({"a":1000})"}, Row{"a: 1.5", R"({"a":1.5E0})"},
-           Row{"a: yes", R"({"a":true})"}, Row{"a: off", R"({"a":false})"}, Row{"a: 'yes'", R"({"a":"yes"})"},
-           Row{"a: ~", R"({"a":null})"}, Row{"a:", R"({"a":null})"}, Row{"a: \"\"", R"({"a":""})"}, Row{"a: !!str 1", R"({"a":"1"})"},
-           Row{"a: 1.2.3", R"({"a":"1.2.3"})"}, Row{"a: 100m", R"({"a":"100m"})"}, Row{"a: 2024-01-01", R"({"a":"2024-01-01"})"},
-           Row{"a: 18446744073709551615", R"({"a":18446744073709551615})"}, Row{"a: \"\\u00fc\"", "{\"a\":\"\xc3\xbc\"}"},
+           Row{"a: 1", R"({"a":1})"},
+           Row{"a: -7", R"({"a":-7})"},
+           Row{"a: 0x10", R"({"a":16})"},
+           Row{"a: 0644", R"({"a":420})"},
+           Row{"a: 0o17", R"({"a":15})"},
+           Row{"a: 1_000", R"({"a":1000})"},
+           Row{"a: 1.5", R"({"a":1.5E0})"},
+           Row{"a: yes", R"({"a":true})"},
+           Row{"a: off", R"({"a":false})"},
+           Row{"a: 'yes'", R"({"a":"yes"})"},
+           Row{"a: ~", R"({"a":null})"},
+           Row{"a:", R"({"a":null})"},
+           Row{"a: \"\"", R"({"a":""})"},
+           Row{"a: !!str 1", R"({"a":"1"})"},
+           Row{"a: 1.2.3", R"({"a":"1.2.3"})"},
+           Row{"a: 100m", R"({"a":"100m"})"},
+           Row{"a: 2024-01-01", R"({"a":"2024-01-01"})"},
+           Row{"a: 18446744073709551615", R"({"a":18446744073709551615})"},
+           Row{"a: \"\\u00fc\"", "{\"a\":\"\xc3\xbc\"}"},
            Row{"{\"json\": [1, {\"x\": null}]}", R"({"json":[1,{"x":null}]})"},
-           Row{"a: |\n  x\n  y\n", R"({"a":"x\ny\n"})"}, Row{"a: >-\n  x\n  y\n", R"({"a":"x y"})"},
+           Row{"a: |\n  x\n  y\n", R"({"a":"x\ny\n"})"},
+           Row{"a: >-\n  x\n  y\n", R"({"a":"x y"})"},
            Row{"1: x\ntrue: z", R"({"1":"x","true":"z"})"},
        })
     EXPECT_EQ(read(row.text), std::string(row.want) + "\n") << row.text;
@@ -33,17 +50,22 @@ TEST(Yaml, reads_scalars_as_kubernetes_does) {
 
 TEST(Yaml, reads_documents_aliases_and_merge_keys) {
   EXPECT_EQ(read("a: 1\n---\n---\nb: 2\n"), "{\"a\":1}\n{\"b\":2}\n");
-  EXPECT_EQ(read("x: &x {p: 1, q: 2}\ny: {<<: *x, q: 3}\nz: *x"), "{\"x\":{\"p\":1,\"q\":2},\"y\":{\"q\":3,\"p\":1},\"z\":{\"p\":1,\"q\":2}}\n");
+  EXPECT_EQ(read("x: &x {p: 1, q: 2}\ny: {<<: *x, q: 3}\nz: *x"),
+            "{\"x\":{\"p\":1,\"q\":2},\"y\":{\"q\":3,\"p\":1},\"z\":{\"p\":1,\"q\":2}}\n");
   std::vector<size_t> lines;
   ASSERT_TRUE(parse_yaml("a: 1\n---\n# note\nb: 2\n", &lines));
   EXPECT_EQ(lines, (std::vector<size_t>{1, 4}));
 }
 
 TEST(Yaml, names_the_line_of_what_it_cannot_read) {
-  struct Row { const char* text; const char* want; };
-  for (const Row& row : {Row{"a: 1\nb:\n\t- x", "line 3"}, Row{"a: 1\na: 2", "line 2: key \"a\" already set in map"}, Row{"a: *x", "unknown alias *x"},
-                         Row{"a: [1", "line"}, Row{"? [a]\n: b", "a key must be text"}, Row{"a: .inf", "JSON cannot hold"}, Row{"a: b: c", "line 1"},
-                         Row{"<<: 3", "map merge"}, Row{"\xff\xfe\xff", "line"}})
+  struct Row {
+    const char* text;
+    const char* want;
+  };
+  for (const Row& row :
+       {Row{"a: 1\nb:\n\t- x", "line 3"}, Row{"a: 1\na: 2", "line 2: key \"a\" already set in map"},
+        Row{"a: *x", "unknown alias *x"}, Row{"a: [1", "line"}, Row{"? [a]\n: b", "a key must be text"},
+        Row{"a: .inf", "JSON cannot hold"}, Row{"a: b: c", "line 1"}, Row{"<<: 3", "map merge"}, Row{"\xff\xfe\xff", "line"}})
     EXPECT_NE(read(row.text).find(row.want), std::string::npos) << row.text << " gave " << read(row.text);
 }
 
@@ -68,13 +90,17 @@ TEST(Yaml, aliases_cannot_nest_deeper_than_text_may) {
 }
 
 TEST(Yaml, writes_what_kubectl_writes) {
-  json::value value = *parse_json(R"({"b":[{"name":"x","v":"1"},{"name":"z"}],"a":"yes","e":{},"f":[],"m":"one\ntwo\n","o":null,"s":"with: colon","t":true,"q":"","h":"#x","p":"100m","d":1.5})");
+  json::value value = *parse_json(
+      R"({"b":[{"name":"x","v":"1"},{"name":"z"}],"a":"yes","e":{},"f":[],"m":"one\ntwo\n","o":null,"s":"with: colon","t":true,"q":"","h":"#x","p":"100m","d":1.5})");
   EXPECT_EQ(to_yaml(value),
-            "a: \"yes\"\nb:\n- name: x\n  v: \"1\"\n- name: z\nd: 1.5\ne: {}\nf: []\nh: '#x'\nm: |\n  one\n  two\no: null\np: 100m\nq: \"\"\ns: 'with: colon'\nt: true\n");
+            "a: \"yes\"\nb:\n- name: x\n  v: \"1\"\n- name: z\nd: 1.5\ne: {}\nf: []\nh: '#x'\nm: |\n  one\n  two\no: null\np: "
+            "100m\nq: \"\"\ns: 'with: colon'\nt: true\n");
 }
 
 TEST(Yaml, quotes_what_others_would_read_as_a_time) {
-  struct Row { const char *text, *want; };
+  struct Row {
+    const char *text, *want;
+  };
   for (const Row& row : {Row{"2026-11-21T08:08:30Z", "\"2026-11-21T08:08:30Z\"\n"}, Row{"2026-11-21", "\"2026-11-21\"\n"},
                          Row{"12:30:45", "\"12:30:45\"\n"}, Row{"2026-11-21-late", "2026-11-21-late\n"}, Row{"1h30m", "1h30m\n"},
                          Row{"10.0.0.1", "10.0.0.1\n"}, Row{"-", "'-'\n"}})
@@ -82,7 +108,10 @@ TEST(Yaml, quotes_what_others_would_read_as_a_time) {
 }
 
 TEST(Yaml, what_is_written_reads_back) {
-  for (const char* text : {R"({"a":["1","true","null","~","0x1","1e3","-","- x","? y",": z","a: b","a #b","'q'","\"d\"","  lead","trail  ","\n","a\n\nb","tab\there","[x]","{y}","*a","&b","!c","%d","@e","`f"]})", R"({"k":{"":"empty key","1":"x","y":"n"}})"}) {
+  for (
+      const char* text :
+      {R"({"a":["1","true","null","~","0x1","1e3","-","- x","? y",": z","a: b","a #b","'q'","\"d\"","  lead","trail  ","\n","a\n\nb","tab\there","[x]","{y}","*a","&b","!c","%d","@e","`f"]})",
+       R"({"k":{"":"empty key","1":"x","y":"n"}})"}) {
     json::value value = *parse_json(text);
     auto back = parse_yaml(to_yaml(value));
     ASSERT_TRUE(back) << back.error().text() << "\n" << to_yaml(value);

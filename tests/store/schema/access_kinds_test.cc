@@ -55,7 +55,8 @@ TEST(AccessKinds, roles_say_what_is_wrong_with_them) {
   for (const Row& row : {
            Row{kRole, kMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]}]})", ""},
            Row{kRole, R"({"metadata":{"name":"system:a b","namespace":"d"}})", ""},
-           Row{kRole, R"({"metadata":{"name":"a/b","namespace":"d"}})", "metadata.name: Invalid value: \"a/b\": may not contain '/'\n"},
+           Row{kRole, R"({"metadata":{"name":"a/b","namespace":"d"}})",
+               "metadata.name: Invalid value: \"a/b\": may not contain '/'\n"},
            Row{kRole, R"({"metadata":{"name":"..","namespace":"d"}})", "metadata.name: Invalid value: \"..\": may not be '..'\n"},
            Row{kRole, kMeta + R"("rules":[{"apiGroups":[""],"resources":["pods"]}]})",
                "rules[0].verbs: Required value: verbs must contain at least one value\n"},
@@ -65,16 +66,24 @@ TEST(AccessKinds, roles_say_what_is_wrong_with_them) {
            Row{kRole, kMeta + R"("rules":[{"verbs":["get"],"nonResourceURLs":["/x"]}]})",
                "rules[0].nonResourceURLs: Invalid value: [\"/x\"]: namespaced rules cannot apply to non-resource URLs\n"},
            Row{kClusterRole, kClusterMeta + R"("rules":[{"verbs":["get"],"nonResourceURLs":["/x/*"]}]})", ""},
-           Row{kClusterRole, kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"nonResourceURLs":["/x"]}]})",
-               "rules[0].nonResourceURLs: Invalid value: [\"/x\"]: rules cannot apply to both regular resources and non-resource URLs\n"},
-           Row{kClusterRole, kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""]},{"apiGroups":[""],"resources":["pods"]}]})",
+           Row{kClusterRole,
+               kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"nonResourceURLs":["/x"]}]})",
+               "rules[0].nonResourceURLs: Invalid value: [\"/x\"]: rules cannot apply to both regular resources and non-resource "
+               "URLs\n"},
+           Row{kClusterRole,
+               kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""]},{"apiGroups":[""],"resources":["pods"]}]})",
                "rules[0].resources: Required value: resource rules must supply at least one resource\n"
                "rules[1].verbs: Required value: verbs must contain at least one value\n"},
            Row{kClusterRole, kClusterMeta + R"("aggregationRule":{}})",
-               "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil\n"},
-           Row{kClusterRole, kClusterMeta + R"("aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Is"}]}]}})",
-               "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: \"Is\": not a valid selector operator\n"},
-           Row{kClusterRole, R"({"metadata":{"name":"x","namespace":"d"}})", "metadata.namespace: Forbidden: not allowed on this type\n"},
+               "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if "
+               "aggregationRule is non-nil\n"},
+           Row{kClusterRole,
+               kClusterMeta +
+                   R"("aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Is"}]}]}})",
+               "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: \"Is\": not a valid "
+               "selector operator\n"},
+           Row{kClusterRole, R"({"metadata":{"name":"x","namespace":"d"}})",
+               "metadata.namespace: Forbidden: not allowed on this type\n"},
        }) {
     EXPECT_EQ(shown(validate_create(catalog().of(row.kind), prepared(row.kind, row.object))), row.want) << row.object;
   }
@@ -83,11 +92,14 @@ TEST(AccessKinds, roles_say_what_is_wrong_with_them) {
 TEST(AccessKinds, bindings_say_what_is_wrong_with_them) {
   const std::string group = "supported values: \"rbac.authorization.k8s.io\"\n";
   for (const Row& row : {
-           Row{kRoleBinding, kMeta + R"("subjects":[{"kind":"User","name":"jane"},{"kind":"ServiceAccount","name":"a"}],)" + kRoleRef + "}", ""},
+           Row{kRoleBinding,
+               kMeta + R"("subjects":[{"kind":"User","name":"jane"},{"kind":"ServiceAccount","name":"a"}],)" + kRoleRef + "}",
+               ""},
            Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Rule","name":"r"}})",
                "roleRef.kind: Unsupported value: \"Rule\": supported values: \"ClusterRole\", \"Role\"\n"},
            Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role"}})", "roleRef.name: Required value\n"},
-           Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"a%b"}})", "roleRef.name: Invalid value: \"a%b\": may not contain '%'\n"},
+           Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"a%b"}})",
+               "roleRef.name: Invalid value: \"a%b\": may not contain '%'\n"},
            Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"r","apiGroup":"apps"}})",
                "roleRef.apiGroup: Unsupported value: \"apps\": " + group},
            Row{kRoleBinding, kMeta + R"("subjects":[{"kind":"Robot","name":"a"}],)" + kRoleRef + "}",
@@ -96,12 +108,16 @@ TEST(AccessKinds, bindings_say_what_is_wrong_with_them) {
                "subjects[0].name: Required value\nsubjects[0].name: Invalid value: \"\": user name cannot be empty\n"},
            Row{kRoleBinding, kMeta + R"("subjects":[{"kind":"Group","name":"g","apiGroup":"x"}],)" + kRoleRef + "}",
                "subjects[0].apiGroup: Unsupported value: \"x\": " + group},
-           Row{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d"}],)" + kClusterRef + "}", ""},
-           Row{kClusterRoleBinding, kClusterMeta + kRoleRef + "}", "roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"\n"},
+           Row{kClusterRoleBinding,
+               kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d"}],)" + kClusterRef + "}", ""},
+           Row{kClusterRoleBinding, kClusterMeta + kRoleRef + "}",
+               "roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"\n"},
            Row{kClusterRoleBinding, kClusterMeta + R"("roleRef":{"kind":"ClusterRole"}})", "roleRef.name: Required value\n"},
            Row{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a"}],)" + kClusterRef + "}",
                "subjects[0].namespace: Required value\n"},
-           Row{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d","apiGroup":"x"}],)" + kClusterRef + "}",
+           Row{kClusterRoleBinding,
+               kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d","apiGroup":"x"}],)" +
+                   kClusterRef + "}",
                "subjects[0].apiGroup: Unsupported value: \"x\": supported values: \"\"\n"},
            Row{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"Group"}],)" + kClusterRef + "}",
                "subjects[0].name: Required value\nsubjects[0].name: Invalid value: \"\": group name cannot be empty\n"},
@@ -114,7 +130,8 @@ TEST(AccessKinds, a_binding_keeps_its_role) {
   json::value before = prepared(kRoleBinding, kMeta + kRoleRef + "}");
   json::value other = prepared(kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"s"}})");
   EXPECT_EQ(shown(validate_update(catalog().of(kRoleBinding), other, before)),
-            R"(roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"s"}: cannot change roleRef)" "\n");
+            R"(roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"s"}: cannot change roleRef)"
+            "\n");
   json::value more = prepared(kRoleBinding, kMeta + R"("subjects":[{"kind":"User","name":"a"}],)" + kRoleRef + "}");
   EXPECT_EQ(shown(validate_update(catalog().of(kRoleBinding), more, before)), "");
   EXPECT_EQ(to_text(*find(more, "subjects")), R"([{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"a"}])");
@@ -126,8 +143,9 @@ std::string request(const std::string& more, const std::string& pem = kRequest) 
 
 TEST(AccessKinds, certificate_requests_say_what_is_wrong_with_them) {
   const std::string signer = R"("signerName":"example.com/a")", usages = R"("usages":["client auth"])";
-  const std::string label = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-                            "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+  const std::string label =
+      "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
+      "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
   const std::string other = base64_encode("hello");
   for (const Row& row : {
            Row{kCertificateSigningRequest, request(signer + "," + usages), ""},
@@ -136,23 +154,29 @@ TEST(AccessKinds, certificate_requests_say_what_is_wrong_with_them) {
            Row{kCertificateSigningRequest, request(signer + "," + usages, kForged),
                "spec.request: Invalid value: \"" + kForged + "\": x509: ECDSA verification failure\n"},
            Row{kCertificateSigningRequest, request(signer), "spec.usages: Required value\n"},
-           Row{kCertificateSigningRequest, request(signer + R"(,"usages":["client auth","any","any"])"), "spec.usages[2]: Duplicate value: \"any\"\n"},
+           Row{kCertificateSigningRequest, request(signer + R"(,"usages":["client auth","any","any"])"),
+               "spec.usages[2]: Duplicate value: \"any\"\n"},
            Row{kCertificateSigningRequest, request(usages), "spec.signerName: Required value\n"},
            Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"example.com")"),
-               "spec.signerName: Invalid value: \"example.com\": must be a fully qualified domain and path of the form 'example.com/signer-name'\n"},
+               "spec.signerName: Invalid value: \"example.com\": must be a fully qualified domain and path of the form "
+               "'example.com/signer-name'\n"},
            Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"Example.com/a")"),
                "spec.signerName: Invalid value: \"Example.com\": validating label \"Example\": " + label + "\n"},
            Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"example/a")"),
                "spec.signerName: Invalid value: \"example\": should be a domain with at least two segments separated by dots\n"},
            Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"kubernetes.io/legacy-unknown")"),
-               "spec.signerName: Invalid value: \"kubernetes.io/legacy-unknown\": the legacy signerName is not allowed via this API version\n"},
+               "spec.signerName: Invalid value: \"kubernetes.io/legacy-unknown\": the legacy signerName is not allowed via this "
+               "API version\n"},
            Row{kCertificateSigningRequest, request(signer + "," + usages + R"(,"expirationSeconds":599)"),
                "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)\n"},
        }) {
-    EXPECT_EQ(shown(validate_create(catalog().of(row.kind), prepared(row.kind, row.object))), row.want) << row.object.substr(0, 80);
+    EXPECT_EQ(shown(validate_create(catalog().of(row.kind), prepared(row.kind, row.object))), row.want)
+        << row.object.substr(0, 80);
   }
-  std::string unknown = shown(validate_create(catalog().of(kCertificateSigningRequest), prepared(kCertificateSigningRequest, request(signer + R"(,"usages":["flying"])"))));
-  EXPECT_EQ(unknown.find("spec.usages[0]: Unsupported value: \"flying\": supported values: \"any\", \"cert sign\","), 0u) << unknown;
+  std::string unknown = shown(validate_create(catalog().of(kCertificateSigningRequest),
+                                              prepared(kCertificateSigningRequest, request(signer + R"(,"usages":["flying"])"))));
+  EXPECT_EQ(unknown.find("spec.usages[0]: Unsupported value: \"flying\": supported values: \"any\", \"cert sign\","), 0u)
+      << unknown;
 }
 
 json::value with_status(const std::string& status) {
@@ -162,43 +186,56 @@ json::value with_status(const std::string& status) {
 }
 
 TEST(AccessKinds, what_was_decided_about_a_request_stays_decided) {
-  const std::string approved = R"({"type":"Approved","status":"True","reason":"a"})", denied = R"({"type":"Denied","status":"True"})";
+  const std::string approved = R"({"type":"Approved","status":"True","reason":"a"})",
+                    denied = R"({"type":"Denied","status":"True"})";
   struct Change {
     std::string from, to, subresource, want;
   };
   const std::string conditions = "{\"conditions\":[", end = "]}";
   for (const Change& change : {
            Change{"{}", conditions + approved + end, "approval", ""},
-           Change{"{}", conditions + approved + end, "status", "status.conditions: Forbidden: updates may not add a condition of type \"Approved\"\n"},
+           Change{"{}", conditions + approved + end, "status",
+                  "status.conditions: Forbidden: updates may not add a condition of type \"Approved\"\n"},
            Change{conditions + approved + end, "{}", "approval",
                   "status.conditions: Forbidden: updates may not remove a condition of type \"Approved\"\n"},
-           Change{conditions + approved + end, conditions + approved + "," + denied + end, "approval",
-                  "status.conditions[1].type: Invalid value: \"Denied\": Approved and Denied conditions are mutually exclusive\n"},
+           Change{
+               conditions + approved + end, conditions + approved + "," + denied + end, "approval",
+               "status.conditions[1].type: Invalid value: \"Denied\": Approved and Denied conditions are mutually exclusive\n"},
            Change{"{}", conditions + R"({"type":"Approved","status":"False"})" + end, "approval",
                   "status.conditions[0].status: Unsupported value: \"False\": supported values: \"True\"\n"},
            Change{"{}", conditions + R"({"type":"Ready"})" + end, "status", "status.conditions[0].status: Required value\n"},
            Change{"{}", conditions + R"({"type":"Failed","status":"True"})" + end, "status", ""},
-           Change{"{}", R"({"certificate":"aGVsbG8="})", "approval", "status.certificate: Forbidden: updates may not set certificate content\n"},
+           Change{"{}", R"({"certificate":"aGVsbG8="})", "approval",
+                  "status.certificate: Forbidden: updates may not set certificate content\n"},
            Change{"{}", R"({"certificate":"aGVsbG8="})", "status",
                   "status.certificate: Invalid value: \"<certificate data>\": must contain at least one CERTIFICATE PEM block\n"},
        }) {
-    EXPECT_EQ(shown(validate_update(catalog().of(kCertificateSigningRequest), with_status(change.to), with_status(change.from), change.subresource)), change.want)
+    EXPECT_EQ(shown(validate_update(catalog().of(kCertificateSigningRequest), with_status(change.to), with_status(change.from),
+                                    change.subresource)),
+              change.want)
         << change.to;
   }
 }
 
-std::string cells(const Kind& kind, const json::value& object) { return to_text(cells_of(catalog().of(kind), object, MUST(parse_time("2026-01-02T00:00:00Z")))); }
+std::string cells(const Kind& kind, const json::value& object) {
+  return to_text(cells_of(catalog().of(kind), object, MUST(parse_time("2026-01-02T00:00:00Z"))));
+}
 
 TEST(AccessKinds, are_shown_as_kubectl_shows_them) {
-  json::value binding = prepared(kRoleBinding, R"({"metadata":{"name":"b","namespace":"d"},"subjects":[{"kind":"User","name":"a"},{"kind":"User","name":"b"},
-      {"kind":"ServiceAccount","name":"s","namespace":"n"},{"kind":"Group","name":"g"}],)" + kRoleRef + "}");
+  json::value binding = prepared(
+      kRoleBinding, R"({"metadata":{"name":"b","namespace":"d"},"subjects":[{"kind":"User","name":"a"},{"kind":"User","name":"b"},
+      {"kind":"ServiceAccount","name":"s","namespace":"n"},{"kind":"Group","name":"g"}],)" +
+                        kRoleRef + "}");
   EXPECT_EQ(cells(kRoleBinding, binding), R"(["b","Role/r","<unknown>","a, b","g","n/s"])");
-  EXPECT_EQ(cells(kClusterRole, prepared(kClusterRole, R"({"metadata":{"name":"c","creationTimestamp":"2026-01-01T00:00:00Z"}})")), R"(["c","2026-01-01T00:00:00Z"])");
+  EXPECT_EQ(
+      cells(kClusterRole, prepared(kClusterRole, R"({"metadata":{"name":"c","creationTimestamp":"2026-01-01T00:00:00Z"}})")),
+      R"(["c","2026-01-01T00:00:00Z"])");
   std::string text = request(R"("signerName":"example.com/a","username":"jane","expirationSeconds":3600)");
   EXPECT_EQ(cells(kCertificateSigningRequest, prepared(kCertificateSigningRequest, text)),
             R"(["any name/at all","<unknown>","example.com/a","jane","60m","Pending"])");
   json::value approved = with_status(R"({"conditions":[{"type":"Approved","status":"True"}],"certificate":"eA=="})");
-  EXPECT_EQ(cells(kCertificateSigningRequest, approved), R"(["any name/at all","<unknown>","example.com/a","","<none>","Approved,Issued"])");
+  EXPECT_EQ(cells(kCertificateSigningRequest, approved),
+            R"(["any name/at all","<unknown>","example.com/a","","<none>","Approved,Issued"])");
 }
 
 }  // namespace

@@ -16,21 +16,24 @@ std::string spec_of(const json::value& object) { return to_text(*find(object, "s
 
 std::string fields_of_manager(const json::value& object, std::string_view manager) {
   for (const json::value& entry : get_array(object, "metadata.managedFields")) {
-    if (get_string(entry, "manager") == manager) return std::string(get_string(entry, "operation")) + to_text(*find(entry, "fieldsV1"));
+    if (get_string(entry, "manager") == manager)
+      return std::string(get_string(entry, "operation")) + to_text(*find(entry, "fieldsV1"));
   }
   return "";
 }
 
 TEST(Apply, creates_and_records_what_was_applied) {
   const KindInfo& info = catalog().of(kDeployment);
-  json::value applied = parsed(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"a":"b"}},"spec":{"replicas":1,
+  json::value applied =
+      parsed(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"a":"b"}},"spec":{"replicas":1,
     "selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":80}]}]}}}})");
   auto created = server_side_apply(info, kNone, applied, {"me"}, kNow);
   ASSERT_TRUE(created) << created.error().text();
-  EXPECT_EQ(fields_of_manager(*created, "me"),
-            R"(Apply{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":)"
-            R"({"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":)"
-            R"({".":{},"f:containerPort":{}}}}}}}}})");
+  EXPECT_EQ(
+      fields_of_manager(*created, "me"),
+      R"(Apply{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":)"
+      R"({"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":)"
+      R"({".":{},"f:containerPort":{}}}}}}}}})");
   auto again = server_side_apply(info, *created, applied, {"me"}, kNow + std::chrono::hours(1));
   ASSERT_TRUE(again);
   EXPECT_EQ(to_text(*again), to_text(*created)) << "applying the same again changes nothing";
@@ -39,10 +42,12 @@ TEST(Apply, creates_and_records_what_was_applied) {
 TEST(Apply, merges_lists_by_their_keys_and_removes_what_is_left_out) {
   const KindInfo& info = catalog().of(kPod);
   json::value live = *server_side_apply(info, kNone, parsed(R"({"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"containers":[
-    {"name":"a","image":"1","livenessProbe":{"exec":{"command":["x"]}}},{"name":"b","image":"2"}]}})"), {"me"}, kNow);
+    {"name":"a","image":"1","livenessProbe":{"exec":{"command":["x"]}}},{"name":"b","image":"2"}]}})"),
+                                        {"me"}, kNow);
   live.at("spec").at("containers").at(0).at("livenessProbe").as_object()["periodSeconds"] = 10;  // a default
   live.at("metadata").at("labels").as_object()["other"] = "3";
-  auto next = server_side_apply(info, live, parsed(R"({"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{"name":"a","image":"3"}]}})"), {"me"}, kNow);
+  auto next = server_side_apply(
+      info, live, parsed(R"({"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{"name":"a","image":"3"}]}})"), {"me"}, kNow);
   ASSERT_TRUE(next) << next.error().text();
   EXPECT_EQ(spec_of(*next), R"({"containers":[{"name":"a","image":"3"}]})");
   EXPECT_EQ(to_text(*find(*next, "metadata.labels")), R"({"a":"1","other":"3"})");
@@ -68,13 +73,16 @@ TEST(Apply, refuses_to_overwrite_others_unless_forced) {
 
 TEST(Apply, says_every_conflict_with_its_holder) {
   const KindInfo& info = catalog().of(kDeployment);
-  std::string_view one = R"({"metadata":{"finalizers":["a/b"]},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  std::string_view one =
+      R"({"metadata":{"finalizers":["a/b"]},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
   json::value live = *server_side_apply(info, kNone, parsed(one), {"first"}, kNow);
   json::value edited = live;
   edited.at("spec").as_object()["paused"] = true;
   track_update(info, live, edited, {"editor"}, kNow);
-  auto refused = server_side_apply(info, edited, parsed(R"({"spec":{"paused":false,"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}})"),
-                                   {"second"}, kNow);
+  auto refused = server_side_apply(
+      info, edited,
+      parsed(R"({"spec":{"paused":false,"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}})"),
+      {"second"}, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(),
             "Apply failed with 3 conflicts: conflicts with \"editor\" using apps/v1 at 2026-01-02T00:00:00Z:\n- .spec.paused\n"
@@ -96,7 +104,8 @@ TEST(Apply, a_status_is_applied_alone_and_an_object_without_it) {
 
 TEST(Apply, an_object_keeps_its_name_when_its_labels_go) {
   const KindInfo& info = catalog().of(kConfigMap);
-  json::value live = *server_side_apply(info, kNone, parsed(R"({"metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"v"}})"), {"me"}, kNow);
+  json::value live =
+      *server_side_apply(info, kNone, parsed(R"({"metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"v"}})"), {"me"}, kNow);
   auto less = server_side_apply(info, live, parsed(R"({"metadata":{"name":"x"}})"), {"me"}, kNow);
   ASSERT_TRUE(less) << less.error().text();
   EXPECT_EQ(get_string(*less, "metadata.name"), "x");
@@ -114,7 +123,8 @@ TEST(Apply, what_another_holds_stays) {
 }
 
 TEST(Apply, refuses_managed_fields) {
-  auto refused = server_side_apply(catalog().of(kPod), kNone, parsed(R"({"metadata":{"managedFields":[{"manager":"x"}]}})"), {"me"}, kNow);
+  auto refused =
+      server_side_apply(catalog().of(kPod), kNone, parsed(R"({"metadata":{"managedFields":[{"manager":"x"}]}})"), {"me"}, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(), "metadata.managedFields must be nil");
 }
@@ -127,7 +137,8 @@ TEST(Apply, updates_take_over_what_they_change) {
   track_update(info, live, scaled, {"scaler"}, kNow);
   EXPECT_EQ(fields_of_manager(scaled, "applier"), R"(Apply{"f:spec":{"f:paused":{}}})");
   EXPECT_EQ(fields_of_manager(scaled, "scaler"), R"(Update{"f:spec":{"f:replicas":{}}})");
-  EXPECT_EQ(server_side_apply(info, scaled, parsed(R"({"spec":{"replicas":1}})"), {"applier"}, kNow).error().code(), Code::conflict);
+  EXPECT_EQ(server_side_apply(info, scaled, parsed(R"({"spec":{"replicas":1}})"), {"applier"}, kNow).error().code(),
+            Code::conflict);
   json::value removed = scaled;
   removed.at("spec").as_object().erase("paused");
   track_update(info, scaled, removed, {"scaler"}, kNow);
@@ -138,7 +149,8 @@ TEST(Apply, updates_take_over_what_they_change) {
 }
 
 TEST(Apply, a_create_is_recorded_with_all_its_fields) {
-  json::value map = parsed(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"v"}})");
+  json::value map =
+      parsed(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"v"}})");
   track_update(catalog().of(kConfigMap), kNone, map, {"kubectl-create"}, kNow);
   EXPECT_EQ(fields_of_manager(map, "kubectl-create"),
             R"(Update{"f:data":{".":{},"f:k":{}},"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");

@@ -12,12 +12,45 @@ namespace coracle::schema {
 namespace {
 
 TEST(Catalog, holds_the_kinds_that_code_names) {
-  for (const Kind& kind :
-       {kNamespace, kNode, kPod, kService, kEndpoints, kConfigMap, kSecret, kServiceAccount, kEvent, kLimitRange, kPersistentVolume,
-        kPersistentVolumeClaim, kReplicationController, kResourceQuota, kReplicaSet, kDeployment, kControllerRevision, kDaemonSet,
-        kStatefulSet, kHorizontalPodAutoscaler, kCronJob, kJob, kCertificateSigningRequest, kLease, kEndpointSlice, kNodeMetrics,
-        kPodMetrics, kIngress, kIngressClass, kRuntimeClass, kPodDisruptionBudget, kRole, kRoleBinding, kClusterRole,
-        kClusterRoleBinding, kPriorityClass, kCSINode, kStorageClass, kVolumeAttributesClass}) {
+  for (const Kind& kind : {kNamespace,
+                           kNode,
+                           kPod,
+                           kService,
+                           kEndpoints,
+                           kConfigMap,
+                           kSecret,
+                           kServiceAccount,
+                           kEvent,
+                           kLimitRange,
+                           kPersistentVolume,
+                           kPersistentVolumeClaim,
+                           kReplicationController,
+                           kResourceQuota,
+                           kReplicaSet,
+                           kDeployment,
+                           kControllerRevision,
+                           kDaemonSet,
+                           kStatefulSet,
+                           kHorizontalPodAutoscaler,
+                           kCronJob,
+                           kJob,
+                           kCertificateSigningRequest,
+                           kLease,
+                           kEndpointSlice,
+                           kNodeMetrics,
+                           kPodMetrics,
+                           kIngress,
+                           kIngressClass,
+                           kRuntimeClass,
+                           kPodDisruptionBudget,
+                           kRole,
+                           kRoleBinding,
+                           kClusterRole,
+                           kClusterRoleBinding,
+                           kPriorityClass,
+                           kCSINode,
+                           kStorageClass,
+                           kVolumeAttributesClass}) {
     const KindInfo& info = catalog().of(kind);
     EXPECT_EQ(info.kind.group, kind.group);
     EXPECT_EQ(info.kind.version, kind.version);
@@ -37,10 +70,10 @@ TEST(Catalog, finds_what_a_user_types) {
     const char* name;
     const char* want;
   };
-  for (const Row& row : {Row{"pods", "Pod"}, Row{"pod", "Pod"}, Row{"po", "Pod"}, Row{"Pod", "Pod"},
-                         Row{"deploy", "Deployment"}, Row{"deployments.apps", "Deployment"},
-                         Row{"deployment.v1.apps", "Deployment"}, Row{"deployments.extensions", ""}, Row{"ep", "Endpoints"},
-                         Row{"endpoints", "Endpoints"}, Row{"svc", "Service"}, Row{"nothing", ""}, Row{"", ""}}) {
+  for (const Row& row :
+       {Row{"pods", "Pod"}, Row{"pod", "Pod"}, Row{"po", "Pod"}, Row{"Pod", "Pod"}, Row{"deploy", "Deployment"},
+        Row{"deployments.apps", "Deployment"}, Row{"deployment.v1.apps", "Deployment"}, Row{"deployments.extensions", ""},
+        Row{"ep", "Endpoints"}, Row{"endpoints", "Endpoints"}, Row{"svc", "Service"}, Row{"nothing", ""}, Row{"", ""}}) {
     const KindInfo* info = catalog().by_name(row.name);
     EXPECT_EQ(info ? info->kind.kind : "", row.want) << row.name;
   }
@@ -60,9 +93,14 @@ TEST(Catalog, knows_subresources_and_verbs) {
 }
 
 TEST(Catalog, finds_whatever_travels_on_its_own) {
-  for (auto [version, kind] : {std::pair{"v1", "Pod"}, {"apps/v1", "DeploymentList"}, {"v1", "Status"},
-                               {"policy/v1", "Eviction"}, {"apps/v1", "DeleteOptions"}, {"autoscaling/v1", "Scale"},
-                               {"authentication.k8s.io/v1", "TokenRequest"}, {"meta.k8s.io/v1", "PartialObjectMetadata"},
+  for (auto [version, kind] : {std::pair{"v1", "Pod"},
+                               {"apps/v1", "DeploymentList"},
+                               {"v1", "Status"},
+                               {"policy/v1", "Eviction"},
+                               {"apps/v1", "DeleteOptions"},
+                               {"autoscaling/v1", "Scale"},
+                               {"authentication.k8s.io/v1", "TokenRequest"},
+                               {"meta.k8s.io/v1", "PartialObjectMetadata"},
                                {"v1", "Binding"}}) {
     EXPECT_NE(catalog().root(version, kind), nullptr) << kind;
   }

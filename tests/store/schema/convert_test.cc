@@ -14,7 +14,9 @@ namespace {
 constexpr WallTime kNow{};
 
 const KindInfo& kind(std::string_view api_version, std::string_view name) { return *catalog().by_kind(api_version, name); }
-json::value parsed(const KindInfo& info, std::string_view text) { return MUST(decode(info.type(), MUST(parse_json(text)))).value; }
+json::value parsed(const KindInfo& info, std::string_view text) {
+  return MUST(decode(info.type(), MUST(parse_json(text)))).value;
+}
 
 const KindInfo& old_event() { return kind("v1", "Event"); }
 const KindInfo& new_event() { return kind("events.k8s.io/v1", "Event"); }
@@ -31,7 +33,8 @@ TEST(Convert, knows_what_is_stored) {
 }
 
 TEST(Convert, events_call_the_same_things_otherwise) {
-  json::value older = parsed(old_event(), R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p"},"message":"m","count":3,
+  json::value older =
+      parsed(old_event(), R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p"},"message":"m","count":3,
     "firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:06Z","source":{"component":"c","host":"h"},"reportingComponent":"r"})");
   json::value newer = convert(old_event(), new_event(), older);
   EXPECT_EQ(get_string(newer, "apiVersion"), "events.k8s.io/v1");
@@ -53,11 +56,13 @@ TEST(Convert, an_autoscaler_of_the_first_version_says_cpu_alone) {
             R"([{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":55}}}])");
   EXPECT_EQ(to_text(convert(v2(), v1(), second)), to_text(first));
   make(first, "spec").get_object().erase("targetCPUUtilizationPercentage");
-  EXPECT_EQ(get_int(get_array(convert(v1(), v2(), first), "spec.metrics")[0], "resource.target.averageUtilization"), 80) << "what it means without a word";
+  EXPECT_EQ(get_int(get_array(convert(v1(), v2(), first), "spec.metrics")[0], "resource.target.averageUtilization"), 80)
+      << "what it means without a word";
 }
 
 TEST(Convert, what_the_first_version_lacks_travels_in_annotations) {
-  json::value second = parsed(v2(), R"({"metadata":{"name":"a","annotations":{"mine":"x"}},"spec":{"maxReplicas":3,"minReplicas":1,
+  json::value second =
+      parsed(v2(), R"({"metadata":{"name":"a","annotations":{"mine":"x"}},"spec":{"maxReplicas":3,"minReplicas":1,
     "scaleTargetRef":{"kind":"Deployment","name":"d"},"metrics":[
       {"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"100Mi"}}},
       {"type":"Pods","pods":{"metric":{"name":"queue","selector":{"matchLabels":{"a":"b"}}},"target":{"type":"AverageValue","averageValue":"5"}}},
@@ -81,14 +86,17 @@ TEST(Convert, what_the_first_version_lacks_travels_in_annotations) {
   EXPECT_EQ(std::string(notes.at("autoscaling.alpha.kubernetes.io/current-metrics").as_string()),
             R"([{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":48,"currentAverageValue":"159m"}}])");
   EXPECT_TRUE(notes.contains("autoscaling.alpha.kubernetes.io/conditions"));
-  EXPECT_EQ(std::string(notes.at("autoscaling.alpha.kubernetes.io/behavior").as_string()),
-            R"({"ScaleUp":{"StabilizationWindowSeconds":0,"SelectPolicy":"Max","Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}]}})");
+  EXPECT_EQ(
+      std::string(notes.at("autoscaling.alpha.kubernetes.io/behavior").as_string()),
+      R"({"ScaleUp":{"StabilizationWindowSeconds":0,"SelectPolicy":"Max","Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}]}})");
   EXPECT_EQ(to_text(convert(v1(), v2(), first)), to_text(second)) << "nothing is lost, and the user's own annotation stays";
 }
 
 TEST(Convert, leaves_out_annotations_that_cannot_be_read) {
   for (const char* note : {"{", "5", R"([{"type":"Pods","pods":{"metricName":5}}])"}) {
-    json::value first = parsed(v1(), R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":5}})");
+    json::value first = parsed(
+        v1(),
+        R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":5}})");
     for (const char* name : {"metrics", "current-metrics", "conditions", "behavior"}) {
       json::value& annotations = make(first, "metadata.annotations");
       if (!annotations.is_object()) annotations.emplace_object();
@@ -101,11 +109,14 @@ TEST(Convert, leaves_out_annotations_that_cannot_be_read) {
 }
 
 TEST(Convert, fields_are_held_in_the_version_they_were_written_in) {
-  json::value first = parsed(v1(), R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":50}})");
+  json::value first = parsed(
+      v1(),
+      R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":50}})");
   json::value live = *server_side_apply(v1(), nullptr, first, {"alice"}, kNow);
   EXPECT_EQ(get_string(get_array(live, "metadata.managedFields")[0], "apiVersion"), "autoscaling/v1");
   json::value seen = convert(v1(), v2(), live);
-  json::value mine = MUST(parse_json(R"({"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},"spec":{"maxReplicas":7}})"));
+  json::value mine = MUST(parse_json(
+      R"({"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},"spec":{"maxReplicas":7}})"));
   auto refused = server_side_apply(v2(), seen, mine, {"bob"}, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(), "Apply failed with 1 conflict: conflict with \"alice\": .spec.maxReplicas");
@@ -116,7 +127,11 @@ TEST(Convert, fields_are_held_in_the_version_they_were_written_in) {
   EXPECT_FALSE(find_keys(entries[0], {"fieldsV1", "f:spec", "f:maxReplicas"})) << "it is bob's now";
   EXPECT_TRUE(find_keys(entries[0], {"fieldsV1", "f:spec", "f:minReplicas"}));
 
-  json::value again = *server_side_apply(v2(), seen, MUST(parse_json(R"({"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"D","name":"d"}}})")), {"alice"}, kNow);
+  json::value again = *server_side_apply(
+      v2(), seen,
+      MUST(parse_json(
+          R"({"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"D","name":"d"}}})")),
+      {"alice"}, kNow);
   EXPECT_FALSE(find(again, "spec.minReplicas")) << "who applies is one in whichever version: what is left out goes";
   EXPECT_EQ(get_array(again, "metadata.managedFields").size(), 1u);
 }

@@ -20,9 +20,8 @@ Outcome decoded(const Kind& kind, const char* text) {
 
 TEST(Decode, puts_fields_in_order_and_writes_what_kubernetes_writes) {
   Outcome pod = decoded(kPod, R"({"spec":{"containers":[{"image":"b","name":"a"}]},"metadata":{"name":"x"}})");
-  EXPECT_EQ(pod.text,
-            R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"a","image":"b",)"
-            R"("resources":{}}]},"status":{}})");
+  EXPECT_EQ(pod.text, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"a","image":"b",)"
+                      R"("resources":{}}]},"status":{}})");
   EXPECT_TRUE(pod.warnings.empty());
 }
 
@@ -41,11 +40,11 @@ TEST(Decode, drops_null_and_empty_but_keeps_what_was_meant) {
 TEST(Decode, spells_quantities_times_bytes_and_maps_in_one_way) {
   EXPECT_EQ(decoded(kNode, R"({"status":{"capacity":{"memory":"1024Ki","cpu":"1000m"}}})").text.find("1024Ki"),
             std::string::npos);
-  EXPECT_NE(decoded(kNode, R"({"status":{"capacity":{"memory":"1024Ki","cpu":2}}})").text.find(
-                R"("capacity":{"cpu":"2","memory":"1Mi"})"),
+  EXPECT_NE(decoded(kNode, R"({"status":{"capacity":{"memory":"1024Ki","cpu":2}}})")
+                .text.find(R"("capacity":{"cpu":"2","memory":"1Mi"})"),
             std::string::npos);
-  EXPECT_NE(decoded(kPod, R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05.6+01:00"}})").text.find(
-                R"("deletionTimestamp":"2026-01-02T02:04:05Z")"),
+  EXPECT_NE(decoded(kPod, R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05.6+01:00"}})")
+                .text.find(R"("deletionTimestamp":"2026-01-02T02:04:05Z")"),
             std::string::npos);
   EXPECT_NE(decoded(kLease, R"({"spec":{"renewTime":"2026-01-02T03:04:05Z"}})").text.find("2026-01-02T03:04:05.000000Z"),
             std::string::npos);
@@ -91,8 +90,7 @@ TEST(Decode, refuses_what_has_another_type_and_says_where) {
                "spec.terminationGracePeriodSeconds: expected an integer, found the number 1.5E0"},
            Row{kDeployment, R"({"spec":{"replicas":3000000000}})",
                "spec.replicas: expected an integer of 32 bits, found the number 3000000000"},
-           Row{kPod, R"({"spec":{"hostNetwork":"yes"}})",
-               R"(spec.hostNetwork: expected true or false, found the string "yes")"},
+           Row{kPod, R"({"spec":{"hostNetwork":"yes"}})", R"(spec.hostNetwork: expected true or false, found the string "yes")"},
            Row{kPod, R"({"metadata":{"labels":{"a":true}}})",
                "metadata.labels[a]: expected a string, found the boolean true (put it in quotes)"},
            Row{kPod, R"({"metadata":{"creationTimestamp":"soon"}})",

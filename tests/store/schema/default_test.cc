@@ -26,13 +26,14 @@ TEST(Default, fills_a_minimal_pod) {
 }
 
 TEST(Default, is_idempotent_and_keeps_canonical_order) {
-  for (auto [kind, text] : {
-           std::pair{&kPod, R"({"spec":{"volumes":[{"name":"v"}],"containers":[{"name":"a","image":"b:1","ports":[{"containerPort":1}],
+  for (auto [kind, text] :
+       {std::pair{&kPod,
+                  R"({"spec":{"volumes":[{"name":"v"}],"containers":[{"name":"a","image":"b:1","ports":[{"containerPort":1}],
               "livenessProbe":{"httpGet":{"port":"http"}},"resources":{"limits":{"memory":"1Gi","cpu":"1"}}}]}})"},
-           std::pair{&kService, R"({"spec":{"type":"LoadBalancer","sessionAffinity":"ClientIP","ports":[{"port":80}]}})"},
-           std::pair{&kDeployment, R"({"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}})"},
-           std::pair{&kNamespace, R"({"metadata":{"name":"n","labels":{"a":"b","z":"y"}}})"},
-           std::pair{&kSecret, R"({"data":{"b":"Yg=="},"stringData":{"a":"x"}})"}}) {
+        std::pair{&kService, R"({"spec":{"type":"LoadBalancer","sessionAffinity":"ClientIP","ports":[{"port":80}]}})"},
+        std::pair{&kDeployment, R"({"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}})"},
+        std::pair{&kNamespace, R"({"metadata":{"name":"n","labels":{"a":"b","z":"y"}}})"},
+        std::pair{&kSecret, R"({"data":{"b":"Yg=="},"stringData":{"a":"x"}})"}}) {
     json::value once = defaulted(*kind, text);
     json::value twice = once;
     apply_defaults(catalog().of(*kind), twice);
@@ -48,9 +49,9 @@ TEST(Default, the_pull_policy_follows_the_tag) {
     const char* image;
     const char* want;
   };
-  for (const Row& row : {Row{"a", "Always"}, Row{"a:latest", "Always"}, Row{"a:1", "IfNotPresent"},
-                         Row{"host:5000/a", "Always"}, Row{"host:5000/a:1", "IfNotPresent"},
-                         Row{"a@sha256:00", "IfNotPresent"}, Row{"a:latest@sha256:00", "IfNotPresent"}}) {
+  for (const Row& row :
+       {Row{"a", "Always"}, Row{"a:latest", "Always"}, Row{"a:1", "IfNotPresent"}, Row{"host:5000/a", "Always"},
+        Row{"host:5000/a:1", "IfNotPresent"}, Row{"a@sha256:00", "IfNotPresent"}, Row{"a:latest@sha256:00", "IfNotPresent"}}) {
     std::string text = std::string(R"({"spec":{"containers":[{"name":"a","image":")") + row.image + "\"}]}}";
     json::value pod = defaulted(kPod, text.c_str());
     EXPECT_EQ(view::Pod(pod).spec().containers()[0].image_pull_policy(), row.want) << row.image;
@@ -65,13 +66,13 @@ TEST(Default, fills_probes_ports_and_volumes) {
     "env":[{"name":"N","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],
     "resources":{"limits":{"cpu":"1"},"requests":{"memory":"1Mi"}}}]}})");
   std::string text = to_text(pod);
-  for (const char* want : {
-           R"({"name":"e","emptyDir":{}})", R"("configMap":{"name":"x","defaultMode":420})", R"("hostPath":{"path":"/x","type":""})",
-           R"("serviceAccountToken":{"expirationSeconds":3600,"path":"t"})", R"("fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"})",
-           R"({"hostPort":80,"containerPort":80,"protocol":"TCP"})",
-           R"("readinessProbe":{"httpGet":{"path":"/","port":80,"scheme":"HTTP"},"timeoutSeconds":1,"periodSeconds":10,)"
-           R"("successThreshold":1,"failureThreshold":3})",
-           R"("requests":{"cpu":"1","memory":"1Mi"})", R"("resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"},)"}) {
+  for (const char* want :
+       {R"({"name":"e","emptyDir":{}})", R"("configMap":{"name":"x","defaultMode":420})", R"("hostPath":{"path":"/x","type":""})",
+        R"("serviceAccountToken":{"expirationSeconds":3600,"path":"t"})",
+        R"("fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"})", R"({"hostPort":80,"containerPort":80,"protocol":"TCP"})",
+        R"("readinessProbe":{"httpGet":{"path":"/","port":80,"scheme":"HTTP"},"timeoutSeconds":1,"periodSeconds":10,)"
+        R"("successThreshold":1,"failureThreshold":3})",
+        R"("requests":{"cpu":"1","memory":"1Mi"})", R"("resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"},)"}) {
     EXPECT_NE(text.find(want), std::string::npos) << want << "\n" << text;
   }
 }
@@ -125,13 +126,12 @@ TEST(Default, a_new_object_begins_with_what_the_server_decides) {
     const char* resources;
     const char* want;
   };
-  for (const Row& row :
-       {Row{"{}", "BestEffort"}, Row{R"({"requests":{"cpu":"1"}})", "Burstable"},
-        Row{R"({"limits":{"cpu":"1","memory":"1Gi"}})", "Guaranteed"},
-        Row{R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1Gi"}})", "Guaranteed"},
-        Row{R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}})", "Burstable"}}) {
-    std::string text = std::string(R"({"status":{"phase":"Running"},"spec":{"containers":[{"name":"a","resources":)") +
-                       row.resources + "}]}}";
+  for (const Row& row : {Row{"{}", "BestEffort"}, Row{R"({"requests":{"cpu":"1"}})", "Burstable"},
+                         Row{R"({"limits":{"cpu":"1","memory":"1Gi"}})", "Guaranteed"},
+                         Row{R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1Gi"}})", "Guaranteed"},
+                         Row{R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}})", "Burstable"}}) {
+    std::string text =
+        std::string(R"({"status":{"phase":"Running"},"spec":{"containers":[{"name":"a","resources":)") + row.resources + "}]}}";
     json::value pod = MUST(decode(catalog().of(kPod).type(), *parse_json(text))).value;
     begin_life(catalog().of(kPod), pod);
     EXPECT_EQ(get_string(pod, "status.phase"), "Pending");

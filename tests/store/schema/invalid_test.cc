@@ -14,7 +14,8 @@ namespace coracle::schema {
 namespace {
 
 const std::string kTemplate = R"({"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
-const std::string kOnce = R"({"metadata":{"labels":{"a":"b","controller-uid":"u","job-name":"x","batch.kubernetes.io/controller-uid":"u",
+const std::string kOnce =
+    R"({"metadata":{"labels":{"a":"b","controller-uid":"u","job-name":"x","batch.kubernetes.io/controller-uid":"u",
   "batch.kubernetes.io/job-name":"x"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}})";
 
 // A valid object of each kind, by resource and group, without the metadata that all have.
@@ -33,21 +34,26 @@ const std::map<std::string, std::string>& valid_objects() {
       {"podtemplates", R"({"template":)" + kTemplate + "}"},
       {"limitranges", R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"2"}}]}})"},
       {"resourcequotas", R"({"spec":{"hard":{"pods":"10"}}})"},
-      {"persistentvolumes", R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})"},
+      {"persistentvolumes",
+       R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})"},
       {"persistentvolumeclaims", R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})"},
       {"deployments.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
       {"replicasets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
       {"statefulsets.apps", R"({"spec":{"serviceName":"s","selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
       {"daemonsets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
       {"controllerrevisions.apps", R"({"data":{"x":1},"revision":1})"},
-      {"jobs.batch", R"({"metadata":{"uid":"u"},"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"u"}},"template":)" + kOnce + "}}"},
+      {"jobs.batch",
+       R"({"metadata":{"uid":"u"},"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"u"}},"template":)" +
+           kOnce + "}}"},
       {"cronjobs.batch", R"({"spec":{"schedule":"*/5 * * * *","jobTemplate":{"spec":{"template":)" + kOnce + "}}}}"},
-      {"horizontalpodautoscalers.autoscaling", R"({"spec":{"scaleTargetRef":{"kind":"Deployment","name":"x","apiVersion":"apps/v1"},"maxReplicas":3}})"},
+      {"horizontalpodautoscalers.autoscaling",
+       R"({"spec":{"scaleTargetRef":{"kind":"Deployment","name":"x","apiVersion":"apps/v1"},"maxReplicas":3}})"},
       {"poddisruptionbudgets.policy", R"({"spec":{"minAvailable":1,"selector":{"matchLabels":{"a":"b"}}}})"},
       {"networkpolicies.networking.k8s.io", R"({"spec":{"podSelector":{}}})"},
       {"ingresses.networking.k8s.io", R"({"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}})"},
       {"ingressclasses.networking.k8s.io", R"({"spec":{"controller":"example.com/c"}})"},
-      {"ipaddresses.networking.k8s.io", R"({"metadata":{"name":"10.0.0.1"},"spec":{"parentRef":{"resource":"services","name":"s","namespace":"d"}}})"},
+      {"ipaddresses.networking.k8s.io",
+       R"({"metadata":{"name":"10.0.0.1"},"spec":{"parentRef":{"resource":"services","name":"s","namespace":"d"}}})"},
       {"servicecidrs.networking.k8s.io", R"({"spec":{"cidrs":["10.0.0.0/16"]}})"},
       {"priorityclasses.scheduling.k8s.io", R"({"value":5})"},
       {"runtimeclasses.node.k8s.io", R"({"handler":"h"})"},
@@ -79,10 +85,14 @@ json::value made(const std::string& name, std::string_view patch) {
 }
 
 std::string_view reason_of(std::string_view message) {
-  static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
-      {"Required value", "FieldValueRequired"},    {"Invalid value", "FieldValueInvalid"},   {"Unsupported value", "FieldValueNotSupported"},
-      {"Forbidden", "FieldValueForbidden"},        {"Duplicate value", "FieldValueDuplicate"}, {"Too many", "FieldValueTooMany"},
-      {"Too long", "FieldValueTooLong"},           {"Not found", "FieldValueNotFound"}};
+  static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {{"Required value", "FieldValueRequired"},
+                                                                               {"Invalid value", "FieldValueInvalid"},
+                                                                               {"Unsupported value", "FieldValueNotSupported"},
+                                                                               {"Forbidden", "FieldValueForbidden"},
+                                                                               {"Duplicate value", "FieldValueDuplicate"},
+                                                                               {"Too many", "FieldValueTooMany"},
+                                                                               {"Too long", "FieldValueTooLong"},
+                                                                               {"Not found", "FieldValueNotFound"}};
   for (auto [words, reason] : kReasons) {
     if (message.starts_with(words)) return reason;
   }
@@ -112,90 +122,125 @@ const Row kInvalid[] = {
     {"pods", R"({"spec":{"containers":[]}})", "spec.containers: Required value"},
     {"pods", R"({"spec":{"containers":[{"name":"c"}]}})", "spec.containers[0].image: Required value"},
     {"pods", R"({"spec":{"containers":[{"name":"C","image":"i"}]}})",
-     "spec.containers[0].name: Invalid value: \"C\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+     "spec.containers[0].name: Invalid value: \"C\": a lowercase RFC 1123 label must consist of lower case alphanumeric "
+     "characters or '-', and "
      "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
     {"pods", R"({"spec":{"restartPolicy":"Maybe"}})",
      "spec.restartPolicy: Unsupported value: \"Maybe\": supported values: \"Always\", \"Never\", \"OnFailure\""},
-    {"pods", R"({"spec":{"volumes":[{"name":"v","emptyDir":{}},{"name":"v","emptyDir":{}}]}})", "spec.volumes[1].name: Duplicate value: \"v\""},
+    {"pods", R"({"spec":{"volumes":[{"name":"v","emptyDir":{}},{"name":"v","emptyDir":{}}]}})",
+     "spec.volumes[1].name: Duplicate value: \"v\""},
     {"pods", R"({"spec":{"topologySpreadConstraints":[{"maxSkew":0,"topologyKey":"","whenUnsatisfiable":"DoNotSchedule"}]}})",
      "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"},
     {"pods", R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"whenUnsatisfiable":"DoNotSchedule"}]}})",
      "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty"},
-    {"pods", R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway","minDomains":2}]}})",
-     "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"},
-    {"pods", R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"},{"maxSkew":2,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}]}})",
+    {"pods",
+     R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway","minDomains":2}]}})",
+     "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains if "
+     "whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"},
+    {"pods",
+     R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"},{"maxSkew":2,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}]}})",
      "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: \"{z, DoNotSchedule}\""},
-    {"pods", R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[]}}}}})",
-     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node "
+    {"pods",
+     R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[]}}}}})",
+     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at "
+     "least one node "
      "selector term"},
-    {"pods", R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"spec.x","operator":"In","values":["n"]}]}]}}}}})",
-     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Invalid value: "
+    {"pods",
+     R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"spec.x","operator":"In","values":["n"]}]}]}}}}})",
+     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Invalid "
+     "value: "
      "\"spec.x\": not a valid field selector key"},
-    {"pods", R"({"spec":{"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":101,"podAffinityTerm":{"topologyKey":"z"}}]}}}})",
-     "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100"},
+    {"pods",
+     R"({"spec":{"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":101,"podAffinityTerm":{"topologyKey":"z"}}]}}}})",
+     "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the "
+     "range 1-100"},
     {"pods", R"({"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}}}})",
-     "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty"},
-    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"},{"name":"a/b"}]}})", "spec.schedulingGates[1]: Duplicate value: \"a/b\""},
+     "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be "
+     "empty"},
+    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"},{"name":"a/b"}]}})",
+     "spec.schedulingGates[1]: Duplicate value: \"a/b\""},
     {"pods", R"({"spec":{"nodeName":"n","schedulingGates":[{"name":"a/b"}]}})",
      "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"},
-    {"pods", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})", "spec.ephemeralContainers: Forbidden: cannot be set on create"},
+    {"pods", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})",
+     "spec.ephemeralContainers: Forbidden: cannot be set on create"},
     {"pods", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i","ports":[{"containerPort":80}]}]}})",
      "spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container"},
     {"pods", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i","targetContainerName":"x"}]}})",
      "spec.ephemeralContainers[0].targetContainerName: Not found: \"x\""},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","volumeDevices":[{"name":"v","devicePath":"/d"}]}]}})",
      "spec.containers[0].volumeDevices[0].name: Not found: \"v\""},
-    {"pods", R"({"spec":{"volumes":[{"name":"v","hostPath":{"path":"/p"}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/p","mountPropagation":"Bidirectional"}]}]}})",
-     "spec.containers[0].volumeMounts[0].mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers"},
+    {"pods",
+     R"({"spec":{"volumes":[{"name":"v","hostPath":{"path":"/p"}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/p","mountPropagation":"Bidirectional"}]}]}})",
+     "spec.containers[0].volumeMounts[0].mountPropagation: Forbidden: Bidirectional mount propagation is available only to "
+     "privileged containers"},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","lifecycle":{"preStop":{"sleep":{"seconds":31}}}}]}})",
-     "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)"},
+     "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than "
+     "terminationGracePeriodSeconds (30)"},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","lifecycle":{"stopSignal":"SIGUSR1"}}]}})",
      "spec.containers[0].lifecycle.stopSignal: Forbidden: may not be set for containers with empty `spec.os.name`"},
-    {"pods", R"({"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i","resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]}]}})",
-     "spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when `restartPolicy` is 'Never'"},
+    {"pods",
+     R"({"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i","resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]}]}})",
+     "spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when `restartPolicy` is "
+     "'Never'"},
     {"pods", R"({"spec":{"securityContext":{"sysctls":[{"name":"Net.x","value":"1"}]}}})",
      "spec.securityContext.sysctls[0].name: Invalid value: \"Net.x\": must have at most 253 characters and match regex "
      "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"},
     {"pods", R"({"spec":{"hostNetwork":true,"securityContext":{"sysctls":[{"name":"net.core.somaxconn","value":"1"}]}}})",
-     "spec.securityContext.sysctls[0].name: Invalid value: \"net.core.somaxconn\": may not be specified when 'hostNetwork' is true"},
+     "spec.securityContext.sysctls[0].name: Invalid value: \"net.core.somaxconn\": may not be specified when 'hostNetwork' is "
+     "true"},
     {"pods", R"({"spec":{"resourceClaims":[{"name":"r"}]}})",
-     "spec.resourceClaims[0]: Invalid value: {\"name\":\"r\"}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"},
-    {"pods", R"({"spec":{"os":{"name":"plan9"}}})", "spec.os: Unsupported value: \"plan9\": supported values: \"linux\", \"windows\""},
-    {"pods", R"({"spec":{"overhead":{"pods":"1"}}})", "spec.overhead.limits[pods]: Invalid value: \"pods\": must be a standard resource for containers"},
-    {"pods", R"({"spec":{"dnsPolicy":"None"}})", "spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"},
+     "spec.resourceClaims[0]: Invalid value: {\"name\":\"r\"}: must specify one of: `resourceClaimName`, "
+     "`resourceClaimTemplateName`"},
+    {"pods", R"({"spec":{"os":{"name":"plan9"}}})",
+     "spec.os: Unsupported value: \"plan9\": supported values: \"linux\", \"windows\""},
+    {"pods", R"({"spec":{"overhead":{"pods":"1"}}})",
+     "spec.overhead.limits[pods]: Invalid value: \"pods\": must be a standard resource for containers"},
+    {"pods", R"({"spec":{"dnsPolicy":"None"}})",
+     "spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"},
     {"pods", R"({"spec":{"dnsConfig":{"searches":["A"]}}})",
-     "spec.dnsConfig.searches[0]: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+     "spec.dnsConfig.searches[0]: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+     "characters, '-' or "
      "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
-    {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{"httpGet":{"port":80,"httpHeaders":[{"name":"a b","value":"x"}]}}}]}})",
-     "spec.containers[0].livenessProbe.httpGet.httpHeaders: Invalid value: \"a b\": a valid HTTP header must consist of alphanumeric characters or "
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{"httpGet":{"port":80,"httpHeaders":[{"name":"a b","value":"x"}]}}}]}})",
+     "spec.containers[0].livenessProbe.httpGet.httpHeaders: Invalid value: \"a b\": a valid HTTP header must consist of "
+     "alphanumeric characters or "
      "'-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"hugepages-2Mi":"2Mi"}}}]}})",
      "spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"example.com/gpu":"1"}}}]}})",
      "spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","securityContext":{"appArmorProfile":{"type":"Localhost"}}}]}})",
-     "spec.containers[0].securityContext.appArmorProfile.localhostProfile: Required value: must be set when AppArmor type is Localhost"},
+     "spec.containers[0].securityContext.appArmorProfile.localhostProfile: Required value: must be set when AppArmor type is "
+     "Localhost"},
     {"pods", R"({"spec":{"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"/x"}}}})",
      "spec.securityContext.seccompProfile.localhostProfile: Invalid value: \"/x\": must be a relative path"},
-    {"pods", R"({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"p"}}]}})", "spec.volumes[0].nfs.path: Invalid value: \"p\": must be an absolute path"},
+    {"pods", R"({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"p"}}]}})",
+     "spec.volumes[0].nfs.path: Invalid value: \"p\": must be an absolute path"},
     {"pods", R"({"spec":{"volumes":[{"name":"v","iscsi":{"targetPortal":"t","iqn":"x","lun":1}}]}})",
      "spec.volumes[0].iscsi.iqn: Invalid value: \"x\": must be valid format starting with iqn, eui, or naa"},
     {"pods", R"({"spec":{"volumes":[{"name":"v","fc":{"lun":1}}]}})",
      "spec.volumes[0].fc.targetWWNs: Required value: must specify either targetWWNs or wwids, but not both"},
-    {"pods", R"({"spec":{"volumes":[{"name":"v","ephemeral":{}}]}})", "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"},
+    {"pods", R"({"spec":{"volumes":[{"name":"v","ephemeral":{}}]}})",
+     "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"},
     {"services", R"({"spec":{"loadBalancerSourceRanges":["10.0.0.0/8"]}})",
      "spec.loadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'"},
-    {"services", R"({"spec":{"loadBalancerClass":"a/b"}})", "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"},
+    {"services", R"({"spec":{"loadBalancerClass":"a/b"}})",
+     "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"},
     {"services", R"({"spec":{"healthCheckNodePort":30000}})",
-     "spec.healthCheckNodePort: Invalid value: 30000: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"},
+     "spec.healthCheckNodePort: Invalid value: 30000: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` "
+     "is 'Local'"},
     {"services", R"({"spec":{"trafficDistribution":"Near"}})",
-     "spec.trafficDistribution: Unsupported value: \"Near\": supported values: \"PreferClose\", \"PreferSameZone\", \"PreferSameNode\""},
+     "spec.trafficDistribution: Unsupported value: \"Near\": supported values: \"PreferClose\", \"PreferSameZone\", "
+     "\"PreferSameNode\""},
     {"services", R"({"spec":{"ports":[{"name":"a","port":80},{"name":"b","port":80}]}})",
-     "spec.ports[1]: Duplicate value: {\"Name\":\"\",\"Protocol\":\"TCP\",\"AppProtocol\":null,\"Port\":80,\"TargetPort\":0,\"NodePort\":0}"},
+     "spec.ports[1]: Duplicate value: "
+     "{\"Name\":\"\",\"Protocol\":\"TCP\",\"AppProtocol\":null,\"Port\":80,\"TargetPort\":0,\"NodePort\":0}"},
     {"services", R"({"spec":{"ports":[]}})", "spec.ports: Required value"},
-    {"services", R"({"spec":{"ports":[{"port":0}]}})", "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"},
+    {"services", R"({"spec":{"ports":[{"port":0}]}})",
+     "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"},
     {"services", R"({"spec":{"type":"Both"}})",
      "spec.type: Unsupported value: \"Both\": supported values: \"ClusterIP\", \"ExternalName\", \"LoadBalancer\", \"NodePort\""},
     {"services", R"({"spec":{"ports":[{"port":80},{"port":81}]}})", "spec.ports[0].name: Required value"},
@@ -204,28 +249,34 @@ const Row kInvalid[] = {
      "subsets[0].addresses[0].ip: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"},
     {"endpoints", R"({"subsets":[{"addresses":[{"ip":"127.0.0.1"}]}]})",
      "subsets[0].addresses[0].ip: Invalid value: \"127.0.0.1\": may not be in the loopback range (127.0.0.0/8, ::1/128)"},
-    {"endpoints", R"({"subsets":[{"ports":[{"port":80}]}]})", "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"},
+    {"endpoints", R"({"subsets":[{"ports":[{"port":80}]}]})",
+     "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"},
     {"endpoints", R"({"subsets":[{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"port":0}]}]})",
      "subsets[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"},
     {"endpoints", R"({"subsets":[{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"port":1,"protocol":"IP"}]}]})",
      "subsets[0].ports[0].protocol: Unsupported value: \"IP\": supported values: \"SCTP\", \"TCP\", \"UDP\""},
     {"configmaps", R"({"data":{"a/b":"x"}})",
-     "data[a/b]: Invalid value: \"a/b\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+     "data[a/b]: Invalid value: \"a/b\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+     "'key.name',  or "
      "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"},
     {"configmaps", R"({"binaryData":{"k":"AA=="}})", "data[k]: Invalid value: \"k\": duplicate of key present in binaryData"},
     {"configmaps", R"({"data":{"..":"x"}})", "data[..]: Invalid value: \"..\": must not be '..'"},
     {"configmaps", R"({"metadata":{"namespace":null}})", "metadata.namespace: Required value"},
     {"configmaps", R"({"metadata":{"labels":{"k":"a b"}}})",
-     "metadata.labels: Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-     "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+     "metadata.labels: Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', "
+     "'_' or '.', and "
+     "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
+     "is "
      "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
     {"secrets", R"({"type":"kubernetes.io/tls"})", "data[tls.crt]: Required value"},
     {"secrets", R"({"type":"kubernetes.io/dockerconfigjson"})", "data[.dockerconfigjson]: Required value"},
     {"secrets", R"({"type":"kubernetes.io/basic-auth"})", "data[username]: Required value"},
     {"secrets", R"({"type":"kubernetes.io/ssh-auth"})", "data[ssh-privatekey]: Required value"},
-    {"secrets", R"({"type":"kubernetes.io/service-account-token"})", "metadata.annotations[kubernetes.io/service-account.name]: Required value"},
+    {"secrets", R"({"type":"kubernetes.io/service-account-token"})",
+     "metadata.annotations[kubernetes.io/service-account.name]: Required value"},
     {"serviceaccounts", R"({"metadata":{"name":"-"}})",
-     "metadata.name: Invalid value: \"-\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+     "metadata.name: Invalid value: \"-\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+     "'-' or '.', and must "
      "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
     {"serviceaccounts", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
@@ -233,51 +284,65 @@ const Row kInvalid[] = {
      "metadata.ownerReferences[0].apiVersion: Required value: must not be empty"},
     {"serviceaccounts", R"({"metadata":{"annotations":{"/x":""}}})",
      "metadata.annotations: Invalid value: \"/x\": prefix part must be non-empty"},
-    {"serviceaccounts", R"({"metadata":{"generation":-1}})", "metadata.generation: Invalid value: -1: must be greater than or equal to 0"},
+    {"serviceaccounts", R"({"metadata":{"generation":-1}})",
+     "metadata.generation: Invalid value: -1: must be greater than or equal to 0"},
     {"namespaces", R"({"metadata":{"namespace":"d"}})", "metadata.namespace: Forbidden: not allowed on this type"},
     {"namespaces", R"({"metadata":{"name":"a.b"}})",
-     "metadata.name: Invalid value: \"a.b\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
-     "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
+     "metadata.name: Invalid value: \"a.b\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "
+     "'-', and must start "
+     "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
     {"namespaces", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
     {"namespaces", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Event","name":"n","uid":"u"}]}})",
-     "metadata.ownerReferences[0]: Invalid value: {\"kind\":\"Event\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"v1\"}: /v1, Kind=Event is "
+     "metadata.ownerReferences[0]: Invalid value: {\"kind\":\"Event\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"v1\"}: /v1, "
+     "Kind=Event is "
      "disallowed from being an owner"},
     {"namespaces", R"({"metadata":{"labels":{"a/b/c":"x"}}})",
-     "metadata.labels: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+     "metadata.labels: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric characters, '-', '_' or '.', and "
+     "must start and end "
      "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"},
     {"nodes", R"({"spec":{"taints":[{"key":"k","effect":"Never"}]}})",
-     "spec.taints[0].effect: Unsupported value: \"Never\": supported values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\""},
+     "spec.taints[0].effect: Unsupported value: \"Never\": supported values: \"NoExecute\", \"NoSchedule\", "
+     "\"PreferNoSchedule\""},
     {"nodes", R"({"spec":{"taints":[{"effect":"NoSchedule"}]}})", "spec.taints[0].key: Required value"},
     {"nodes", R"({"metadata":{"namespace":"d"}})", "metadata.namespace: Forbidden: not allowed on this type"},
     {"nodes", R"({"metadata":{"labels":{"":"x"}}})", "metadata.labels: Invalid value: \"\": name part must be non-empty"},
     {"nodes", R"({"spec":{"podCIDRs":["x"]}})",
      "spec.podCIDRs[0]: Invalid value: \"x\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
-    {"events", R"({"involvedObject":{"namespace":"e"}})", "involvedObject.namespace: Invalid value: \"e\": does not match event.namespace"},
+    {"events", R"({"involvedObject":{"namespace":"e"}})",
+     "involvedObject.namespace: Invalid value: \"e\": does not match event.namespace"},
     {"events", R"({"metadata":{"namespace":null}})", "metadata.namespace: Required value"},
     {"events", R"({"metadata":{"name":"A"}})",
-     "metadata.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+     "metadata.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+     "'-' or '.', and must "
      "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
     {"events", R"({"metadata":{"finalizers":["a b"]}})",
-     "metadata.finalizers[0]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+     "metadata.finalizers[0]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
+     "must start and end "
      "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
     {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n"}]}})",
      "metadata.ownerReferences[0].uid: Required value: must not be empty"},
     {"replicationcontrollers", R"({"spec":{"template":null}})", "spec.template: Required value"},
-    {"replicationcontrollers", R"({"spec":{"replicas":-1}})", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
-    {"replicationcontrollers", R"({"spec":{"minReadySeconds":-1}})", "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
+    {"replicationcontrollers", R"({"spec":{"replicas":-1}})",
+     "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
+    {"replicationcontrollers", R"({"spec":{"minReadySeconds":-1}})",
+     "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
     {"replicationcontrollers", R"({"spec":{"selector":{"a":"c"}}})",
      "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"},
     {"replicationcontrollers", R"({"spec":{"template":{"spec":{"restartPolicy":"Never"}}}})",
      "spec.template.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\""},
     {"podtemplates", R"({"template":{"spec":{"containers":[]}}})", "template.spec.containers: Required value"},
-    {"podtemplates", R"({"template":{"spec":{"containers":[{"name":"c"}]}}})", "template.spec.containers[0].image: Required value"},
+    {"podtemplates", R"({"template":{"spec":{"containers":[{"name":"c"}]}}})",
+     "template.spec.containers[0].image: Required value"},
     {"podtemplates", R"({"template":{"spec":{"dnsPolicy":"Mine"}}})",
-     "template.spec.dnsPolicy: Unsupported value: \"Mine\": supported values: \"ClusterFirst\", \"ClusterFirstWithHostNet\", \"Default\", \"None\""},
+     "template.spec.dnsPolicy: Unsupported value: \"Mine\": supported values: \"ClusterFirst\", \"ClusterFirstWithHostNet\", "
+     "\"Default\", \"None\""},
     {"podtemplates", R"({"template":{"metadata":{"labels":{"a b":"c"}}}})",
-     "template.metadata.labels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+     "template.metadata.labels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
+     "must start and end "
      "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
     {"podtemplates", R"({"template":{"spec":{"activeDeadlineSeconds":0}}})",
@@ -295,29 +360,37 @@ const Row kInvalid[] = {
      "spec.limits[0].max[pods]: Invalid value: \"pods\": must be a standard resource for containers"},
     {"limitranges", R"({"spec":{"limits":[{"type":"Container","maxLimitRequestRatio":{"cpu":"500m"}}]}})",
      "spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: \"500m\": ratio 500m is less than 1"},
-    {"resourcequotas", R"({"spec":{"hard":{"pods":"-1"}}})", "spec.hard[pods]: Invalid value: \"-1\": must be greater than or equal to 0"},
+    {"resourcequotas", R"({"spec":{"hard":{"pods":"-1"}}})",
+     "spec.hard[pods]: Invalid value: \"-1\": must be greater than or equal to 0"},
     {"resourcequotas", R"({"spec":{"hard":{"pods":"1500m"}}})", "spec.hard[pods]: Invalid value: \"1500m\": must be an integer"},
     {"resourcequotas", R"({"spec":{"hard":{"things":"1"}}})",
      "spec.hard[things]: Invalid value: \"things\": must be a standard resource type or fully qualified"},
-    {"resourcequotas", R"({"spec":{"hard":{"storage":"1"}}})", "spec.hard[storage]: Invalid value: \"storage\": must be a standard resource for quota"},
+    {"resourcequotas", R"({"spec":{"hard":{"storage":"1"}}})",
+     "spec.hard[storage]: Invalid value: \"storage\": must be a standard resource for quota"},
     {"resourcequotas", R"({"spec":{"scopes":["Never"]}})", "spec.scopes: Invalid value: [\"Never\"]: unsupported scope"},
     {"resourcequotas", R"({"spec":{"scopes":["BestEffort","NotBestEffort"]}})",
      "spec.scopes: Invalid value: [\"BestEffort\",\"NotBestEffort\"]: conflicting scopes"},
     {"resourcequotas", R"({"spec":{"hard":{"pods":null,"cpu":"1"},"scopes":["BestEffort"]}})",
      "spec.scopes: Invalid value: [\"BestEffort\"]: unsupported scope applied to resource"},
     {"resourcequotas", R"({"spec":{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In"}]}}})",
-     "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"},
+     "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' "
+     "for scope selector"},
     {"persistentvolumes", R"({"spec":{"capacity":null}})", "spec.capacity: Required value"},
     {"persistentvolumes", R"({"spec":{"accessModes":[]}})", "spec.accessModes: Required value"},
     {"persistentvolumes", R"({"spec":{"hostPath":null}})", "spec: Required value: must specify a volume type"},
-    {"persistentvolumes", R"({"spec":{"nfs":{"server":"s","path":"/p"}}})", "spec.nfs: Forbidden: may not specify more than 1 volume type"},
+    {"persistentvolumes", R"({"spec":{"nfs":{"server":"s","path":"/p"}}})",
+     "spec.nfs: Forbidden: may not specify more than 1 volume type"},
     {"persistentvolumes", R"({"spec":{"accessModes":["Always"]}})",
-     "spec.accessModes: Unsupported value: \"Always\": supported values: \"ReadOnlyMany\", \"ReadWriteMany\", \"ReadWriteOnce\", \"ReadWriteOncePod\""},
-    {"persistentvolumes", R"({"spec":{"hostPath":null,"local":{"path":"/p"}}})", "spec.nodeAffinity: Required value: Local volume requires node affinity"},
+     "spec.accessModes: Unsupported value: \"Always\": supported values: \"ReadOnlyMany\", \"ReadWriteMany\", \"ReadWriteOnce\", "
+     "\"ReadWriteOncePod\""},
+    {"persistentvolumes", R"({"spec":{"hostPath":null,"local":{"path":"/p"}}})",
+     "spec.nodeAffinity: Required value: Local volume requires node affinity"},
     {"persistentvolumes", R"({"spec":{"hostPath":{"path":"/"},"persistentVolumeReclaimPolicy":"Recycle"}})",
      "spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"},
-    {"persistentvolumes", R"({"spec":{"capacity":{"storage":"0"}}})", "spec.capacity[storage]: Invalid value: \"0\": must be greater than zero"},
-    {"persistentvolumeclaims", R"({"spec":{"accessModes":[]}})", "spec.accessModes: Required value: at least 1 access mode is required"},
+    {"persistentvolumes", R"({"spec":{"capacity":{"storage":"0"}}})",
+     "spec.capacity[storage]: Invalid value: \"0\": must be greater than zero"},
+    {"persistentvolumeclaims", R"({"spec":{"accessModes":[]}})",
+     "spec.accessModes: Required value: at least 1 access mode is required"},
     {"persistentvolumeclaims", R"({"spec":{"resources":null}})", "spec.resources[storage]: Required value"},
     {"persistentvolumeclaims", R"({"spec":{"resources":{"requests":{"storage":"-1"}}}})",
      "spec.resources[storage]: Invalid value: \"-1\": must be greater than zero"},
@@ -330,17 +403,20 @@ const Row kInvalid[] = {
     {"deployments.apps", R"({"spec":{"selector":null}})", "spec.selector: Required value"},
     {"deployments.apps", R"({"spec":{"replicas":-1}})", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
     {"deployments.apps", R"({"spec":{"strategy":{"type":"Hope"}}})",
-     "spec.strategy: Unsupported value: {\"Type\":\"Hope\",\"RollingUpdate\":null}: supported values: \"Recreate\", \"RollingUpdate\""},
+     "spec.strategy: Unsupported value: {\"Type\":\"Hope\",\"RollingUpdate\":null}: supported values: \"Recreate\", "
+     "\"RollingUpdate\""},
     {"deployments.apps", R"({"spec":{"strategy":{"type":"Recreate","rollingUpdate":{}}}})",
      "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"},
     {"deployments.apps", R"({"spec":{"progressDeadlineSeconds":5,"minReadySeconds":5}})",
      "spec.progressDeadlineSeconds: Invalid value: 5: must be greater than minReadySeconds"},
-    {"replicasets.apps", R"({"spec":{"selector":{"matchLabels":null}}})", "spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
+    {"replicasets.apps", R"({"spec":{"selector":{"matchLabels":null}}})",
+     "spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
     {"replicasets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"c"}}}})",
      "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"},
     {"replicasets.apps", R"({"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"In"}]}}})",
      "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"},
-    {"replicasets.apps", R"({"spec":{"minReadySeconds":-1}})", "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
+    {"replicasets.apps", R"({"spec":{"minReadySeconds":-1}})",
+     "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
     {"replicasets.apps", R"({"spec":{"template":{"spec":{"activeDeadlineSeconds":5}}}})",
      "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported"},
     {"statefulsets.apps", R"({"spec":{"selector":null}})", "spec.selector: Required value"},
@@ -353,14 +429,17 @@ const Row kInvalid[] = {
     {"statefulsets.apps", R"({"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"0%"}}}})",
      "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: \"0%\": cannot be 0"},
     {"statefulsets.apps", R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Keep"}}})",
-     "spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Unsupported value: \"Keep\": supported values: \"Retain\", \"Delete\""},
-    {"statefulsets.apps", R"({"spec":{"ordinals":{"start":-1}}})", "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"},
+     "spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Unsupported value: \"Keep\": supported values: \"Retain\", "
+     "\"Delete\""},
+    {"statefulsets.apps", R"({"spec":{"ordinals":{"start":-1}}})",
+     "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"},
     {"daemonsets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"c"}}}})",
      "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"},
     {"daemonsets.apps", R"({"spec":{"template":{"spec":{"restartPolicy":"OnFailure"}}}})",
      "spec.template.spec.restartPolicy: Unsupported value: \"OnFailure\": supported values: \"Always\""},
     {"daemonsets.apps", R"({"spec":{"updateStrategy":{"type":"Hope"}}})",
-     "spec.updateStrategy: Unsupported value: {\"Type\":\"Hope\",\"RollingUpdate\":null}: supported values: \"RollingUpdate\", \"OnDelete\""},
+     "spec.updateStrategy: Unsupported value: {\"Type\":\"Hope\",\"RollingUpdate\":null}: supported values: \"RollingUpdate\", "
+     "\"OnDelete\""},
     {"daemonsets.apps", R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":0}}}})",
      "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0"},
     {"daemonsets.apps", R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":1,"maxSurge":1}}}})",
@@ -369,7 +448,8 @@ const Row kInvalid[] = {
      "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: \"101%\": must not be greater than 100%"},
     {"controllerrevisions.apps", R"({"data":null})", "data: Required value: data is mandatory"},
     {"controllerrevisions.apps", R"({"revision":-1})", "revision: Invalid value: -1: must be greater than or equal to 0"},
-    {"controllerrevisions.apps", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
+    {"controllerrevisions.apps", R"({"metadata":{"name":null}})",
+     "metadata.name: Required value: name or generateName is required"},
     {"controllerrevisions.apps", R"({"metadata":{"namespace":null}})", "metadata.namespace: Required value"},
     {"controllerrevisions.apps", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","uid":"u"}]}})",
      "metadata.ownerReferences[0].name: Required value: must not be empty"},
@@ -377,22 +457,29 @@ const Row kInvalid[] = {
     {"jobs.batch", R"({"spec":{"parallelism":-1}})", "spec.parallelism: Invalid value: -1: must be greater than or equal to 0"},
     {"jobs.batch", R"({"spec":{"template":{"spec":{"restartPolicy":"Always"}}}})",
      "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\""},
-    {"jobs.batch", R"({"spec":{"completionMode":"Indexed","parallelism":2}})", "spec.completions: Required value: when completion mode is Indexed"},
-    {"jobs.batch", R"({"spec":{"backoffLimitPerIndex":1}})", "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode"},
+    {"jobs.batch", R"({"spec":{"completionMode":"Indexed","parallelism":2}})",
+     "spec.completions: Required value: when completion mode is Indexed"},
+    {"jobs.batch", R"({"spec":{"backoffLimitPerIndex":1}})",
+     "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode"},
     {"jobs.batch", R"({"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"v"}}}})",
-     "spec.selector: Invalid value: {\"matchLabels\":{\"batch.kubernetes.io/controller-uid\":\"v\"}}: `selector` not auto-generated"},
+     "spec.selector: Invalid value: {\"matchLabels\":{\"batch.kubernetes.io/controller-uid\":\"v\"}}: `selector` not "
+     "auto-generated"},
     {"jobs.batch", R"({"spec":{"template":{"metadata":{"labels":{"job-name":null}}}}})",
      "spec.template.metadata.labels[job-name]: Required value: must be 'x'"},
     {"jobs.batch", R"({"spec":{"managedBy":"me"}})",
      "spec.managedBy: Invalid value: \"me\": must be a domain-prefixed path (such as \"acme.io/foo\")"},
     {"jobs.batch", R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Ignore"}]}}})",
      "spec.podFailurePolicy.rules[0]: Invalid value: specifying one of OnExitCodes and OnPodConditions is required"},
-    {"jobs.batch", R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Count","onExitCodes":{"operator":"In","values":[3,0,3]}}]}}})",
+    {"jobs.batch",
+     R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Count","onExitCodes":{"operator":"In","values":[3,0,3]}}]}}})",
      "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: Invalid value: 0: must not be 0 for the In operator"},
-    {"jobs.batch", R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Count","onExitCodes":{"operator":"In","values":[3,0,3]}}]}}})",
+    {"jobs.batch",
+     R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Count","onExitCodes":{"operator":"In","values":[3,0,3]}}]}}})",
      "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [3,0,3]: must be ordered"},
-    {"jobs.batch", R"({"spec":{"completionMode":"Indexed","completions":3,"successPolicy":{"rules":[{"succeededIndexes":"0-5"}]}}})",
-     "spec.successPolicy.rules[0].succeededIndexes: Invalid value: \"0-5\": error parsing succeededIndexes: too large index: \"5\""},
+    {"jobs.batch",
+     R"({"spec":{"completionMode":"Indexed","completions":3,"successPolicy":{"rules":[{"succeededIndexes":"0-5"}]}}})",
+     "spec.successPolicy.rules[0].succeededIndexes: Invalid value: \"0-5\": error parsing succeededIndexes: too large index: "
+     "\"5\""},
     {"cronjobs.batch", R"({"spec":{"schedule":""}})", "spec.schedule: Required value"},
     {"cronjobs.batch", R"({"spec":{"schedule":"* * * *"}})",
      "spec.schedule: Invalid value: \"* * * *\": expected exactly 5 fields, found 4: [* * * *]"},
@@ -400,52 +487,70 @@ const Row kInvalid[] = {
      "spec.schedule: Invalid value: \"61 * * * *\": end of range (61) above maximum (59): 61"},
     {"cronjobs.batch", R"({"spec":{"schedule":"x * * * *"}})",
      "spec.schedule: Invalid value: \"x * * * *\": failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"},
-    {"cronjobs.batch", R"({"spec":{"schedule":"@sometimes"}})", "spec.schedule: Invalid value: \"@sometimes\": unrecognized descriptor: @sometimes"},
+    {"cronjobs.batch", R"({"spec":{"schedule":"@sometimes"}})",
+     "spec.schedule: Invalid value: \"@sometimes\": unrecognized descriptor: @sometimes"},
     {"cronjobs.batch", R"({"spec":{"schedule":"TZ=UTC 0 * * * *"}})",
      "spec.schedule: Invalid value: \"TZ=UTC 0 * * * *\": cannot use TZ or CRON_TZ in schedule, use timeZone field instead"},
     {"cronjobs.batch", R"({"spec":{"concurrencyPolicy":"Queue"}})",
      "spec.concurrencyPolicy: Unsupported value: \"Queue\": supported values: \"Allow\", \"Forbid\", \"Replace\""},
     {"cronjobs.batch", R"({"spec":{"timeZone":"-x"}})", "spec.timeZone: Invalid value: \"-x\": unknown time zone -x"},
-    {"cronjobs.batch", R"({"spec":{"timeZone":"Mars/Olympus"}})", "spec.timeZone: Invalid value: \"Mars/Olympus\": unknown time zone Mars/Olympus"},
-    {"cronjobs.batch", R"({"spec":{"startingDeadlineSeconds":-1}})", "spec.startingDeadlineSeconds: Invalid value: -1: must be greater than or equal to 0"},
+    {"cronjobs.batch", R"({"spec":{"timeZone":"Mars/Olympus"}})",
+     "spec.timeZone: Invalid value: \"Mars/Olympus\": unknown time zone Mars/Olympus"},
+    {"cronjobs.batch", R"({"spec":{"startingDeadlineSeconds":-1}})",
+     "spec.startingDeadlineSeconds: Invalid value: -1: must be greater than or equal to 0"},
     {"cronjobs.batch", R"({"metadata":{"name":"a234567890123456789012345678901234567890123456789012x"}})",
-     "metadata.name: Invalid value: \"a234567890123456789012345678901234567890123456789012x\": must be no more than 52 characters"},
+     "metadata.name: Invalid value: \"a234567890123456789012345678901234567890123456789012x\": must be no more than 52 "
+     "characters"},
     {"cronjobs.batch", R"({"spec":{"jobTemplate":{"spec":{"manualSelector":true}}}})",
      "spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: \"nil\", \"false\""},
-    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"maxReplicas":0}})", "spec.maxReplicas: Invalid value: 0: must be greater than 0"},
+    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"maxReplicas":0}})",
+     "spec.maxReplicas: Invalid value: 0: must be greater than 0"},
     {"horizontalpodautoscalers.autoscaling", R"({"spec":{"minReplicas":5}})",
      "spec.maxReplicas: Invalid value: 3: must be greater than or equal to `minReplicas`"},
-    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"minReplicas":0}})", "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"},
-    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"scaleTargetRef":{"name":""}}})", "spec.scaleTargetRef.name: Required value"},
+    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"minReplicas":0}})",
+     "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"},
+    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"scaleTargetRef":{"name":""}}})",
+     "spec.scaleTargetRef.name: Required value"},
     {"horizontalpodautoscalers.autoscaling", R"({"spec":{"scaleTargetRef":{"kind":"a/b"}}})",
      "spec.scaleTargetRef.kind: Invalid value: \"a/b\": may not contain '/'"},
     {"horizontalpodautoscalers.autoscaling", R"({"spec":{"metrics":[{"type":"Resource"}]}})",
      "spec.metrics[0].resource: Required value: must populate information for the given metric source"},
-    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Value"}}}]}})",
-     "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization"},
+    {"horizontalpodautoscalers.autoscaling",
+     R"({"spec":{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Value"}}}]}})",
+     "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target "
+     "utilization"},
     {"horizontalpodautoscalers.autoscaling", R"({"spec":{"behavior":{"scaleUp":{"stabilizationWindowSeconds":3601}}}})",
      "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: 3601: must be less than or equal to 3600"},
-    {"horizontalpodautoscalers.autoscaling", R"({"spec":{"behavior":{"scaleUp":{"policies":[{"type":"Pods","value":0,"periodSeconds":1}]}}}})",
+    {"horizontalpodautoscalers.autoscaling",
+     R"({"spec":{"behavior":{"scaleUp":{"policies":[{"type":"Pods","value":0,"periodSeconds":1}]}}}})",
      "spec.behavior.scaleUp.policies[0].value: Invalid value: 0: must be greater than zero"},
-    {"poddisruptionbudgets.policy", R"({"spec":{"minAvailable":-1}})", "spec.minAvailable: Invalid value: -1: must be greater than or equal to 0"},
-    {"poddisruptionbudgets.policy", R"({"spec":{"minAvailable":"101%"}})", "spec.minAvailable: Invalid value: \"101%\": must not be greater than 100%"},
+    {"poddisruptionbudgets.policy", R"({"spec":{"minAvailable":-1}})",
+     "spec.minAvailable: Invalid value: -1: must be greater than or equal to 0"},
+    {"poddisruptionbudgets.policy", R"({"spec":{"minAvailable":"101%"}})",
+     "spec.minAvailable: Invalid value: \"101%\": must not be greater than 100%"},
     {"poddisruptionbudgets.policy", R"({"spec":{"minAvailable":"few"}})",
-     "spec.minAvailable: Invalid value: \"few\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+     "spec.minAvailable: Invalid value: \"few\": a valid percent string must be a numeric string followed by an ending '%' (e.g. "
+     "'1%',  or '93%', "
      "regex used for validation is '[0-9]+%')"},
     {"poddisruptionbudgets.policy", R"({"spec":{"maxUnavailable":1,"selector":null}})",
-     "spec: Invalid value: {\"MinAvailable\":1,\"Selector\":null,\"MaxUnavailable\":1,\"UnhealthyPodEvictionPolicy\":null}: minAvailable and "
+     "spec: Invalid value: {\"MinAvailable\":1,\"Selector\":null,\"MaxUnavailable\":1,\"UnhealthyPodEvictionPolicy\":null}: "
+     "minAvailable and "
      "maxUnavailable cannot be both set"},
     {"poddisruptionbudgets.policy", R"({"spec":{"unhealthyPodEvictionPolicy":"Ask"}})",
      "spec.unhealthyPodEvictionPolicy: Unsupported value: \"Ask\": supported values: \"AlwaysAllow\", \"IfHealthyBudget\""},
     {"networkpolicies.networking.k8s.io", R"({"spec":{"policyTypes":["Both"]}})",
      "spec.policyTypes[0]: Unsupported value: \"Both\": supported values: \"Egress\", \"Ingress\""},
-    {"networkpolicies.networking.k8s.io", R"({"spec":{"ingress":[{"from":[{}]}]}})", "spec.ingress[0].from[0]: Required value: must specify a peer"},
-    {"networkpolicies.networking.k8s.io", R"({"spec":{"ingress":[{"from":[{"podSelector":{},"ipBlock":{"cidr":"10.0.0.0/8"}}]}]}})",
+    {"networkpolicies.networking.k8s.io", R"({"spec":{"ingress":[{"from":[{}]}]}})",
+     "spec.ingress[0].from[0]: Required value: must specify a peer"},
+    {"networkpolicies.networking.k8s.io",
+     R"({"spec":{"ingress":[{"from":[{"podSelector":{},"ipBlock":{"cidr":"10.0.0.0/8"}}]}]}})",
      "spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer"},
-    {"networkpolicies.networking.k8s.io", R"({"spec":{"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8","except":["11.0.0.0/16"]}}]}]}})",
+    {"networkpolicies.networking.k8s.io",
+     R"({"spec":{"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8","except":["11.0.0.0/16"]}}]}]}})",
      "spec.egress[0].to[0].ipBlock.except[0]: Invalid value: \"11.0.0.0/16\": must be a strict subset of `cidr`"},
     {"networkpolicies.networking.k8s.io", R"({"spec":{"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.1"}}]}]}})",
-     "spec.egress[0].to[0].ipBlock.cidr: Invalid value: \"10.0.0.1\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
+     "spec.egress[0].to[0].ipBlock.cidr: Invalid value: \"10.0.0.1\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or "
+     "2001:db8::/64)"},
     {"networkpolicies.networking.k8s.io", R"({"spec":{"ingress":[{"ports":[{"port":"http","endPort":90}]}]}})",
      "spec.ingress[0].ports[0].endPort: Invalid value: 90: may not be specified when `port` is non-numeric"},
     {"networkpolicies.networking.k8s.io", R"({"spec":{"ingress":[{"ports":[{"port":0}]}]}})",
@@ -466,7 +571,8 @@ const Row kInvalid[] = {
     {"ingressclasses.networking.k8s.io", R"({"spec":{"controller":""}})", "spec.controller: Required value"},
     {"ingressclasses.networking.k8s.io", R"({"spec":{"controller":"c"}})",
      "spec.controller: Invalid value: \"c\": must be a domain-prefixed path (such as \"acme.io/foo\")"},
-    {"ingressclasses.networking.k8s.io", R"({"spec":{"parameters":{"name":"n"}}})", "spec.parameters.kind: Required value: kind is required"},
+    {"ingressclasses.networking.k8s.io", R"({"spec":{"parameters":{"name":"n"}}})",
+     "spec.parameters.kind: Required value: kind is required"},
     {"ingressclasses.networking.k8s.io", R"({"spec":{"parameters":{"kind":"K","name":"n","namespace":"d"}}})",
      "spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"},
     {"ingressclasses.networking.k8s.io", R"({"spec":{"parameters":{"kind":"K","name":"n","scope":"Namespace"}}})",
@@ -479,49 +585,65 @@ const Row kInvalid[] = {
      "metadata.name: Invalid value: \"2001:DB8::1\": must be in canonical form (\"2001:db8::1\")"},
     {"ipaddresses.networking.k8s.io", R"({"spec":{"parentRef":null}})", "spec.parentRef: Required value"},
     {"ipaddresses.networking.k8s.io", R"({"spec":{"parentRef":{"resource":null}}})", "spec.parentRef.resource: Required value"},
-    {"ipaddresses.networking.k8s.io", R"({"spec":{"parentRef":{"name":"a/b"}}})", "spec.parentRef.name: Invalid value: \"a/b\": may not contain '/'"},
-    {"ipaddresses.networking.k8s.io", R"({"metadata":{"name":"010.0.0.1"}})", "metadata.name: Invalid value: \"010.0.0.1\": must not have leading 0s"},
+    {"ipaddresses.networking.k8s.io", R"({"spec":{"parentRef":{"name":"a/b"}}})",
+     "spec.parentRef.name: Invalid value: \"a/b\": may not contain '/'"},
+    {"ipaddresses.networking.k8s.io", R"({"metadata":{"name":"010.0.0.1"}})",
+     "metadata.name: Invalid value: \"010.0.0.1\": must not have leading 0s"},
     {"servicecidrs.networking.k8s.io", R"({"spec":{"cidrs":null}})", "spec.cidrs: Required value: at least one CIDR required"},
     {"servicecidrs.networking.k8s.io", R"({"spec":{"cidrs":["x"]}})",
      "spec.cidrs[0]: Invalid value: \"x\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
     {"servicecidrs.networking.k8s.io", R"({"spec":{"cidrs":["10.0.0.1/16"]}})",
      "spec.cidrs[0]: Invalid value: \"10.0.0.1/16\": must not have bits set beyond the prefix length"},
     {"servicecidrs.networking.k8s.io", R"({"spec":{"cidrs":["10.0.0.0/16","11.0.0.0/16"]}})",
-     "spec.cidrs: Invalid value: {\"CIDRs\":[\"10.0.0.0/16\",\"11.0.0.0/16\"]}: may specify no more than one IP for each IP family, i.e "
+     "spec.cidrs: Invalid value: {\"CIDRs\":[\"10.0.0.0/16\",\"11.0.0.0/16\"]}: may specify no more than one IP for each IP "
+     "family, i.e "
      "192.168.0.0/24 and 2001:db8::/64"},
     {"servicecidrs.networking.k8s.io", R"({"spec":{"cidrs":["10.0.0.0/16","::/64","::/96"]}})",
      "spec.cidrs: Invalid value: {\"CIDRs\":[\"10.0.0.0/16\",\"::/64\",\"::/96\"]}: may only hold up to 2 values"},
-    {"priorityclasses.scheduling.k8s.io", R"({"value":1000000001})", "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
+    {"priorityclasses.scheduling.k8s.io", R"({"value":1000000001})",
+     "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
     {"priorityclasses.scheduling.k8s.io", R"({"metadata":{"name":"system-mine"}})",
-     "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known "
+     "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine "
+     "is not a known "
      "system priority class"},
     {"priorityclasses.scheduling.k8s.io", R"({"metadata":{"name":"system-node-critical"}})",
-     "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: value of system-node-critical "
+     "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: value of "
+     "system-node-critical "
      "PriorityClass must be 2000001000"},
     {"priorityclasses.scheduling.k8s.io", R"({"preemptionPolicy":"Always"})",
      "preemptionPolicy: Unsupported value: \"Always\": supported values: \"Never\", \"PreemptLowerPriority\""},
-    {"priorityclasses.scheduling.k8s.io", R"({"metadata":{"namespace":"d"}})", "metadata.namespace: Forbidden: not allowed on this type"},
+    {"priorityclasses.scheduling.k8s.io", R"({"metadata":{"namespace":"d"}})",
+     "metadata.namespace: Forbidden: not allowed on this type"},
     {"runtimeclasses.node.k8s.io", R"({"handler":"H"})",
-     "handler: Invalid value: \"H\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
-     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
+     "handler: Invalid value: \"H\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+     "must start and end "
+     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
     {"runtimeclasses.node.k8s.io", R"({"overhead":{"podFixed":{"cpu":"-1"}}})",
      "overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"},
     {"runtimeclasses.node.k8s.io", R"({"overhead":{"podFixed":{"pods":"1"}}})",
      "overhead.limits[pods]: Invalid value: \"pods\": must be a standard resource for containers"},
     {"runtimeclasses.node.k8s.io", R"({"scheduling":{"nodeSelector":{"a/b/c":"x"}}})",
-     "scheduling.nodeSelector: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start "
+     "scheduling.nodeSelector: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric characters, '-', '_' or "
+     "'.', and must start "
      "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"},
-    {"runtimeclasses.node.k8s.io", R"({"scheduling":{"tolerations":[{"key":"k","operator":"Exists"},{"key":"k","operator":"Exists"}]}})",
+    {"runtimeclasses.node.k8s.io",
+     R"({"scheduling":{"tolerations":[{"key":"k","operator":"Exists"},{"key":"k","operator":"Exists"}]}})",
      "scheduling.tolerations[1]: Duplicate value: {\"key\":\"k\",\"operator\":\"Exists\"}"},
     {"runtimeclasses.node.k8s.io", R"({"scheduling":{"tolerations":[{"operator":"Equal"}]}})",
-     "scheduling.tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means \"match all values and "
+     "scheduling.tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means "
+     "\"match all values and "
      "all keys\""},
-    {"leases.coordination.k8s.io", R"({"spec":{"leaseDurationSeconds":0}})", "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"},
-    {"leases.coordination.k8s.io", R"({"spec":{"leaseTransitions":-1}})", "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"},
+    {"leases.coordination.k8s.io", R"({"spec":{"leaseDurationSeconds":0}})",
+     "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"},
+    {"leases.coordination.k8s.io", R"({"spec":{"leaseTransitions":-1}})",
+     "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"},
     {"leases.coordination.k8s.io", R"({"metadata":{"namespace":null}})", "metadata.namespace: Required value"},
-    {"leases.coordination.k8s.io", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
-    {"leases.coordination.k8s.io", R"({"metadata":{"annotations":{"a/":""}}})", "metadata.annotations: Invalid value: \"a/\": name part must be non-empty"},
+    {"leases.coordination.k8s.io", R"({"metadata":{"name":null}})",
+     "metadata.name: Required value: name or generateName is required"},
+    {"leases.coordination.k8s.io", R"({"metadata":{"annotations":{"a/":""}}})",
+     "metadata.annotations: Invalid value: \"a/\": name part must be non-empty"},
     {"endpointslices.discovery.k8s.io", R"({"addressType":""})", "addressType: Required value"},
     {"endpointslices.discovery.k8s.io", R"({"addressType":"IPX"})",
      "addressType: Unsupported value: \"IPX\": supported values: \"FQDN\", \"IPv4\", \"IPv6\""},
@@ -529,8 +651,10 @@ const Row kInvalid[] = {
     {"endpointslices.discovery.k8s.io", R"({"endpoints":[{"addresses":["::1"]}]})",
      "endpoints[0].addresses[0]: Invalid value: \"::1\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"},
     {"endpointslices.discovery.k8s.io", R"({"endpoints":[{"addresses":["10.0.0.1"],"hostname":"A"}]})",
-     "endpoints[0].hostname: Invalid value: \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-     "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
+     "endpoints[0].hostname: Invalid value: \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters "
+     "or '-', and must "
+     "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
 };
 
 TEST(Invalid, the_samples_are_valid) {
@@ -559,21 +683,28 @@ struct Change {
 
 const Change kChanges[] = {
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", R"({"spec":{"schedulingGates":[]}})", "", ""},
-    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})", "", ""},
+    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})", "", ""},
     {"pods", "{}", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", "",
      "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a/b'"},
-    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})", R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"w"}}})", "",
-     "spec.nodeSelector: Invalid value: {\"k\":\"w\"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)"},
-    {"pods", R"({"spec":{"restartPolicy":"Never"},"status":{"containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":0}}}]}})",
+    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"w"}}})", "",
+     "spec.nodeSelector: Invalid value: {\"k\":\"w\"}: only additions to spec.nodeSelector are allowed (no mutations or "
+     "deletions)"},
+    {"pods",
+     R"({"spec":{"restartPolicy":"Never"},"status":{"containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":0}}}]}})",
      R"({"spec":{"restartPolicy":"Never"},"status":{"containerStatuses":[{"name":"c","state":{"running":{}}}]}})", "status",
      "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"},
     {"pods", "{}", R"({"status":{"podIPs":[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]}})", "status",
-     "status.podIPs: Invalid value: [{\"ip\":\"10.0.0.1\"},{\"ip\":\"10.0.0.2\"}]: may specify no more than one IP for each IP family"},
+     "status.podIPs: Invalid value: [{\"ip\":\"10.0.0.1\"},{\"ip\":\"10.0.0.2\"}]: may specify no more than one IP for each IP "
+     "family"},
     {"pods", "{}", R"({"status":{"hostIP":"10.0.0.1","hostIPs":[{"ip":"10.0.0.2"}]}})", "status",
      "status.hostIPs[0].ip: Invalid value: \"10.0.0.2\": must be equal to `hostIP`"},
-    {"pods", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"j"}]}})", "ephemeralcontainers",
+    {"pods", R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})",
+     R"({"spec":{"ephemeralContainers":[{"name":"d","image":"j"}]}})", "ephemeralcontainers",
      "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"d\" may not be changed\n"},
-    {"services", R"({"spec":{"type":"LoadBalancer","loadBalancerClass":"a/b"}})", R"({"spec":{"type":"LoadBalancer","loadBalancerClass":"a/c"}})", "",
+    {"services", R"({"spec":{"type":"LoadBalancer","loadBalancerClass":"a/b"}})",
+     R"({"spec":{"type":"LoadBalancer","loadBalancerClass":"a/c"}})", "",
      "spec.loadBalancerClass: Invalid value: \"a/c\": may not change once set"},
     {"statefulsets.apps", "{}", R"({"spec":{"replicas":5,"revisionHistoryLimit":2,"minReadySeconds":1}})", "", ""},
     {"statefulsets.apps", "{}", R"({"spec":{"serviceName":"t"}})", "",
@@ -584,7 +715,8 @@ const Change kChanges[] = {
     {"daemonsets.apps", R"({"spec":{"template":{"metadata":{"labels":{"c":"d"}}}}})",
      R"({"spec":{"selector":{"matchLabels":{"c":"d"}},"template":{"metadata":{"labels":{"c":"d"}}}}})", "",
      "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"c\":\"d\"}}: field is immutable"},
-    {"daemonsets.apps", "{}", R"({"status":{"numberReady":-1}})", "status", "status.numberReady: Invalid value: -1: must be greater than or equal to 0"},
+    {"daemonsets.apps", "{}", R"({"status":{"numberReady":-1}})", "status",
+     "status.numberReady: Invalid value: -1: must be greater than or equal to 0"},
     {"deployments.apps", R"({"status":{"collisionCount":2}})", R"({"status":{"collisionCount":1}})", "status",
      "status.collisionCount: Invalid value: 1: cannot be decremented"},
     {"controllerrevisions.apps", "{}", R"({"data":{"x":2}})", "", "data: Invalid value: {\"x\":2}: field is immutable"},
@@ -595,31 +727,39 @@ const Change kChanges[] = {
     {"jobs.batch", R"({"spec":{"completionMode":"Indexed","completions":3,"parallelism":3}})",
      R"({"spec":{"completionMode":"Indexed","completions":4,"parallelism":3}})", "",
      "spec.completions: Invalid value: 4: can only be modified in tandem with spec.parallelism"},
-    {"jobs.batch", R"({"spec":{"suspend":true}})", R"({"spec":{"suspend":true,"template":{"spec":{"nodeSelector":{"a":"b"}}}}})", "", ""},
+    {"jobs.batch", R"({"spec":{"suspend":true}})", R"({"spec":{"suspend":true,"template":{"spec":{"nodeSelector":{"a":"b"}}}}})",
+     "", ""},
     {"jobs.batch", R"({"spec":{"managedBy":"a.b/c"}})", R"({"spec":{"managedBy":"a.b/d"}})", "",
      "spec.managedBy: Invalid value: \"a.b/d\": field is immutable"},
     {"jobs.batch", "{}", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})", "status",
      "status.completionTime: Required value: completionTime is required for Complete jobs"},
     {"jobs.batch", R"({"status":{"failed":2}})", R"({"status":{"failed":1}})", "status",
      "status.failed: Invalid value: 1: cannot decrease the failed counter"},
-    {"jobs.batch", R"({"spec":{"completionMode":"Indexed","completions":3,"parallelism":4},"status":{"succeeded":2,"completedIndexes":"0,2"}})",
-     R"({"spec":{"completionMode":"Indexed","completions":3,"parallelism":4},"status":{"succeeded":1,"completedIndexes":"0"}})", "status",
-     "status.succeeded: Invalid value: 1: cannot decrease the succeeded counter"},
-    {"jobs.batch", R"({"spec":{"completionMode":"Indexed","completions":1,"parallelism":4},"status":{"succeeded":2,"completedIndexes":"0,2"}})",
-     R"({"spec":{"completionMode":"Indexed","completions":1,"parallelism":4},"status":{"succeeded":1,"completedIndexes":"0"}})", "status", ""},
-    {"jobs.batch", R"({"status":{"startTime":"2024-01-01T00:00:00Z"}})", R"({"status":{"startTime":"2024-01-01T00:00:01Z"}})", "status",
-     "status.startTime: Required value: startTime cannot be removed for unsuspended job"},
+    {"jobs.batch",
+     R"({"spec":{"completionMode":"Indexed","completions":3,"parallelism":4},"status":{"succeeded":2,"completedIndexes":"0,2"}})",
+     R"({"spec":{"completionMode":"Indexed","completions":3,"parallelism":4},"status":{"succeeded":1,"completedIndexes":"0"}})",
+     "status", "status.succeeded: Invalid value: 1: cannot decrease the succeeded counter"},
+    {"jobs.batch",
+     R"({"spec":{"completionMode":"Indexed","completions":1,"parallelism":4},"status":{"succeeded":2,"completedIndexes":"0,2"}})",
+     R"({"spec":{"completionMode":"Indexed","completions":1,"parallelism":4},"status":{"succeeded":1,"completedIndexes":"0"}})",
+     "status", ""},
+    {"jobs.batch", R"({"status":{"startTime":"2024-01-01T00:00:00Z"}})", R"({"status":{"startTime":"2024-01-01T00:00:01Z"}})",
+     "status", "status.startTime: Required value: startTime cannot be removed for unsuspended job"},
     {"jobs.batch", R"({"status":{"startTime":"2024-01-01T00:00:00Z","conditions":[{"type":"Suspended","status":"True"}]}})",
      R"({"status":{"startTime":"2024-01-01T00:00:01Z","conditions":[{"type":"Suspended","status":"False"}]}})", "status", ""},
-    {"jobs.batch", R"({"spec":{"suspend":true},"status":{"startTime":"2024-01-01T00:00:00Z"}})", R"({"spec":{"suspend":true},"status":{"startTime":null}})", "status", ""},
-    {"jobs.batch", "{}", R"({"status":{"ready":2,"active":1}})", "status", "status.ready: Invalid value: 2: cannot set more ready pods than active"},
+    {"jobs.batch", R"({"spec":{"suspend":true},"status":{"startTime":"2024-01-01T00:00:00Z"}})",
+     R"({"spec":{"suspend":true},"status":{"startTime":null}})", "status", ""},
+    {"jobs.batch", "{}", R"({"status":{"ready":2,"active":1}})", "status",
+     "status.ready: Invalid value: 2: cannot set more ready pods than active"},
     {"persistentvolumes", "{}", R"({"spec":{"capacity":{"storage":"2Gi"}}})", "", ""},
     {"persistentvolumes", "{}", R"({"spec":{"hostPath":{"path":"/b"}}})", "",
      "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\nchanged: spec.hostPath"},
-    {"persistentvolumes", "{}", R"({"spec":{"volumeMode":"Block"}})", "", "volumeMode: Invalid value: \"Block\": field is immutable"},
+    {"persistentvolumes", "{}", R"({"spec":{"volumeMode":"Block"}})", "",
+     "volumeMode: Invalid value: \"Block\": field is immutable"},
     {"persistentvolumeclaims", "{}", R"({"spec":{"volumeName":"v"}})", "", ""},
     {"persistentvolumeclaims", "{}", R"({"spec":{"accessModes":["ReadWriteMany"]}})", "",
-     "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
+     "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+     "claims\n"
      "changed: spec.accessModes"},
     {"persistentvolumeclaims", R"({"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})",
      R"({"status":{"phase":"Bound","capacity":{"storage":"1Gi"}},"spec":{"resources":{"requests":{"storage":"2Gi"}}}})", "", ""},
@@ -627,16 +767,20 @@ const Change kChanges[] = {
      R"({"status":{"phase":"Bound","capacity":{"storage":"1Gi"}},"spec":{"resources":{"requests":{"storage":"1Mi"}}}})", "",
      "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"},
     {"persistentvolumeclaims", R"({"spec":{"storageClassName":"a"}})", R"({"spec":{"storageClassName":"b"}})", "",
-     "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
+     "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+     "claims\n"
      "changed: spec.storageClassName"},
     {"persistentvolumeclaims", "{}", R"({"spec":{"storageClassName":"b"}})", "", ""},
     {"resourcequotas", R"({"spec":{"scopes":["BestEffort"]}})", R"({"spec":{"scopes":["Terminating"]}})", "",
      "spec.scopes: Invalid value: [\"Terminating\"]: field is immutable"},
-    {"resourcequotas", "{}", R"({"status":{"used":{"pods":"-1"}}})", "status", "status.used[pods]: Invalid value: \"-1\": must be greater than or equal to 0"},
+    {"resourcequotas", "{}", R"({"status":{"used":{"pods":"-1"}}})", "status",
+     "status.used[pods]: Invalid value: \"-1\": must be greater than or equal to 0"},
     {"priorityclasses.scheduling.k8s.io", "{}", R"({"value":6})", "", "value: Forbidden: may not be changed in an update."},
-    {"priorityclasses.scheduling.k8s.io", "{}", R"({"preemptionPolicy":"Never"})", "", "preemptionPolicy: Invalid value: \"Never\": field is immutable"},
+    {"priorityclasses.scheduling.k8s.io", "{}", R"({"preemptionPolicy":"Never"})", "",
+     "preemptionPolicy: Invalid value: \"Never\": field is immutable"},
     {"runtimeclasses.node.k8s.io", "{}", R"({"handler":"i"})", "", "handler: Invalid value: \"i\": field is immutable"},
-    {"ingressclasses.networking.k8s.io", "{}", R"({"spec":{"controller":"a.b/c"}})", "", "spec.controller: Invalid value: \"a.b/c\": field is immutable"},
+    {"ingressclasses.networking.k8s.io", "{}", R"({"spec":{"controller":"a.b/c"}})", "",
+     "spec.controller: Invalid value: \"a.b/c\": field is immutable"},
     {"ipaddresses.networking.k8s.io", "{}", R"({"spec":{"parentRef":{"name":"t"}}})", "",
      "spec.parentRef: Invalid value: {\"resource\":\"services\",\"namespace\":\"d\",\"name\":\"t\"}: field is immutable"},
     {"servicecidrs.networking.k8s.io", "{}", R"({"spec":{"cidrs":["10.1.0.0/16"]}})", "",
@@ -651,10 +795,12 @@ const Change kChanges[] = {
 
 TEST(Invalid, what_may_not_change_stays) {
   for (const Change& change : kChanges) {
-    std::vector<Cause> causes =
-        validate_update(info_of(change.kind), made(change.kind, change.now), made(change.kind, change.before), change.subresource);
+    std::vector<Cause> causes = validate_update(info_of(change.kind), made(change.kind, change.now),
+                                                made(change.kind, change.before), change.subresource);
     if (*change.want) expect_cause(causes, {change.kind, change.now, change.want});
-    else EXPECT_TRUE(causes.empty()) << change.kind << " " << change.now << ": " << causes.front().field << ": " << causes.front().message;
+    else
+      EXPECT_TRUE(causes.empty()) << change.kind << " " << change.now << ": " << causes.front().field << ": "
+                                  << causes.front().message;
   }
 }
 

@@ -20,14 +20,19 @@ constexpr const char* kBehavior = R"({"spec":{"metrics":[{"type":"Pods"}],"behav
 
 const Row kRows[] = {
     {"apps/v1", "StatefulSet", "{}", "spec.updateStrategy", R"({"type":"RollingUpdate","rollingUpdate":{"partition":0}})"},
-    {"apps/v1", "StatefulSet", R"({"spec":{"updateStrategy":{"type":"RollingUpdate"}}})", "spec.updateStrategy", R"({"type":"RollingUpdate"})"},
-    {"apps/v1", "StatefulSet", R"({"spec":{"updateStrategy":{"type":"OnDelete"}}})", "spec.updateStrategy", R"({"type":"OnDelete"})"},
-    {"apps/v1", "StatefulSet", "{}", "spec.persistentVolumeClaimRetentionPolicy", R"({"whenDeleted":"Retain","whenScaled":"Retain"})"},
+    {"apps/v1", "StatefulSet", R"({"spec":{"updateStrategy":{"type":"RollingUpdate"}}})", "spec.updateStrategy",
+     R"({"type":"RollingUpdate"})"},
+    {"apps/v1", "StatefulSet", R"({"spec":{"updateStrategy":{"type":"OnDelete"}}})", "spec.updateStrategy",
+     R"({"type":"OnDelete"})"},
+    {"apps/v1", "StatefulSet", "{}", "spec.persistentVolumeClaimRetentionPolicy",
+     R"({"whenDeleted":"Retain","whenScaled":"Retain"})"},
     {"apps/v1", "StatefulSet", "{}", "spec.podManagementPolicy", R"("OrderedReady")"},
     {"apps/v1", "StatefulSet", R"({"spec":{"volumeClaimTemplates":[{"metadata":{"name":"d"}}]}})", "spec.volumeClaimTemplates",
      R"([{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"d"},"spec":{"resources":{},"volumeMode":"Filesystem"},"status":{"phase":"Pending"}}])"},
-    {"apps/v1", "DaemonSet", "{}", "spec.updateStrategy", R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}})"},
-    {"apps/v1", "DaemonSet", R"({"spec":{"updateStrategy":{"type":"OnDelete"}}})", "spec.updateStrategy", R"({"type":"OnDelete"})"},
+    {"apps/v1", "DaemonSet", "{}", "spec.updateStrategy",
+     R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}})"},
+    {"apps/v1", "DaemonSet", R"({"spec":{"updateStrategy":{"type":"OnDelete"}}})", "spec.updateStrategy",
+     R"({"type":"OnDelete"})"},
     {"apps/v1", "DaemonSet", "{}", "spec.revisionHistoryLimit", "10"},
     {"batch/v1", "Job", "{}", "spec.completions", "1"},
     {"batch/v1", "Job", "{}", "spec.parallelism", "1"},
@@ -38,7 +43,8 @@ const Row kRows[] = {
     {"batch/v1", "Job", "{}", "spec.podReplacementPolicy", R"("TerminatingOrFailed")"},
     {"batch/v1", "Job", R"({"spec":{"podFailurePolicy":{"rules":[]}}})", "spec.podReplacementPolicy", R"("Failed")"},
     {"batch/v1", "Job", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "metadata.labels", R"({"a":"b"})"},
-    {"batch/v1", "Job", R"({"metadata":{"labels":{"c":"d"}},"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "metadata.labels", R"({"c":"d"})"},
+    {"batch/v1", "Job", R"({"metadata":{"labels":{"c":"d"}},"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})",
+     "metadata.labels", R"({"c":"d"})"},
     {"batch/v1", "CronJob", "{}", "spec.concurrencyPolicy", R"("Allow")"},
     {"batch/v1", "CronJob", "{}", "spec.successfulJobsHistoryLimit", "3"},
     {"batch/v1", "CronJob", R"({"spec":{"jobTemplate":{"spec":{"parallelism":2}}}})", "spec.jobTemplate.spec.backoffLimit", ""},
@@ -53,18 +59,23 @@ const Row kRows[] = {
     {"networking.k8s.io/v1", "NetworkPolicy", "{}", "spec.policyTypes", R"(["Ingress"])"},
     {"networking.k8s.io/v1", "NetworkPolicy", R"({"spec":{"egress":[{}]}})", "spec.policyTypes", R"(["Ingress","Egress"])"},
     {"networking.k8s.io/v1", "NetworkPolicy", R"({"spec":{"policyTypes":["Egress"]}})", "spec.policyTypes", R"(["Egress"])"},
-    {"networking.k8s.io/v1", "NetworkPolicy", R"({"spec":{"ingress":[{"ports":[{"port":80}]}]}})", "spec.ingress", R"([{"ports":[{"protocol":"TCP","port":80}]}])"},
-    {"networking.k8s.io/v1", "IngressClass", R"({"spec":{"parameters":{"kind":"K","name":"n"}}})", "spec.parameters.scope", R"("Cluster")"},
+    {"networking.k8s.io/v1", "NetworkPolicy", R"({"spec":{"ingress":[{"ports":[{"port":80}]}]}})", "spec.ingress",
+     R"([{"ports":[{"protocol":"TCP","port":80}]}])"},
+    {"networking.k8s.io/v1", "IngressClass", R"({"spec":{"parameters":{"kind":"K","name":"n"}}})", "spec.parameters.scope",
+     R"("Cluster")"},
     {"scheduling.k8s.io/v1", "PriorityClass", "{}", "preemptionPolicy", R"("PreemptLowerPriority")"},
     {"v1", "LimitRange", R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"2"},"min":{"memory":"1Mi"}}]}})", "spec.limits",
      R"([{"type":"Container","max":{"cpu":"2"},"min":{"memory":"1Mi"},"default":{"cpu":"2"},"defaultRequest":{"cpu":"2","memory":"1Mi"}}])"},
-    {"v1", "LimitRange", R"({"spec":{"limits":[{"type":"Pod","max":{"cpu":"2"}}]}})", "spec.limits", R"([{"type":"Pod","max":{"cpu":"2"}}])"},
+    {"v1", "LimitRange", R"({"spec":{"limits":[{"type":"Pod","max":{"cpu":"2"}}]}})", "spec.limits",
+     R"([{"type":"Pod","max":{"cpu":"2"}}])"},
     {"v1", "PersistentVolume", "{}", "spec.persistentVolumeReclaimPolicy", R"("Retain")"},
     {"v1", "PersistentVolume", "{}", "status.phase", R"("Pending")"},
     {"v1", "PersistentVolumeClaim", "{}", "spec.volumeMode", R"("Filesystem")"},
     {"v1", "PersistentVolumeClaim", "{}", "status.phase", R"("Pending")"},
-    {"v1", "ReplicationController", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "spec.selector", R"({"a":"b"})"},
-    {"v1", "ReplicationController", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "metadata.labels", R"({"a":"b"})"},
+    {"v1", "ReplicationController", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "spec.selector",
+     R"({"a":"b"})"},
+    {"v1", "ReplicationController", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "metadata.labels",
+     R"({"a":"b"})"},
     {"v1", "ReplicationController", "{}", "spec.replicas", "1"},
 };
 
@@ -76,7 +87,8 @@ TEST(KindDefaults, follow_from_what_was_written) {
     apply_defaults(*info, object);
     json::value once = MUST(decode(info->type(), object)).value;
     const json::value* found = find(once, row.path);
-    EXPECT_EQ(found ? to_text(*found) : "", *row.want ? to_text(MUST(parse_json(row.want))) : "") << row.kind << " " << row.text << " " << row.path;
+    EXPECT_EQ(found ? to_text(*found) : "", *row.want ? to_text(MUST(parse_json(row.want))) : "")
+        << row.kind << " " << row.text << " " << row.path;
     apply_defaults(*info, object);
     EXPECT_EQ(to_text(MUST(decode(info->type(), object)).value), to_text(once)) << row.kind << " " << row.text;
   }

@@ -64,23 +64,23 @@ TEST(Protobuf, reads_and_writes_the_very_bytes_of_kubectl) {
     const char* command;  // of kubectl 1.32, whose request body it is
     const char* body;
   };
-  for (const Row& row : {
-           Row{"create configmap c --from-literal=a=b",
-               "6b3873000a0f0a0276311209436f6e6669674d6170121b0a110a016312001a0022002a0032003800420012060a0161120162"
-               "1a002200"},
-           Row{"create deployment web --image=nginx --replicas=2 --port=80",
-               "6b3873000a150a07617070732f7631120a4465706c6f796d656e7412b8010a1f0a0377656212001a0022002a003200380042"
-               "005a0a0a0361707012037765621286010802120c0a0a0a0361707012037765621a6c0a1c0a0012001a0022002a0032003800"
-               "42005a0a0a036170701203776562124c122e0a056e67696e7812056e67696e782a00320a0a001000185022002a0042006a00"
-               "7200800100880100900100a201001a00320042004a0052005800600068008201008a01009a0100c2010022020a0028003800"
-               "1a0c0800100018002000280038001a002200"},
-           Row{"create service nodeport s --tcp=80:8080",
-               "6b3873000a0d0a02763112075365727669636512620a1b0a017312001a0022002a003200380042005a080a03617070120173"
-               "123f0a1b0a0738302d38303830120354435018502207080010903f1a00280012080a036170701201731a0022084e6f646550"
-               "6f72743a00420052005a00600068001a020a001a002200"},
-           Row{"create secret generic s --from-literal=x=y",
-               "6b3873000a0c0a0276311206536563726574121d0a110a017312001a0022002a0032003800420012060a01781201791a001a"
-               "002200"}}) {
+  for (const Row& row :
+       {Row{"create configmap c --from-literal=a=b",
+            "6b3873000a0f0a0276311209436f6e6669674d6170121b0a110a016312001a0022002a0032003800420012060a0161120162"
+            "1a002200"},
+        Row{"create deployment web --image=nginx --replicas=2 --port=80",
+            "6b3873000a150a07617070732f7631120a4465706c6f796d656e7412b8010a1f0a0377656212001a0022002a003200380042"
+            "005a0a0a0361707012037765621286010802120c0a0a0a0361707012037765621a6c0a1c0a0012001a0022002a0032003800"
+            "42005a0a0a036170701203776562124c122e0a056e67696e7812056e67696e782a00320a0a001000185022002a0042006a00"
+            "7200800100880100900100a201001a00320042004a0052005800600068008201008a01009a0100c2010022020a0028003800"
+            "1a0c0800100018002000280038001a002200"},
+        Row{"create service nodeport s --tcp=80:8080",
+            "6b3873000a0d0a02763112075365727669636512620a1b0a017312001a0022002a003200380042005a080a03617070120173"
+            "123f0a1b0a0738302d38303830120354435018502207080010903f1a00280012080a036170701201731a0022084e6f646550"
+            "6f72743a00420052005a00600068001a020a001a002200"},
+        Row{"create secret generic s --from-literal=x=y",
+            "6b3873000a0c0a0276311206536563726574121d0a110a017312001a0022002a0032003800420012060a01781201791a001a"
+            "002200"}}) {
     std::string body;
     for (const char* at = row.body; *at; at += 2) body += char(*parse_number<uint8_t>(std::string_view(at, 2), 16));
     auto object = from_protobuf(body);
@@ -97,13 +97,11 @@ TEST(Protobuf, writes_what_go_writes) {
   };
   for (const Row& row : {
            // IntOrString: kind, number, text, all written.
-           Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":80})",
-               bytes({0x0a, 6, 0x08, 0, 0x10, 80, 0x1a, 0, 0x12, 0})},
+           Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":80})", bytes({0x0a, 6, 0x08, 0, 0x10, 80, 0x1a, 0, 0x12, 0})},
            Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":"web","host":"h"})",
                bytes({0x0a, 9, 0x08, 1, 0x10, 0, 0x1a, 3, 'w', 'e', 'b', 0x12, 1, 'h'})},
            // An inlined struct is a message of its own, there even when it is empty.
-           Row{"io.k8s.api.core.v1.Volume", R"({"name":"v","emptyDir":{}})",
-               bytes({0x0a, 1, 'v', 0x12, 4, 0x12, 2, 0x0a, 0})},
+           Row{"io.k8s.api.core.v1.Volume", R"({"name":"v","emptyDir":{}})", bytes({0x0a, 1, 'v', 0x12, 4, 0x12, 2, 0x0a, 0})},
            Row{"io.k8s.api.core.v1.Volume", R"({"name":"v"})", bytes({0x0a, 1, 'v', 0x12, 0})},
            // Pointers that are unset are left out, zero behind a pointer is not.
            Row{"io.k8s.api.autoscaling.v1.ScaleStatus", R"({"replicas":3,"selector":"a=b"})",
@@ -134,7 +132,8 @@ TEST(Protobuf, writes_what_go_writes) {
 
 TEST(Protobuf, reads_packed_lists_unknown_fields_and_foreign_options) {
   const Type* user = catalog().type("io.k8s.api.core.v1.LinuxContainerUser");
-  auto packed = message_from_protobuf(*user, bytes({0x1a, 3, 1, 0xac, 2, 0xfa, 0x3f, 1, 'x', 0xf9, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8}));
+  auto packed =
+      message_from_protobuf(*user, bytes({0x1a, 3, 1, 0xac, 2, 0xfa, 0x3f, 1, 'x', 0xf9, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8}));
   ASSERT_TRUE(packed) << packed.error().text();
   EXPECT_EQ(to_text(*packed), R"({"uid":0,"gid":0,"supplementalGroups":[1,300]})");
   json::value options = *parse_json(R"({"apiVersion":"apps/v1","kind":"DeleteOptions","gracePeriodSeconds":5})");
@@ -144,8 +143,8 @@ TEST(Protobuf, reads_packed_lists_unknown_fields_and_foreign_options) {
 }
 
 TEST(Protobuf, times_that_were_never_set_are_absent) {
-  json::value meta = *message_from_protobuf(*catalog().type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-                                            bytes({0x42, 0, 0x0a, 1, 'x'}));
+  json::value meta =
+      *message_from_protobuf(*catalog().type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), bytes({0x42, 0, 0x0a, 1, 'x'}));
   EXPECT_EQ(to_text(meta), R"({"name":"x"})");
 }
 

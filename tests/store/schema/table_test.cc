@@ -44,12 +44,15 @@ TEST(Table, shows_workloads_and_small_kinds) {
 }
 
 TEST(Table, shows_nodes) {
-  EXPECT_EQ(cells(kNode, R"({"metadata":{"name":"n","labels":{"node-role.kubernetes.io/worker":"","node-role.kubernetes.io/control-plane":""}},
+  EXPECT_EQ(
+      cells(kNode,
+            R"({"metadata":{"name":"n","labels":{"node-role.kubernetes.io/worker":"","node-role.kubernetes.io/control-plane":""}},
       "spec":{"unschedulable":true},"status":{"conditions":[{"type":"Ready","status":"True"}],
       "addresses":[{"type":"InternalIP","address":"10.0.0.1"}],"nodeInfo":{"kubeletVersion":"v1.36.1"}}})"),
-            R"(["n","Ready,SchedulingDisabled","control-plane,worker","<unknown>","v1.36.1","10.0.0.1","<none>","<unknown>",)"
-            R"("<unknown>","<unknown>"])");
-  EXPECT_NE(cells(kNode, R"({"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}})").find("NotReady"), std::string::npos);
+      R"(["n","Ready,SchedulingDisabled","control-plane,worker","<unknown>","v1.36.1","10.0.0.1","<none>","<unknown>",)"
+      R"("<unknown>","<unknown>"])");
+  EXPECT_NE(cells(kNode, R"({"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}})").find("NotReady"),
+            std::string::npos);
 }
 
 TEST(Table, shows_what_was_measured) {
@@ -61,9 +64,10 @@ TEST(Table, shows_what_was_measured) {
 }
 
 TEST(Table, shows_services_and_endpoints) {
-  EXPECT_EQ(cells(kService, R"({"metadata":{"name":"s"},"spec":{"type":"NodePort","clusterIP":"10.1.1.1","clusterIPs":["10.1.1.1"],
+  EXPECT_EQ(
+      cells(kService, R"({"metadata":{"name":"s"},"spec":{"type":"NodePort","clusterIP":"10.1.1.1","clusterIPs":["10.1.1.1"],
       "ports":[{"port":80,"nodePort":30080,"protocol":"TCP"},{"port":53,"protocol":"UDP"}],"selector":{"app":"w"}}})"),
-            R"(["s","NodePort","10.1.1.1","<none>","80:30080/TCP,53/UDP","<unknown>","app=w"])");
+      R"(["s","NodePort","10.1.1.1","<none>","80:30080/TCP,53/UDP","<unknown>","app=w"])");
   EXPECT_NE(cells(kService, R"({"spec":{"type":"LoadBalancer"}})").find("<pending>"), std::string::npos);
   EXPECT_EQ(cells(kEndpoints, R"({"metadata":{"name":"e"},"subsets":[{"addresses":[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}],
       "ports":[{"port":80},{"port":81}]}]})"),
@@ -87,34 +91,44 @@ TEST(Table, says_what_a_pod_does) {
     const char* status;
     const char* restarts;
   };
-  for (const Row& row : {
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Pending"}})", "0/1", "Pending", "0"},
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Pending","containerStatuses":[
-                 {"name":"a","state":{"waiting":{"reason":"ContainerCreating"}}}]}})", "0/1", "ContainerCreating", "0"},
-           Row{R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]},"status":{"phase":"Running","containerStatuses":[
+  for (
+      const Row& row : {
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Pending"}})", "0/1", "Pending", "0"},
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Pending","containerStatuses":[
+                 {"name":"a","state":{"waiting":{"reason":"ContainerCreating"}}}]}})",
+              "0/1", "ContainerCreating", "0"},
+          Row{R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]},"status":{"phase":"Running","containerStatuses":[
                  {"name":"a","ready":true,"restartCount":2,"state":{"running":{}},"lastState":{"terminated":{"finishedAt":"2026-01-01T23:59:00Z"}}},
-                 {"name":"b","restartCount":1,"state":{"running":{}}}]}})", "1/2", "Running", "3 (60s ago)"},
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Running","containerStatuses":[
-                 {"name":"a","restartCount":5,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}})", "0/1", "CrashLoopBackOff", "5"},
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Succeeded","containerStatuses":[
-                 {"name":"a","state":{"terminated":{"reason":"Completed","exitCode":0}}}]}})", "0/1", "Completed", "0"},
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed","containerStatuses":[
-                 {"name":"a","state":{"terminated":{"exitCode":3}}}]}})", "0/1", "ExitCode:3", "0"},
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed","containerStatuses":[
-                 {"name":"a","state":{"terminated":{"exitCode":137,"signal":9}}}]}})", "0/1", "Signal:9", "0"},
-           Row{R"({"spec":{"initContainers":[{"name":"i"},{"name":"j"}],"containers":[{"name":"a"}]},"status":{"phase":"Pending",
+                 {"name":"b","restartCount":1,"state":{"running":{}}}]}})",
+              "1/2", "Running", "3 (60s ago)"},
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Running","containerStatuses":[
+                 {"name":"a","restartCount":5,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}})",
+              "0/1", "CrashLoopBackOff", "5"},
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Succeeded","containerStatuses":[
+                 {"name":"a","state":{"terminated":{"reason":"Completed","exitCode":0}}}]}})",
+              "0/1", "Completed", "0"},
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed","containerStatuses":[
+                 {"name":"a","state":{"terminated":{"exitCode":3}}}]}})",
+              "0/1", "ExitCode:3", "0"},
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed","containerStatuses":[
+                 {"name":"a","state":{"terminated":{"exitCode":137,"signal":9}}}]}})",
+              "0/1", "Signal:9", "0"},
+          Row{R"({"spec":{"initContainers":[{"name":"i"},{"name":"j"}],"containers":[{"name":"a"}]},"status":{"phase":"Pending",
                  "initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":0}}},
-                 {"name":"j","state":{"waiting":{"reason":"PodInitializing"}}}]}})", "0/1", "Init:1/2", "0"},
-           Row{R"({"spec":{"initContainers":[{"name":"i"}],"containers":[{"name":"a"}]},"status":{"phase":"Pending",
+                 {"name":"j","state":{"waiting":{"reason":"PodInitializing"}}}]}})",
+              "0/1", "Init:1/2", "0"},
+          Row{R"({"spec":{"initContainers":[{"name":"i"}],"containers":[{"name":"a"}]},"status":{"phase":"Pending",
                  "initContainerStatuses":[{"name":"i","restartCount":2,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}})",
-               "0/1", "Init:CrashLoopBackOff", "2"},
-           Row{R"({"spec":{"initContainers":[{"name":"i","restartPolicy":"Always"}],"containers":[{"name":"a"}]},"status":{"phase":"Running",
+              "0/1", "Init:CrashLoopBackOff", "2"},
+          Row{R"({"spec":{"initContainers":[{"name":"i","restartPolicy":"Always"}],"containers":[{"name":"a"}]},"status":{"phase":"Running",
                  "initContainerStatuses":[{"name":"i","started":true,"ready":true,"state":{"running":{}}}],
-                 "containerStatuses":[{"name":"a","ready":true,"state":{"running":{}}}]}})", "2/2", "Running", "0"},
-           Row{R"({"metadata":{"deletionTimestamp":"2026-01-02T00:00:30Z"},"spec":{"containers":[{"name":"a"}]},
-                 "status":{"phase":"Running","containerStatuses":[{"name":"a","ready":true,"state":{"running":{}}}]}})", "1/1", "Terminating", "0"},
-           Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed","reason":"Evicted"}})", "0/1", "Evicted", "0"},
-       }) {
+                 "containerStatuses":[{"name":"a","ready":true,"state":{"running":{}}}]}})",
+              "2/2", "Running", "0"},
+          Row{R"({"metadata":{"deletionTimestamp":"2026-01-02T00:00:30Z"},"spec":{"containers":[{"name":"a"}]},
+                 "status":{"phase":"Running","containerStatuses":[{"name":"a","ready":true,"state":{"running":{}}}]}})",
+              "1/1", "Terminating", "0"},
+          Row{R"({"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed","reason":"Evicted"}})", "0/1", "Evicted", "0"},
+      }) {
     json::array got = cells_of(catalog().of(kPod), *parse_json(row.pod), kNow);
     EXPECT_EQ(got[1].as_string(), row.ready) << row.pod;
     EXPECT_EQ(got[2].as_string(), row.status) << row.pod;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views read JSON by the schema's names, and are total.
-#include "store/schema/views.h"
-
 #include <gtest/gtest.h>
+
+#include "store/schema/views.h"
 
 namespace coracle {
 namespace {

@@ -19,13 +19,15 @@ class Peer {  // one connection; reads wait for ten seconds at most
   explicit Peer(Fd socket) : socket_(std::move(socket)) {}
 
   std::string read_until(std::string_view end) {
-    while (pending_.find(end) == std::string::npos && fill()) {}
+    while (pending_.find(end) == std::string::npos && fill()) {
+    }
     size_t at = pending_.find(end), size = at == std::string::npos ? pending_.size() : at + end.size();
     return take(size);
   }
   std::string read_head() { return head = read_until("\r\n\r\n"); }
   std::string read_exactly(size_t size) {
-    while (pending_.size() < size && fill()) {}
+    while (pending_.size() < size && fill()) {
+    }
     return take(std::min(size, pending_.size()));
   }
   std::string read_chunked() {

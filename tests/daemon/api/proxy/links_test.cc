@@ -102,7 +102,9 @@ TEST(Recode, what_was_packed_is_unpacked_in_pieces_of_any_size) {
     std::string packed;
     for (size_t at = 0; at < page.size(); at += 5000) packer.feed(std::string_view(page).substr(at, 5000), packed);
     packer.end(packed);
-    if (coding != Coding::none) { EXPECT_LT(packed.size(), page.size() / 2); }
+    if (coding != Coding::none) {
+      EXPECT_LT(packed.size(), page.size() / 2);
+    }
     Unpacker unpacker(coding);
     std::string back;
     size_t largest = 0;

@@ -243,7 +243,7 @@ TEST(Relay, large_bodies_pass_both_ways_whole_and_in_little_memory) {
   EXPECT_EQ(answer.header("X-Digest"), sent);
   EXPECT_EQ(digest_of(kPiece * kPieces, [&] { return both.client.receive_exactly(kPiece); }), sent);
   getrusage(RUSAGE_SELF, &after);
-#ifndef __SANITIZE_ADDRESS__  // which keeps for a while what was freed
+#ifndef __SANITIZE_ADDRESS__                                // which keeps for a while what was freed
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 24 << 10);  // KiB
 #endif
   EXPECT_EQ(both.proxy.outcome(), "");
@@ -411,7 +411,8 @@ TEST(Relay, a_body_that_breaks_off_is_not_taken_for_a_whole_one) {
 TEST(Relay, closing_the_house_ends_what_waits) {
   auto both = std::make_unique<Both>([](Peer& peer) {
     peer.read_head();
-    while (!peer.read_some().empty()) {}
+    while (!peer.read_some().empty()) {
+    }
   });
   both->client.send("GET /p/x HTTP/1.1\r\nHost: x\r\n\r\n");
   RawClient sender(both->proxy.port());
