@@ -18,6 +18,7 @@ struct UnreliableClient::Line {
   WatchSink& sink;
   std::deque<WatchEvent> events;
   bool level = false, ended = false;
+  bool all_told() const { return level && !ended && events.empty(); }
 };
 
 class UnreliableClient::Handle : public Watch {
@@ -210,7 +211,7 @@ bool UnreliableClient::deliver() {
   WatchEvent event = std::move(line->events.front());
   line->events.pop_front();
   line->level |= event.type == EventType::synced;
-  if (line->level) known_[&line->info.kind] = event.revision;
+  if (line->level) known_[name_of(line->info.kind)] = event.revision;
   line->sink.on_event(event);
   return true;
 }
@@ -239,18 +240,19 @@ void UnreliableClient::drop_all() {
 }
 
 void UnreliableClient::begin_turn() {
-  std::vector<std::pair<const Kind*, Revision>> now;
-  for (const Line* line : lines_) now.emplace_back(&line->info.kind, known(line->info.kind));
-  at_turn_ = std::move(now);
+  at_turn_ = known_;
+  for (const Line* line : lines_)
+    if (line->all_told()) at_turn_[name_of(line->info.kind)] = heard_;
+  in_turn_ = true;
 }
 
 Revision UnreliableClient::known(const Kind& kind) const {
-  for (const auto& [each, revision] : at_turn_)
-    if (*each == kind) return revision;
-  for (const Line* line : lines_)
-    if (line->info.kind == kind && line->level && !line->ended && line->events.empty()) return heard_;
-  auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& entry) { return *entry.first == kind; });
-  return found == known_.end() ? 0 : found->second;
+  if (!in_turn_)
+    for (const Line* line : lines_)
+      if (line->info.kind == kind && line->all_told()) return heard_;
+  const auto& table = in_turn_ ? at_turn_ : known_;
+  auto found = table.find(name_of(kind));
+  return found == table.end() ? 0 : found->second;
 }
 
 bool UnreliableClient::unaware_of(const Object& pod) const {

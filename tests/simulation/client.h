@@ -58,7 +58,7 @@ class UnreliableClient : public Client {
   // Everything of this kind up to that revision is in the daemon's cache; in a turn, was so when the turn began.
   Revision known(const Kind& kind) const;
   void begin_turn();
-  void end_turn() { at_turn_.clear(); }
+  void end_turn() { in_turn_ = false; }
 
   // The daemon made or bound this pod, but was not told so, and has not seen it yet.
   bool unaware_of(const Object& pod) const;
@@ -88,9 +88,11 @@ class UnreliableClient : public Client {
   const Faults& faults_;
   const Trace& trace_;
   std::function<void()> meanwhile_;
-  std::vector<Line*> lines_;  // in the order in which they were opened
-  std::map<const Kind*, Revision> known_;
-  std::vector<std::pair<const Kind*, Revision>> at_turn_;              // empty: none is under way
+  std::vector<Line*> lines_;                                                        // in the order in which they were opened
+  using Known = std::map<std::pair<std::string_view, std::string_view>, Revision>;  // by group and resource
+  static Known::key_type name_of(const Kind& kind) { return {kind.group, kind.resource}; }
+  Known known_, at_turn_;
+  bool in_turn_ = false;
   std::map<std::string, Revision, std::less<>> lost_, lost_removals_;  // by uid: when its answer was lost
   std::set<Revision> unanswered_;
   std::set<Key> untold_;

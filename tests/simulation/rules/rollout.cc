@@ -81,7 +81,7 @@ class RolloutRule : public Rule {
                      std::to_string(there) + " of at most " + std::to_string(most));
   }
 
-  static void check_recreate(const World& world, const Object& pod) {
+  void check_recreate(const World& world, const Object& pod) const {
     auto owner = pod.controller();
     if (!owner || owner->kind != kReplicaSet.kind) return;
     ObjectPtr set = world.find(kReplicaSet, {pod.ns(), owner->name});
@@ -89,6 +89,7 @@ class RolloutRule : public Rule {
     std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, *set);
     if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // of several it may have meant another one
     if (template_of(*set) != template_of(*deployments.front())) return;
+    if (raised_.contains(deployments.front()->uid())) return;  // somebody has old pods beside the new ones
     for (const ObjectPtr& other : world.controlled(kReplicaSet, *deployments.front())) {
       if (other->uid() == set->uid() || get_int(other->json(), "spec.replicas", 1) > 0) continue;
       for (const ObjectPtr& old : world.controlled(kPod, *other))
