@@ -18,8 +18,9 @@
 namespace coracle::simulation {
 namespace {
 
-constexpr uint64_t kTwice = 20;      // every so many-th scenario is run twice: it has to be the same
-constexpr size_t kFailuresMax = 20;  // then it is enough
+constexpr uint64_t kTwice = 20;          // every so many-th scenario is run twice: it has to be the same
+constexpr size_t kFailuresMax = 20;      // then it is enough
+constexpr unsigned kWorkersPerCore = 4;  // many wait: admission does, for a second, for the account of a new namespace
 
 struct Sum {
   uint64_t passed = 0, steps = 0, changes = 0, deaths = 0;
@@ -64,7 +65,7 @@ int run_many(uint64_t count, uint64_t first, const char* self) {
   Guarded<Sum> shared;
   {
     std::vector<std::jthread> workers;
-    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    for (unsigned i = 0; i < kWorkersPerCore * std::max(1u, std::thread::hardware_concurrency()); ++i)
       workers.emplace_back([&] { run_some(next, first + count, shared); });
   }
   Sum sum = shared.with([](Sum& sum) { return sum; });
