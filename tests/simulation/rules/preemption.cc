@@ -46,7 +46,8 @@ class PreemptionRule : public Rule {
 
   void at_rest(const World& world) override {
     for (const ObjectPtr& pod : world.all(kPod)) {
-      if (is_told_to_go(*pod)) return world.violated("preemption: " + describe(*pod) + " was told to go, and stays");
+      if (is_told_to_go(*pod) && !finished(*pod))
+        return world.violated("preemption: " + describe(*pod) + " was told to go, and stays");
       if (!waits(*pod) || !may_preempt(*pod) || chooses_nodes(*pod)) continue;
       for (const ObjectPtr& node : world.all(kNode)) {
         Room used = asked(*pod);
