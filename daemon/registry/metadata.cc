@@ -75,12 +75,16 @@ Result<void> begin_life(json::value& object, bool counts_generations, WallTime n
   return {};
 }
 
+Result<void> check_uid(const Kind& kind, const json::value& object, const Object& old) {
+  std::string uid(get_string(object, "metadata.uid"));
+  if (uid.empty() || uid == old.uid()) return {};
+  return conflict(kind, old.name(), "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + old.uid());
+}
+
 Result<void> continue_life(const Kind& kind, json::value& object, const Object& old) {
+  TRY(check_uid(kind, object, old));
   json::object& metadata = metadata_of(object);
   const json::object& before = get_object(old.json(), "metadata");
-  std::string uid = text_at(metadata, "uid");
-  if (!uid.empty() && uid != old.uid())
-    return conflict(kind, old.name(), "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + old.uid());
   for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
                                "generation", "selfLink"}) {
     if (const json::value* kept = before.if_contains(own)) metadata[own] = *kept;

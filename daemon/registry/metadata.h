@@ -21,8 +21,11 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key);
 // generation 1. Errors: internal, as a storage's, when it names a resourceVersion.
 Result<void> begin_life(json::value& object, bool counts_generations, WallTime now);
 
-// An update: what the server says is kept from `old`. Errors: conflict when `object` names another uid; invalid when it
-// adds a finalizer to an object that is being deleted.
+// Errors: conflict when `object` names another uid: it means one that had this name before.
+Result<void> check_uid(const Kind& kind, const json::value& object, const Object& old);
+
+// An update: what the server says is kept from `old`. Errors: those of check_uid; invalid when it adds a finalizer to an object
+// that is being deleted.
 Result<void> continue_life(const Kind& kind, json::value& object, const Object& old);
 
 // Whether anything but metadata and status differs: what a generation counts.

@@ -428,6 +428,7 @@ Result<json::value> Registry::change_scale(const Target& target, const Object& o
 
 // The spec and the status of one object are written by different hands: each keeps to its half.
 Result<json::value> Registry::keep_split(const Target& target, json::value body, const Object& old) const {
+  TRY(check_uid(target.info.kind, body, old));  // before its metadata are left behind
   const json::value& before = old.json();
   if (target.subresource == "status" || target.subresource == "approval") {
     json::value out = before;

@@ -238,6 +238,21 @@ TEST_P(ClientContract, status_is_apart_from_the_rest) {
   EXPECT_EQ(get_string(status->json(), "status.phase"), "Running");
 }
 
+// Another one may have taken the name: who names the uid means that one.
+TEST_P(ClientContract, a_status_is_of_the_object_that_is_meant) {
+  ObjectPtr made = MUST(client().create(kPod, pod("p")));
+  json::value patch = *parse_json(R"({"metadata":{"uid":"another-uid"},"status":{"reason":"Tested"}})");
+  for (PatchType type : {PatchType::merge, PatchType::strategic})
+    EXPECT_EQ(client().patch(kPod, key("p"), type, patch, {"status", "", false}).error().code(), Code::conflict);
+  json::value body = changed(*made, "status.reason", "Tested");
+  make(body, "metadata.uid") = "another-uid";
+  make(body, "metadata").get_object().erase("resourceVersion");
+  EXPECT_EQ(client().update(kPod, body, {"status", "", false}).error().code(), Code::conflict);
+  EXPECT_EQ(get_string(MUST(client().get(kPod, key("p")))->json(), "status.reason"), "");
+  make(patch, "metadata.uid") = made->uid();
+  EXPECT_TRUE(client().patch(kPod, key("p"), PatchType::merge, patch, {"status", "", false}));
+}
+
 TEST_P(ClientContract, binds_and_deletes_pods_gracefully) {
   (void)MUST(client().create(kPod, pod("p")));
   json::value binding = *parse_json(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p","namespace":"default"},
