@@ -241,9 +241,10 @@ class JobsRule : public Rule {
     if (let_go_of && selector && !selector->matches(pod)) return true;
     if (!has_place(job, pod)) return true;
     if (finished(pod)) return phase(pod, "Failed") && ignored(job, pod);
-    if (job.deleting() || suspended(job) || condition(job, "SuccessCriteriaMet")) return true;
     auto now = world.find(kJob, job.key());
-    if (now && now->uid() == job.uid() && condition(*now, "SuccessCriteriaMet")) return true;
+    auto is = [&](const char* type) { return condition(job, type) || (now && now->uid() == job.uid() && condition(*now, type)); };
+    if (job.deleting() || suspended(job) || is("SuccessCriteriaMet")) return true;
+    if (is("FailureTarget") && ignored(job, pod)) return true;  // it fails with its Job
     return too_many(world, job, pod);
   }
 
