@@ -106,13 +106,7 @@ constexpr const char* kClasses[] = {"modest", "important", "urgent",
                                     "polite"};  // a polite pod waits before others, and pushes nobody
 
 void User::begin() {
-  for (int value = -5; const char* name : kClasses) {
-    if (!ranks_) break;
-    create(kPriorityClass, {{"metadata", {{"name", name}}},
-                            {"value", value},
-                            {"preemptionPolicy", std::string_view(name) == "polite" ? "Never" : "PreemptLowerPriority"}});
-    value += 100;
-  }
+  if (ranks_) create_classes();
   if (namespaces_.size() > 1) create(kNamespace, {{"metadata", {{"name", "other"}}}});
 }
 
@@ -194,6 +188,14 @@ json::object User::pod_template(const std::string& app) {
   json::object metadata{{"labels", {{"app", app}}}};
   if (breaks_ && dice_.chance(0.3)) metadata["annotations"] = {{kOutcome, "breaks"}};
   return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+void User::create_classes() {
+  for (int value = -5; const char* name : kClasses) {
+    std::string_view policy = std::string_view(name) == "polite" ? "Never" : "PreemptLowerPriority";
+    create(kPriorityClass, {{"metadata", {{"name", name}}}, {"value", value}, {"preemptionPolicy", policy}});
+    value += 100;
+  }
 }
 
 void User::rank(json::object& spec, json::object& container) {

@@ -40,6 +40,7 @@ class User {
   std::string ns() { return dice_.pick(namespaces_); }
 
   json::object pod_template(const std::string& app);
+  void create_classes();
   void rank(json::object& spec, json::object& container);
   void create_deployment();
   void create_set(const Kind& kind);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tests/simulation/rules/jobs.h"
+#include "tests/simulation/rules/room.h"
 
 namespace coracle::simulation {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kGrace{50};
-
-bool tolerates(const json::value& toleration, const json::value& taint) {
-  std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
-  if ((!key.empty() && key != get_string(taint, "key")) || (!effect.empty() && effect != get_string(taint, "effect")))
-    return false;
-  return get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value");
-}
 
 // How long the pod may stay under the node's NoExecute taints: as long as the first toleration of each says. Nothing: for good.
 std::optional<seconds> may_stay(const Object& node, const Object& pod) {

@@ -27,15 +27,6 @@ bool is_told_to_go(const Object& pod) {
   return false;
 }
 
-template <typename Range, typename So>
-bool any(const Range& range, const So& so) {
-  return std::any_of(range.begin(), range.end(), so);
-}
-template <typename Range, typename So>
-bool all(const Range& range, const So& so) {
-  return std::all_of(range.begin(), range.end(), so);
-}
-
 class PreemptionRule : public Rule {
  public:
   void after(const World& world, Actor actor, const Change& change) override {
@@ -83,17 +74,17 @@ class PreemptionRule : public Rule {
   static std::string against(const World& world, const Object& pod, const std::string& node) {
     Room most = asked(pod) + most_used(world, node, pod), least = asked(pod) + least_used(world, node, pod);
     std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
-    bool fits = all(versions, [&](const ObjectPtr& each) { return offered(*each).holds(most, asked(pod)); });
+    bool fits = std::ranges::all_of(versions, [&](const ObjectPtr& each) { return offered(*each).holds(most, asked(pod)); });
     if (!versions.empty() && fits) return describe(pod) + " fits beside it";
-    bool helps =
-        any(versions, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(least, asked(pod)); });
+    bool helps = std::ranges::any_of(
+        versions, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(least, asked(pod)); });
     if (!helps) return describe(pod) + " does not fit without it either";
     if (chooses_nodes(pod)) return "";
     for (const ObjectPtr& other : world.all(kNode)) {
       std::vector<ObjectPtr> certain = world.certain(kNode, other->key());
       Room there = asked(pod) + most_used(world, other->name(), pod);
-      bool free =
-          all(certain, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(there, asked(pod)); });
+      bool free = std::ranges::all_of(
+          certain, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(there, asked(pod)); });
       if (!certain.empty() && free) return describe(pod) + " fits on " + other->name();
     }
     return "";
@@ -117,7 +108,8 @@ class PreemptionRule : public Rule {
     for (const ObjectPtr& pod : world.all(kPod)) {
       if (priority(*pod) < priority(by)) continue;
       std::vector<ObjectPtr> certain = world.certain(kPod, pod->key());
-      bool there = all(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); });
+      bool there =
+          std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); });
       if (!certain.empty() && there) sum = sum + asked(*pod);
     }
     return sum;
@@ -131,16 +123,16 @@ class PreemptionRule : public Rule {
       if (other->uid() == pod.uid()) continue;
       std::vector<ObjectPtr> certain = world.certain(kPod, other->key());
       if (certain.empty()) continue;
-      if (all(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
+      if (std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
         used = used + asked(*other);
       bool kept = priority(*other) >= priority(pod) && !world.daemon_could_not_tell(*other) &&  // it may keep no room any more
-                  all(certain, [&](const ObjectPtr& each) {
+                  std::ranges::all_of(certain, [&](const ObjectPtr& each) {
                     return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node;
                   });
       if (kept) used = used + asked(*other), kept_for += " " + other->key().text();
     }
     std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
-    bool fits = any(versions, [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(pod)); });
+    bool fits = std::ranges::any_of(versions, [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(pod)); });
     if (!kept_for.empty() && !fits)
       world.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
   }

@@ -2,6 +2,8 @@
 // See room.h.
 #include "tests/simulation/rules/room.h"
 
+#include <algorithm>
+
 #include "store/object/quantity.h"
 
 namespace coracle::simulation {
@@ -15,15 +17,9 @@ int64_t quantity(const json::value& root, const std::string& path, std::string_v
   return !parsed ? 0 : milli ? parsed->milli_value() : parsed->value();
 }
 
-bool tolerates(const Object& pod, const json::value& taint) {
-  for (const json::value& toleration : get_array(pod.json(), "spec.tolerations")) {
-    std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
-    if (!key.empty() && key != get_string(taint, "key")) continue;
-    if (!effect.empty() && effect != get_string(taint, "effect")) continue;
-    if (get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value"))
-      return true;
-  }
-  return false;
+bool tolerates_taint(const Object& pod, const json::value& taint) {
+  return std::ranges::any_of(get_array(pod.json(), "spec.tolerations"),
+                             [&](const json::value& toleration) { return tolerates(toleration, taint); });
 }
 
 }  // namespace
@@ -42,11 +38,18 @@ Room offered(const Object& node) {
           quantity(node.json(), "status.allocatable", "pods", false)};
 }
 
+bool tolerates(const json::value& toleration, const json::value& taint) {
+  std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
+  if ((!key.empty() && key != get_string(taint, "key")) || (!effect.empty() && effect != get_string(taint, "effect")))
+    return false;
+  return get_string(toleration, "operator") == "Exists" || get_string(toleration, "value") == get_string(taint, "value");
+}
+
 bool takes(const Object& node, const Object& pod) {
   static const json::value cordon = {{"key", "node.kubernetes.io/unschedulable"}, {"effect", "NoSchedule"}};
-  if (get_bool(node.json(), "spec.unschedulable") && !tolerates(pod, cordon)) return false;
+  if (get_bool(node.json(), "spec.unschedulable") && !tolerates_taint(pod, cordon)) return false;
   for (const json::value& taint : get_array(node.json(), "spec.taints"))
-    if (get_string(taint, "effect") != "PreferNoSchedule" && !tolerates(pod, taint)) return false;
+    if (get_string(taint, "effect") != "PreferNoSchedule" && !tolerates_taint(pod, taint)) return false;
   return true;
 }
 

@@ -18,6 +18,7 @@ struct Room {
 
 Room asked(const Object& pod);
 Room offered(const Object& node);
+bool tolerates(const json::value& toleration, const json::value& taint);
 bool takes(const Object& node, const Object& pod);  // by its cordon and its taints
 
 }  // namespace coracle::simulation
