@@ -4,7 +4,7 @@
 // kept level from then on, and forgotten when nobody has asked for a while (kRememberedMax):
 //   Topology    which domain ("zone" = "a") each node is in
 //   PodCounter  how many of the pods that a selector means stand on each node: what a pod asks about the others
-//   NodeMemo    what a selector over nodes says of each node
+//   NodeMemo    what a selector over nodes says of each node; how well a pod of a certain size would stand there
 // and one always, for it is what the others ask about a pod:
 //   HeldTerm    how many pods that hold a certain affinity term stand on each node
 // Nodes have small numbers (slots), so that sums are plain arrays.
@@ -34,6 +34,7 @@ struct NodeInfo {
   std::vector<PodInfoPtr> pods;  // in no order
   Amounts allocatable, requested;
   int64_t scored_cpu_milli = 0, scored_memory = 0;
+  uint64_t room_since = 0, labels_since = 0;  // which change of the cluster made them what they are; never 0
 
   std::string name;
   ObjectPtr node;  // at rest. null: pods are bound to it, but it is not there (yet)
@@ -91,21 +92,26 @@ struct HeldTerm {
   TermMemo memo;
 };
 
+// The answers of all nodes to one question, good for as long as what it is about is the same. Pods of one template ask the same.
 class NodeMemo {
  public:
-  // `compute` is called when the node, or the cluster, has not been asked before.
+  // `since`: of what the question is about, NodeInfo::room_since or labels_since. `compute` is called when the node has not been
+  // asked since then.
   template <typename Compute>
-  int64_t ask(const NodeInfo& node, Compute&& compute) {
-    if (values_.size() <= node.slot) values_.resize(node.slot + 1, kUnknown);
-    int64_t& value = values_[node.slot];
-    if (value == kUnknown) value = compute();
-    return value;
+  int64_t ask(const NodeInfo& node, uint64_t since, Compute&& compute) {
+    if (known_.size() <= node.slot) known_.resize(node.slot + 1);
+    Known& known = known_[node.slot];
+    if (known.since != since) known = {since, compute()};
+    return known.answer;
   }
 
  private:
   friend class Cluster;
-  static constexpr int64_t kUnknown = INT64_MIN;
-  std::vector<int64_t> values_;
+  struct Known {
+    uint64_t since = 0;
+    int64_t answer = 0;
+  };
+  std::vector<Known> known_;
   uint64_t used_ = 0;
 };
 
@@ -141,7 +147,8 @@ class Cluster {
   const Topology& topology(const std::string& key);
   // How many pods that all of `terms` mean stand on each node. Without those that are being deleted, if so asked.
   const PodCounter& counter(const std::vector<const PodTerm*>& terms, bool without_deleting);
-  NodeMemo& memo(const std::string& question);  // the same text must mean the same question about a node's name and labels
+  // The same text must mean the same question, about a node's name and labels or about its room.
+  NodeMemo& memo(const std::string& question);
   template <typename Visit>
   void for_each_held(TermKind kind, Visit&& visit) {  // visit(HeldTerm&)
     for (auto& [text, held] : held_[size_t(kind)]) visit(*held);
@@ -186,7 +193,7 @@ class Cluster {
   std::vector<uint32_t> free_groups_;
   size_t groups_swept_ = 0;
 
-  uint64_t tick_ = 0;
+  uint64_t tick_ = 0, changes_ = 0;
   std::unordered_map<std::string, std::unique_ptr<Topology>> topologies_;
   std::unordered_map<std::string, std::unique_ptr<PodCounter>> counters_;
   std::unordered_map<std::string, std::unique_ptr<NodeMemo>> memos_;

@@ -10,6 +10,14 @@ namespace {
 constexpr size_t kNodesMin = 100;  // Kubernetes: that many are always looked for
 constexpr size_t kPercentageMin = 5;
 
+inline Answer ask_filters(const Cycle& cycle, const NodeInfo& node) {  // inline: asked of each node for each pod
+  for (const Plugin* plugin : cycle.filters) {
+    Answer code = plugin->filter(cycle, node, nullptr);
+    if (code != Answer::success) return code;
+  }
+  return Answer::success;
+}
+
 }  // namespace
 
 void normalize_to_max(std::vector<NodeScore>& scores, bool reverse) {
@@ -82,13 +90,7 @@ Verdict Framework::pre_filter(Cycle& cycle) const {
   return {};
 }
 
-Answer Framework::filter(const Cycle& cycle, const NodeInfo& node) const {
-  for (const Plugin* plugin : cycle.filters) {
-    Answer code = plugin->filter(cycle, node, nullptr);
-    if (code != Answer::success) return code;
-  }
-  return Answer::success;
-}
+Answer Framework::filter(const Cycle& cycle, const NodeInfo& node) const { return ask_filters(cycle, node); }
 
 Verdict Framework::why_not(const Cycle& cycle, const NodeInfo& node) const {
   for (const Plugin* plugin : cycle.filters) {
@@ -162,9 +164,10 @@ Framework::Placement Framework::place(Cycle& cycle, const Nominations& nominatio
     size_t want = enough(nodes.size());
     feasible.reserve(want);
     if (start >= nodes.size()) start = 0;
+    const bool room_is_kept = !nominations.empty();
     for (size_t looked_at = 0; looked_at < nodes.size() && feasible.size() < want; looked_at++) {
       const NodeInfo* node = nodes[start];
-      if (fits(cycle, *node, nominations)) feasible.push_back(node);
+      if (room_is_kept ? fits(cycle, *node, nominations) : ask_filters(cycle, *node) == Answer::success) feasible.push_back(node);
       if (++start == nodes.size()) start = 0;
     }
   }

@@ -88,8 +88,9 @@ class NodeAffinity : public Plugin {
   void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
     NodeMemo& memo = static_cast<const State&>(*cycle.score_state[index]).memo;
     score_each(scores, [&](const NodeInfo& node) {
-      return preference_for(preferred(added()), node) +
-             memo.ask(node, [&] { return preference_for(preferred(cycle.pod.spec().affinity().node_affinity()), node); });
+      return preference_for(preferred(added()), node) + memo.ask(node, node.labels_since, [&] {
+        return preference_for(preferred(cycle.pod.spec().affinity().node_affinity()), node);
+      });
     });
   }
   void normalize(const Cycle&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, false); }
@@ -134,7 +135,7 @@ NodeMemo* node_wishes(const Cycle& cycle) {
 }
 
 bool is_wished(const Cycle& cycle, NodeMemo& wishes, const NodeInfo& node) {
-  return wishes.ask(node, [&] { return int64_t(placement::node_wanted(cycle.pod, node.labels, node.name)); });
+  return wishes.ask(node, node.labels_since, [&] { return int64_t(placement::node_wanted(cycle.pod, node.labels, node.name)); });
 }
 
 std::unique_ptr<Plugin> make_node_affinity(NodeAffinityArgs args) { return std::make_unique<NodeAffinity>(std::move(args)); }

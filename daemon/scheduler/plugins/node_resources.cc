@@ -22,9 +22,19 @@ struct Use {
 
 struct ScoreState : Cycle::State {
   std::vector<Scored> resources;
+  NodeMemo* memo = nullptr;  // each node's score for what this pod asks
 };
 
-std::unique_ptr<ScoreState> score_state(const PodInfo& pod, const std::vector<ResourceWeight>& resources, bool with_defaults) {
+std::string text_of(const std::vector<ResourceWeight>& resources) {
+  std::string text;
+  for (const ResourceWeight& one : resources) text.append(" ").append(one.name).append("*").append(std::to_string(one.weight));
+  return text;
+}
+
+// `question`: whose score, and how it is reckoned.
+std::unique_ptr<ScoreState> score_state(Cycle& cycle, std::string question, const std::vector<ResourceWeight>& resources,
+                                        bool with_defaults) {
+  const PodInfo& pod = *cycle.info;
   auto state = std::make_unique<ScoreState>();
   for (const ResourceWeight& one : resources) {
     Scored scored{one.name, one.weight, pod.requests.exact.get(one.name), Scored::Which::other};
@@ -33,8 +43,10 @@ std::unique_ptr<ScoreState> score_state(const PodInfo& pod, const std::vector<Re
     if (one.name == "ephemeral-storage") scored.which = Scored::Which::ephemeral;
     if (with_defaults && one.name == "cpu") scored.asked = pod.requests.scored_cpu_milli;
     if (with_defaults && one.name == "memory") scored.asked = pod.requests.scored_memory;
+    question.append(" ").append(std::to_string(scored.asked));
     state->resources.push_back(std::move(scored));
   }
+  state->memo = &cycle.cluster.memo(question);
   return state;
 }
 
@@ -72,7 +84,11 @@ int64_t along(const std::vector<std::pair<int64_t, int64_t>>& shape, int64_t uti
 class NodeResourcesFit : public Plugin {
  public:
   explicit NodeResourcesFit(FitArgs args) : args_(std::move(args)) {
-    for (auto& [utilization, score] : args_.shape) score *= kNodeScoreMax / 10;
+    question_ = "fit " + std::to_string(int(args_.strategy)) + text_of(args_.resources);
+    for (auto& [utilization, score] : args_.shape) {
+      score *= kNodeScoreMax / 10;
+      question_.append(" ").append(std::to_string(utilization)).append("=").append(std::to_string(score));
+    }
   }
   std::string_view name() const override { return "NodeResourcesFit"; }
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
@@ -86,24 +102,13 @@ class NodeResourcesFit : public Plugin {
   }
 
   Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
-    cycle.score_state[index] = score_state(*cycle.info, args_.resources, true);
+    cycle.score_state[index] = score_state(cycle, question_, args_.resources, true);
     return Answer::success;
   }
   void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
-    const auto& resources = static_cast<const ScoreState&>(*cycle.score_state[index]).resources;
-    bool by_shape = args_.strategy == FitArgs::Strategy::requested_to_capacity_ratio;
-    score_each(scores, [&](const NodeInfo& node) -> int64_t {
-      int64_t sum = 0, weights = 0;
-      for (const Scored& resource : resources) {
-        Use use = use_of(resource, node, true);
-        if (use.allocatable == 0) continue;
-        int64_t one = score_of(use);
-        if (by_shape && one == 0) continue;
-        sum += one * resource.weight;
-        weights += resource.weight;
-      }
-      if (weights == 0) return 0;
-      return by_shape ? int64_t(std::round(double(sum) / double(weights))) : sum / weights;
+    const auto& state = static_cast<const ScoreState&>(*cycle.score_state[index]);
+    score_each(scores, [&](const NodeInfo& node) {
+      return state.memo->ask(node, node.room_since, [&] { return fit(state.resources, node); });
     });
   }
 
@@ -115,6 +120,21 @@ class NodeResourcesFit : public Plugin {
   }
 
  private:
+  int64_t fit(const std::vector<Scored>& resources, const NodeInfo& node) const {
+    bool by_shape = args_.strategy == FitArgs::Strategy::requested_to_capacity_ratio;
+    int64_t sum = 0, weights = 0;
+    for (const Scored& resource : resources) {
+      Use use = use_of(resource, node, true);
+      if (use.allocatable == 0) continue;
+      int64_t one = score_of(use);
+      if (by_shape && one == 0) continue;
+      sum += one * resource.weight;
+      weights += resource.weight;
+    }
+    if (weights == 0) return 0;
+    return by_shape ? int64_t(std::round(double(sum) / double(weights))) : sum / weights;
+  }
+
   int64_t score_of(Use use) const {
     switch (args_.strategy) {
       case FitArgs::Strategy::least_allocated: return least_allocated(use);
@@ -159,23 +179,27 @@ class NodeResourcesFit : public Plugin {
   }
 
   FitArgs args_;
+  std::string question_;
 };
 
 class BalancedAllocation : public Plugin {
  public:
-  explicit BalancedAllocation(BalancedAllocationArgs args) : args_(std::move(args)) {}
+  explicit BalancedAllocation(BalancedAllocationArgs args)
+      : args_(std::move(args)), question_("balance" + text_of(args_.resources)) {}
   std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
   uint32_t points() const override { return pre_score_point | score_point; }
 
   Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
-    auto state = score_state(*cycle.info, args_.resources, false);
+    auto state = score_state(cycle, question_, args_.resources, false);
     if (std::ranges::all_of(state->resources, [](const Scored& one) { return one.asked == 0; })) return Answer::skip;
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
   void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
-    const auto& resources = static_cast<const ScoreState&>(*cycle.score_state[index]).resources;
-    score_each(scores, [&](const NodeInfo& node) { return balance(resources, node); });
+    const auto& state = static_cast<const ScoreState&>(*cycle.score_state[index]);
+    score_each(scores, [&](const NodeInfo& node) {
+      return state.memo->ask(node, node.room_since, [&] { return balance(state.resources, node); });
+    });
   }
 
  private:
@@ -199,6 +223,7 @@ class BalancedAllocation : public Plugin {
   }
 
   BalancedAllocationArgs args_;
+  std::string question_;
 };
 
 }  // namespace

@@ -124,6 +124,64 @@ TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
   EXPECT_EQ(world.reason(asks_for("a.example/y")), "Insufficient a.example/y");
 }
 
+// Scores are remembered for pods that ask the same.
+TEST(NodeResources, scores_are_of_the_room_there_is_now) {
+  World world;
+  auto all = [](const char* cpu) { return R"({"pods":"9","memory":"4Gi","cpu":")" + std::string(cpu) + "\"}"; };
+  auto raw = [&](const char* plugin) { return world.scores(pod("p", asks("1", "1Gi")), plugin)["n1"].raw; };
+  auto least = [&] { return raw("NodeResourcesFit"); };
+  auto even = [&] { return raw("NodeResourcesBalancedAllocation"); };
+  world.cluster.put_node(node("n1", "{}", "{}", all("4")));
+  EXPECT_EQ(least(), 75);
+  EXPECT_EQ(even(), 100);
+  world.place(pod("other", asks("1", "0")), "n1");
+  EXPECT_EQ(least(), 62);
+  EXPECT_EQ(even(), 87);
+  world.cluster.put_node(node("n1", "{}", "{}", all("8")));
+  EXPECT_EQ(least(), 75);
+  EXPECT_EQ(even(), 100);
+  world.cluster.remove_pod("uid-defaultother");
+  EXPECT_EQ(least(), 81);
+  EXPECT_EQ(even(), 93);
+  {
+    WhatIf what_if(world.cluster);
+    what_if.place(world.cluster.read(*pod("other", asks("3", "3Gi"))), "n1");
+    EXPECT_EQ(least(), 25);
+  }
+  EXPECT_EQ(least(), 81);
+  world.cluster.remove_node("n1");
+  world.cluster.put_node(node("n1", "{}", "{}", all("2")));
+  EXPECT_EQ(least(), 62);
+  EXPECT_EQ(even(), 87);
+}
+
+TEST(NodeResources, profiles_with_other_arguments_score_by_their_own) {
+  auto fit = [](const char* strategy) {
+    return "{name: NodeResourcesFit, args: {scoringStrategy: {" + std::string(strategy) +
+           ", resources: [{name: cpu, weight: 1}]}}}";
+  };
+  auto shape = [&](const char* points) {
+    return fit(("type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [" + std::string(points) + "]}").c_str());
+  };
+  std::string yaml = "profiles:\n";
+  const std::vector<std::string> all{fit("type: LeastAllocated"), fit("type: MostAllocated"),
+                                     shape("{utilization: 0, score: 0}, {utilization: 100, score: 10}"),
+                                     shape("{utilization: 0, score: 10}, {utilization: 100, score: 0}")};
+  for (size_t i = 0; i < all.size(); i++)
+    yaml += "- {schedulerName: s" + std::to_string(i) + ", pluginConfig: [" + all[i] + "]}\n";
+  World world(yaml);
+  world.cluster.put_node(node("n1"));
+  std::vector<int64_t> scores;
+  for (const auto& framework : world.configuration.profiles) {
+    world.cluster.begin_decision();
+    Cycle cycle(world.cluster.read(*pod("p", asks("1", "1Gi"))), world.cluster, world.lister);
+    ASSERT_EQ(framework->pre_filter(cycle).code, Answer::success);
+    for (const auto& one : framework->score(cycle, world.cluster.nodes()))
+      if (one.plugin->name() == "NodeResourcesFit") scores.push_back(one.raw[0]);
+  }
+  EXPECT_EQ(scores, (std::vector<int64_t>{75, 25, 25, 75}));
+}
+
 TEST(InterPodAffinityArgs, say_what_the_affinity_of_others_weighs) {
   const std::string near =
       R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}],
