@@ -346,6 +346,10 @@ Result<std::string> jsonpath(std::string_view template_text, const json::value& 
 
 Result<std::vector<const json::value*>> jsonpath_select(std::string_view expression, const json::value& root) {
   if (expression.starts_with('{') && expression.ends_with('}')) expression = expression.substr(1, expression.size() - 2);
+  if (expression.find_first_of("{}") != expression.npos)
+    return Error(Code::invalid,
+                 "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
+                 "'{.name1.name2}'");
   Reader reader(expression, root);
   Values values = TRY(reader.path(root));
   if (!reader.done()) return reader.wrong("unexpected text");

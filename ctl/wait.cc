@@ -125,6 +125,7 @@ Result<Condition> Condition::parse(const std::string& text) {
   if (path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
   if (path.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
   condition.name_ = path;
+  TRY(jsonpath_select(path, json::object{}));  // what cannot be read is said now, not when the object comes
   if (parts.size() == 1) return condition;
   std::string_view value = parts.back();
   value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));

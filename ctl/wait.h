@@ -25,7 +25,8 @@ Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std
 // What --for of `wait` asks for. Pure.
 class Condition {
  public:
-  // "delete", "create", "condition=TYPE[=STATUS]", "jsonpath={PATH}[=VALUE]". Errors: bad_request, in kubectl's words.
+  // "delete", "create", "condition=TYPE[=STATUS]", "jsonpath={PATH}[=VALUE]". Errors: bad_request, or invalid for a path that
+  // cannot be read, in kubectl's words.
   static Result<Condition> parse(const std::string& text);
   // Whether the object, null where there is none, is so. A condition that was observed for an older generation does not count.
   // Errors: bad_request where a path leads to several values, or to one that cannot be compared.

@@ -4,7 +4,7 @@
 # "N passed, N failed, N skipped". What cannot run on this machine is skipped by name, with the reason.
 #
 #   sudo tests/run.sh            unit, live, OCI and end-to-end tests, the fuzzers' corpus, and a virtual machine with a few power cuts;
-#                                about 30 minutes on 2 cores
+#                                about 30 minutes on 2 cores, and as long again the first time, to build
 #   sudo tests/run.sh --long     adds a soak, hundreds of kills and power cuts, the sanitizers, fuzzing time, the benchmarks: hours
 #        tests/run.sh --unit     unit tests only, seconds once built
 #        tests/run.sh --only P   only the part P: unit simulation live oci fuzz e2e soak sanitize vm clock ocivm tsan bench

@@ -56,6 +56,10 @@ TEST(Wait, for_what_stands_at_a_path) {
   EXPECT_EQ(holds("jsonpath={.status.list[*].v}=2", pod), "given jsonpath expression matches more than one value");
   EXPECT_EQ(holds("jsonpath={.status.list}=2", pod), "jsonpath leads to a nested object or list which is not supported");
   EXPECT_EQ(holds("jsonpath=", pod), "jsonpath expression cannot be empty");
+  EXPECT_EQ(holds("jsonpath={.a", ""),
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
+            "'{.name1.name2}'");
+  EXPECT_EQ(holds("jsonpath={.a[}=1", ""), "jsonpath: expected an index at position 4 of \".a[\"");
   EXPECT_EQ(holds("jsonpath={.a}=", pod),
             "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
   EXPECT_EQ(
