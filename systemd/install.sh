@@ -85,7 +85,7 @@ compile() {
   log=$(mktemp)
   jobs=$(compilers)
   if [ ! -f "$build/build.ninja" ]; then
-    echo "compiling with $jobs of $(nproc) cores; the first time this takes 15 to 25 minutes of a PC's core, on a small board an hour or more"
+    echo "compiling with $jobs of $(nproc) cores; the first time this takes 15 to 30 minutes of a PC's core, on a small board an hour or more"
     meson setup "$build" --prefix=/usr >"$log" 2>&1
   else  # what is new in the source becomes known before targets() asks; another meson's directory is made anew
     meson setup --reconfigure "$build" --prefix=/usr >"$log" 2>&1 || meson setup --wipe "$build" --prefix=/usr >"$log" 2>&1
