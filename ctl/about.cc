@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What there is and who we are: api-resources, api-versions, explain, version, cluster-info, auth.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 

@@ -5,11 +5,13 @@
 //         └─▶ annotation kubectl.kubernetes.io/last-applied-configuration
 // diff asks the server for the same without doing it, and compares with what is there now.
 // Source: Kubernetes "Declarative Management of Kubernetes Objects Using Configuration Files".
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "ctl/command.h"
+#include "ctl/last_applied.h"
 #include "ctl/print.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
@@ -20,7 +22,6 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr int kConflictTries = 5;
 constexpr int kDiffFailed = 2;  // 1 means that there is a difference
 
@@ -110,7 +111,7 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
   }
 }
 
-Result<int> run(Commands& commands, const ApplyFlags& flags) {
+Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   if (!flags.kustomize.empty())
     return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " +
                                         flags.kustomize + " | coraclectl apply -f -");
@@ -217,7 +218,7 @@ void add_apply(Commands& commands) {
   apply->add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
   apply->add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
   apply->add_option("-k,--kustomize", flags->kustomize, "a directory with a kustomization: not supported");
-  commands.on(apply, [&commands, flags] { return run(commands, *flags); });
+  commands.on(apply, [&commands, flags] { return run_apply(commands, *flags); });
 
   auto diff_flags = std::make_shared<ApplyFlags>();
   CLI::App* diff = commands.add("diff", "What apply would change. Exit status 0: nothing, 1: something, more: an error");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // certificate approve, certificate deny: deciding about certificate signing requests. Source: kubectl certificate.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/command.h"

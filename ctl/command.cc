@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
 
@@ -33,6 +34,11 @@ void Commands::on(CLI::App* command, Run run) {
 Result<Session*> Commands::session() {
   if (!session_) session_ = TRY(Session::open(flags_));
   return session_.get();
+}
+
+void FileFlags::add_to(CLI::App* command) {
+  command->add_option("-f,--filename", files, "file, directory or - for standard input")->allow_extra_args(false);
+  command->add_flag("-R,--recursive", recursive, "look into subdirectories too");
 }
 
 std::string dry_run_note(std::string_view dry_run) {

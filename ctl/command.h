@@ -3,12 +3,15 @@
 // One file per command (or family); command.cc holds their table.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "ctl/session.h"
+
+namespace CLI {
+class App;
+}
 
 namespace coracle::ctl {
 
@@ -76,10 +79,7 @@ constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise
 struct FileFlags {
   std::vector<std::string> files;
   bool recursive = false;
-  void add_to(CLI::App* command) {
-    command->add_option("-f,--filename", files, "file, directory or - for standard input")->allow_extra_args(false);
-    command->add_flag("-R,--recursive", recursive, "look into subdirectories too");
-  }
+  void add_to(CLI::App* command);
 };
 
 // Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.

@@ -2,6 +2,7 @@
 // See completion.h. Here too: the shells' scripts, which only ask and show.
 #include "ctl/completion.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>

@@ -5,13 +5,17 @@
 //   words ──parse_line──▶ Line ──complete (asks Names)──▶ Completion ──▶ "word\tabout" lines, ":bits" ──▶ the shell's script
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/schema/catalog.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace coracle::ctl {
 

@@ -2,6 +2,8 @@
 // See config.h.
 #include "ctl/config.h"
 
+#include <CLI/CLI.hpp>
+
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -51,7 +53,7 @@ Result<int> run_current(Commands& commands) {
   return 0;
 }
 
-Result<int> run_list(Commands& commands, bool names_only) {
+Result<int> run_get_contexts(Commands& commands, bool names_only) {
   File file = TRY(open_file(commands));
   Columns columns;
   if (!names_only) columns.add({"CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"});
@@ -125,7 +127,7 @@ void add_config(Commands& commands) {
   auto names_only = std::make_shared<std::string>();
   CLI::App* list = commands.add("get-contexts", "The contexts there are", config);
   list->add_option("-o,--output", *names_only, "name")->check(CLI::IsMember({"name"}));
-  commands.on(list, [&commands, names_only] { return run_list(commands, !names_only->empty()); });
+  commands.on(list, [&commands, names_only] { return run_get_contexts(commands, !names_only->empty()); });
   auto used = std::make_shared<std::string>();
   CLI::App* use = commands.add("use-context", "Use another context from now on", config);
   use->alias("use");

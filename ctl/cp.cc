@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp: files and directories to and from containers, by a tar at either end of an exec:
 //   files ──send_tree──▶ pipe ──stdin──▶ tar -x in the container        tar -c ──stdout──▶ pipe ──receive_tree──▶ files
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <thread>
 
@@ -129,7 +130,7 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
   return received;
 }
 
-Result<int> run(Commands& commands, const CpFlags& flags) {
+Result<int> run_cp(Commands& commands, const CpFlags& flags) {
   if (flags.args.size() != 2)
     return Error(Code::bad_request, "expected a source and a destination: cp FILE POD:PATH, or cp POD:PATH FILE");
   Place from = TRY(parse_place(flags.args[0])), to;
@@ -155,7 +156,7 @@ void add_cp(Commands& commands) {
   cp->add_option("args", flags->args, "a file here, or POD:PATH; twice");
   cp->add_option("-c,--container", flags->container, "the container");
   cp->add_flag("--no-preserve", flags->no_preserve, "modes as new files get them here");
-  commands.on(cp, [&commands, flags] { return run(commands, *flags); });
+  commands.on(cp, [&commands, flags] { return run_cp(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

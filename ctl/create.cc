@@ -2,17 +2,17 @@
 // create and replace: new objects from files, or from a few flags for the kinds people make by hand (generate.h).
 #include "ctl/create.h"
 
+#include <CLI/CLI.hpp>
 #include <array>
 
 #include "ctl/generate.h"
+#include "ctl/last_applied.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
-
-constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 void CreateFlags::add_to(CLI::App* command) {
   command->add_option("-o,--output", output, "yaml, json or name");

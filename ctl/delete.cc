@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // delete: removes objects and, unless told otherwise, waits until they are gone.
+#include <CLI/CLI.hpp>
 #include <map>
 
 #include "ctl/command.h"
@@ -67,7 +68,7 @@ std::string options_body(const DeleteFlags& flags) {
   return to_text(options);
 }
 
-Result<int> run(Commands& commands, const DeleteFlags& flags) {
+Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
   if (flags.grace_period == 0 && !flags.force && !flags.now)
     std::fputs("warning: --grace-period=0 kills at once; add --force to say that this is meant\n", stderr);
   Session* session = TRY(commands.session());
@@ -127,7 +128,7 @@ void add_delete(Commands& commands) {
   command->add_flag("--now", flags->now, "one second of grace");
   command->add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
   command->add_flag("--wait,!--no-wait", flags->wait, "wait until they are gone (--wait=false: do not)");
-  commands.on(command, [&commands, flags] { return run(commands, *flags); });
+  commands.on(command, [&commands, flags] { return run_delete(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

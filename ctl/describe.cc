@@ -3,6 +3,7 @@
 // what makes them stands in describe_pod.cc and describe_workload.cc; nodes, Services and Secrets are told here.
 #include "ctl/describe.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/jsonpath.h"
@@ -153,7 +154,7 @@ Result<std::string> told(Session& session, const schema::KindInfo& kind, const j
   return align_tabs(text + events);
 }
 
-Result<int> run(Commands& commands, const DescribeFlags& flags) {
+Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
   Session* session = TRY(commands.session());
   TargetFlags wanted{.args = flags.args, .files = flags.files, .selector = flags.selector};
   Targets targets = TRY(targets_of(*session, wanted, flags.args, true, flags.all_namespaces));
@@ -179,7 +180,7 @@ void add_describe(Commands& commands) {
   describe->add_option("-l,--selector", flags->selector, "label selector");
   describe->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   describe->add_flag("--show-events,!--no-show-events", flags->show_events, "with its events");
-  commands.on(describe, [&commands, flags] { return run(commands, *flags); });
+  commands.on(describe, [&commands, flags] { return run_describe(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

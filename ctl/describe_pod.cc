@@ -5,6 +5,7 @@
 
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
+#include "ctl/last_applied.h"
 #include "ctl/pods.h"
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
@@ -13,7 +14,6 @@ namespace coracle::ctl {
 namespace {
 
 constexpr size_t kAnnotationMax = 140;  // characters of a line
-constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 std::string indent(size_t level) { return std::string(2 * level, ' '); }
 

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -30,11 +31,11 @@ constexpr std::chrono::seconds kSyncSpan{4};  // … this long at most
 constexpr const char* kApiTimeout = "5s";
 
 std::string read_text(const std::string& path) { return sys::read_file(path, 4 << 20).value_or(""); }
-std::string first_line(const std::string& path) {
+std::string read_first_line(const std::string& path) {
   std::string text = read_text(path);
   return std::string(trim(text.substr(0, text.find_first_of("\n\0"))));
 }
-std::optional<int> read_number(const std::string& path) { return parse_number<int>(first_line(path)); }
+std::optional<int> read_number(const std::string& path) { return parse_number<int>(read_first_line(path)); }
 
 template <typename T>
 Tried tried(const Result<T>& result, bool root) {
@@ -54,14 +55,14 @@ CgroupFacts read_cgroups() {
     facts.mounted_at = words[4];
     break;
   }
-  if (!facts.mounted_at.empty()) facts.controllers = first_line(facts.mounted_at + "/cgroup.controllers");
+  if (!facts.mounted_at.empty()) facts.controllers = read_first_line(facts.mounted_at + "/cgroup.controllers");
   std::string own = read_text("/proc/self/cgroup");
   for (std::string_view line : split(own, '\n')) {
     auto parts = split(line, ':');  // "5:memory:/path"; v2's line names none
     if (parts.size() >= 3 && !parts[1].empty() && !parts[1].starts_with("name="))
       facts.v1_controllers.append(facts.v1_controllers.empty() ? "" : ",").append(parts[1]);
   }
-  facts.kernel_cmdline = first_line("/proc/cmdline");
+  facts.kernel_cmdline = read_first_line("/proc/cmdline");
   for (const char* path : {"/boot/firmware/cmdline.txt", "/boot/cmdline.txt"}) {
     if (!sys::exists(path)) continue;
     facts.pi_cmdline_path = path;
@@ -223,7 +224,7 @@ std::map<uint64_t, std::string> socket_owners(const std::set<uint64_t>& wanted) 
       std::string target = sys::read_link_at(*descriptors, entry.name).value_or("");  // "socket:[12345]"
       if (!target.starts_with("socket:[")) continue;
       auto inode = parse_number<uint64_t>(std::string_view(target).substr(8, target.size() - 9));
-      if (inode && wanted.contains(*inode)) owners[*inode] = first_line(home + "/comm");
+      if (inode && wanted.contains(*inode)) owners[*inode] = read_first_line(home + "/comm");
     }
   }
   return owners;
@@ -257,7 +258,7 @@ std::set<std::string> running_programs() {
   for (const auto& process : sys::list("/proc").value_or({})) {
     if (!parse_number<int>(process.name)) continue;
     std::string theirs = namespace_of(process.name);  // "" where we may not look
-    if (theirs.empty() || theirs == own) names.insert(first_line("/proc/" + process.name + "/comm"));
+    if (theirs.empty() || theirs == own) names.insert(read_first_line("/proc/" + process.name + "/comm"));
   }
   return names;
 }

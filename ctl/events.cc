@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // events: what happened, oldest first; of one object with --for, as it happens with -w.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/command.h"
@@ -60,8 +61,8 @@ class Filter {
   std::vector<std::string> types_;
 };
 
-Result<void> follow(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path,
-                    const std::string& revision, std::vector<size_t> widths) {
+Result<void> watch_events(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path,
+                          const std::string& revision, std::vector<size_t> widths) {
   Request request{.path = path, .query = {{"watch", "true"}, {"resourceVersion", revision}}};
   std::string partial;
   return session.stream(request, [&](std::string_view bytes) {
@@ -79,7 +80,7 @@ Result<void> follow(Session& session, const EventFlags& flags, const Filter& fil
   });
 }
 
-Result<int> run(Commands& commands, const EventFlags& flags) {
+Result<int> run_events(Commands& commands, const EventFlags& flags) {
   Filter filter = TRY(Filter::make(flags));
   Session* session = TRY(commands.session());
   std::string ns = flags.all_namespaces ? "" : session->ns(), path = session->path(schema::catalog().of(kEvent), ns);
@@ -108,7 +109,8 @@ Result<int> run(Commands& commands, const EventFlags& flags) {
   for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
   std::vector<size_t> widths;
   out(columns.text(terminal_width(), &widths));
-  if (flags.watch) TRY(follow(*session, flags, filter, path, std::string(get_string(list, "metadata.resourceVersion")), widths));
+  if (flags.watch)
+    TRY(watch_events(*session, flags, filter, path, std::string(get_string(list, "metadata.resourceVersion")), widths));
   return 0;
 }
 
@@ -123,7 +125,7 @@ void add_events(Commands& commands) {
   events->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   events->add_flag("-w,--watch", flags->watch, "then go on as they happen");
   events->add_flag("--no-headers", flags->no_headers, "no line of column names");
-  commands.on(events, [&commands, flags] { return run(commands, *flags); });
+  commands.on(events, [&commands, flags] { return run_events(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

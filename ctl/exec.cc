@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec and attach: a process in a container on this terminal. The talking is stream.h's.
+#include <CLI/CLI.hpp>
+
 #include "ctl/command.h"
 #include "ctl/pods.h"
 #include "ctl/stream.h"
@@ -22,7 +24,7 @@ std::vector<std::string> take_pod(std::vector<std::string>& args, bool attach) {
   return named;
 }
 
-Result<int> run(Commands& commands, ExecFlags flags, bool attach) {
+Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   if (flags.args.empty())
     return Error(Code::bad_request, attach ? "pod, type/name or --filename must be specified"
                                            : "pod or type/name must be specified: exec POD -- COMMAND");
@@ -73,7 +75,7 @@ void add_exec(Commands& commands) {
     command->add_flag("-i,--stdin", flags->use_stdin, "pass standard input");
     command->add_flag("-t,--tty", flags->tty, "with a terminal");
     command->add_flag("-q,--quiet", flags->quiet, "only what the process prints");
-    commands.on(command, [&commands, flags, attach] { return run(commands, *flags, attach); });
+    commands.on(command, [&commands, flags, attach] { return run_exec(commands, *flags, attach); });
   }
 }
 

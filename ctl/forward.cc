@@ -6,13 +6,14 @@
 
 #include <optional>
 
+#include "ctl/channels.h"
 #include "ctl/outbox.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
 namespace {
 
-enum Channel : uint8_t { kData = 0, kError = 1, kCloseChannel = 255 };
+enum PortChannel : uint8_t { kPortData = 0, kPortError = 1 };
 constexpr size_t kGreetingBytes = 2;          // a channel begins with its port
 constexpr size_t kLocalBytesMax = 256 << 10;  // waiting for the local side to read
 
@@ -65,11 +66,11 @@ class Tie {
     uint8_t channel = uint8_t(message.payload[0]);
     std::string_view bytes = std::string_view(message.payload).substr(1);
     if (channel == kCloseChannel) return server_ended_ = true, Result<void>();
-    if (channel != kData && channel != kError) return {};
+    if (channel != kPortData && channel != kPortError) return {};
     size_t greeting = std::min(bytes.size(), kGreetingBytes - greeted_[channel]);
     greeted_[channel] += greeting;
     bytes.remove_prefix(greeting);
-    (channel == kData ? to_local_ : failure_).append(bytes);
+    (channel == kPortData ? to_local_ : failure_).append(bytes);
     return {};
   }
 
@@ -78,9 +79,9 @@ class Tie {
     ssize_t got = ::recv(local_.get(), buffer + 1, sizeof buffer - 1, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
     if (got < 0) return local_gone_ = true, Result<void>();
-    if (got > 0) return buffer[0] = char(kData), outbox_.send(Opcode::binary, {buffer, size_t(got) + 1});
+    if (got > 0) return buffer[0] = char(kPortData), outbox_.send(Opcode::binary, {buffer, size_t(got) + 1});
     local_sends_ = false;
-    return outbox_.send(Opcode::binary, std::string{char(kCloseChannel), char(kData)});
+    return outbox_.send(Opcode::binary, std::string{char(kCloseChannel), char(kPortData)});
   }
 
   void write_local() {

@@ -12,8 +12,6 @@
 
 namespace coracle::ctl {
 
-constexpr std::string_view kForwardProtocol = "v5.channel.k8s.io";
-
 // Until both sides have ended, or one has left. `local` does not block. Errors: what the server says why it cannot be;
 // unavailable when the connection to it breaks.
 Result<void> tie(Session::Socket& socket, Fd local);

@@ -2,6 +2,7 @@
 // See generate.h.
 #include "ctl/generate.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -29,8 +30,6 @@ std::string container_name(std::string_view image) {
   image.remove_prefix(image.rfind('/') + 1);  // npos + 1 is 0
   return std::string(image.substr(0, image.find_first_of(":@")));
 }
-
-json::array words(const std::vector<std::string>& list) { return json::array(list.begin(), list.end()); }
 
 // A port by its number or its name.
 json::value port_value(const std::string& text) {
@@ -129,7 +128,7 @@ json::value secret_of(const std::string& name, const std::string& type, const Da
 
 json::value deployment_of(const DeploymentFlags& flags) {
   json::object container{{"name", container_name(flags.image)}, {"image", flags.image}};
-  if (!flags.command.empty()) container["command"] = words(flags.command);
+  if (!flags.command.empty()) container["command"] = json::value_from(flags.command);
   if (flags.port) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
   json::object labels{{"app", flags.name}}, object = named_object("apps/v1", "Deployment", flags.name);
   object["metadata"].as_object()["labels"] = labels;
@@ -143,7 +142,7 @@ json::value deployment_of(const DeploymentFlags& flags) {
 json::value job_of(const JobFlags& flags) {
   bool repeated = !flags.schedule.empty();
   json::object container{{"name", flags.name}, {"image", flags.image}};
-  if (!flags.command.empty()) container["command"] = words(flags.command);
+  if (!flags.command.empty()) container["command"] = json::value_from(flags.command);
   std::string restart = flags.restart.empty() ? (repeated ? "OnFailure" : "Never") : flags.restart;
   json::object spec{{"template", {{"spec", {{"containers", json::array{std::move(container)}}, {"restartPolicy", restart}}}}}};
   json::object object = named_object("batch/v1", repeated ? "CronJob" : "Job", flags.name);
@@ -233,7 +232,7 @@ Result<json::value> service_of(const ServiceFlags& flags) {
 
 Result<json::value> pod_of(const PodFlags& flags) {
   json::object container{{"name", flags.name}, {"image", flags.image}};
-  if (!flags.words.empty()) container[flags.words_are_command ? "command" : "args"] = words(flags.words);
+  if (!flags.words.empty()) container[flags.words_are_command ? "command" : "args"] = json::value_from(flags.words);
   if (!flags.pull_policy.empty()) container["imagePullPolicy"] = flags.pull_policy;
   if (flags.port) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
   if (flags.use_stdin) container["stdin"] = true;

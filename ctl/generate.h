@@ -3,12 +3,15 @@
 // Pure, but for read_data.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ctl/session.h"
+
+namespace CLI {
+class App;
+}
 
 namespace coracle::ctl {
 

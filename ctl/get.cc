@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
 // as they change.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 
@@ -24,7 +25,7 @@ struct GetFlags {
   bool ignore_not_found = false, show_kind = false, show_managed_fields = false, output_watch_events = false;
 };
 
-struct Target {
+struct Selection {
   const schema::KindInfo* kind;
   std::string ns;                  // "" = all, or cluster-scoped
   std::vector<std::string> names;  // empty: all
@@ -32,14 +33,14 @@ struct Target {
 
 bool is_table(const GetFlags& flags) { return flags.output.empty() || flags.output == "wide"; }
 
-TableOptions table_options(const GetFlags& flags, const Target& target, bool several) {
+TableOptions table_options(const GetFlags& flags, const Selection& selection, bool several) {
   TableOptions options;
   options.wide = flags.output == "wide";
   options.headers = !flags.no_headers;
-  options.namespace_column = flags.all_namespaces && target.kind->kind.namespaced;
+  options.namespace_column = flags.all_namespaces && selection.kind->kind.namespaced;
   options.show_labels = flags.show_labels;
   options.label_columns = flags.label_columns;
-  if (several || flags.show_kind) options.name_prefix = message_name(*target.kind, "");
+  if (several || flags.show_kind) options.name_prefix = message_name(*selection.kind, "");
   if (!options.wide && !flags.show_labels) options.fit = terminal_width();  // who asks for more gets it whole
   return options;
 }
@@ -52,8 +53,8 @@ Query list_query(const GetFlags& flags) {
 }
 
 // All pages of a list as one: a Table or a List.
-Result<json::value> list_all(Session& session, const GetFlags& flags, const Target& target, bool table) {
-  Request request{.path = session.path(*target.kind, target.ns), .query = list_query(flags)};
+Result<json::value> list_all(Session& session, const GetFlags& flags, const Selection& selection, bool table) {
+  Request request{.path = session.path(*selection.kind, selection.ns), .query = list_query(flags)};
   if (table) request.accept = kTableAccept;
   if (table && !flags.sort_by.empty()) request.query.emplace_back("includeObject", "Object");
   request.query.emplace_back("limit", std::to_string(kPageItems));
@@ -76,8 +77,8 @@ Result<json::value> list_all(Session& session, const GetFlags& flags, const Targ
   return whole;
 }
 
-Result<json::value> get_one(Session& session, const Target& target, const std::string& name, bool table, bool objects) {
-  Request request{.path = session.path(*target.kind, target.ns, name)};
+Result<json::value> get_one(Session& session, const Selection& selection, const std::string& name, bool table, bool objects) {
+  Request request{.path = session.path(*selection.kind, selection.ns, name)};
   if (table) request.accept = kTableAccept;
   if (table && objects) request.query.emplace_back("includeObject", "Object");
   return session.json(request);
@@ -151,10 +152,10 @@ Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objec
 }
 
 // Reads `kind`'s changes after `revision` and prints them until the connection ends.
-Result<void> follow(Session& session, const GetFlags& flags, const Target& target, std::string revision,
-                    std::vector<size_t> widths = {}) {
-  Request request{.path = session.path(*target.kind, target.ns), .query = list_query(flags)};
-  if (target.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + target.names.front());
+Result<void> watch_selection(Session& session, const GetFlags& flags, const Selection& selection, std::string revision,
+                             std::vector<size_t> widths = {}) {
+  Request request{.path = session.path(*selection.kind, selection.ns), .query = list_query(flags)};
+  if (selection.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + selection.names.front());
   request.query.emplace_back("watch", "true");
   if (!revision.empty()) request.query.emplace_back("resourceVersion", revision);
   bool table = is_table(flags);
@@ -177,7 +178,7 @@ Result<void> follow(Session& session, const GetFlags& flags, const Target& targe
     if (table && get_string(object, "kind") == "Table") {
       if (!get_array(object, "columnDefinitions").empty()) columns = *find(object, "columnDefinitions");
       else object.as_object()["columnDefinitions"] = columns;
-      TableOptions options = table_options(flags, target, false);
+      TableOptions options = table_options(flags, selection, false);
       options.headers = options.headers && widths.empty() && !flags.output_watch_events;  // before the first row ever
       options.widths = &widths;
       std::string rows = print_table(object, options);
@@ -201,16 +202,16 @@ Result<void> follow(Session& session, const GetFlags& flags, const Target& targe
   return {};
 }
 
-Result<std::vector<Target>> targets_of(Session& session, const GetFlags& flags) {
-  std::vector<Target> targets;
+Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& flags) {
+  std::vector<Selection> selections;
   auto add = [&](const schema::KindInfo* kind, const std::string& ns, const std::string& name) {
-    for (auto& target : targets)
-      if (target.kind == kind && target.ns == ns) {
-        if (!name.empty()) target.names.push_back(name);
+    for (auto& selection : selections)
+      if (selection.kind == kind && selection.ns == ns) {
+        if (!name.empty()) selection.names.push_back(name);
         return;
       }
-    targets.push_back({kind, ns, {}});
-    if (!name.empty()) targets.back().names.push_back(name);
+    selections.push_back({kind, ns, {}});
+    if (!name.empty()) selections.back().names.push_back(name);
   };
   if (!flags.files.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
@@ -219,7 +220,7 @@ Result<std::vector<Target>> targets_of(Session& session, const GetFlags& flags) 
       if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
       add(document.kind, ns, std::string(get_string(document.object, "metadata.name")));
     }
-    return targets;
+    return selections;
   }
   std::vector<Named> named = TRY(parse_named(flags.args));
   for (const auto& one : named) {
@@ -228,22 +229,22 @@ Result<std::vector<Target>> targets_of(Session& session, const GetFlags& flags) 
       return Error(Code::bad_request, "a resource cannot be retrieved by name across all namespaces");
     add(one.kind, namespaced && !flags.all_namespaces ? session.ns() : "", one.name);
   }
-  return targets;
+  return selections;
 }
 
-Result<int> run_table(Session& session, const GetFlags& flags, const std::vector<Target>& targets) {
-  bool several = targets.size() > 1, printed = false, failed = false;
-  for (const auto& target : targets) {
+Result<int> run_table(Session& session, const GetFlags& flags, const std::vector<Selection>& selections) {
+  bool several = selections.size() > 1, printed = false, failed = false;
+  for (const auto& selection : selections) {
     json::value table;
     std::vector<size_t> widths;  // of this table, for its changes
-    if (target.names.empty()) {
-      table = TRY(list_all(session, flags, target, true));
+    if (selection.names.empty()) {
+      table = TRY(list_all(session, flags, selection, true));
     } else {
-      for (const auto& name : target.names) {
-        auto one = get_one(session, target, name, true, !flags.sort_by.empty());
+      for (const auto& name : selection.names) {
+        auto one = get_one(session, selection, name, true, !flags.sort_by.empty());
         if (!one) {
           if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
-          if (target.names.size() == 1 && !several) return one.take_error();
+          if (selection.names.size() == 1 && !several) return one.take_error();
           print_failure(one.error());
           failed = true;
           continue;
@@ -257,46 +258,46 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
       TRY(sort_values(make(table, "rows").as_array(), "object", flags.sort_by));
     if (!get_array(table, "rows").empty() && !flags.watch_only) {
       if (printed) out("\n");
-      TableOptions options = table_options(flags, target, several);
+      TableOptions options = table_options(flags, selection, several);
       options.widths = &widths;
       out(print_table(table, options));
       printed = true;
     }
     if (flags.watch || flags.watch_only) {
       if (several) return Error(Code::bad_request, "you may only specify a single resource type to watch");
-      TRY(follow(session, flags, target, std::string(get_string(table, "metadata.resourceVersion")), widths));
+      TRY(watch_selection(session, flags, selection, std::string(get_string(table, "metadata.resourceVersion")), widths));
     }
   }
   if (!printed && !failed && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {
-    bool namespaced = !targets.empty() && targets.front().kind->kind.namespaced && !flags.all_namespaces;
+    bool namespaced = !selections.empty() && selections.front().kind->kind.namespaced && !flags.all_namespaces;
     std::fputs(namespaced ? ("No resources found in " + session.ns() + " namespace.\n").c_str() : "No resources found\n", stderr);
   }
   return failed ? 1 : 0;
 }
 
-Result<int> run_objects(Session& session, const GetFlags& flags, const std::vector<Target>& targets) {
+Result<int> run_objects(Session& session, const GetFlags& flags, const std::vector<Selection>& selections) {
   std::vector<json::value> objects;
   bool single = false, failed = false;
   std::string revision;
-  for (const auto& target : targets) {
-    if (target.names.empty()) {
-      json::value list = TRY(list_all(session, flags, target, false));
+  for (const auto& selection : selections) {
+    if (selection.names.empty()) {
+      json::value list = TRY(list_all(session, flags, selection, false));
       revision = get_string(list, "metadata.resourceVersion");
       for (auto& item : make(list, "items").as_array()) {
-        name_kind(item, *target.kind);
+        name_kind(item, *selection.kind);
         objects.push_back(std::move(item));
       }
     }
-    for (const auto& name : target.names) {
-      auto one = get_one(session, target, name, false, false);
+    for (const auto& name : selection.names) {
+      auto one = get_one(session, selection, name, false, false);
       if (!one) {
         if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
-        if (targets.size() == 1 && target.names.size() == 1) return one.take_error();
+        if (selections.size() == 1 && selection.names.size() == 1) return one.take_error();
         print_failure(one.error());
         failed = true;
         continue;
       }
-      single = targets.size() == 1 && target.names.size() == 1;
+      single = selections.size() == 1 && selection.names.size() == 1;
       revision = get_string(*one, "metadata.resourceVersion");
       objects.push_back(std::move(*one));
     }
@@ -308,11 +309,12 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
   }
   if (objects.empty() && (flags.ignore_not_found && single)) return 0;
   if (!flags.watch_only) TRY(print_objects(flags, std::move(objects), single));
-  if ((flags.watch || flags.watch_only) && targets.size() == 1) TRY(follow(session, flags, targets.front(), revision));
+  if ((flags.watch || flags.watch_only) && selections.size() == 1)
+    TRY(watch_selection(session, flags, selections.front(), revision));
   return failed ? 1 : 0;
 }
 
-Result<int> run(Commands& commands, GetFlags flags) {
+Result<int> run_get(Commands& commands, GetFlags flags) {
   Session* session = TRY(commands.session());
   if (!flags.raw.empty()) {
     size_t question = flags.raw.find('?');
@@ -330,8 +332,8 @@ Result<int> run(Commands& commands, GetFlags flags) {
     return Error(Code::bad_request,
                  "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
   if (flags.output.starts_with('=')) flags.output.erase(0, 1);
-  std::vector<Target> targets = TRY(targets_of(*session, flags));
-  return is_table(flags) ? run_table(*session, flags, targets) : run_objects(*session, flags, targets);
+  std::vector<Selection> selections = TRY(selections_of(*session, flags));
+  return is_table(flags) ? run_table(*session, flags, selections) : run_objects(*session, flags, selections);
 }
 
 }  // namespace
@@ -358,7 +360,7 @@ void add_get(Commands& commands) {
   get->add_flag("--show-kind", flags->show_kind, "name the kind of each object");
   get->add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
   get->add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
-  commands.on(get, [&commands, flags] { return run(commands, *flags); });
+  commands.on(get, [&commands, flags] { return run_get(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 
 #include "ctl/command.h"
@@ -35,7 +36,7 @@ std::pair<std::string, std::string> split_reference(const std::string& reference
   return {reference.substr(0, colon), reference.substr(colon + 1)};
 }
 
-Result<int> run_list(Commands& commands, const std::string& output, bool no_headers) {
+Result<int> run_image_list(Commands& commands, const std::string& output, bool no_headers) {
   Session* session = TRY(commands.session());
   json::value answer = TRY(session->json({.path = kImages}));
   if (output == "json") {
@@ -209,7 +210,7 @@ void add_image(Commands& commands) {
   list->alias("ls");
   list->add_option("-o,--output", list_flags->output, "json");
   list->add_flag("--no-headers", list_flags->no_headers, "no line of column names");
-  commands.on(list, [&commands, list_flags] { return run_list(commands, list_flags->output, list_flags->no_headers); });
+  commands.on(list, [&commands, list_flags] { return run_image_list(commands, list_flags->output, list_flags->no_headers); });
 
   auto pulled = std::make_shared<std::vector<std::string>>();
   CLI::App* pull = commands.add("pull", "Fetch from a registry", image);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // logs: what containers wrote, of one pod, of the pods of a Deployment, ReplicaSet or Service, or of all that a selector names.
+#include <CLI/CLI.hpp>
 #include <mutex>
 #include <thread>
 
@@ -66,7 +67,7 @@ std::vector<std::string> containers_of(const json::value& pod) {
   return names;
 }
 
-Result<int> run(Commands& commands, LogFlags flags) {
+Result<int> run_logs(Commands& commands, LogFlags flags) {
   Session* session = TRY(commands.session());
   if (!flags.since.empty()) {
     auto span = TRY(parse_timeout(flags.since).wrap("--since"));
@@ -147,7 +148,7 @@ void add_logs(Commands& commands) {
   logs->add_flag("--all-containers", flags->all_containers, "of all containers of the pod");
   logs->add_flag("--prefix", flags->prefix, "say where each line comes from");
   logs->add_flag("--ignore-errors", flags->ignore_errors, "go on when one of several fails");
-  commands.on(logs, [&commands, flags] { return run(commands, *flags); });
+  commands.on(logs, [&commands, flags] { return run_logs(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

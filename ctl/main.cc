@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // coraclectl: the command line of a Coracle machine, in kubectl's grammar. A client and nothing more: all it does goes
 // through the API. This file reads the command line and words failures; the table of commands stands in command.cc.
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 

@@ -44,7 +44,7 @@ Result<Library> load() {
   return library;
 }
 
-Result<std::string> run(const std::string& script, unsigned flags) {
+Result<std::string> run_nft(const std::string& script, unsigned flags) {
   Library library = TRY(load());
   std::unique_ptr<nft_ctx, void (*)(nft_ctx*)> context(library.make(0), library.free);
   if (!context || library.buffer_output(context.get()) != 0 || library.buffer_error(context.get()) != 0)
@@ -70,14 +70,14 @@ constexpr const char* kTrial =
 }  // namespace
 
 Result<json::value> list_ruleset() {
-  std::string text = TRY(run("list ruleset", kOutputJson));
+  std::string text = TRY(run_nft("list ruleset", kOutputJson));
   return parse_json(text).wrap("nft's answer");
 }
 
 Result<void> try_nftables() {
   Fd netns = TRY(sys::new_netns());
   return sys::in_netns(netns, [&]() -> Result<void> {
-    TRY(run(kTrial, 0));
+    TRY(run_nft(kTrial, 0));
     return {};
   });
 }

@@ -2,6 +2,7 @@
 // cordon, uncordon, drain, taint: keeping pods away from the node, or sending them away. See node.h.
 #include "ctl/node.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>

@@ -141,8 +141,6 @@ Result<void> add_text(archive* to, const std::string& name, std::string_view tex
   return {};
 }
 
-json::array words(const std::vector<std::string>& list) { return json::array(list.begin(), list.end()); }
-
 std::string architecture() {
 #if defined(__aarch64__)
   return "arm64";
@@ -157,12 +155,12 @@ std::string architecture() {
 
 std::string config_text(const ImageConfig& config, const std::string& layer_digest) {
   json::object settings;
-  if (!config.entrypoint.empty()) settings["Entrypoint"] = words(config.entrypoint);
-  if (!config.cmd.empty()) settings["Cmd"] = words(config.cmd);
+  if (!config.entrypoint.empty()) settings["Entrypoint"] = json::value_from(config.entrypoint);
+  if (!config.cmd.empty()) settings["Cmd"] = json::value_from(config.cmd);
   std::vector<std::string> env = config.env;
   if (std::none_of(env.begin(), env.end(), [](const auto& pair) { return pair.starts_with("PATH="); }))
     env.insert(env.begin(), "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-  settings["Env"] = words(env);
+  settings["Env"] = json::value_from(env);
   if (!config.user.empty()) settings["User"] = config.user;
   if (!config.working_dir.empty()) settings["WorkingDir"] = config.working_dir;
   return to_text(json::object{{"created", "2020-01-01T00:00:00Z"},

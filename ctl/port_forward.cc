@@ -3,11 +3,13 @@
 // server (forward.h), so that none waits for another.
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <list>
 #include <optional>
 #include <thread>
 
+#include "ctl/channels.h"
 #include "ctl/command.h"
 #include "ctl/forward.h"
 #include "ctl/pods.h"
@@ -28,18 +30,18 @@ struct Port {
   uint16_t local = 0, remote = 0;
 };
 
-struct Listener {
+struct ListeningPort {
   Fd fd;
   Port port;
 };
 
-struct Target {
+struct ForwardTarget {
   std::string path;  // of the pod's subresource
   std::vector<Port> ports;
 };
 
 // The pod, and which of its ports is meant by each word.
-Result<Target> find_target(Session& session, const std::vector<std::string>& args) {
+Result<ForwardTarget> find_target(Session& session, const std::vector<std::string>& args) {
   std::vector<std::string> named{args.front()};
   size_t used = 1;
   if (args.front().find('/') == std::string::npos && args.size() > 2 && schema::catalog().by_name(args.front()))
@@ -55,7 +57,8 @@ Result<Target> find_target(Session& session, const std::vector<std::string>& arg
   std::string_view phase = get_string(pod, "status.phase");
   if (phase != "Running")
     return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));
-  Target target{session.path(schema::catalog().of(kPod), session.ns(), get_string(pod, "metadata.name"), "portforward"), {}};
+  ForwardTarget target{session.path(schema::catalog().of(kPod), session.ns(), get_string(pod, "metadata.name"), "portforward"),
+                       {}};
   for (size_t i = used; i < args.size(); ++i) {
     PortMapping mapping = TRY(parse_mapping(args[i]));
     uint16_t remote = TRY(pod_port(pod, service ? &*service : nullptr, mapping.remote));
@@ -66,7 +69,7 @@ Result<Target> find_target(Session& session, const std::vector<std::string>& arg
 }
 
 // Listens on the port at every address; "localhost" is 127.0.0.1 and, where there is one, ::1.
-Result<void> listen(Port port, const std::string& addresses, std::vector<Listener>& listeners) {
+Result<void> listen(Port port, const std::string& addresses, std::vector<ListeningPort>& listeners) {
   for (std::string_view word : split(addresses, ',')) {
     std::vector<std::string> numeric{std::string(word)};
     if (word == "localhost") numeric = {"127.0.0.1", "::1"};
@@ -85,10 +88,10 @@ Result<void> listen(Port port, const std::string& addresses, std::vector<Listene
 
 class Forwarder {
  public:
-  Forwarder(Session& session, Target target) : session_(session), target_(std::move(target)) {}
+  Forwarder(Session& session, ForwardTarget target) : session_(session), target_(std::move(target)) {}
 
   // Until the pod is gone. Errors: unavailable then.
-  Result<int> run(const std::vector<Listener>& listeners) {
+  Result<int> run(const std::vector<ListeningPort>& listeners) {
     while (!lost_) {
       std::erase_if(running_, [](const Running& one) { return one.over.load(); });
       std::vector<pollfd> waits{{changed_.fd(), POLLIN, 0}};
@@ -108,7 +111,7 @@ class Forwarder {
     std::jthread thread;
   };
 
-  void accept(const Listener& listener) {
+  void accept(const ListeningPort& listener) {
     auto local = sys::accept_tcp(listener.fd);
     if (!local) return;  // it has left again
     out("Handling connection for " + std::to_string(listener.port.local) + "\n");
@@ -121,7 +124,7 @@ class Forwarder {
   }
 
   void forward(Port port, Fd local) {
-    auto socket = session_.upgrade({.path = target_.path, .query = {{"ports", std::to_string(port.remote)}}}, kForwardProtocol);
+    auto socket = session_.upgrade({.path = target_.path, .query = {{"ports", std::to_string(port.remote)}}}, kChannelProtocol);
     if (!socket && socket.error().code() == Code::not_found) lost_ = true;
     Result<void> tied = socket ? tie(**socket, std::move(local)) : Result<void>(socket.take_error());
     if (!tied)
@@ -130,17 +133,17 @@ class Forwarder {
   }
 
   Session& session_;
-  const Target target_;
+  const ForwardTarget target_;
   sys::Bell changed_;
   std::atomic<bool> lost_ = false;
   std::list<Running> running_;
 };
 
-Result<int> run(Commands& commands, const PortForwardFlags& flags) {
+Result<int> run_port_forward(Commands& commands, const PortForwardFlags& flags) {
   if (flags.args.size() < 2) return Error(Code::bad_request, "TYPE/NAME and list of ports are required for port-forward");
   Session* session = TRY(commands.session());
-  Target target = TRY(find_target(*session, flags.args));
-  std::vector<Listener> listeners;
+  ForwardTarget target = TRY(find_target(*session, flags.args));
+  std::vector<ListeningPort> listeners;
   for (const Port& port : target.ports) TRY(listen(port, flags.address, listeners));
   return Forwarder(*session, std::move(target)).run(listeners);
 }
@@ -153,7 +156,7 @@ void add_port_forward(Commands& commands) {
       "port-forward", "Make a pod's ports reachable here: POD, deployment/NAME or service/NAME, then [LOCAL:]REMOTE ...");
   command->add_option("args", flags->args, "POD or KIND/NAME, then ports: LOCAL:REMOTE, :REMOTE, PORT");
   command->add_option("--address", flags->address, "addresses to listen on, comma separated; localhost");
-  commands.on(command, [&commands, flags] { return run(commands, *flags); });
+  commands.on(command, [&commands, flags] { return run_port_forward(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

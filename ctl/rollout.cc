@@ -2,9 +2,11 @@
 // rollout: status, history, undo, restart, pause and resume of Deployments, StatefulSets and DaemonSets. See rollout.h.
 #include "ctl/rollout.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/describe.h"
+#include "ctl/last_applied.h"
 #include "ctl/pods.h"
 #include "ctl/print.h"
 #include "ctl/target.h"
@@ -22,7 +24,6 @@ constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
 constexpr std::string_view kChangeCause = "kubernetes.io/change-cause";
 constexpr std::string_view kRestartedAt = "kubectl.kubernetes.io/restartedAt";
 constexpr std::string_view kTemplateHash = "pod-template-hash";
-constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 // Of a Deployment itself, not of the revision that it is taken back to.
 constexpr std::string_view kStays[] = {kLastApplied,
                                        kRevision,

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <thread>
 
@@ -179,7 +180,7 @@ Result<int> expose_made(Session& session, const RunFlags& flags, const json::val
   return 0;
 }
 
-Result<int> run(Commands& commands, RunFlags& flags) {
+Result<int> run_pod(Commands& commands, RunFlags& flags) {
   flags.pod.words = commands.rest();
   if (flags.remove && !flags.attach && !flags.pod.use_stdin)
     return Error(Code::bad_request, "--rm should only be used for attached containers (-i or --attach)");
@@ -227,7 +228,7 @@ void add_pod(Commands& commands) {
   run_command->add_option("--grace-period", flags->grace_period, "with --rm: seconds it gets to stop; -1: its own");
   run_command->add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
   flags->CreateFlags::add_to(run_command);
-  commands.on(run_command, [&commands, flags] { return run(commands, *flags); });
+  commands.on(run_command, [&commands, flags] { return run_pod(commands, *flags); });
 }
 
 // ---- expose ----

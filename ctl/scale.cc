@@ -2,6 +2,8 @@
 // scale and autoscale: how many pods there are to be, by hand or by what they use. See scale.h.
 #include "ctl/scale.h"
 
+#include <CLI/CLI.hpp>
+
 #include "ctl/create.h"
 #include "ctl/generate.h"
 #include "ctl/target.h"

@@ -3,6 +3,7 @@
 // shows the very same. See set.h.
 #include "ctl/set.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/print.h"

@@ -9,6 +9,7 @@
 
 #include <csignal>
 
+#include "ctl/channels.h"
 #include "ctl/command.h"
 #include "ctl/outbox.h"
 #include "ctl/websocket.h"
@@ -18,8 +19,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr std::string_view kProtocol = "v5.channel.k8s.io";
-enum Channel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4, kClose = 255 };
+enum ProcessChannel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kProcessEnd = 3, kResize = 4 };
 
 class RawTerminal {  // the terminal's modes are put back on every way out
  public:
@@ -97,7 +97,7 @@ class Conversation {
         if (ends_.on_stderr) return ends_.on_stderr(bytes);
         std::fwrite(bytes.data(), 1, bytes.size(), stderr);
         break;
-      case kError:
+      case kProcessEnd:
         if (!bytes.empty()) end_ = read_stream_end(bytes);
         break;
       default: break;
@@ -165,7 +165,7 @@ Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const Str
   sent.query.emplace_back("stdout", "true");
   if (request.tty) sent.query.emplace_back("tty", "true");
   else sent.query.emplace_back("stderr", "true");
-  return session.upgrade(sent, kProtocol);
+  return session.upgrade(sent, kChannelProtocol);
 }
 
 Result<int> talk(Session::Socket& socket, const StreamRequest& request, const StreamEnds& ends) {
@@ -192,7 +192,7 @@ Result<int> talk(Session::Socket& socket, const StreamRequest& request, const St
         reading = false;
         // A terminal's end of input is a character; closing it would hang up on what is still to be printed.
         if (request.tty) TRY(conversation.send(kStdin, "\x04"));
-        else TRY(conversation.send(kClose, std::string_view("\0", 1)));  // v5: stdin has ended
+        else TRY(conversation.send(kCloseChannel, std::string_view("\0", 1)));  // v5: stdin has ended
       }
     }
     while (int signal = waits[2].revents ? signals.next() : 0) {

@@ -2,6 +2,8 @@
 // See target.h.
 #include "ctl/target.h"
 
+#include <CLI/CLI.hpp>
+
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 

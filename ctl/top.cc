@@ -2,6 +2,7 @@
 // top: what nodes and pods use now, as metrics.k8s.io measures it while it is asked; of nodes, as a part of what they can give.
 #include "ctl/top.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <tuple>
 

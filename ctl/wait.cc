@@ -2,6 +2,8 @@
 // See wait.h. The watch is ended by the server after timeoutSeconds, so a wait needs no timer of its own.
 #include "ctl/wait.h"
 
+#include <CLI/CLI.hpp>
+
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
 #include "ctl/target.h"
@@ -46,7 +48,7 @@ Result<bool> watch_some(Session& session, const std::string& path, Query query, 
 }
 
 // `look` sees the first of what `query` selects, then each change. Errors: timeout, without a text.
-Result<void> follow(Session& session, const std::string& path, const Query& query, milliseconds timeout, const Look& look) {
+Result<void> watch_until(Session& session, const std::string& path, const Query& query, milliseconds timeout, const Look& look) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     json::value list = TRY(session.json({.path = path, .query = query}));
@@ -76,7 +78,7 @@ Result<milliseconds> parse_timeout(std::string_view text) {
 
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                         milliseconds timeout, const std::function<Result<bool>(const json::value* object)>& look) {
-  auto done = follow(session, session.path(kind, ns), {{"fieldSelector", "metadata.name=" + name}}, timeout, look);
+  auto done = watch_until(session, session.path(kind, ns), {{"fieldSelector", "metadata.name=" + name}}, timeout, look);
   if (!done && done.error().code() == Code::timeout && !done.error().details())
     return Error(Code::timeout, timeout_text(kind, name));
   return done;
@@ -223,7 +225,8 @@ class Waiting {
     if (!flags_.selector.empty()) query.emplace_back("labelSelector", flags_.selector);
     if (!flags_.field_selector.empty()) query.emplace_back("fieldSelector", flags_.field_selector);
     if (condition_.of_creation() && timeout_.count() > 0)
-      TRY(follow(session_, path, query, left(), [](const json::value* object) -> Result<bool> { return object != nullptr; }));
+      TRY(watch_until(session_, path, query, left(),
+                      [](const json::value* object) -> Result<bool> { return object != nullptr; }));
     json::value list = TRY(session_.json({.path = path, .query = query}));
     for (const auto& item : get_array(list, "items")) {
       ++found;
@@ -250,7 +253,7 @@ class Waiting {
   std::chrono::steady_clock::time_point deadline_;  // of all together
 };
 
-Result<int> run(Commands& commands, const WaitFlags& flags) {
+Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
   Condition condition = TRY(Condition::parse(flags.condition));
   bool negative = flags.timeout.starts_with('-');  // as long as it takes, within reason
   milliseconds timeout = kWeek;
@@ -301,7 +304,7 @@ void add_wait(Commands& commands) {
   wait->add_option("-o,--output", flags->output, "yaml, json or name");
   wait->add_flag("--all", flags->all, "all of the kind");
   wait->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
-  commands.on(wait, [&commands, flags] { return run(commands, *flags); });
+  commands.on(wait, [&commands, flags] { return run_wait(commands, *flags); });
 }
 
 }  // namespace coracle::ctl

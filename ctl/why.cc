@@ -2,6 +2,8 @@
 // The command `why`: gives why_text.cc what it reads.
 #include "ctl/why.h"
 
+#include <CLI/CLI.hpp>
+
 #include "ctl/command.h"
 #include "store/schema/catalog.h"
 
@@ -34,7 +36,7 @@ WhySource source_of(Session& session) {
   return source;
 }
 
-Result<int> run(Commands& commands, const std::vector<std::string>& args) {
+Result<int> run_why(Commands& commands, const std::vector<std::string>& args) {
   std::vector<Named> named = TRY(parse_named(args));
   Session* session = TRY(commands.session());
   WhySource source = source_of(*session);
@@ -52,7 +54,7 @@ void add_why(Commands& commands) {
   auto args = std::make_shared<std::vector<std::string>>();
   CLI::App* command = commands.add("why", "What keeps an object from being what it should be, down to the cause");
   command->add_option("what", *args, "pod NAME, deployment/NAME, …")->required();
-  commands.on(command, [&commands, args] { return run(commands, *args); });
+  commands.on(command, [&commands, args] { return run_why(commands, *args); });
 }
 
 }  // namespace coracle::ctl

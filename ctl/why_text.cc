@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kPodsTold = 3;      // of those that are alike in nothing but their owner
 constexpr size_t kWarningsTold = 3;  // the latest of an object
 
-std::string text_at(const json::value& object, std::string_view path) { return std::string(get_string(object, path)); }
-std::string name_of(const json::value& object) { return text_at(object, "metadata.name"); }
+std::string string_at(const json::value& object, std::string_view path) { return std::string(get_string(object, path)); }
+std::string name_of(const json::value& object) { return string_at(object, "metadata.name"); }
 std::string number(int64_t value) { return std::to_string(value); }
 
 const json::value* condition(const json::value& object, std::string_view type) {
@@ -85,8 +85,8 @@ class Answer {
 
   void tell_conditions(const json::value& object, int depth) {
     for (const json::value& one : get_array(object, "status.conditions")) {
-      std::string message = text_at(one, "message");
-      line(depth, text_at(one, "type") + "=" + text_at(one, "status") + " " + text_at(one, "reason") +
+      std::string message = string_at(one, "message");
+      line(depth, string_at(one, "type") + "=" + string_at(one, "status") + " " + string_at(one, "reason") +
                       (message.empty() ? "" : ": " + message));
     }
   }
@@ -99,11 +99,13 @@ class Answer {
       if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind &&
           get_string(event, "reason") != but && get_string(event, "involvedObject.uid") == get_string(object, "metadata.uid"))
         warnings.push_back(&event);
-    auto when = [](const json::value* event) { return std::max(text_at(*event, "lastTimestamp"), text_at(*event, "eventTime")); };
+    auto when = [](const json::value* event) {
+      return std::max(string_at(*event, "lastTimestamp"), string_at(*event, "eventTime"));
+    };
     std::stable_sort(warnings.begin(), warnings.end(), [&](auto* a, auto* b) { return when(a) > when(b); });
     std::vector<std::string> told;
     for (const json::value* event : warnings) {
-      std::string reason = text_at(*event, "reason");
+      std::string reason = string_at(*event, "reason");
       if (told.size() == kWarningsTold || std::find(told.begin(), told.end(), reason) != told.end()) continue;
       told.push_back(reason);
       line(depth, "event " + reason + ": " + std::string(trim(get_string(*event, "message"))));
@@ -114,7 +116,7 @@ class Answer {
   // ---- pods ----
 
   Result<void> tell_pod(const json::value& pod, int depth, bool whole) {
-    std::string node = text_at(pod, "spec.nodeName"), phase = text_at(pod, "status.phase");
+    std::string node = string_at(pod, "spec.nodeName"), phase = string_at(pod, "status.phase");
     bool ready = pod_ready(pod), leaving = find(pod, "metadata.deletionTimestamp");
     std::string state = phase + (node.empty() ? ", on no node" : ", on node " + node) +
                         (ready               ? ", ready"
@@ -122,14 +124,14 @@ class Answer {
                                              : ", not ready");
     line(depth, "pod/" + name_of(pod) + ": " + state);
     if (leaving) tell_leaving(pod, depth + 1);
-    if (std::string message = text_at(pod, "status.message"); !message.empty())
-      line(depth + 1, text_at(pod, "status.reason") + ": " + message);
+    if (std::string message = string_at(pod, "status.message"); !message.empty())
+      line(depth + 1, string_at(pod, "status.reason") + ": " + message);
     bool gated = !get_array(pod, "spec.schedulingGates").empty();
     if (gated) {
       tell_gates(pod, depth + 1);
     } else if (node.empty() && !pod_finished(pod)) {
       if (const json::value* scheduled = condition(pod, "PodScheduled"))
-        line(depth + 1, text_at(*scheduled, "reason") + ": " + text_at(*scheduled, "message"));
+        line(depth + 1, string_at(*scheduled, "reason") + ": " + string_at(*scheduled, "message"));
       tell_placement(pod, depth + 1);
     } else {
       tell_containers(pod, depth + 1);
@@ -143,15 +145,15 @@ class Answer {
     std::string finalizers;
     for (const json::value& one : get_array(pod, "metadata.finalizers"))
       if (one.is_string()) finalizers.append(finalizers.empty() ? "" : ", ").append(one.get_string());
-    line(depth, "is being deleted since " + text_at(pod, "metadata.deletionTimestamp") +
+    line(depth, "is being deleted since " + string_at(pod, "metadata.deletionTimestamp") +
                     (finalizers.empty() ? "" : "; kept by the finalizers " + finalizers));
   }
 
   void tell_gates(const json::value& pod, int depth) {
     for (const json::value& gate : get_array(pod, "spec.schedulingGates"))
-      line(depth, "held back by the scheduling gate " + text_at(gate, "name"));
+      line(depth, "held back by the scheduling gate " + string_at(gate, "name"));
     const json::value* scheduled = condition(pod, "PodScheduled");
-    if (scheduled && !text_at(*scheduled, "message").empty()) line(depth, text_at(*scheduled, "message"));
+    if (scheduled && !string_at(*scheduled, "message").empty()) line(depth, string_at(*scheduled, "message"));
   }
 
   // What the scheduler says; who may not hear it is told why, not left without an answer.
@@ -168,21 +170,21 @@ class Answer {
   }
 
   void tell_container(const json::value& pod, const json::value& status, bool init, int depth) {
-    std::string name = text_at(status, "name"), head = std::string(init ? "init container " : "container ") + name + ": ";
+    std::string name = string_at(status, "name"), head = std::string(init ? "init container " : "container ") + name + ": ";
     int64_t restarts = get_int(status, "restartCount");
     std::string often = restarts ? ", restarted " + number(restarts) + (restarts == 1 ? " time" : " times") : "";
     if (const json::value* waiting = find(status, "state.waiting")) {
-      std::string reason = text_at(*waiting, "reason"), message = text_at(*waiting, "message");
+      std::string reason = string_at(*waiting, "reason"), message = string_at(*waiting, "message");
       line(depth, head + "waits: " + reason + (message.empty() ? "" : ": " + message) + often);
       tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
-      std::string last = text_at(status, "lastState.terminated.reason");
+      std::string last = string_at(status, "lastState.terminated.reason");
       cure(depth + 1, container_cure(last == "OOMKilled" || last == "StartError" ? last : reason, name_of(pod), name));
     } else if (const json::value* ended = find(status, "state.terminated")) {
       bool fine = get_int(*ended, "exitCode") == 0;
       if (init && fine) return;
       line(depth, head + "ended" + often);
       tell_end(ended, "it ended", depth + 1);
-      if (!fine) cure(depth + 1, container_cure(text_at(*ended, "reason"), name_of(pod), name));
+      if (!fine) cure(depth + 1, container_cure(string_at(*ended, "reason"), name_of(pod), name));
     } else if (!get_bool(status, "ready")) {
       line(depth, head +
                       (get_bool(status, "started") ? "runs, but its readiness probe does not pass"
@@ -196,8 +198,8 @@ class Answer {
 
   void tell_end(const json::value* ended, const std::string& when, int depth) {
     if (!ended) return;
-    std::string message = text_at(*ended, "message");
-    line(depth, when + " with " + number(get_int(*ended, "exitCode")) + ", " + text_at(*ended, "reason") +
+    std::string message = string_at(*ended, "message");
+    line(depth, when + " with " + number(get_int(*ended, "exitCode")) + ", " + string_at(*ended, "reason") +
                     (message.empty() ? "" : ": " + one_line(trim(message))));
   }
 
@@ -206,7 +208,7 @@ class Answer {
     json::array pods = TRY(source_.list("Pod"));
     std::map<std::string, std::vector<const json::value*>> troubles;
     for (const json::value& pod : pods)
-      if (controlled_by(pod, owner) && !pod_ready(pod) && text_at(pod, "status.phase") != "Succeeded")
+      if (controlled_by(pod, owner) && !pod_ready(pod) && string_at(pod, "status.phase") != "Succeeded")
         troubles[trouble_of(pod)].push_back(&pod);
     for (const auto& [trouble, alike] : troubles) {
       for (size_t i = 0; i < std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1)); ++i)
@@ -221,12 +223,12 @@ class Answer {
   static std::string trouble_of(const json::value& pod) {
     if (get_string(pod, "spec.nodeName").empty()) {
       const json::value* scheduled = condition(pod, "PodScheduled");
-      return "unscheduled " + (scheduled ? text_at(*scheduled, "message") : "");
+      return "unscheduled " + (scheduled ? string_at(*scheduled, "message") : "");
     }
     for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
       for (const json::value& status : get_array(pod, list))
         if (const json::value* waiting = find(status, "state.waiting"))
-          return text_at(status, "name") + " " + text_at(*waiting, "reason");
+          return string_at(status, "name") + " " + string_at(*waiting, "reason");
     return {};
   }
 
@@ -242,7 +244,7 @@ class Answer {
       cure(depth + 1, "coraclectl rollout resume deployment/" + name_of(deployment));
     }
     const json::value* progress = condition(deployment, "Progressing");
-    if (progress && !is_true(progress)) line(depth + 1, text_at(*progress, "reason") + ": " + text_at(*progress, "message"));
+    if (progress && !is_true(progress)) line(depth + 1, string_at(*progress, "reason") + ": " + string_at(*progress, "message"));
     json::array sets = TRY(source_.list("ReplicaSet"));
     bool any = false;
     for (const json::value& set : sets) {
@@ -260,8 +262,8 @@ class Answer {
     line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(there) + " of " + number(wanted) + " pods made, " +
                     number(ready) + " ready, " + number(available) + " available");
     if (const json::value* failure = condition(set, "ReplicaFailure"); is_true(failure)) {
-      line(depth + 1, text_at(*failure, "reason") + ": " + text_at(*failure, "message"));
-      cure(depth + 1, api_cure(text_at(*failure, "message")));
+      line(depth + 1, string_at(*failure, "reason") + ": " + string_at(*failure, "message"));
+      cure(depth + 1, api_cure(string_at(*failure, "message")));
     }
     return tell_pods(set, depth + 1);
   }
@@ -295,14 +297,14 @@ class Answer {
     }
     for (const char* type : {"Complete", "Failed"})
       if (const json::value* end = condition(job, type); is_true(end))
-        line(depth + 1, std::string(type) + ": " + text_at(*end, "reason") + ": " + text_at(*end, "message"));
+        line(depth + 1, std::string(type) + ": " + string_at(*end, "reason") + ": " + string_at(*end, "message"));
     TRY(tell_pods(job, depth + 1));
     return is_true(condition(job, "Complete")) ? Result<void>() : tell_warnings("Job", job, depth + 1);
   }
 
   Result<void> tell_cron_job(const json::value& cron, int depth) {
-    std::string last = text_at(cron, "status.lastScheduleTime");
-    line(depth, "cronjob/" + name_of(cron) + ": " + text_at(cron, "spec.schedule") + ", " +
+    std::string last = string_at(cron, "status.lastScheduleTime");
+    line(depth, "cronjob/" + name_of(cron) + ": " + string_at(cron, "spec.schedule") + ", " +
                     (last.empty() ? "has not run yet" : "ran last at " + last));
     if (get_bool(cron, "spec.suspend")) line(depth + 1, "it is suspended");
     json::array jobs = TRY(source_.list("Job"));
@@ -338,7 +340,7 @@ class Answer {
 };
 
 std::string reason_text(const json::value& reason) {
-  std::string text = text_at(reason, "text"), figures = text_at(reason, "figures");
+  std::string text = string_at(reason, "text"), figures = string_at(reason, "figures");
   return figures.empty() ? text : text + " (" + figures + ")";
 }
 
@@ -349,9 +351,9 @@ std::string indented(const std::string& block, std::string_view indent) {
   return out;
 }
 
-void add_node(const json::value& node, std::string& out, std::string_view indent) {
+void append_node(const json::value& node, std::string& out, std::string_view indent) {
   bool fits = get_bool(node, "fits");
-  out.append(indent).append("node " + text_at(node, "name") +
+  out.append(indent).append("node " + string_at(node, "name") +
                             (fits ? ": fits, score " + number(get_int(node, "total")) : ": does not fit") + "\n");
   Columns table;
   table.add({"FILTER", "SAYS"});
@@ -359,14 +361,14 @@ void add_node(const json::value& node, std::string& out, std::string_view indent
     std::string says;
     for (const json::value& reason : get_array(filter, "reasons"))
       says.append(says.empty() ? "" : "; ").append(reason_text(reason));
-    table.add({text_at(filter, "plugin"), get_bool(filter, "ok") ? "ok" : says});
+    table.add({string_at(filter, "plugin"), get_bool(filter, "ok") ? "ok" : says});
   }
   out += indented(table.text(), std::string(indent) + "  ");
   if (get_array(node, "scores").empty()) return;
   Columns scores;
   scores.add({"SCORE", "RAW", "NORMALIZED", "WEIGHT", "TOTAL"});
   for (const json::value& score : get_array(node, "scores"))
-    scores.add({text_at(score, "plugin"), number(get_int(score, "raw")), number(get_int(score, "normalized")),
+    scores.add({string_at(score, "plugin"), number(get_int(score, "raw")), number(get_int(score, "normalized")),
                 number(get_int(score, "weight")), number(get_int(score, "total"))});
   out += indented(scores.text(), std::string(indent) + "  ");
 }
@@ -375,7 +377,7 @@ void add_node(const json::value& node, std::string& out, std::string_view indent
 
 std::string placement_text(const json::value& placement, std::string_view indent) {
   std::string out;
-  for (const json::value& node : get_array(placement, "nodes")) add_node(node, out, indent);
+  for (const json::value& node : get_array(placement, "nodes")) append_node(node, out, indent);
   auto list = [&](std::string_view name, std::string_view mark) {
     for (const json::value& text : get_array(placement, name))
       if (text.is_string()) out.append(indent).append(mark).append(text.get_string()).append("\n");
@@ -386,7 +388,8 @@ std::string placement_text(const json::value& placement, std::string_view indent
   for (const json::value& victim : get_array(placement, "preemption.victims"))
     if (victim.is_string()) victims.append(victims.empty() ? "" : ", ").append(victim.get_string());
   if (!victims.empty())
-    out.append(indent).append("would take the place of " + victims + " on node " + text_at(placement, "preemption.node") + "\n");
+    out.append(indent).append("would take the place of " + victims + " on node " + string_at(placement, "preemption.node") +
+                              "\n");
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "daemon/access/string_lists.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
 
@@ -15,17 +16,6 @@ namespace {
 constexpr std::string_view kVersion = "audit.k8s.io/v1";
 
 Error wrong(const std::string& path, const std::string& what) { return Error(Code::invalid, path + ": " + what); }
-
-bool has(const std::vector<std::string>& list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-std::vector<std::string> strings_at(const json::value& of, std::string_view name) {
-  std::vector<std::string> out;
-  for (const json::value& item : get_array(of, name))
-    if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
-  return out;
-}
 
 Result<AuditLevel> level_of(const std::string& text, const std::string& path) {
   if (text.empty()) return wrong(path, "Required value");

@@ -2,15 +2,14 @@
 // See authentication.h.
 #include "daemon/access/authentication.h"
 
+#include "daemon/access/jwt.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
 namespace coracle::access {
 namespace {
 
-constexpr std::string_view kAccountPrefix = "system:serviceaccount:", kScheme = "bearer";
-
-Error refused() { return Error(Code::unauthorized, "Unauthorized"); }
+constexpr std::string_view kScheme = "bearer";
 
 User anonymous() { return {std::string(kAnonymous), "", {std::string(kUnauthenticated)}, {}}; }
 
@@ -26,8 +25,8 @@ struct Account {
   std::string_view ns, name;
 };
 std::optional<Account> account_of(std::string_view user) {
-  if (!user.starts_with(kAccountPrefix)) return {};
-  std::vector<std::string_view> parts = split(user.substr(kAccountPrefix.size()), ':');
+  if (!user.starts_with(kServiceAccountPrefix)) return {};
+  std::vector<std::string_view> parts = split(user.substr(kServiceAccountPrefix.size()), ':');
   if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) return {};
   return Account{parts[0], parts[1]};
 }
@@ -59,9 +58,9 @@ Result<User> Authenticator::authenticate(const Credentials& credentials) const {
       user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + credentials.fingerprint};
     return user;
   }
-  if (!token || token->empty()) return credentials.certificate ? Result<User>(refused()) : Result<User>(anonymous());
+  if (!token || token->empty()) return credentials.certificate ? Result<User>(unauthorized()) : Result<User>(anonymous());
   auto verified = tokens_.verify(*token, {});
-  if (!verified) return refused();
+  if (!verified) return unauthorized();
   User user = std::move(verified->user);
   if (!user.in(kAuthenticated)) user.groups.emplace_back(kAuthenticated);
   return user;

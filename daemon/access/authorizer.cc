@@ -78,7 +78,7 @@ Error denial(const User& user, const Attributes& asked, std::string_view reason)
 
 User account_user(std::string_view ns, std::string_view name, std::string_view uid) {
   User user;
-  user.name = "system:serviceaccount:" + std::string(ns) + ":" + std::string(name);
+  user.name = std::string(kServiceAccountPrefix) + std::string(ns) + ":" + std::string(name);
   user.uid = uid;
   user.groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(ns), std::string(kAuthenticated)};
   return user;

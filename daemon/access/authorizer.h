@@ -12,7 +12,8 @@
 namespace coracle::access {
 
 inline constexpr std::string_view kAdministrators = "system:masters", kAuthenticated = "system:authenticated",
-                                  kUnauthenticated = "system:unauthenticated", kAnonymous = "system:anonymous";
+                                  kUnauthenticated = "system:unauthenticated", kAnonymous = "system:anonymous",
+                                  kServiceAccountPrefix = "system:serviceaccount:";  // then NAMESPACE:NAME
 
 struct Decision {
   bool allowed = false;

@@ -11,7 +11,7 @@ namespace coracle::access {
 namespace {
 
 constexpr size_t kIdSize = 6, kSecretSize = 16, kGroupMax = 256;
-constexpr std::string_view kGroup = "system:bootstrappers", kGroupPrefix = "system:bootstrappers:";
+constexpr std::string_view kBootstrappersGroup = "system:bootstrappers", kGroupPrefix = "system:bootstrappers:";
 
 bool small(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool all_small(std::string_view text) { return std::all_of(text.begin(), text.end(), small); }
@@ -45,7 +45,7 @@ std::optional<User> bootstrap_user(registry::Registry& registry, std::string_vie
     if (!end || *end <= registry.clock().now()) return {};
   }
   if (secret_text(body, "usage-bootstrap-authentication") != "true") return {};
-  User user{"system:bootstrap:" + id, "", {std::string(kGroup)}, {}};
+  User user{"system:bootstrap:" + id, "", {std::string(kBootstrappersGroup)}, {}};
   std::string extra = secret_text(body, "auth-extra-groups");
   if (!extra.empty())
     for (std::string_view group : split(extra, ',')) {

@@ -14,7 +14,7 @@
 namespace coracle::access {
 namespace {
 
-constexpr std::string_view kGroup = "rbac.authorization.k8s.io", kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
+constexpr std::string_view kRbacGroup = "rbac.authorization.k8s.io", kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 constexpr std::string_view kAggregateTo = "rbac.authorization.k8s.io/aggregate-to-";
 
 std::vector<std::string> list_of(std::string_view text) {
@@ -54,7 +54,7 @@ json::object metadata(std::string_view name, std::string_view ns = {}) {
 json::value subject_of(std::string_view text) {
   size_t colon = text.find(':');
   std::string_view kind = text.substr(0, colon), name = text.substr(colon + 1);
-  if (kind != "ServiceAccount") return json::object{{"kind", kind}, {"apiGroup", kGroup}, {"name", name}};
+  if (kind != "ServiceAccount") return json::object{{"kind", kind}, {"apiGroup", kRbacGroup}, {"name", name}};
   size_t slash = name.find('/');
   return json::object{{"kind", kind}, {"name", name.substr(slash + 1)}, {"namespace", name.substr(0, slash)}};
 }
@@ -68,7 +68,7 @@ DefaultObject binding_of(const std::vector<std::string_view>& words) {
   for (size_t i = of_cluster ? 2 : 4; i < words.size(); ++i) subjects.push_back(subject_of(words[i]));
   json::object body{
       {"metadata", metadata(name, ns)},
-      {"roleRef", json::object{{"apiGroup", kGroup}, {"kind", of_cluster ? "ClusterRole" : "Role"}, {"name", role}}}};
+      {"roleRef", json::object{{"apiGroup", kRbacGroup}, {"kind", of_cluster ? "ClusterRole" : "Role"}, {"name", role}}}};
   if (!subjects.empty()) body["subjects"] = std::move(subjects);
   return {of_cluster ? &kClusterRoleBinding : &kRoleBinding, std::move(body)};
 }
@@ -93,7 +93,7 @@ std::vector<std::string> joined_lines(std::string_view text) {
 }
 
 // Reads a text into `out`. The bindings of controllers come after the text's own.
-void parse(std::string_view text, std::vector<DefaultObject>& out) {
+void parse_policy(std::string_view text, std::vector<DefaultObject>& out) {
   std::vector<DefaultObject> bindings;
   for (const std::string& joined : joined_lines(text)) {
     std::string_view line = joined;
@@ -124,8 +124,8 @@ void parse(std::string_view text, std::vector<DefaultObject>& out) {
 
 std::vector<DefaultObject> parsed() {
   std::vector<DefaultObject> out;
-  parse(kDefaultPolicy, out);
-  parse(kControllerPolicy, out);
+  parse_policy(kDefaultPolicy, out);
+  parse_policy(kControllerPolicy, out);
   return out;
 }
 
@@ -194,8 +194,7 @@ std::optional<json::value> reconciled(const DefaultObject& wanted, const json::v
 }
 
 Result<void> ensure_default_roles(registry::Registry& registry) {
-  registry::Writer house;
-  house.internal = true;
+  registry::Writer house = registry::house_writer();
   for (const DefaultObject& wanted : parsed()) {
     std::string name(get_string(wanted.body, "metadata.name")), ns(get_string(wanted.body, "metadata.namespace"));
     auto there = registry.get(*wanted.kind, {ns, name});

@@ -59,7 +59,6 @@ std::string sha256(std::string_view text) {
 }
 
 using Context = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
-Error refused() { return Error(Code::unauthorized, "Unauthorized"); }
 
 }  // namespace
 
@@ -94,19 +93,19 @@ Result<std::string> TokenSigner::sign(const json::object& claims) const {
 
 Result<json::value> TokenSigner::verify(std::string_view token) const {
   auto parts = split(token, '.');
-  if (parts.size() != 3 || token.size() > kTokenBytesMax) return refused();
+  if (parts.size() != 3 || token.size() > kTokenBytesMax) return unauthorized();
   auto header_text = base64url_decode(parts[0]), claims_text = base64url_decode(parts[1]), signature = base64url_decode(parts[2]);
-  if (!header_text || !claims_text || !signature) return refused();
+  if (!header_text || !claims_text || !signature) return unauthorized();
   auto header = parse_json(*header_text);
-  if (!header || get_string(*header, "alg") != "ES256") return refused();
+  if (!header || get_string(*header, "alg") != "ES256") return unauthorized();
   std::string der = to_der(*signature), text = std::string(parts[0]) + "." + std::string(parts[1]);
   Context context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool good = !der.empty() && EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, pkey(key_)) == 1 &&
               EVP_DigestVerify(context.get(), bytes_of(der), der.size(), bytes_of(text), text.size()) == 1;
   ERR_clear_error();
-  if (!good) return refused();
+  if (!good) return unauthorized();
   auto claims = parse_json(*claims_text);
-  if (!claims || !claims->is_object()) return refused();
+  if (!claims || !claims->is_object()) return unauthorized();
   return claims;
 }
 

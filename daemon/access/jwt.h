@@ -13,6 +13,9 @@
 
 namespace coracle::access {
 
+// The answer to a token that is not believed.
+inline Error unauthorized(const std::string& why = "Unauthorized") { return Error(Code::unauthorized, why); }
+
 class TokenSigner {  // Thread-safe.
  public:
   static Result<TokenSigner> make(std::string_view private_key);  // PEM, P-256. Errors: invalid

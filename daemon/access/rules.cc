@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <map>
 
+#include "daemon/access/string_lists.h"
 #include "runtime/base/text.h"
 
 namespace coracle::access {
 namespace {
-
-bool has(const std::vector<std::string>& list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
 
 bool has_or_all(const std::vector<std::string>& list, std::string_view item) {
   for (const std::string& each : list)
@@ -72,13 +69,6 @@ Rules broken_down(const Rule& rule) {
       }
     for (const std::string& url : rule.urls) out.push_back({{verb}, {}, {}, {}, {url}});
   }
-  return out;
-}
-
-std::vector<std::string> strings_at(const json::value& rule, std::string_view name) {
-  std::vector<std::string> out;
-  for (const json::value& item : get_array(rule, name))
-    if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/access/string_lists.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -11,13 +12,6 @@ namespace coracle::access {
 namespace {
 
 constexpr std::chrono::minutes kBackdate{5}, kShortest{10};
-
-std::vector<std::string> strings_at(const json::value& of, std::string_view path) {
-  std::vector<std::string> out;
-  for (const json::value& item : get_array(of, path))
-    if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
-  return out;
-}
 
 User asker(const json::value& request) {
   User user;

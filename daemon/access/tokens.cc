@@ -9,6 +9,7 @@
 #include "daemon/access/bootstrap_tokens.h"
 #include "daemon/access/rules.h"
 #include "daemon/access/secret_text.h"
+#include "daemon/access/string_lists.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -16,24 +17,19 @@
 namespace coracle::access {
 namespace {
 
-constexpr std::string_view kAccountPrefix = "system:serviceaccount:", kLastingIssuer = "kubernetes/serviceaccount";
-constexpr std::string_view kLastingClaims = "kubernetes.io/serviceaccount/";
+constexpr std::string_view kLastingIssuer = "kubernetes/serviceaccount", kLastingClaims = "kubernetes.io/serviceaccount/";
 constexpr int64_t kLeewaySeconds = 60;
 // What a pod's projected token asks for. Clients that never read it again get a year, and a warning in the audit log.
 constexpr int64_t kProjectedSeconds = 3607, kExtendedSeconds = 365 * 24 * 3600;
 
-Error refused(const std::string& why) { return Error(Code::unauthorized, why); }
-
 int64_t seconds_of(WallTime time) { return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count(); }
 
-std::vector<std::string> strings_of(const json::value* value) {
-  std::vector<std::string> out;
-  if (!value) return out;
-  if (const json::string* one = value->if_string()) out.emplace_back(one->data(), one->size());
-  if (const json::array* list = value->if_array())
-    for (const json::value& item : *list)
-      if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
-  return out;
+// A claim of one string stands for a list of it.
+std::vector<std::string> string_or_strings(const json::value* value) {
+  if (!value) return {};
+  if (const json::string* one = value->if_string()) return {std::string(one->data(), one->size())};
+  const json::array* list = value->if_array();
+  return list ? strings_of(*list) : std::vector<std::string>();
 }
 
 json::value part(const json::value& of, std::string_view name) {
@@ -78,7 +74,7 @@ Result<json::value> Tokens::issue(const Object& account, json::value request) {
   bool of_pod = kubernetes.contains("pod");
   kubernetes["namespace"] = account.ns();
   kubernetes["serviceaccount"] = json::object{{"name", account.name()}, {"uid", account.uid()}};
-  auto audiences = strings_of(find(request, "spec.audiences"));
+  auto audiences = string_or_strings(find(request, "spec.audiences"));
   if (audiences.empty()) audiences = {settings_.issuer};
   json::array aud;
   for (const auto& audience : audiences) aud.emplace_back(audience);
@@ -99,7 +95,7 @@ Result<json::value> Tokens::issue(const Object& account, json::value request) {
                       {"jti", registry::make_uid()},
                       {"kubernetes.io", std::move(kubernetes)},
                       {"nbf", issued},
-                      {"sub", std::string(kAccountPrefix) + account.ns() + ":" + account.name()}};
+                      {"sub", std::string(kServiceAccountPrefix) + account.ns() + ":" + account.name()}};
   std::string token = TRY(signer_.sign(claims));
   request.get_object()["status"] =
       json::object{{"token", std::move(token)}, {"expirationTimestamp", format_time(now + std::chrono::seconds(asked))}};
@@ -113,7 +109,7 @@ Result<std::string> Tokens::issue_lasting(const Object& account, std::string_vie
                                    {prefix + "secret.name", secret},
                                    {prefix + "service-account.name", account.name()},
                                    {prefix + "service-account.uid", account.uid()},
-                                   {"sub", std::string(kAccountPrefix) + account.ns() + ":" + account.name()}});
+                                   {"sub", std::string(kServiceAccountPrefix) + account.ns() + ":" + account.name()}});
 }
 
 // ---- believing ----
@@ -122,10 +118,10 @@ Result<std::string> Tokens::issue_lasting(const Object& account, std::string_vie
 Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const json::value& reference) const {
   if (!reference.is_object()) return {};
   auto found = registry_.get(kind, {kind.namespaced ? ns : "", text_at(reference, "name")});
-  if (!found || (*found)->uid() != text_at(reference, "uid")) return refused("service account token has been invalidated");
+  if (!found || (*found)->uid() != text_at(reference, "uid")) return unauthorized("service account token has been invalidated");
   auto end = parse_time(get_string((*found)->json(), "metadata.deletionTimestamp"));
   bool over = (*found)->deleting() && end && *end + std::chrono::seconds(kLeewaySeconds) < registry_.clock().now();
-  if (over) return refused("service account token has been invalidated");
+  if (over) return unauthorized("service account token has been invalidated");
   return {};
 }
 
@@ -136,7 +132,7 @@ Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vecto
   else known = bootstrap_user(registry_, token);
   if (known) {
     bool for_us = audiences.empty() || std::find(audiences.begin(), audiences.end(), settings_.issuer) != audiences.end();
-    if (!for_us) return refused("the token is not meant for " + describe(audiences));
+    if (!for_us) return unauthorized("the token is not meant for " + describe(audiences));
     return Verified{*std::move(known), {settings_.issuer}};
   }
   json::value claims = TRY(signer_.verify(token));
@@ -148,34 +144,34 @@ Result<Tokens::Verified> Tokens::verify_lasting(const json::value& claims, std::
   auto claim = [&](std::string_view name) { return text_at(claims, std::string(kLastingClaims) + std::string(name)); };
   std::string ns = claim("namespace"), name = claim("service-account.name"), uid = claim("service-account.uid"),
               secret = claim("secret.name");
-  if (ns.empty() || name.empty() || uid.empty() || secret.empty()) return refused("service account token is malformed");
+  if (ns.empty() || name.empty() || uid.empty() || secret.empty()) return unauthorized("service account token is malformed");
   TRY(still_there(kServiceAccount, ns, json::object{{"name", name}, {"uid", uid}}));
   auto found = registry_.get(kSecret, {ns, secret});
   bool holds_it = found && !(*found)->deleting() && same_secret(secret_text((*found)->json(), "token"), token);
-  if (!holds_it) return refused("service account token has been invalidated");
+  if (!holds_it) return unauthorized("service account token has been invalidated");
   return Verified{account_user(ns, name, uid), {settings_.issuer}};
 }
 
 Result<Tokens::Verified> Tokens::verify_bound(const json::value& claims, const std::vector<std::string>& audiences) const {
   int64_t now = seconds_of(registry_.clock().now());
-  if (text_at(claims, "iss") != settings_.issuer) return refused("service account token was issued by somebody else");
-  if (now >= get_int(claims, "exp")) return refused("service account token has expired");
-  if (now + kLeewaySeconds < get_int(claims, "nbf")) return refused("service account token is not valid yet");
+  if (text_at(claims, "iss") != settings_.issuer) return unauthorized("service account token was issued by somebody else");
+  if (now >= get_int(claims, "exp")) return unauthorized("service account token has expired");
+  if (now + kLeewaySeconds < get_int(claims, "nbf")) return unauthorized("service account token is not valid yet");
 
   Verified out;
-  auto meant = strings_of(find(claims, "aud"));
+  auto meant = string_or_strings(find(claims, "aud"));
   const std::vector<std::string> own{settings_.issuer};
   const auto& wanted = audiences.empty() ? own : audiences;
   for (const auto& audience : wanted)
     if (std::find(meant.begin(), meant.end(), audience) != meant.end()) out.audiences.push_back(audience);
   if (out.audiences.empty())
-    return refused("token audiences " + describe(meant) + " is invalid for the target audiences " + describe(wanted));
+    return unauthorized("token audiences " + describe(meant) + " is invalid for the target audiences " + describe(wanted));
 
   json::value about = part(claims, "kubernetes.io");
   std::string ns = text_at(about, "namespace");
   json::value account = part(about, "serviceaccount"), pod = part(about, "pod"), secret = part(about, "secret"),
               node = part(about, "node");
-  if (!account.is_object()) return refused("service account token is malformed");
+  if (!account.is_object()) return unauthorized("service account token is malformed");
   TRY(still_there(kServiceAccount, ns, account));
   TRY(still_there(kPod, ns, pod));
   TRY(still_there(kSecret, ns, secret));

@@ -13,7 +13,7 @@ namespace coracle::admission {
 namespace {
 
 constexpr std::string_view kNodesGroup = "system:nodes", kNodePrefix = "system:node:";
-constexpr std::string_view kRestricted = "node-restriction.kubernetes.io";
+constexpr std::string_view kRestrictedDomain = "node-restriction.kubernetes.io";
 
 // The labels under Kubernetes' domains that a node says of itself. Source: kubelet/pkg/apis well_known_labels.go.
 constexpr std::array kKubeletLabels = {"kubernetes.io/hostname",
@@ -46,7 +46,7 @@ bool is_kubelets(std::string_view label, std::string_view domain) {
 bool is_forbidden(std::string_view label) {
   size_t slash = label.find('/');
   std::string_view domain = slash == label.npos ? std::string_view() : label.substr(0, slash);
-  if (in_domain(domain, kRestricted)) return true;
+  if (in_domain(domain, kRestrictedDomain)) return true;
   return (in_domain(domain, "kubernetes.io") || in_domain(domain, "k8s.io")) && !is_kubelets(label, domain);
 }
 

@@ -98,7 +98,7 @@ CheckPod at(const Check& check, int minor) {
 }
 
 // Each by its id, as violations are told in that order.
-const Check kBaseline[] = {
+const Check kBaselineChecks[] = {
     {"appArmorProfile", {{{0, check_app_armor}}}},
     {"capabilities_baseline", {{{0, check_capabilities_baseline}}}},
     {"hostNamespaces", {{{0, check_host_namespaces}}}},
@@ -112,7 +112,7 @@ const Check kBaseline[] = {
     {"sysctls", {{{0, check_sysctls}, {27, check_sysctls_1_27}, {29, check_sysctls_1_29}, {32, check_sysctls_1_32}}}},
     {"windowsHostProcess", {{{0, check_windows_host_process}}}},
 };
-const Check kRestricted[] = {
+const Check kRestrictedChecks[] = {
     {"allowPrivilegeEscalation", {{{8, check_privilege_escalation}, {25, check_privilege_escalation_1_25}}}},
     {"capabilities_restricted",
      {{{22, check_capabilities_restricted}, {25, check_capabilities_restricted_1_25}}},
@@ -127,7 +127,7 @@ const Check kRestricted[] = {
 };
 
 bool overridden(const Check& baseline, int minor) {
-  return std::any_of(std::begin(kRestricted), std::end(kRestricted),
+  return std::any_of(std::begin(kRestrictedChecks), std::end(kRestrictedChecks),
                      [&](const Check& check) { return check.overrides == baseline.id && at(check, minor); });
 }
 
@@ -166,10 +166,10 @@ std::vector<Violation> violations(const LevelVersion& allowed, const json::value
     if (found) out.push_back(std::move(*found));
   };
   bool restricted = allowed.level == SecurityLevel::restricted;
-  for (const Check& check : kBaseline)
+  for (const Check& check : kBaselineChecks)
     if (!restricted || !overridden(check, minor)) run(check);
   if (restricted)
-    for (const Check& check : kRestricted) run(check);
+    for (const Check& check : kRestrictedChecks) run(check);
   return out;
 }
 

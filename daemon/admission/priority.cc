@@ -12,14 +12,14 @@ struct Class {
   std::string preemption = "PreemptLowerPriority";
 };
 
-Class class_of(const Object& object) {
+Class priority_class_of(const Object& object) {
   Class out{object.name(), get_int(object.json(), "value")};
   if (auto policy = get_string(object.json(), "preemptionPolicy"); !policy.empty()) out.preemption = policy;
   return out;
 }
 
 // Of several, which can only come of a race, the one of the least value. Null: there is none.
-ObjectPtr default_class(const World& world) {
+ObjectPtr default_priority_class(const World& world) {
   ObjectPtr found;
   for (ObjectPtr& one : world.list(kPriorityClass))
     if (get_bool(one->json(), "globalDefault") && (!found || get_int(one->json(), "value") < get_int(found->json(), "value")))
@@ -30,10 +30,10 @@ ObjectPtr default_class(const World& world) {
 Result<Class> class_for(const Request& request, const World& world) {
   std::string name(get_string(*request.object, "spec.priorityClassName"));
   if (name.empty()) {
-    ObjectPtr found = default_class(world);
-    return found ? class_of(*found) : Class();
+    ObjectPtr found = default_priority_class(world);
+    return found ? priority_class_of(*found) : Class();
   }
-  if (ObjectPtr found = world.get(kPriorityClass, {"", name})) return class_of(*found);
+  if (ObjectPtr found = world.get(kPriorityClass, {"", name})) return priority_class_of(*found);
   // The system's own are as fixed as their names, and pods may come before they are stored.
   if (name == "system-node-critical") return Class{name, 2'000'001'000};
   if (name == "system-cluster-critical") return Class{name, 2'000'000'000};
@@ -76,7 +76,7 @@ class Priority : public Plugin {
   Result<void> validate(const Request& request, const World& world) const override {
     bool concerned = request.kind == kPriorityClass && request.subresource.empty() && request.operation != Operation::remove;
     if (!concerned || !get_bool(*request.object, "globalDefault")) return {};
-    ObjectPtr other = default_class(world);
+    ObjectPtr other = default_priority_class(world);
     if (!other || (request.operation == Operation::update && other->name() == request.key.name)) return {};
     return refuse(request, "PriorityClass " + other->name() + " is already marked as default. Only one default can exist");
   }

@@ -35,7 +35,7 @@ json::array merged(const json::array& first, const json::array& second) {
   return out;
 }
 
-Result<ObjectPtr> class_of(const Request& request, const World& world) {
+Result<ObjectPtr> runtime_class_of(const Request& request, const World& world) {
   std::string name(get_string(*request.object, "spec.runtimeClassName"));
   if (name.empty()) return ObjectPtr();
   ObjectPtr found = world.get(kRuntimeClass, {"", name});
@@ -81,7 +81,7 @@ class RuntimeClass : public Plugin {
 
   Result<void> admit(Request& request, const World& world) const override {
     if (!request.creates(kPod)) return {};
-    ObjectPtr found = TRY(class_of(request, world));
+    ObjectPtr found = TRY(runtime_class_of(request, world));
     if (!found) return {};
     TRY(set_overhead(request, *found));
     return set_scheduling(request, *found);
@@ -89,7 +89,7 @@ class RuntimeClass : public Plugin {
 
   Result<void> validate(const Request& request, const World& world) const override {
     if (!request.creates(kPod)) return {};
-    ObjectPtr found = TRY(class_of(request, world));
+    ObjectPtr found = TRY(runtime_class_of(request, world));
     const json::value* own = find(*request.object, "spec.overhead");
     bool has_own = own && !own->is_null();
     if (!found || !find(found->json(), "overhead"))

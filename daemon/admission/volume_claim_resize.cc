@@ -2,6 +2,7 @@
 // PersistentVolumeClaimResize: a claim may ask for more once it is bound, where its class allows volumes to grow.
 // Source: Kubernetes plugin/pkg/admission/storage/persistentvolume/resize.
 #include "daemon/admission/plugin.h"
+#include "daemon/quota/usage.h"
 #include "store/object/quantity.h"
 
 namespace coracle::admission {
@@ -11,13 +12,6 @@ Quantity storage_of(const json::value& claim) {
   const json::value* asked = find(claim, "spec.resources.requests.storage");
   auto amount = asked ? Quantity::from_json(*asked) : Result<Quantity>(Quantity());
   return std::move(amount).value_or(Quantity());
-}
-
-std::string class_of(const json::value& claim) {
-  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains("volume.beta.kubernetes.io/storage-class");
-      beta && beta->is_string())
-    return std::string(beta->get_string());
-  return std::string(get_string(claim, "spec.storageClassName"));
 }
 
 class VolumeClaimResize : public Plugin {
@@ -30,9 +24,9 @@ class VolumeClaimResize : public Plugin {
     if (!concerned || storage_of(*request.object) <= storage_of(request.old->json())) return {};
     if (get_string(request.old->json(), "status.phase") != "Bound")
       return refuse(request, "Only bound persistent volume claims can be expanded");
-    std::string name = class_of(*request.object);
+    std::string name = quota::storage_class_of(*request.object);
     ObjectPtr storage_class =
-        name.empty() || name != class_of(request.old->json()) ? nullptr : world.get(kStorageClass, {"", name});
+        name.empty() || name != quota::storage_class_of(request.old->json()) ? nullptr : world.get(kStorageClass, {"", name});
     if (storage_class && get_bool(storage_class->json(), "allowVolumeExpansion")) return {};
     return refuse(
         request,

@@ -255,6 +255,8 @@ void answer_text(Call& call, int status, std::string text) {
   call.answer().headers.emplace_back("X-Content-Type-Options", "nosniff");
 }
 
+void answer_page_not_found(Call& call) { answer_text(call, 404, "404 page not found\n"); }
+
 void answer_with(Call& call, Result<void> outcome) {
   if (!outcome && !call.exchange.taken()) answer_error(call, outcome.error());
 }

@@ -3,66 +3,23 @@
 #include "daemon/api/certificates.h"
 
 #include <arpa/inet.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <ctime>
 #include <memory>
 
 #include "daemon/access/asn1_time.h"
+#include "daemon/access/openssl.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::api {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* what) const {
-    Free(what);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
-
-Error openssl_error(std::string_view doing) {
-  char text[256] = "unknown error";
-  if (unsigned long number = ERR_get_error()) ERR_error_string_n(number, text, sizeof text);
-  ERR_clear_error();
-  return Error(Code::internal, std::string(doing) + ": " + text);
-}
-
-std::string take_text(BIO* from) {
-  char* text = nullptr;
-  long size = BIO_get_mem_data(from, &text);
-  return std::string(text, size_t(size));
-}
-std::string to_pem(X509* certificate) {
-  Bio out(BIO_new(BIO_s_mem()));
-  PEM_write_bio_X509(out.get(), certificate);
-  return take_text(out.get());
-}
-std::string to_pem(EVP_PKEY* key) {
-  Bio out(BIO_new(BIO_s_mem()));
-  PEM_write_bio_PKCS8PrivateKey(out.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
-  return take_text(out.get());
-}
-Bio memory(std::string_view text) { return Bio(BIO_new_mem_buf(text.data(), int(text.size()))); }
-Certificate parse_certificate(std::string_view pem) {
-  return Certificate(PEM_read_bio_X509(memory(pem).get(), nullptr, nullptr, nullptr));
-}
-Key parse_key(std::string_view pem) { return Key(PEM_read_bio_PrivateKey(memory(pem).get(), nullptr, nullptr, nullptr)); }
-
-Result<Key> generate_key() {
-  Key key(EVP_EC_gen("P-256"));
-  if (!key) return openssl_error("make a key");
+Result<openssl::PrivateKey> generate_key() {
+  openssl::PrivateKey key(EVP_EC_gen("P-256"));
+  if (!key) return openssl::error("make a key");
   return key;
 }
 
@@ -78,27 +35,18 @@ WallTime wall_time(const ASN1_TIME* time) {
   return std::chrono::system_clock::from_time_t(timegm(&parts));
 }
 
-bool add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {
-  X509V3_CTX context;
-  X509V3_set_ctx_nodb(&context);
-  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(
-      X509V3_EXT_nconf_nid(nullptr, &context, nid, value.c_str()));
-  return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
-}
-
 void add_name(X509_NAME* name, const char* field, std::string_view value) {
   X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()), int(value.size()),
                              -1, 0);
 }
 
-Certificate blank(EVP_PKEY* key, const std::string& not_after) {
-  Certificate certificate(X509_new());
+openssl::Certificate blank(EVP_PKEY* key, const std::string& not_after) {
+  openssl::Certificate certificate(X509_new());
   X509_set_version(certificate.get(), X509_VERSION_3);
   unsigned char serial[16];
   RAND_bytes(serial, sizeof serial);
   serial[0] &= 0x7f;
-  std::unique_ptr<BIGNUM, Freer<BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
+  std::unique_ptr<BIGNUM, openssl::Freer<BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
   BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
   ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate.get()), std::string(kNotBefore).c_str());
   ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate.get()), not_after.c_str());
@@ -123,18 +71,6 @@ std::string canonical_address(const std::string& address) {
   if (inet_pton(AF_INET, address.c_str(), bytes) == 1) return canonical_address(bytes, 4);
   if (inet_pton(AF_INET6, address.c_str(), bytes) == 1) return canonical_address(bytes, 16);
   return {};
-}
-
-std::vector<std::string> name_entries(X509_NAME* name, int nid) {
-  std::vector<std::string> out;
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;) {
-    unsigned char* text = nullptr;
-    int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
-    if (size < 0) continue;
-    out.emplace_back(reinterpret_cast<char*>(text), size_t(size));
-    OPENSSL_free(text);
-  }
-  return out;
 }
 
 bool names_all(std::vector<std::string> has, std::vector<std::string> wants) {
@@ -165,8 +101,8 @@ Result<KeyPair> load(const std::string& directory, const std::string& name) {
 }
 
 bool belongs_together(const KeyPair& pair) {
-  Certificate certificate = parse_certificate(pair.certificate);
-  Key key = parse_key(pair.key);
+  openssl::Certificate certificate = openssl::parse_certificate(pair.certificate);
+  openssl::PrivateKey key = openssl::parse_private_key(pair.key);
   bool good = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
   return good;
@@ -185,57 +121,58 @@ bool good_until(const KeyPair& pair, const std::string& ca, WallTime until, cons
 }  // namespace
 
 Result<std::string> make_key() {
-  Key key = TRY(generate_key());
-  return to_pem(key.get());
+  openssl::PrivateKey key = TRY(generate_key());
+  return openssl::to_pem(key.get());
 }
 
 Result<KeyPair> make_ca(std::string_view common_name) {
-  Key key = TRY(generate_key());
-  Certificate certificate = blank(key.get(), std::string(kCaNotAfter));
+  openssl::PrivateKey key = TRY(generate_key());
+  openssl::Certificate certificate = blank(key.get(), std::string(kCaNotAfter));
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   add_name(subject, "CN", common_name);
   X509_set_issuer_name(certificate.get(), subject);
-  bool extended =
-      add_extension(certificate.get(), certificate.get(), NID_basic_constraints, "critical,CA:TRUE") &&
-      add_extension(certificate.get(), certificate.get(), NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") &&
-      add_extension(certificate.get(), certificate.get(), NID_subject_key_identifier, "hash");
-  if (!extended || X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return openssl_error("sign the CA");
-  return KeyPair{to_pem(certificate.get()), to_pem(key.get())};
+  bool extended = openssl::add_extension(certificate.get(), certificate.get(), NID_basic_constraints, "critical,CA:TRUE") &&
+                  openssl::add_extension(certificate.get(), certificate.get(), NID_key_usage,
+                                         "critical,digitalSignature,keyCertSign,cRLSign") &&
+                  openssl::add_extension(certificate.get(), certificate.get(), NID_subject_key_identifier, "hash");
+  if (!extended || X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return openssl::error("sign the CA");
+  return KeyPair{openssl::to_pem(certificate.get()), openssl::to_pem(key.get())};
 }
 
 Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request) {
-  Certificate issuer = parse_certificate(ca.certificate);
-  Key issuer_key = parse_key(ca.key);
-  if (!issuer || !issuer_key) return openssl_error("read the CA");
-  Key key = TRY(generate_key());
-  Certificate certificate = blank(key.get(), access::asn1_time(request.not_after));
+  openssl::Certificate issuer = openssl::parse_certificate(ca.certificate);
+  openssl::PrivateKey issuer_key = openssl::parse_private_key(ca.key);
+  if (!issuer || !issuer_key) return openssl::error("read the CA");
+  openssl::PrivateKey key = TRY(generate_key());
+  openssl::Certificate certificate = blank(key.get(), access::asn1_time(request.not_after));
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   for (const auto& organization : request.organizations) add_name(subject, "O", organization);
   add_name(subject, "CN", request.common_name);
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer.get()));
   std::string names = alternative_names(request);
   bool extended =
-      add_extension(certificate.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
-      add_extension(certificate.get(), issuer.get(), NID_key_usage, "critical,digitalSignature") &&
-      add_extension(certificate.get(), issuer.get(), NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth") &&
-      add_extension(certificate.get(), issuer.get(), NID_authority_key_identifier, "keyid") &&
-      (names.empty() || add_extension(certificate.get(), issuer.get(), NID_subject_alt_name, names));
+      openssl::add_extension(certificate.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
+      openssl::add_extension(certificate.get(), issuer.get(), NID_key_usage, "critical,digitalSignature") &&
+      openssl::add_extension(certificate.get(), issuer.get(), NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth") &&
+      openssl::add_extension(certificate.get(), issuer.get(), NID_authority_key_identifier, "keyid") &&
+      (names.empty() || openssl::add_extension(certificate.get(), issuer.get(), NID_subject_alt_name, names));
   if (!extended || X509_sign(certificate.get(), issuer_key.get(), EVP_sha256()) == 0)
-    return openssl_error("sign a certificate for " + request.common_name);
-  return KeyPair{to_pem(certificate.get()), to_pem(key.get())};
+    return openssl::error("sign a certificate for " + request.common_name);
+  return KeyPair{openssl::to_pem(certificate.get()), openssl::to_pem(key.get())};
 }
 
 Result<CertificateFacts> read_facts(std::string_view pem) {
-  Certificate certificate = parse_certificate(pem);
+  openssl::Certificate certificate = openssl::parse_certificate(pem);
   if (!certificate) return ERR_clear_error(), Error(Code::invalid, "not a certificate in PEM form");
   CertificateFacts facts;
   X509_NAME* subject = X509_get_subject_name(certificate.get());
-  auto names = name_entries(subject, NID_commonName);
+  auto names = openssl::name_entries(subject, NID_commonName);
   if (!names.empty()) facts.common_name = names.front();
-  facts.organizations = name_entries(subject, NID_organizationName);
+  facts.organizations = openssl::name_entries(subject, NID_organizationName);
   facts.not_before = wall_time(X509_get0_notBefore(certificate.get()));
   facts.not_after = wall_time(X509_get0_notAfter(certificate.get()));
-  Names alternatives(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+  openssl::GeneralNames alternatives(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; alternatives && i < sk_GENERAL_NAME_num(alternatives.get()); i++) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives.get(), i);
     const ASN1_STRING* value = name->type == GEN_DNS ? name->d.dNSName : name->type == GEN_IPADD ? name->d.iPAddress : nullptr;
@@ -251,14 +188,14 @@ Result<CertificateFacts> read_facts(std::string_view pem) {
 }
 
 bool signed_by(std::string_view certificate, std::string_view ca) {
-  Certificate one = parse_certificate(certificate), issuer = parse_certificate(ca);
+  openssl::Certificate one = openssl::parse_certificate(certificate), issuer = openssl::parse_certificate(ca);
   bool good = one && issuer && X509_verify(one.get(), X509_get0_pubkey(issuer.get())) == 1;
   ERR_clear_error();
   return good;
 }
 
 std::string sha256_fingerprint(std::string_view certificate) {
-  Certificate one = parse_certificate(certificate);
+  openssl::Certificate one = openssl::parse_certificate(certificate);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (!one || X509_digest(one.get(), EVP_sha256(), digest, &size) != 1) return {};

@@ -241,8 +241,6 @@ void serve_aggregated(Call& call, bool core) {
     answer.headers.push_back(header);
 }
 
-void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
-
 void serve_root(Call& call) {
   json::array paths;
   for (std::string_view path : {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis"}) paths.emplace_back(path);
@@ -266,7 +264,7 @@ void serve_discovery(Call& call) {
   }
   if (route.what == Route::What::group) {
     auto all = groups();
-    if (std::find(all.begin(), all.end(), route.group) == all.end()) return not_here(call);
+    if (std::find(all.begin(), all.end(), route.group) == all.end()) return answer_page_not_found(call);
     json::object group = group_entry(route.group);
     json::object out{{"kind", "APIGroup"}, {"apiVersion", "v1"}};
     for (auto& [key, value] : group) out[key] = std::move(value);
@@ -275,7 +273,7 @@ void serve_discovery(Call& call) {
   if (route.what == Route::What::resource_list) {
     auto all = versions();
     Version version{route.group, route.version};
-    if (std::find(all.begin(), all.end(), version) == all.end()) return not_here(call);
+    if (std::find(all.begin(), all.end(), version) == all.end()) return answer_page_not_found(call);
     return answer_value(call, resource_list(version));
   }
   serve_root(call);

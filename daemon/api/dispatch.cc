@@ -8,8 +8,6 @@
 namespace coracle::api {
 namespace {
 
-void not_here(Call& call) { answer_text(call, 404, "404 page not found\n"); }
-
 // Within a group and version that is served, the answer is a Status; elsewhere it is plain text.
 bool serves_version(const Route& route) {
   auto kinds = schema::catalog().kinds();
@@ -18,7 +16,7 @@ bool serves_version(const Route& route) {
   });
 }
 void no_such_resource(Call& call) {
-  if (!serves_version(call.route)) return not_here(call);
+  if (!serves_version(call.route)) return answer_page_not_found(call);
   answer_error(call, Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{}));
 }
 void not_allowed(Call& call) {
@@ -42,7 +40,7 @@ void dispatch_other(Call& call) {
   if (below(path, "/openapi/v2") || below(path, "/openapi/v3")) return serve_openapi(call);
   if (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks") return serve_oidc(call);
   if (path == "/") return serve_discovery(call);
-  not_here(call);
+  answer_page_not_found(call);
 }
 
 void dispatch_resource(Call& call) {

@@ -10,7 +10,7 @@
 namespace coracle::api {
 namespace {
 
-Result<ExecRequest> read_request(Call& call) {
+Result<ExecRequest> read_exec_request(Call& call) {
   const Query& query = call.query();
   bool attach = call.route.subresource == "attach";
   ExecRequest request;
@@ -38,7 +38,7 @@ Result<ExecRequest> read_request(Call& call) {
 
 Result<void> exec(Call& call) {
   TRY(may_open(call));
-  ExecRequest request = TRY(read_request(call));
+  ExecRequest request = TRY(read_exec_request(call));
   if (asks_for_websocket(call.head())) {
     WebSocket socket = TRY(WebSocket::accept(call.exchange, {"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io",
                                                              "channel.k8s.io", "base64.channel.k8s.io", ""}));

@@ -66,9 +66,9 @@ class Streams {  // which of the wanted ones are there
   Guarded<State> state_;
 };
 
-class Output : public ExecOutput {
+class SpdyOutput : public ExecOutput {
  public:
-  explicit Output(const Streams& streams)
+  explicit SpdyOutput(const Streams& streams)
       : stdout_(streams.find("stdout")), stderr_(streams.find("stderr")), error_(streams.find("error")) {}
   bool write_stdout(std::string_view bytes) override { return !stdout_ || stdout_->write(bytes); }
   bool write_stderr(std::string_view bytes) override { return !stderr_ || stderr_->write(bytes); }
@@ -101,7 +101,7 @@ void conduct(Call& call, SpdySession& session, Streams& streams, int version, co
     return sys::shut_down(socket);
   }
   SpdyStreamPtr input = streams.find("stdin"), sizes = streams.find("resize");
-  Output output(streams);
+  SpdyOutput output(streams);
   auto read = [&]() -> std::optional<std::string> {
     std::string bytes = input->read();
     if (bytes.empty() && input->cut_off()) return std::nullopt;

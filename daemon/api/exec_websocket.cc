@@ -10,11 +10,11 @@
 namespace coracle::api {
 namespace {
 
-enum Channel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4, kCloseChannel = 255 };
+enum Channel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4 };
 
-class Channels : public ExecOutput {
+class ExecChannels : public ExecOutput {
  public:
-  Channels(WebSocket& socket, ChannelProtocol protocol) : socket_(socket), protocol_(protocol) {}
+  ExecChannels(WebSocket& socket, ChannelProtocol protocol) : socket_(socket), protocol_(protocol) {}
   bool write(uint8_t channel, std::string_view bytes) {
     return socket_.send(opcode_of(protocol_), encode_channel(protocol_, channel, bytes));
   }
@@ -79,7 +79,7 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
   ChannelProtocol protocol = channel_protocol(socket.protocol()).value_or(ChannelProtocol{1, false});
   TlsConnection& connection = call.exchange.connection;
   connection.set_write_patience(kStreamPatience);
-  Channels channels(socket, protocol);
+  ExecChannels channels(socket, protocol);
   for (uint8_t channel : {kStdout, kStderr, kError})  // so that a client sees at once that it is connected
     if (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)) channels.write(channel, {});
   Stdin input;

@@ -18,7 +18,7 @@ bool is_token_char(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char); }
-bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
+bool is_control_char(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 bool is_target_char(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
 
 Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed request: " + std::string(what)); }
@@ -54,7 +54,7 @@ Result<void> read_header(std::string_view line, Headers& headers) {
   size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return malformed("header line");
   std::string_view value = trim(line.substr(colon + 1));
-  if (std::any_of(value.begin(), value.end(), is_control)) return malformed("control character in a header");
+  if (std::any_of(value.begin(), value.end(), is_control_char)) return malformed("control character in a header");
   headers.add(std::string(line.substr(0, colon)), std::string(value));
   if (headers.items().size() > kHeadersMax) return Error(Code::too_large, "too many headers");
   return {};
@@ -93,7 +93,7 @@ Result<void> read_status_line(std::string_view line, AnswerHead& head) {
   auto number = parse_number<uint32_t>(status);
   bool ends = line.size() == 12 || line[12] == ' ';
   if (!number || *number < 100 || !ends) return Error(Code::bad_request, "malformed HTTP status code " + quoted(status));
-  if (std::any_of(reason.begin(), reason.end(), is_control)) return not_http;
+  if (std::any_of(reason.begin(), reason.end(), is_control_char)) return not_http;
   head.status = int(*number);
   head.reason = reason;
   return {};

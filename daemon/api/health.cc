@@ -51,7 +51,7 @@ void serve_health(Call& call) {
     good &= passes;
     report += passes ? "[+]" + check.name + " ok\n" : "[-]" + check.name + " failed: reason withheld\n";
   }
-  if (!found) return answer_text(call, 404, "404 page not found\n");
+  if (!found) return answer_page_not_found(call);
   if (!one.empty()) return answer_text(call, good ? 200 : 500, good ? "ok" : "internal server error: reason withheld\n");
   if (!unknown.empty()) report += "warn: some health checks cannot be excluded: no matches for " + quoted_list(unknown) + "\n";
   report += what + " check " + (good ? "passed" : "failed") + "\n";

@@ -30,7 +30,7 @@ struct Answer {
   std::shared_ptr<const void> holds;
 };
 
-// Of a body that nobody wanted, so that the connection stays usable.
+// Of a body that nobody wanted, so that the connection stays usable, or the answer is read.
 constexpr size_t kDrainBytesMax = 256 << 10;
 constexpr std::chrono::milliseconds kDrainTime{500};
 

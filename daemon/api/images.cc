@@ -11,9 +11,9 @@
 namespace coracle::api {
 namespace {
 
-void list(Call& call) { answer_value(call, call.house.images.list()); }
+void list_images(Call& call) { answer_value(call, call.house.images.list()); }
 
-void pull(Call& call, const std::string& reference) {
+void pull_image(Call& call, const std::string& reference) {
   ChunkedAnswer lines(call.exchange, "application/json", common_headers(call));
   auto line = [&](const json::value& value) { lines.write(to_text(value) + "\n") && lines.flush(); };
   auto image = call.house.images.pull(reference, [&](const json::value& progress) {
@@ -23,7 +23,7 @@ void pull(Call& call, const std::string& reference) {
   lines.end();
 }
 
-Result<void> import(Call& call, const std::string& name) {
+Result<void> import_images(Call& call, const std::string& name) {
   sys::Pipe pipe = TRY(sys::make_pipe());
   Result<json::value> imported = Error(Code::internal, "not read");
   std::jthread reader([&, from = std::move(pipe.read)] { imported = call.house.images.import(from, name); });
@@ -46,14 +46,14 @@ void serve_images(Call& call) {
   std::string reference(call.query().get("reference")), name(call.query().get("name"));
   const std::string& method = call.head().method;
   bool importing = call.route.path == "/coracle/v1/images/import";
-  if (!importing && call.route.path != "/coracle/v1/images") return answer_text(call, 404, "404 page not found\n");
-  if (importing && method == "POST") return answer_with(call, import(call, name));
-  if (!importing && method == "GET") return list(call);
+  if (!importing && call.route.path != "/coracle/v1/images") return answer_page_not_found(call);
+  if (importing && method == "POST") return answer_with(call, import_images(call, name));
+  if (!importing && method == "GET") return list_images(call);
   bool known = !importing && (method == "POST" || method == "DELETE");
   if (!known)
     return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
   if (reference.empty()) return answer_error(call, bad_request("?reference= must name an image"));
-  if (method == "POST") return pull(call, reference);
+  if (method == "POST") return pull_image(call, reference);
   auto removed = call.house.images.remove(reference);
   if (!removed) return answer_error(call, removed.error());
   answer_value(call, success_status());

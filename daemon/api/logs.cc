@@ -27,7 +27,7 @@ Result<std::optional<int64_t>> number(const Query& query, std::string_view name,
   return value;
 }
 
-Result<LogRequest> read_request(Call& call) {
+Result<LogRequest> read_log_request(Call& call) {
   const Query& query = call.query();
   LogRequest request;
   request.pod = call.key();
@@ -48,9 +48,9 @@ Result<LogRequest> read_request(Call& call) {
   return request;
 }
 
-class Output {  // opened by the first byte, so that an error before it can still be told properly
+class LogOutput {  // opened by the first byte, so that an error before it can still be told properly
  public:
-  explicit Output(Call& call) : call_(call), left_(call.exchange.notice_peer()) {}
+  explicit LogOutput(Call& call) : call_(call), left_(call.exchange.notice_peer()) {}
 
   bool write(std::string_view bytes) {
     if (left_.stop_requested() && !still_there()) return false;
@@ -88,9 +88,9 @@ class Output {  // opened by the first byte, so that an error before it can stil
   std::optional<ChunkedAnswer> chunks_;
 };
 
-Result<void> log(Call& call) {
-  LogRequest request = TRY(read_request(call));
-  Output output(call);
+Result<void> send_log(Call& call) {
+  LogRequest request = TRY(read_log_request(call));
+  LogOutput output(call);
   TRY(call.house.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
   output.end();
   return {};
@@ -115,6 +115,6 @@ Result<std::string> choose_container(const Object& pod, std::string_view asked) 
                      "]");
 }
 
-void serve_log(Call& call) { answer_with(call, log(call)); }
+void serve_log(Call& call) { answer_with(call, send_log(call)); }
 
 }  // namespace coracle::api

@@ -52,10 +52,10 @@ void serve_openapi(Call& call) {
     return send(call, protobuf ? schema::kOpenApiV2MediaType : "application/json", etag, make, {}, false);
   }
   if (path == kV3) return serve_index(call);
-  if (!path.starts_with(std::string(kV3) + "/")) return answer_text(call, 404, "404 page not found\n");
+  if (!path.starts_with(std::string(kV3) + "/")) return answer_page_not_found(call);
   std::string document = path.substr(kV3.size() + 1);
   auto all = schema::openapi_v3_paths();
-  if (std::find(all.begin(), all.end(), document) == all.end()) return answer_text(call, 404, "404 page not found\n");
+  if (std::find(all.begin(), all.end(), document) == all.end()) return answer_page_not_found(call);
   std::string_view hash = call.query().get("hash");
   if (!hash.empty() && hash != schema::openapi_hash()) {
     call.answer().status = 301;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kProtocol = "portforward.k8s.io", kTunnel = "SPDY/3.1+portforward.k8s.io";
 
-Result<ForwardRequest> read_request(Call& call) {
+Result<ForwardRequest> read_forward_request(Call& call) {
   ForwardRequest request;
   request.pod = call.key();
   ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
@@ -63,7 +63,7 @@ Result<void> over_websocket(Call& call, const ForwardRequest& request) {
 
 Result<void> port_forward(Call& call) {
   TRY(may_open(call));
-  ForwardRequest request = TRY(read_request(call));
+  ForwardRequest request = TRY(read_forward_request(call));
   if (asks_for_websocket(call.head())) return over_websocket(call, request);
   if (!asks_for_spdy(call.head())) return bad_request("Upgrade request required");
   auto protocol = TRY(accept_spdy(call, {kProtocol}));

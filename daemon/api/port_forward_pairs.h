@@ -54,7 +54,6 @@ class StreamPairs {
 // ---- channels ----
 
 constexpr size_t kPortsMax = 64;
-constexpr uint8_t kCloseChannel = 255;  // names the channel that has ended; of version 5
 
 // Two channels for the port that stands at `index` in the request.
 inline uint8_t data_channel(size_t index) { return uint8_t(2 * index); }

@@ -13,9 +13,9 @@
 namespace coracle::api {
 namespace {
 
-class Channels {
+class ForwardChannels {
  public:
-  Channels(TlsConnection& connection, WebSocket& socket)
+  ForwardChannels(TlsConnection& connection, WebSocket& socket)
       : connection_(connection),
         socket_(socket),
         protocol_(channel_protocol(socket.protocol()).value_or(ChannelProtocol{4, false})) {}
@@ -114,7 +114,7 @@ class Channels {
 
 void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket, const ForwardRequest& request) {
   connection.set_write_patience(kStreamPatience);
-  Channels channels(connection, socket);
+  ForwardChannels channels(connection, socket);
   channels.begin(streams, request);
   std::jthread goodbye([&](std::stop_token left) { channels.say_goodbye(left); });
   channels.receive();

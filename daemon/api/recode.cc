@@ -9,7 +9,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kPiece = 16 << 10;
+constexpr size_t kZlibOutputBytes = 16 << 10;
 constexpr int kGzipBits = 15 + 16, kWrappedBits = 15, kBareBits = -15;  // zlib's names for the formats
 
 // Whether a deflate body begins with the wrapper's two bytes.
@@ -21,7 +21,7 @@ template <typename Step, typename Take>
 int pump(z_stream& stream, std::string_view bytes, Step step, Take take) {
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = uInt(bytes.size());
-  std::array<char, kPiece> piece;
+  std::array<char, kZlibOutputBytes> piece;
   for (;;) {
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = uInt(piece.size());

@@ -2,6 +2,7 @@
 // Reviews: questions about who somebody is and what they may, asked as objects that are never stored; and the documents by
 // which others can check our tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
 // Discovery 1.0.
+#include "daemon/access/string_lists.h"
 #include "daemon/access/user_info.h"
 #include "daemon/api/handlers.h"
 #include "runtime/base/clock.h"
@@ -14,13 +15,6 @@ namespace {
 json::array strings(const std::vector<std::string>& all) {
   json::array out;
   for (const auto& text : all) out.emplace_back(text);
-  return out;
-}
-
-std::vector<std::string> strings_of(const json::array& all) {
-  std::vector<std::string> out;
-  for (const json::value& item : all)
-    if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());
   return out;
 }
 
@@ -43,7 +37,7 @@ Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec
   out.name = get_string(*resource, "name");
   out.field_selector = get_string(*resource, "fieldSelector.rawSelector");
   for (const json::value& term : get_array(*resource, "fieldSelector.requirements")) {
-    auto values = strings_of(get_array(term, "values"));
+    auto values = access::strings_at(term, "values");
     if (get_string(term, "operator") != "In" || values.size() != 1) continue;
     out.field_selector += (out.field_selector.empty() ? "" : ",") + std::string(get_string(term, "key")) + "=" + values[0];
   }
@@ -61,9 +55,9 @@ User user_of(const json::value& spec) {
   User user;
   user.name = get_string(spec, "user");
   user.uid = get_string(spec, "uid");
-  user.groups = strings_of(get_array(spec, "groups"));
+  user.groups = access::strings_at(spec, "groups");
   for (const auto& [key, values] : get_object(spec, "extra"))
-    if (values.is_array()) user.extra[std::string(key)] = strings_of(values.get_array());
+    if (values.is_array()) user.extra[std::string(key)] = access::strings_of(values.get_array());
   return user;
 }
 
@@ -89,7 +83,7 @@ json::object rules_status(const Call& call, const json::value& spec) {
 Result<json::object> token_status(const Call& call, const json::value& spec) {
   std::string_view token = get_string(spec, "token");
   if (token.empty()) return bad_request("token is required for TokenReview in authentication");
-  auto verified = call.house.tokens->verify(token, strings_of(get_array(spec, "audiences")));
+  auto verified = call.house.tokens->verify(token, access::strings_at(spec, "audiences"));
   if (!verified)
     return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
   json::object out{{"authenticated", true}, {"user", access::user_info(verified->user)}};

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kPieceSent = (16 << 10) - 32;        // with its heads it fits a TLS record
 constexpr size_t kAcknowledgeFrom = size_t(1) << 30;  // of the windows' two gigabytes
 
-Error broken(std::string_view how) { return Error(Code::bad_request, "SPDY: " + std::string(how)); }
+Error spdy_protocol_error(std::string_view how) { return Error(Code::bad_request, "SPDY: " + std::string(how)); }
 
 }  // namespace
 
@@ -172,7 +172,7 @@ Result<void> SpdySession::handle(spdy::Frame& frame) {
     book_.notify();
     if (stream) stream->stop_reading();
   } else if (std::holds_alternative<spdy::SynReply>(frame)) {
-    return broken("a reply to no stream of ours");
+    return spdy_protocol_error("a reply to no stream of ours");
   }
   return {};  // GOAWAY: its connection will end
 }
@@ -188,7 +188,7 @@ Result<void> SpdySession::open(spdy::SynStream& frame) {
     book.streams.emplace(frame.stream, Entry{stream, book.initial_window, frame.fin, frame.unidirectional});
     return Judged::fits;
   });
-  if (judged == Judged::odd) return broken("a stream's number that is not the next");
+  if (judged == Judged::odd) return spdy_protocol_error("a stream's number that is not the next");
   if (judged == Judged::refused) {
     (void)link_.write(spdy::FrameEncoder::rst_stream(frame.stream, spdy::ResetStatus::refused_stream));  // reading will tell
     return {};
@@ -213,8 +213,8 @@ Result<void> SpdySession::deliver(spdy::Data& frame) {
     if (entry == book.streams.end()) return Found{nullptr, false, frame.stream <= book.last_stream, 0};
     return Found{entry->second.stream, entry->second.input_ended, true, acknowledged(entry->second.received)};
   });
-  if (!found.known) return broken("data of a stream that was not opened");
-  if (found.ended) return broken("data behind a stream's end");
+  if (!found.known) return spdy_protocol_error("data of a stream that was not opened");
+  if (found.ended) return spdy_protocol_error("data behind a stream's end");
   std::string answer;
   if (size_t bytes = acknowledged(received_)) answer = spdy::FrameEncoder::window_update(0, uint32_t(bytes));
   if (found.acknowledge) answer += spdy::FrameEncoder::window_update(frame.stream, uint32_t(found.acknowledge));
@@ -242,7 +242,7 @@ void SpdySession::end_input(uint32_t id) {
 Result<void> SpdySession::change_windows(const spdy::Settings& frame) {
   for (const auto& [id, value] : frame.values) {
     if (id != spdy::kInitialWindowSize) continue;
-    if (value > spdy::kWindowMax) return broken("a window that is too large");
+    if (value > spdy::kWindowMax) return spdy_protocol_error("a window that is too large");
     book_.with([&, value = int64_t(value)](Book& book) {
       book.keeps_windows = true;
       for (auto& [number, entry] : book.streams) entry.window += value - book.initial_window;
@@ -263,7 +263,7 @@ Result<void> SpdySession::widen(const spdy::WindowUpdate& frame) {
     return window <= spdy::kWindowMax;
   });
   book_.notify();
-  if (!fits) return broken("a window that is too large");
+  if (!fits) return spdy_protocol_error("a window that is too large");
   return {};
 }
 

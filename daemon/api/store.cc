@@ -12,14 +12,14 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kPiece = 64 << 10;
+constexpr size_t kBackupPieceBytes = 64 << 10;
 
 bool wants_keys(const Call& call) { return call.query().get("keys") != "false"; }
 
 Result<void> send_backup(Call& call) {
   Fd copy = TRY(call.house.keeper->backup(wants_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/vnd.sqlite3", common_headers(call));
-  std::string piece(kPiece, '\0');
+  std::string piece(kBackupPieceBytes, '\0');
   for (;;) {
     ssize_t got = ::read(copy.get(), piece.data(), piece.size());
     if (got < 0) return Error::from_errno("read the copy");  // the answer has no end: the client sees that it is not whole
@@ -55,11 +55,11 @@ Result<void> compact(Call& call) {
 }  // namespace
 
 void serve_store(Call& call) {
-  if (!call.house.keeper) return answer_text(call, 404, "404 page not found\n");
+  if (!call.house.keeper) return answer_page_not_found(call);
   std::string_view what = std::string_view(call.route.path).substr(std::string_view("/coracle/v1/store").size());
   bool posts = call.head().method == "POST",
        known = what.empty() || what == "/backup" || what == "/restore" || what == "/check" || what == "/compact";
-  if (!known) return answer_text(call, 404, "404 page not found\n");
+  if (!known) return answer_page_not_found(call);
   if (posts == what.empty() || (!posts && call.head().method != "GET"))
     return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
   if (what.empty()) return answer_with(call, tell_state(call));

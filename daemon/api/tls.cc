@@ -3,14 +3,12 @@
 // a thread that reads does not keep another from writing.
 #include "daemon/api/tls.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <sys/auxv.h>
 
 #include <algorithm>
 #include <array>
 
+#include "daemon/access/openssl.h"
 #include "runtime/base/scope.h"
 
 namespace coracle::api {
@@ -18,19 +16,6 @@ namespace {
 
 constexpr size_t kReadChunk = 16 << 10;  // a TLS record
 constexpr size_t kWriteChunk = 16 << 10;
-
-Error ssl_error(Code code, std::string_view doing) {
-  char text[256] = "unknown error";
-  if (unsigned long number = ERR_get_error()) ERR_error_string_n(number, text, sizeof text);
-  ERR_clear_error();
-  return Error(code, std::string(doing) + ": " + text);
-}
-
-std::unique_ptr<BIO, decltype(&BIO_free)> memory_bio(std::string_view text) {
-  return {BIO_new_mem_buf(text.data(), int(text.size())), BIO_free};
-}
-using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
-Certificate read_certificate(BIO* from) { return {PEM_read_bio_X509(from, nullptr, nullptr, nullptr), X509_free}; }
 
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
@@ -45,21 +30,19 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
 int accept_for_now(int, X509_STORE_CTX*) { return 1; }
 
 Result<void> use_certificates(SSL_CTX* context, std::string_view chain, std::string_view key, std::string_view client_ca) {
-  auto chain_bio = memory_bio(chain);
-  Certificate leaf = read_certificate(chain_bio.get());
-  if (!leaf || SSL_CTX_use_certificate(context, leaf.get()) != 1) return ssl_error(Code::invalid, "read the serving certificate");
-  while (Certificate next = read_certificate(chain_bio.get()))
-    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return ssl_error(Code::invalid, "read the certificate chain");
+  openssl::Bio chain_bio = openssl::memory_bio(chain);
+  openssl::Certificate leaf = openssl::read_certificate(chain_bio.get());
+  if (!leaf || SSL_CTX_use_certificate(context, leaf.get()) != 1)
+    return openssl::error("read the serving certificate", Code::invalid);
+  while (openssl::Certificate next = openssl::read_certificate(chain_bio.get()))
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return openssl::error("read the certificate chain", Code::invalid);
   ERR_clear_error();  // the end of the chain reads as an error
-  auto key_bio = memory_bio(key);
-  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> private_key(
-      PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  openssl::PrivateKey private_key = openssl::parse_private_key(key);
   if (!private_key || SSL_CTX_use_PrivateKey(context, private_key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
-    return ssl_error(Code::invalid, "read the serving key");
-  auto ca_bio = memory_bio(client_ca);
-  Certificate ca = read_certificate(ca_bio.get());
+    return openssl::error("read the serving key", Code::invalid);
+  openssl::Certificate ca = openssl::parse_certificate(client_ca);
   if (!ca || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca.get()) != 1 || SSL_CTX_add_client_CA(context, ca.get()) != 1)
-    return ssl_error(Code::invalid, "read the client CA");
+    return openssl::error("read the client CA", Code::invalid);
   return {};
 }
 
@@ -84,18 +67,6 @@ void choose_ciphers(SSL_CTX* context) {
   (void)SSL_CTX_set_cipher_list(
       context, aes ? "ECDHE+AES128+AESGCM:ECDHE+CHACHA20:ECDHE+AESGCM" : "ECDHE+CHACHA20:ECDHE+AES128+AESGCM:ECDHE+AESGCM");
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
-}
-
-std::vector<std::string> name_entries(X509_NAME* name, int nid) {
-  std::vector<std::string> out;
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;) {
-    unsigned char* text = nullptr;
-    int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
-    if (size < 0) continue;
-    out.emplace_back(reinterpret_cast<char*>(text), size_t(size));
-    OPENSSL_free(text);
-  }
-  return out;
 }
 
 sys::Timeout until(SteadyTime deadline) {
@@ -148,7 +119,7 @@ Result<void> TlsConnection::handshake(Deadline deadline) {
     if (done == 1) return {};
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
       broken_ = true;
-      return ssl_error(Code::bad_request, "TLS handshake");
+      return openssl::error("TLS handshake", Code::bad_request);
     }
     auto woken = sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
     if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline)
@@ -158,14 +129,14 @@ Result<void> TlsConnection::handshake(Deadline deadline) {
 
 PeerCertificate TlsConnection::peer_certificate() const {
   PeerCertificate out;
-  Certificate certificate(SSL_get1_peer_certificate(ssl_.get()), X509_free);
+  openssl::Certificate certificate(SSL_get1_peer_certificate(ssl_.get()));
   if (!certificate) return out;
   out.presented = true;
   out.valid = SSL_get_verify_result(ssl_.get()) == X509_V_OK;
   X509_NAME* subject = X509_get_subject_name(certificate.get());
-  auto names = name_entries(subject, NID_commonName);
+  auto names = openssl::name_entries(subject, NID_commonName);
   if (!names.empty()) out.common_name = names.front();
-  out.organizations = name_entries(subject, NID_organizationName);
+  out.organizations = openssl::name_entries(subject, NID_organizationName);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (X509_digest(certificate.get(), EVP_sha256(), digest, &size) == 1)

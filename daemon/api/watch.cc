@@ -25,7 +25,7 @@ using std::chrono::seconds;
 constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // when the client names none
 constexpr seconds kBookmarkEvery{60};
 
-struct Request {
+struct WatchRequest {
   registry::Filter filter;
   std::string ns;
   bool bookmarks = false, marks_end_of_initial = false;
@@ -38,8 +38,8 @@ struct Request {
 
 seconds random_timeout() { return kTimeoutMin + seconds(random_below(uint32_t((kTimeoutMax - kTimeoutMin).count() + 1))); }
 
-Result<Request> read_request(Call& call) {
-  Request request;
+Result<WatchRequest> read_watch_request(Call& call) {
+  WatchRequest request;
   request.wanted = TRY(negotiate(call.head(), Offer::stream));
   request.wanted.pretty = false;
   if (request.wanted.as == As::partial_list) request.wanted.as = As::partial;
@@ -115,7 +115,7 @@ const char* type_name(EventType type) {
 
 class Stream {  // turns events into frames
  public:
-  Stream(Call& call, const Request& request, Frames& frames) : call_(call), request_(request), frames_(frames) {}
+  Stream(Call& call, const WatchRequest& request, Frames& frames) : call_(call), request_(request), frames_(frames) {}
 
   bool send(const WatchEvent& event) {
     ObjectPtr object = schema::shown_as(*call_.info, event.object);
@@ -169,7 +169,7 @@ class Stream {  // turns events into frames
   }
 
   Call& call_;
-  const Request& request_;
+  const WatchRequest& request_;
   Frames& frames_;
   bool columns_sent_ = false;
 };
@@ -178,7 +178,7 @@ class Stream {  // turns events into frames
 bool client_left(TlsConnection& connection) { return connection.peer_gone() || connection.has_buffered_input(); }
 
 // One event, as this watcher sees it. False: the client is gone.
-bool tell(const Request& request, const engine::Event& event, Stream& stream) {
+bool tell(const WatchRequest& request, const engine::Event& event, Stream& stream) {
   if (event.type == engine::EventType::synced) return !request.marks_end_of_initial || stream.bookmark(event.revision, true);
   if (event.revision <= request.after) return true;  // of before what it asked for, which was yet to come
   auto seen = registry::seen_through(request.filter, event);
@@ -186,7 +186,7 @@ bool tell(const Request& request, const engine::Event& event, Stream& stream) {
 }
 
 // For the commonest of watches: texts as they are stored, to a client that keeps up. `unflushed`: something stayed behind.
-std::optional<engine::StandIn> make_stand_in(Call& call, const Request& request, Stream& stream, Frames& frames,
+std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
                                              bool& unflushed) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
   TlsConnection& connection = call.exchange.connection;
@@ -207,7 +207,7 @@ std::optional<engine::StandIn> make_stand_in(Call& call, const Request& request,
       [write, &frames] { return write([&] { return frames.flush(); }); }};
 }
 
-void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream& stream, Frames& frames) {
+void follow(Call& call, const WatchRequest& request, engine::Watcher& watcher, Stream& stream, Frames& frames) {
   std::stop_token stirred = call.exchange.notice_peer();
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
   bool unflushed = false;  // events that wait together are sent together
@@ -239,7 +239,7 @@ void follow(Call& call, const Request& request, engine::Watcher& watcher, Stream
   }
 }
 
-Result<std::unique_ptr<Frames>> open_frames(Call& call, const Request& request) {
+Result<std::unique_ptr<Frames>> open_frames(Call& call, const WatchRequest& request) {
   bool binary = request.wanted.encoding == Encoding::protobuf;
   if (asks_for_websocket(call.head())) {
     WebSocket socket = TRY(WebSocket::accept(call.exchange, {"", "binary.k8s.io", "base64.binary.k8s.io"}));
@@ -251,7 +251,7 @@ Result<std::unique_ptr<Frames>> open_frames(Call& call, const Request& request) 
 }
 
 Result<void> watch(Call& call) {
-  Request request = TRY(read_request(call));
+  WatchRequest request = TRY(read_watch_request(call));
   auto frames = TRY(open_frames(call, request));
   Stream stream(call, request, *frames);
   auto fail = [&](const Error& why) {  // once the options were understood, errors are events

@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t kControlBytesMax = 125;
 
-Error broken(std::string_view how) { return Error(Code::bad_request, "WebSocket protocol: " + std::string(how)); }
+Error websocket_protocol_error(std::string_view how) {
+  return Error(Code::bad_request, "WebSocket protocol: " + std::string(how));
+}
 
 uint64_t big_endian(std::string_view bytes) {
   uint64_t value = 0;
@@ -22,8 +24,8 @@ uint64_t big_endian(std::string_view bytes) {
   return value;
 }
 
-bool is_control(uint8_t opcode) { return opcode >= 8; }
-bool is_known(uint8_t opcode) { return opcode <= kBinary || (opcode >= kClose && opcode <= kPong); }
+bool is_control_opcode(uint8_t opcode) { return opcode >= 8; }
+bool is_known_opcode(uint8_t opcode) { return opcode <= kBinary || (opcode >= kClose && opcode <= kPong); }
 
 std::string choose(const Headers& headers, const std::vector<std::string_view>& ours) {
   for (std::string_view mine : ours)
@@ -52,12 +54,12 @@ Result<std::optional<Frame>> FrameDecoder::next() {
   if (have.size() < 2) return std::nullopt;
   uint8_t first = uint8_t(have[0]), second = uint8_t(have[1]);
   Frame frame{bool(first & 0x80), uint8_t(first & 0x0f), {}};
-  if (first & 0x70) return broken("reserved bits are set");
-  if (!is_known(frame.opcode)) return broken("unknown opcode");
-  if (!(second & 0x80)) return broken("a client's frame must be masked");
+  if (first & 0x70) return websocket_protocol_error("reserved bits are set");
+  if (!is_known_opcode(frame.opcode)) return websocket_protocol_error("unknown opcode");
+  if (!(second & 0x80)) return websocket_protocol_error("a client's frame must be masked");
   uint64_t size = second & 0x7f;
-  if (is_control(frame.opcode) && (size > kControlBytesMax || !frame.final))
-    return broken("oversized or fragmented control frame");
+  if (is_control_opcode(frame.opcode) && (size > kControlBytesMax || !frame.final))
+    return websocket_protocol_error("oversized or fragmented control frame");
   size_t extended = size == 126 ? 2 : size == 127 ? 8 : 0;
   if (have.size() < 2 + extended + 4) return std::nullopt;
   if (extended) size = big_endian(have.substr(2, extended));
@@ -91,11 +93,12 @@ std::string close_payload(uint16_t code, std::string_view reason) {
 Result<WebSocket> WebSocket::accept(Exchange& exchange, const std::vector<std::string_view>& protocols) {
   const Headers& headers = exchange.head.headers;
   std::string_view key = headers.get("Sec-WebSocket-Key");
-  if (headers.get("Sec-WebSocket-Version") != "13" || key.empty()) return broken("version 13 and a key are required");
+  if (headers.get("Sec-WebSocket-Version") != "13" || key.empty())
+    return websocket_protocol_error("version 13 and a key are required");
   std::string chosen = choose(headers, protocols);
   bool may_be_none = std::find(protocols.begin(), protocols.end(), "") != protocols.end();
   bool offers_some = headers.has("Sec-WebSocket-Protocol");
-  if (chosen.empty() && (offers_some || !may_be_none)) return broken("no common subprotocol");
+  if (chosen.empty() && (offers_some || !may_be_none)) return websocket_protocol_error("no common subprotocol");
   std::string head =
       begin_head(101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", websocket_accept(key)}});
   if (!chosen.empty()) head += "Sec-WebSocket-Protocol: " + chosen + "\r\n";
@@ -121,7 +124,7 @@ Result<std::optional<Message>> WebSocket::receive() {
       send(kClose, std::string_view(frame->payload).substr(0, 2));
       return std::nullopt;
     } else if (frame->opcode != kPong) {
-      if ((frame->opcode == kContinuation) != fragmented_.has_value()) return broken("fragments out of order");
+      if ((frame->opcode == kContinuation) != fragmented_.has_value()) return websocket_protocol_error("fragments out of order");
       if (!fragmented_) fragmented_ = frame->opcode;
       if (fragments_.size() + frame->payload.size() > kMessageBytesMax) return Error(Code::too_large, "WebSocket message");
       fragments_ += frame->payload;
@@ -153,13 +156,13 @@ std::string encode_channel(const ChannelProtocol& protocol, uint8_t channel, std
 }
 
 Result<ChannelBytes> decode_channel(const ChannelProtocol& protocol, std::string_view message) {
-  if (message.empty()) return broken("a message without a channel");
+  if (message.empty()) return websocket_protocol_error("a message without a channel");
   ChannelBytes out{uint8_t(message[0]), std::string(message.substr(1))};
   if (!protocol.base64) return out;
-  if (message[0] < '0' || message[0] > '9') return broken("a channel that is no digit");
+  if (message[0] < '0' || message[0] > '9') return websocket_protocol_error("a channel that is no digit");
   out.channel = uint8_t(message[0] - '0');
   auto bytes = base64_decode(message.substr(1));
-  if (!bytes) return broken("broken base64");
+  if (!bytes) return websocket_protocol_error("broken base64");
   out.bytes = *std::move(bytes);
   return out;
 }

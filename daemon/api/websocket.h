@@ -71,6 +71,8 @@ struct ChannelProtocol {
   int version = 0;
   bool base64 = false;
 };
+constexpr uint8_t kCloseChannel = 255;  // of version 5: names the channel that has ended
+
 std::optional<ChannelProtocol> channel_protocol(std::string_view name);  // "v5.channel.k8s.io", "base64.channel.k8s.io"
 std::string encode_channel(const ChannelProtocol& protocol, uint8_t channel, std::string_view bytes);
 struct ChannelBytes {

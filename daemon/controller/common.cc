@@ -154,6 +154,11 @@ std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min
   return *since + min_ready;
 }
 
+bool pod_available(view::Pod pod, std::chrono::seconds min_ready, WallTime now) {
+  auto at = pod_available_at(pod, min_ready);
+  return at && *at <= now;
+}
+
 const json::value* find_condition(const json::array& conditions, std::string_view type) {
   auto found = std::find_if(conditions.begin(), conditions.end(),
                             [&](const json::value& condition) { return get_string(condition, "type") == type; });
@@ -181,6 +186,11 @@ void set_condition(json::array& conditions, const Condition& condition, WallTime
 
 void drop_condition(json::array& conditions, std::string_view type) {
   if (const json::value* present = find_condition(conditions, type)) conditions.erase(present);
+}
+
+void set_count(json::object& status, std::string_view name, int64_t count) {
+  if (count == 0) status.erase(name);
+  else status[name] = count;
 }
 
 Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status) {

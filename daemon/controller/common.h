@@ -46,6 +46,7 @@ std::optional<view::PodCondition> pod_condition(view::Pod pod, std::string_view 
 bool pod_ready(view::Pod pod);
 // When a ready pod becomes available: ready for `min_ready`. Nothing when it is not ready.
 std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min_ready);
+bool pod_available(view::Pod pod, std::chrono::seconds min_ready, WallTime now);
 
 struct Condition {
   std::string type, status, reason, message;
@@ -54,6 +55,8 @@ const json::value* find_condition(const json::array& conditions, std::string_vie
 // Keeps lastTransitionTime while the status stays. `with_update_time`: lastUpdateTime too (Deployment).
 void set_condition(json::array& conditions, const Condition& condition, WallTime now, bool with_update_time = false);
 void drop_condition(json::array& conditions, std::string_view type);
+// Of a status; left out where it is 0.
+void set_count(json::object& status, std::string_view name, int64_t count);
 
 // The object with another status goes to its status subresource, unless it is equal: then null. Errors: conflict when the
 // object given is not the newest.

@@ -15,7 +15,7 @@
 namespace coracle::controller {
 namespace {
 
-constexpr std::chrono::seconds kLongestPause{900};  // before another pod is tried where they fail
+constexpr std::chrono::seconds kDaemonSetBackOffMax{900};  // before another pod is tried where they fail
 
 bool same_to_pods(const Object& before, const Object& after) {
   const json::value none;
@@ -39,7 +39,7 @@ class DaemonSetController : public Controller {
         recorder_(context.events, "daemonset-controller"),
         own_(context.clock),
         control_(context.client, recorder_, own_),
-        failed_(context.clock, kLongestPause) {}
+        failed_(context.clock, kDaemonSetBackOffMax) {}
 
   std::string_view name() const override { return "daemonset"; }
 

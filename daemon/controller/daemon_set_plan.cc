@@ -87,9 +87,9 @@ bool counts_before(const ObjectPtr& a, const ObjectPtr& b) {
 
 // ---- the plan ----
 
-class Planner {
+class DaemonSetPlanner {
  public:
-  Planner(const DaemonSetWorld& world, WallTime now)
+  DaemonSetPlanner(const DaemonSetWorld& world, WallTime now)
       : world_(world), set_(*world.set), now_(now), min_ready_(get_int(set_.json(), "spec.minReadySeconds")) {
     json::value pod = pod_anywhere(set_);
     for (const ObjectPtr& node : world.nodes) {
@@ -135,10 +135,7 @@ class Planner {
   };
 
   bool leaving(const Object& pod) const { return pod.deleting() || world_.removed.contains(pod.uid()); }
-  bool available(const Object& pod) const {
-    auto at = pod_available_at(view::Pod(pod), min_ready_);
-    return at && *at <= now_;
-  }
+  bool available(const Object& pod) const { return pod_available(view::Pod(pod), min_ready_, now_); }
   bool updated(const Object& pod) const { return of_revision(set_, world_.hash, pod); }
   void remove(const ObjectPtr& pod) { plan_.remove.push_back({pod, "", "", ""}); }
   void look_again(std::optional<std::chrono::nanoseconds> in) {
@@ -289,14 +286,10 @@ class Planner {
     status["desiredNumberScheduled"] = desired_;
     status["numberReady"] = ready;
     status["observedGeneration"] = get_int(set_.json(), "metadata.generation");
-    auto put = [&](std::string_view name, int64_t count) {
-      if (count == 0) status.erase(name);
-      else status[name] = count;
-    };
-    put("updatedNumberScheduled", updated_pods);
-    put("numberAvailable", available_pods);
-    put("numberUnavailable", desired_ - available_pods);
-    put("collisionCount", world_.collisions);
+    set_count(status, "updatedNumberScheduled", updated_pods);
+    set_count(status, "numberAvailable", available_pods);
+    set_count(status, "numberUnavailable", desired_ - available_pods);
+    set_count(status, "collisionCount", world_.collisions);
     return status;
   }
 
@@ -312,7 +305,7 @@ class Planner {
 
 }  // namespace
 
-DaemonSetPlan plan_daemon_set(const DaemonSetWorld& world, WallTime now) { return Planner(world, now).plan(); }
+DaemonSetPlan plan_daemon_set(const DaemonSetWorld& world, WallTime now) { return DaemonSetPlanner(world, now).plan(); }
 
 json::value daemon_pod(const Object& set, const std::string& hash, const std::string& node) {
   json::value pod = pod_anywhere(set);

@@ -20,7 +20,7 @@ bool has_observed(const Object& set) {
   return view::ReplicaSet(set).metadata().generation() <= view::ReplicaSet(set).status().observed_generation();
 }
 // A set that has just been made smaller still tells of pods that are about to go.
-int64_t available(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
+int64_t available_replicas(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
 int64_t revision_of(const Object& set) { return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0); }
 std::optional<int64_t> number_annotation(const Object& set, std::string_view name) {
   return parse_number<int64_t>(set.annotation(name));
@@ -48,9 +48,9 @@ bool is_about_deployment(std::string_view annotation) {
 
 // ---- the plan ----
 
-class Planner {
+class DeploymentPlanner {
  public:
-  Planner(const DeploymentWorld& world, WallTime now)
+  DeploymentPlanner(const DeploymentWorld& world, WallTime now)
       : object_(*world.deployment), deployment_(object_), world_(world), now_(now), all_(world.sets) {
     replicas_ = get_int(object_.json(), "spec.replicas", 1);
     rolling_ = deployment_.spec().strategy().type() != "Recreate";
@@ -206,18 +206,18 @@ class Planner {
     int64_t old_pods = sum(old_, spec_replicas);
     if (old_pods == 0) return false;
     int64_t minimum = replicas_ - max_unavailable_;
-    int64_t new_unavailable = spec_replicas(*new_) - available(*new_);
+    int64_t new_unavailable = spec_replicas(*new_) - available_replicas(*new_);
     int64_t room = sum(all_, spec_replicas) - minimum - new_unavailable;
     if (room <= 0) return false;
     std::vector<int64_t> sizes;
     for (const ObjectPtr& set : old_) sizes.push_back(spec_replicas(*set));
     // First what does not work anyway: it costs no availability.
     for (size_t i = 0; i < old_.size() && room > 0; ++i) {
-      int64_t broken = std::clamp<int64_t>(sizes[i] - available(*old_[i]), 0, room);
+      int64_t broken = std::clamp<int64_t>(sizes[i] - available_replicas(*old_[i]), 0, room);
       sizes[i] -= broken;
       room -= broken;
     }
-    int64_t healthy = sum(all_, available) - minimum;
+    int64_t healthy = sum(all_, available_replicas) - minimum;
     for (size_t i = 0; i < old_.size() && healthy > 0; ++i) {
       int64_t down = std::min(sizes[i], healthy);
       sizes[i] -= down;
@@ -322,17 +322,13 @@ class Planner {
   json::object status_counts() const {
     json::object status;
     if (const json::object* present = deployment_.status().raw().if_object()) status = *present;
-    auto put = [&](std::string_view name, int64_t count) {
-      if (count == 0) status.erase(name);
-      else status[name] = count;
-    };
     int64_t available = sum_status(all_, "availableReplicas");
-    put("observedGeneration", deployment_.metadata().generation());
-    put("replicas", sum_status(all_, "replicas"));
-    put("updatedReplicas", new_ ? status_count(*new_, "replicas") : 0);
-    put("readyReplicas", sum_status(all_, "readyReplicas"));
-    put("availableReplicas", available);
-    put("unavailableReplicas", std::max<int64_t>(sum(all_, spec_replicas) - available, 0));
+    set_count(status, "observedGeneration", deployment_.metadata().generation());
+    set_count(status, "replicas", sum_status(all_, "replicas"));
+    set_count(status, "updatedReplicas", new_ ? status_count(*new_, "replicas") : 0);
+    set_count(status, "readyReplicas", sum_status(all_, "readyReplicas"));
+    set_count(status, "availableReplicas", available);
+    set_count(status, "unavailableReplicas", std::max<int64_t>(sum(all_, spec_replicas) - available, 0));
     int64_t terminating = sum_status(all_, "terminatingReplicas");
     if (terminating || status.contains("terminatingReplicas")) status["terminatingReplicas"] = terminating;
     return status;
@@ -473,7 +469,7 @@ std::string template_hash(const json::value& pod_template, int64_t collisions) {
 
 bool same_template(const json::value& a, const json::value& b) { return without_hash(a) == without_hash(b); }
 
-DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now) { return Planner(world, now).plan(); }
+DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now) { return DeploymentPlanner(world, now).plan(); }
 
 json::value status_after_collision(const Object& deployment) {
   json::value body = deployment.json();

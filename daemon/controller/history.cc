@@ -13,10 +13,10 @@ constexpr int kCollisionsMax = 16;      // names tried in one go
 constexpr size_t kOwnersNameMax = 223;  // of an owner's name in a revision's
 
 // With the members of every object in order: how Go writes a map.
-json::value in_order(const json::value& value) {
+json::value with_sorted_members(const json::value& value) {
   if (const json::array* array = value.if_array()) {
     json::array out;
-    for (const json::value& entry : *array) out.push_back(in_order(entry));
+    for (const json::value& entry : *array) out.push_back(with_sorted_members(entry));
     return out;
   }
   const json::object* object = value.if_object();
@@ -25,7 +25,7 @@ json::value in_order(const json::value& value) {
   for (const auto& member : *object) keys.push_back(member.key());
   std::sort(keys.begin(), keys.end());
   json::object out;
-  for (std::string_view key : keys) out[key] = in_order(object->at(key));
+  for (std::string_view key : keys) out[key] = with_sorted_members(object->at(key));
   return out;
 }
 
@@ -34,7 +34,7 @@ bool has_data(const Object& revision, const json::value& data) {
   return present && *present == data;
 }
 
-bool goes_before(const ObjectPtr& a, const ObjectPtr& b) {
+bool is_older_revision(const ObjectPtr& a, const ObjectPtr& b) {
   auto key = [](const Object& revision) {
     return std::tuple(number_of(revision), get_string(revision.json(), "metadata.creationTimestamp"),
                       std::string_view(revision.name()));
@@ -53,7 +53,7 @@ json::value revision_data(const Object& set) {
   const json::value* written = find(set.json(), "spec.template");
   json::value pod_template = written ? *written : json::value(json::object_kind);
   pod_template.get_object()["$patch"] = "replace";
-  return in_order({{"spec", {{"template", std::move(pod_template)}}}});
+  return with_sorted_members({{"spec", {{"template", std::move(pod_template)}}}});
 }
 
 json::value template_of(const Object& revision) {
@@ -69,8 +69,8 @@ HistoryPlan plan_history(const Object& set, const std::vector<ObjectPtr>& revisi
   json::value data = revision_data(set);
   HistoryPlan plan;
   for (const ObjectPtr& revision : revisions) (has_data(*revision, data) ? plan.same : plan.others).push_back(revision);
-  std::sort(plan.same.begin(), plan.same.end(), goes_before);
-  std::sort(plan.others.begin(), plan.others.end(), goes_before);
+  std::sort(plan.same.begin(), plan.same.end(), is_older_revision);
+  std::sort(plan.others.begin(), plan.others.end(), is_older_revision);
   if (!plan.others.empty()) plan.number = number_of(*plan.others.back()) + 1;
   if (plan.same.empty()) return plan;
   plan.revision = std::move(plan.same.back());

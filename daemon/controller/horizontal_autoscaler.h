@@ -24,6 +24,8 @@ constexpr double kAutoscalerTolerance = 0.1;
 
 // ---- how many pods a metric asks for ----
 
+int64_t milli_value_of(const json::value& quantity);  // 0 where it is none
+
 struct PodMetric {
   int64_t value = 0;
   WallTime at;                         // the end of the span that was measured

@@ -43,10 +43,9 @@ Result<std::string> selector_text(const json::value* selector) {
   return parsed.text();
 }
 
-int64_t milli(const json::value& holder, std::string_view name) {
-  const json::value* value = find(holder, name);
-  auto amount = value ? Quantity::from_json(*value) : Quantity();
-  return amount ? amount->milli_value() : 0;
+int64_t milli_value_at(const json::value& holder, std::string_view name) {
+  const json::value* quantity = find(holder, name);
+  return quantity ? milli_value_of(*quantity) : 0;
 }
 
 std::string milli_text(int64_t amount) { return Quantity::of(Millicores(amount)).text(); }
@@ -108,7 +107,7 @@ Result<PodMetrics> AutoscalerMetrics::of_pods(const std::string& ns, std::string
     std::chrono::seconds window =
         find(item, "windowSeconds") ? std::chrono::seconds(get_int(item, "windowSeconds")) : kCustomWindow;
     out[std::string(get_string(item, "describedObject.name"))] = {
-        milli(item, "value"), parse_time(get_string(item, "timestamp")).value_or(WallTime{}), window};
+        milli_value_at(item, "value"), parse_time(get_string(item, "timestamp")).value_or(WallTime{}), window};
   }
   if (out.empty()) return Error(Code::not_found, "no metrics returned from custom metrics API");
   return out;
@@ -128,7 +127,7 @@ Result<int64_t> AutoscalerMetrics::of_object(const std::string& ns, const json::
                                     (namespace_itself ? "metrics/" : "") + std::string(metric), {}, selector));
   const json::array& items = get_array(list, "items");
   if (items.empty()) return Error(Code::not_found, "no metrics returned from custom metrics API");
-  return milli(items.front(), "value");
+  return milli_value_at(items.front(), "value");
 }
 
 Result<int64_t> AutoscalerMetrics::of_outside(const std::string& ns, std::string_view metric, const std::string& selector) {
@@ -144,7 +143,7 @@ Result<int64_t> AutoscalerMetrics::of_outside(const std::string& ns, std::string
   const json::array& items = get_array(*list, "items");
   if (items.empty()) return Error(Code::not_found, "no metrics returned from external metrics API");
   int64_t sum = 0;
-  for (const json::value& item : items) sum += milli(item, "value");
+  for (const json::value& item : items) sum += milli_value_at(item, "value");
   return sum;
 }
 
@@ -201,7 +200,7 @@ Result<MetricAnswer> answer_resource(const MetricQuestion& question, const json:
   if (find(source, "target.averageValue")) {
     auto propose = [&]() -> Result<Proposal> {
       PodMetrics measured = TRY(metrics());
-      return propose_by_average(question.target, std::move(measured), milli(source, "target.averageValue"), is_cpu);
+      return propose_by_average(question.target, std::move(measured), milli_value_at(source, "target.averageValue"), is_cpu);
     };
     out.proposal = TRY(propose().wrap("failed to get " + resource + " usage"));
     out.name = resource + " resource";
@@ -233,7 +232,8 @@ Result<MetricAnswer> answer_pods(const MetricQuestion& question, const json::val
   auto measured = question.metrics.of_pods(question.ns, metric, question.pods, selector);
   if (!measured) return Error(measured.error().code(), "unable to get metric " + metric + ": " + measured.error().text());
   MetricAnswer out;
-  out.proposal = TRY(propose_by_average(question.target, std::move(*measured), milli(source, "target.averageValue"), false));
+  out.proposal =
+      TRY(propose_by_average(question.target, std::move(*measured), milli_value_at(source, "target.averageValue"), false));
   out.name = "pods metric " + metric;
   out.status = json::object{{"type", "Pods"},
                             {"pods", json::object{{"metric", identifier_of(source)},
@@ -257,8 +257,8 @@ Result<MetricAnswer> answer_object(const MetricQuestion& question, const json::v
     return Error(measured.error().code(), "unable to get metric " + metric + ":" + where + " " + measured.error().text());
   }
   MetricAnswer out;
-  if (by_value) out.proposal = TRY(propose_by_value(question.target, *measured, milli(source, "target.value")));
-  else out.proposal = propose_per_pod(question.target, *measured, milli(source, "target.averageValue"));
+  if (by_value) out.proposal = TRY(propose_by_value(question.target, *measured, milli_value_at(source, "target.value")));
+  else out.proposal = propose_per_pod(question.target, *measured, milli_value_at(source, "target.averageValue"));
   out.name = std::string(get_string(described, "kind")) + " metric " + metric;
   json::object status{{"metric", identifier_of(source)},
                       {"current", json::object{{by_value ? "value" : "averageValue", milli_text(out.proposal.amount)}}},
@@ -279,8 +279,8 @@ Result<MetricAnswer> answer_external(const MetricQuestion& question, const json:
     return Error(measured.error().code(),
                  "unable to get external metric " + question.ns + "/" + metric + "/" + shown + ": " + measured.error().text());
   MetricAnswer out;
-  if (per_pod) out.proposal = propose_per_pod(question.target, *measured, milli(source, "target.averageValue"));
-  else out.proposal = TRY(propose_by_value(question.target, *measured, milli(source, "target.value")));
+  if (per_pod) out.proposal = propose_per_pod(question.target, *measured, milli_value_at(source, "target.averageValue"));
+  else out.proposal = TRY(propose_by_value(question.target, *measured, milli_value_at(source, "target.value")));
   out.name = "external metric " + metric + "(" + shown + ")";
   out.status = json::object{
       {"type", "External"},

@@ -97,15 +97,10 @@ const json::value* request_of(const json::value& part, std::string_view resource
   return find_keys(part, {"resources", "requests", resource});
 }
 
-int64_t milli(const json::value& quantity) {
-  auto amount = Quantity::from_json(quantity);
-  return amount ? amount->milli_value() : 0;
-}
-
 Result<int64_t> request_of_pod(const Object& pod, std::string_view resource, std::string_view container) {
   const json::value* spec = find(pod.json(), "spec");
   const json::value* of_all = spec && container.empty() ? request_of(*spec, resource) : nullptr;
-  if (of_all) return milli(*of_all);
+  if (of_all) return milli_value_of(*of_all);
   int64_t sum = 0;
   bool found = false;
   for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
@@ -117,7 +112,7 @@ Result<int64_t> request_of_pod(const Object& pod, std::string_view resource, std
       if (!request)
         return Error(Code::invalid, "missing request for " + std::string(resource) + " in container " +
                                         std::string(get_string(one, "name")) + " of Pod " + pod.name());
-      sum += milli(*request);
+      sum += milli_value_of(*request);
     }
   }
   if (!container.empty() && !found)
@@ -128,6 +123,11 @@ Result<int64_t> request_of_pod(const Object& pod, std::string_view resource, std
 }  // namespace
 
 bool Tolerance::covers(double ratio) const { return 1 - down <= ratio && ratio <= 1 + up; }
+
+int64_t milli_value_of(const json::value& quantity) {
+  auto amount = Quantity::from_json(quantity);
+  return amount ? amount->milli_value() : 0;
+}
 
 Result<std::map<std::string, int64_t>> pod_requests(const std::vector<ObjectPtr>& pods, std::string_view resource,
                                                     std::string_view container) {
@@ -279,7 +279,7 @@ Tolerance tolerance_of(const json::value& autoscaler) {
   Tolerance out;
   for (auto [path, to] :
        {std::pair("spec.behavior.scaleUp.tolerance", &out.up), std::pair("spec.behavior.scaleDown.tolerance", &out.down)})
-    if (const json::value* given = find(autoscaler, path)) *to = double(milli(*given)) / 1000;
+    if (const json::value* given = find(autoscaler, path)) *to = double(milli_value_of(*given)) / 1000;
   return out;
 }
 
@@ -339,8 +339,10 @@ bool near(const json::value& before, const json::value& now, const json::value& 
   for (std::string_view name : {"averageValue", "value"}) {
     const json::value *aim = find(target, name), *was = find(before, name), *is = find(now, name);
     if ((was != nullptr) != (is != nullptr)) return false;
-    if (is && aim && double(std::abs(milli(*was) - milli(*is))) * double(kNoticed) > double(milli(*aim))) return false;
-    if (is && !aim && !(milli(*was) == milli(*is))) return false;
+    if (is && aim &&
+        double(std::abs(milli_value_of(*was) - milli_value_of(*is))) * double(kNoticed) > double(milli_value_of(*aim)))
+      return false;
+    if (is && !aim && !(milli_value_of(*was) == milli_value_of(*is))) return false;
   }
   return true;
 }

@@ -156,7 +156,7 @@ std::optional<Condition> end_by_deadline(const JobFacts& facts, const Since& sin
 
 // Which active pods give way when `count` must go. In any case: of two with the same index one, and those whose index there is
 // not.
-std::vector<ObjectPtr> to_remove(const JobFacts& facts, int64_t count) {
+std::vector<ObjectPtr> active_pods_to_remove(const JobFacts& facts, int64_t count) {
   std::vector<ObjectPtr> remove, left;
   if (!facts.indexed) {
     left = facts.active;
@@ -206,12 +206,12 @@ void manage_pods(const JobFacts& facts, const JobBackOff& back_off, const Since&
   decision.remove_uncounted = true;
   int64_t active = int64_t(facts.active.size()), wanted = facts.job.spec().parallelism();
   if (facts.job.spec().suspend()) {
-    decision.remove = to_remove(facts, active);
+    decision.remove = active_pods_to_remove(facts, active);
     return;
   }
   if (!facts.completions && facts.succeeded > 0) wanted = active;  // who runs may run on, and nobody follows
   if (facts.completions) wanted = std::clamp<int64_t>(*facts.completions - facts.succeeded, 0, wanted);
-  decision.remove = to_remove(facts, std::max<int64_t>(active - wanted, 0));
+  decision.remove = active_pods_to_remove(facts, std::max<int64_t>(active - wanted, 0));
   if (!decision.remove.empty()) return;  // never both in one turn
 
   int64_t missing = wanted - active - (facts.only_failed_replaced ? int64_t(facts.terminating.size()) : 0);
@@ -226,11 +226,6 @@ void manage_pods(const JobFacts& facts, const JobBackOff& back_off, const Since&
 }
 
 // ---- track ----
-
-void set_count(json::object& status, std::string_view name, int64_t count) {
-  if (count == 0) status.erase(name);
-  else status[name] = count;
-}
 
 // True: the list was changed. What never was is not noted as not being.
 bool set_job_condition(json::object& status, const Condition& condition, WallTime now) {
@@ -261,7 +256,7 @@ bool may_release(const JobFacts& facts, const std::optional<Condition>& end, con
   return replaced == facts.replaced.end() || replaced->second->uid() != pod.uid();
 }
 
-std::vector<ObjectPtr> in_order(const JobFacts& facts) {
+std::vector<ObjectPtr> pods_by_index(const JobFacts& facts) {
   std::vector<ObjectPtr> pods = facts.pods;
   if (facts.indexed) {
     std::stable_sort(pods.begin(), pods.end(), [](const ObjectPtr& a, const ObjectPtr& b) {
@@ -279,7 +274,7 @@ bool note_ends(const JobFacts& facts, const std::optional<Condition>& end, JobTr
   json::array failed = get_array(out.status, "uncountedTerminatedPods.failed");
   IndexSet done = facts.counted;
   bool all = true;
-  for (const ObjectPtr& pod : in_order(facts)) {
+  for (const ObjectPtr& pod : pods_by_index(facts)) {
     if (!facts.held.contains(pod->uid()) || !may_release(facts, end, *pod)) continue;
     out.release.push_back(pod);
     auto index = valid_index(facts, *pod);

@@ -14,25 +14,25 @@ constexpr double kUnhealthyShare = 0.55;        // --unhealthy-zone-threshold
 constexpr std::chrono::seconds kPace{10};       // --node-eviction-rate 0.1
 constexpr std::chrono::seconds kSlowPace{100};  // --secondary-node-eviction-rate 0.01
 
-struct Cause {
+struct ConditionTaint {
   std::string_view condition, status, taint;
 };
-constexpr std::array kCauses = {Cause{"Ready", "False", kNotReadyTaint},
-                                Cause{"Ready", "Unknown", kUnreachableTaint},
-                                Cause{"MemoryPressure", "True", "node.kubernetes.io/memory-pressure"},
-                                Cause{"DiskPressure", "True", "node.kubernetes.io/disk-pressure"},
-                                Cause{"PIDPressure", "True", "node.kubernetes.io/pid-pressure"},
-                                Cause{"NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"}};
+constexpr std::array kConditionTaints = {ConditionTaint{"Ready", "False", kNotReadyTaint},
+                                         ConditionTaint{"Ready", "Unknown", kUnreachableTaint},
+                                         ConditionTaint{"MemoryPressure", "True", "node.kubernetes.io/memory-pressure"},
+                                         ConditionTaint{"DiskPressure", "True", "node.kubernetes.io/disk-pressure"},
+                                         ConditionTaint{"PIDPressure", "True", "node.kubernetes.io/pid-pressure"},
+                                         ConditionTaint{"NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"}};
 
 using Taint = std::pair<std::string_view, std::string_view>;  // key, effect
 
 Taint taint_of(const json::value& taint) { return {get_string(taint, "key"), get_string(taint, "effect")}; }
 
 bool is_of_conditions(const Taint& taint) {
-  auto is_key = [&](const Cause& cause) { return cause.taint == taint.first; };
+  auto is_key = [&](const ConditionTaint& cause) { return cause.taint == taint.first; };
   if (taint.second == "NoExecute") return taint.first == kNotReadyTaint || taint.first == kUnreachableTaint;
   return taint.second == "NoSchedule" &&
-         (taint.first == kUnschedulableTaint || std::any_of(kCauses.begin(), kCauses.end(), is_key));
+         (taint.first == kUnschedulableTaint || std::any_of(kConditionTaints.begin(), kConditionTaints.end(), is_key));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ json::array wanted_taints(const Object& node, bool may_empty, WallTime now) {
   std::vector<Taint> wanted;
   std::string_view ready = node_condition(node, "Ready");
   if (ready.empty() && has({kNotReadyTaint, "NoSchedule"})) wanted.emplace_back(kNotReadyTaint, "NoSchedule");
-  for (const Cause& cause : kCauses)
+  for (const ConditionTaint& cause : kConditionTaints)
     if (node_condition(node, cause.condition) == cause.status) wanted.emplace_back(cause.taint, "NoSchedule");
   if (get_bool(node.json(), "spec.unschedulable")) wanted.emplace_back(kUnschedulableTaint, "NoSchedule");
   // Once it is being emptied, another reason takes the place of the one there is without waiting.

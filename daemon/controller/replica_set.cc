@@ -56,7 +56,7 @@ Rank rank_of(const Object& object, const std::map<std::string_view, int64_t>& cr
           object.name()};
 }
 
-bool goes_before(const Rank& a, const Rank& b) {
+bool ranks_before(const Rank& a, const Rank& b) {
   auto key = [](const Rank& r) {
     return std::tie(r.assigned, r.phase, r.ready, r.deletion_cost, r.uncrowded, r.ready_before, r.fewer_restarts);
   };
@@ -65,21 +65,16 @@ bool goes_before(const Rank& a, const Rank& b) {
   return a.name < b.name;
 }
 
-std::vector<ObjectPtr> to_remove(size_t count, const std::vector<ObjectPtr>& active, const std::vector<ObjectPtr>& siblings) {
+std::vector<ObjectPtr> lowest_ranked(size_t count, const std::vector<ObjectPtr>& active, const std::vector<ObjectPtr>& siblings) {
   std::map<std::string_view, int64_t> crowd;
   for (const ObjectPtr& pod : siblings)
     if (std::string_view node = view::Pod(*pod).spec().node_name(); !node.empty()) ++crowd[node];
   std::vector<std::pair<Rank, ObjectPtr>> ranked;
   for (const ObjectPtr& pod : active) ranked.emplace_back(rank_of(*pod, crowd), pod);
-  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return goes_before(a.first, b.first); });
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return ranks_before(a.first, b.first); });
   std::vector<ObjectPtr> chosen;
   for (size_t i = 0; i < count; ++i) chosen.push_back(std::move(ranked[i].second));
   return chosen;
-}
-
-void set_count(json::object& status, std::string_view name, size_t count) {
-  if (count == 0) status.erase(name);
-  else status[name] = int64_t(count);
 }
 
 }  // namespace
@@ -87,7 +82,7 @@ void set_count(json::object& status, std::string_view name, size_t count) {
 ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active, const std::vector<ObjectPtr>& siblings) {
   int64_t missing = replicas - int64_t(active.size());
   if (missing >= 0) return {std::min(missing, kReplicaSetBurst), {}};
-  return {0, to_remove(size_t(std::min(-missing, kReplicaSetBurst)), active, siblings)};
+  return {0, lowest_ranked(size_t(std::min(-missing, kReplicaSetBurst)), active, siblings)};
 }
 
 json::value replica_set_status(const Object& object, const std::vector<ObjectPtr>& active, size_t terminating,
@@ -95,12 +90,11 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
   view::ReplicaSet set(object);
   LabelSelector full = LabelSelector::from_map(get_object(object.json(), "spec.template.metadata.labels"));
   std::chrono::seconds min_ready(set.spec().min_ready_seconds());
-  size_t labeled = 0, ready = 0, available = 0;
+  int64_t labeled = 0, ready = 0, available = 0;
   for (const ObjectPtr& pod : active) {
     labeled += full.matches(*pod);
-    auto at = pod_available_at(view::Pod(*pod), min_ready);
     ready += pod_ready(view::Pod(*pod));
-    available += at && *at <= now;
+    available += pod_available(view::Pod(*pod), min_ready, now);
   }
   json::object status;
   if (const json::object* present = set.status().raw().if_object()) status = *present;
@@ -121,7 +115,7 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
 
 namespace {
 
-constexpr std::chrono::seconds kLongestPause{300};  // before others are tried in place of pods that end
+constexpr std::chrono::seconds kReplicaSetBackOffMax{300};  // before others are tried in place of pods that end
 
 struct Flavour {
   const Kind& kind;
@@ -143,7 +137,7 @@ class ReplicaSetController : public Controller {
         pods_(context.informers.of(kPod)),
         own_(context.clock),
         control_(context.client, EventRecorder(context.events, std::string(flavour.reporter)), own_),
-        failed_(context.clock, kLongestPause) {}
+        failed_(context.clock, kReplicaSetBackOffMax) {}
 
   std::string_view name() const override { return flavour_.name; }
 

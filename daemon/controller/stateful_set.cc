@@ -16,8 +16,8 @@
 namespace coracle::controller {
 namespace {
 
-constexpr std::string_view kHashLabel = "controller.kubernetes.io/hash";
-constexpr std::chrono::seconds kLongestPause{60};  // before another pod is tried in place of those that fail
+constexpr std::string_view kControllerRevisionHashLabel = "controller.kubernetes.io/hash";
+constexpr std::chrono::seconds kStatefulSetBackOffMax{60};  // before another pod is tried in place of those that fail
 
 class StatefulSetController : public Controller {
  public:
@@ -30,7 +30,7 @@ class StatefulSetController : public Controller {
         revisions_(context.informers.of(kControllerRevision)),
         recorder_(context.events, "statefulset-controller"),
         own_(context.clock),
-        failed_(context.clock, kLongestPause) {}
+        failed_(context.clock, kStatefulSetBackOffMax) {}
 
   std::string_view name() const override { return "statefulset"; }
 
@@ -66,7 +66,7 @@ class StatefulSetController : public Controller {
       TRY(write_status(client_, *set, ending_stateful_set_status(*set, pods, clock_.now())));
       return Outcome{};
     }
-    History history = TRY(keep_history(client_, revisions_, *set, kHashLabel));
+    History history = TRY(keep_history(client_, revisions_, *set, kControllerRevisionHashLabel));
     StatefulSetWorld world = world_of(set, history, std::move(pods));
     StatefulSetPlan plan = plan_stateful_set(world, clock_.now());
     Result<void> done = apply(*set, plan.steps);

@@ -17,10 +17,6 @@ constexpr std::string_view kPodNameLabel = "statefulset.kubernetes.io/pod-name",
 
 std::string_view revision_label(const Object& pod) { return pod.label(kRevisionLabel); }
 bool running_and_ready(const Object& pod) { return view::Pod(pod).status().phase() == "Running" && pod_ready(view::Pod(pod)); }
-bool available(const Object& pod, std::chrono::seconds min_ready, WallTime now) {
-  auto at = pod_available_at(view::Pod(pod), min_ready);
-  return at && *at <= now;
-}
 bool pending(const Object& pod) {
   std::string_view phase = view::Pod(pod).status().phase();
   return phase.empty() || phase == "Pending";
@@ -35,19 +31,14 @@ struct Counts {
   int64_t all = 0, ready = 0, available = 0, current = 0, updated = 0;
 };
 
-void put_count(json::object& status, std::string_view name, int64_t count) {
-  if (count == 0) status.erase(name);
-  else status[name] = count;
-}
-
 json::object status_with(const Object& set, const Counts& counts) {
   json::object status = get_object(set.json(), "status");
   status["observedGeneration"] = get_int(set.json(), "metadata.generation");
   status["replicas"] = counts.all;
   status["availableReplicas"] = counts.available;
-  put_count(status, "readyReplicas", counts.ready);
-  put_count(status, "currentReplicas", counts.current);
-  put_count(status, "updatedReplicas", counts.updated);
+  set_count(status, "readyReplicas", counts.ready);
+  set_count(status, "currentReplicas", counts.current);
+  set_count(status, "updatedReplicas", counts.updated);
   return status;
 }
 
@@ -59,7 +50,7 @@ Counts count(const Object& set, const std::vector<ObjectPtr>& pods, const std::f
     ++counts.all;
     if (running_and_ready(*pod)) {
       ++counts.ready;
-      counts.available += available(*pod, min_ready_of(set), now);
+      counts.available += pod_available(view::Pod(*pod), min_ready_of(set), now);
     }
     if (!stays(*pod)) continue;
     counts.current += revision_label(*pod) == current;
@@ -102,9 +93,9 @@ std::optional<json::array> owners_of_claim(const Object& claim, const Object& se
 
 // ---- the plan ----
 
-class Planner {
+class StatefulSetPlanner {
  public:
-  Planner(const StatefulSetWorld& world, WallTime now)
+  StatefulSetPlanner(const StatefulSetWorld& world, WallTime now)
       : world_(world),
         set_(*world.set),
         now_(now),
@@ -133,7 +124,7 @@ class Planner {
   bool leaving(const Object& pod) const {
     return pod.deleting() || world_.removed.contains(pod.uid()) || going_.contains(pod.uid());
   }
-  bool unavailable(const Object& pod) const { return leaving(pod) || !available(pod, min_ready_, now_); }
+  bool unavailable(const Object& pod) const { return leaving(pod) || !pod_available(view::Pod(pod), min_ready_, now_); }
   bool updated(const Object& pod) const { return revision_label(pod) == world_.update->name(); }
   bool full() const { return plan_.steps.size() >= kStatefulSetBurst; }
 
@@ -379,7 +370,7 @@ class Planner {
 
 }  // namespace
 
-StatefulSetPlan plan_stateful_set(const StatefulSetWorld& world, WallTime now) { return Planner(world, now).plan(); }
+StatefulSetPlan plan_stateful_set(const StatefulSetWorld& world, WallTime now) { return StatefulSetPlanner(world, now).plan(); }
 
 json::value ending_stateful_set_status(const Object& set, const std::vector<ObjectPtr>& pods, WallTime now) {
   std::string_view current = get_string(set.json(), "status.currentRevision"),

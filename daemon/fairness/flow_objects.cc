@@ -95,8 +95,7 @@ void FlowObjects::tend() {
 }
 
 void FlowObjects::judge_schemas(const FlowRules& rules) {
-  registry::Writer writer;
-  writer.internal = true;
+  registry::Writer writer = registry::house_writer();
   for (const json::value& schema : rules.schemas) {
     if (get_string(schema, "metadata.uid").empty()) continue;  // it is not stored
     auto judged = with_condition(schema, judge(schema, rules.levels), registry_.clock().now());

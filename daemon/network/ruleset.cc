@@ -50,7 +50,7 @@ std::vector<std::string> missing(const Set& from, const Set* in) {
 }
 
 template <typename T>
-const T* find(const std::map<std::string, T>& in, const std::string& name) {
+const T* find_named(const std::map<std::string, T>& in, const std::string& name) {
   auto found = in.find(name);
   return found == in.end() ? nullptr : &found->second;
 }
@@ -80,13 +80,13 @@ std::string replace_script(const Ruleset& rules) {
 std::string change_script(const Ruleset& before, const Ruleset& after) {
   std::string declare, empty, fill, drop;
   for (const auto& [name, set] : after.sets) {
-    const Set* old = find(before.sets, name);
+    const Set* old = find_named(before.sets, name);
     if (old == nullptr) declare += declare_set(name, set);
     if (old != nullptr) empty += change_elements("delete", name, missing(*old, &set));
     fill += change_elements("add", name, missing(set, old));
   }
   for (const auto& [name, chain] : after.chains) {
-    const Chain* old = find(before.chains, name);
+    const Chain* old = find_named(before.chains, name);
     if (old == nullptr) declare += declare_chain(name, chain);
     if (old != nullptr && *old == chain) continue;
     if (old != nullptr) empty += "flush chain " + table() + " " + name + "\n";
@@ -94,12 +94,12 @@ std::string change_script(const Ruleset& before, const Ruleset& after) {
   }
   std::string drop_sets;
   for (const auto& [name, chain] : before.chains) {
-    if (find(after.chains, name) != nullptr) continue;
+    if (find_named(after.chains, name) != nullptr) continue;
     empty += "flush chain " + table() + " " + name + "\n";
     drop += "delete chain " + table() + " " + name + "\n";
   }
   for (const auto& [name, set] : before.sets)
-    if (find(after.sets, name) == nullptr)
+    if (find_named(after.sets, name) == nullptr)
       drop_sets += std::string("delete ") + (set.map ? "map " : "set ") + table() + " " + name + "\n";
   return declare + empty + fill + drop_sets + drop;
 }

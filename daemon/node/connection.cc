@@ -21,7 +21,7 @@ SSL_CTX* client_context() {
   return context.get();
 }
 
-Result<std::shared_ptr<addrinfo>> resolve(const std::string& host, uint16_t port) {
+Result<std::shared_ptr<addrinfo>> resolve_host(const std::string& host, uint16_t port) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -38,7 +38,7 @@ std::string host_and_port(const std::string& host, uint16_t port) {
 }
 
 Result<Connection> Connection::open(const std::string& host, uint16_t port, Patience patience) {
-  auto addresses = TRY(resolve(host, port));
+  auto addresses = TRY(resolve_host(host, port));
   std::optional<Error> last;
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
     Connection connection(patience);

@@ -13,7 +13,14 @@ constexpr size_t kAnswerMax = 64 << 10;  // of bytes from the server, whatever t
 constexpr size_t kServiceMax = 120;
 constexpr char kStream = 1;
 
-enum FrameType : uint8_t { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7 };
+enum FrameType : uint8_t {
+  kDataFrame = 0,
+  kHeadersFrame = 1,
+  kResetFrame = 3,
+  kSettingsFrame = 4,
+  kPingFrame = 6,
+  kGoAwayFrame = 7
+};
 enum FrameFlag : uint8_t { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
 
 std::string frame(FrameType type, uint8_t flags, char stream, std::string_view payload) {
@@ -50,11 +57,11 @@ Result<std::string> read_answer(Connection& connection) {
     uint8_t type = uint8_t(arrived[3]), flags = uint8_t(arrived[4]);
     std::string_view payload = std::string_view(arrived).substr(kFrameHead, size);
     // A server that has said all and closed needs no answer; one that is gone is noticed by reading.
-    if (type == kSettings && !(flags & kAck)) (void)connection.write(frame(kSettings, kAck, 0, ""));
-    if (type == kPing && !(flags & kAck)) (void)connection.write(frame(kPing, kAck, 0, payload));
-    if (type == kReset || type == kGoAway) return Error(Code::unavailable, "the server refused the request");
-    if (type == kData) data.append(without_padding(flags, payload));
-    if ((type == kData || type == kHeaders) && flags & kEndStream) return data;
+    if (type == kSettingsFrame && !(flags & kAck)) (void)connection.write(frame(kSettingsFrame, kAck, 0, ""));
+    if (type == kPingFrame && !(flags & kAck)) (void)connection.write(frame(kPingFrame, kAck, 0, payload));
+    if (type == kResetFrame || type == kGoAwayFrame) return Error(Code::unavailable, "the server refused the request");
+    if (type == kDataFrame) data.append(without_padding(flags, payload));
+    if ((type == kDataFrame || type == kHeadersFrame) && flags & kEndStream) return data;
     arrived.erase(0, kFrameHead + size);
   }
   return Error(Code::invalid, "the answer does not end");
@@ -70,8 +77,8 @@ std::string health_request(const std::string& authority, std::string_view servic
   std::string headers = header(":method", "POST") + header(":scheme", "http") + header(":path", "/grpc.health.v1.Health/Check") +
                         header(":authority", authority) + header("content-type", "application/grpc") + header("te", "trailers") +
                         header("user-agent", "kube-probe/1.36");
-  return kPreface + frame(kSettings, 0, 0, "") + frame(kHeaders, kEndHeaders, kStream, headers) +
-         frame(kData, kEndStream, kStream, body);
+  return kPreface + frame(kSettingsFrame, 0, 0, "") + frame(kHeadersFrame, kEndHeaders, kStream, headers) +
+         frame(kDataFrame, kEndStream, kStream, body);
 }
 
 Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const Patience& patience) {

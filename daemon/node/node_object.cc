@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kImagesShownMax = 50;
 constexpr size_t kImageNamesMax = 5;
 constexpr Bytes kMemoryLow = 100_MiB;  // kubelet's eviction thresholds: memory.available<100Mi, nodefs.available<10%
-constexpr std::chrono::seconds kRetry{5};
+constexpr std::chrono::seconds kNodeStatusRetry{5};
 
 std::string first_line(const char* path) {
   std::string text = sys::read_file(path, 4096).value_or("");
@@ -265,7 +265,7 @@ void NodeObject::run(std::stop_token stop) {
       fine = renewed.ok();
       if (fine) renew_at = std::chrono::steady_clock::now() + kLeaseRenewal;
     }
-    auto until = std::chrono::steady_clock::now() + (fine ? std::chrono::seconds(kConditionsCheck) : kRetry);
+    auto until = std::chrono::steady_clock::now() + (fine ? std::chrono::seconds(kConditionsCheck) : kNodeStatusRetry);
     News news = news_.wait_until(
         stop, until, [](const News& news) { return news.touched; }, [](News& news) { return std::exchange(news, {}); });
     if (news.clock_set) renew_at = {};

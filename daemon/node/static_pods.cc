@@ -14,7 +14,7 @@ namespace coracle::node {
 namespace {
 
 constexpr size_t kManifestMax = 1 << 20;
-constexpr std::chrono::seconds kRetry{10};
+constexpr std::chrono::seconds kManifestsRetry{10};
 
 // FNV-1a over 128 bits: a name for what a manifest says, no protection against anybody.
 std::string hash_of(std::string_view text) {
@@ -168,7 +168,7 @@ void StaticPods::run(std::stop_token stop) {
     if (!reflected) log_warning("node", reflected.error().text());
     if (!watch_) return;
     if (reflected) watch_->wait(stop);
-    else watch_->wait(stop, kRetry);
+    else watch_->wait(stop, kManifestsRetry);
   }
 }
 

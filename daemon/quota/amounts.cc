@@ -5,10 +5,6 @@
 namespace coracle::quota {
 namespace {
 
-constexpr std::string_view kHugePages = "hugepages-";
-
-bool pod_level(std::string_view name) { return name == "cpu" || name == "memory" || name.starts_with(kHugePages); }
-
 Amounts pod_sum(const json::value& pod, std::string_view which) {
   std::string path = "resources." + std::string(which);
   Amounts sum, sidecars, init;
@@ -25,11 +21,13 @@ Amounts pod_sum(const json::value& pod, std::string_view which) {
   }
   raise(sum, init);
   for (const auto& [name, amount] : amounts_of(get_object(pod, "spec." + path)))
-    if (pod_level(name)) sum[name] = amount;
+    if (is_pod_level(name)) sum[name] = amount;
   return sum;
 }
 
 }  // namespace
+
+bool is_pod_level(std::string_view name) { return name == "cpu" || name == "memory" || name.starts_with(kHugePages); }
 
 Amounts amounts_of(const json::object& list) {
   Amounts out;

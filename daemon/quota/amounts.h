@@ -15,6 +15,11 @@ namespace coracle::quota {
 
 using Amounts = std::map<std::string, Quantity, std::less<>>;
 
+inline constexpr std::string_view kHugePages = "hugepages-";  // then the pages' size
+
+// Resources that a pod may ask for as a whole.
+bool is_pod_level(std::string_view name);
+
 Amounts amounts_of(const json::object& list);  // what is no quantity is left out
 json::object to_json(const Amounts& amounts);
 void add(Amounts& sum, const Amounts& more);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kByClass = ".storageclass.storage.k8s.io/";
 constexpr std::string_view kClassAnnotation = "volume.beta.kubernetes.io/storage-class";
-constexpr std::string_view kRequests = "requests.", kHugePages = "hugepages-", kRequestsHugePages = "requests.hugepages-";
+constexpr std::string_view kRequests = "requests.", kRequestsHugePages = "requests.hugepages-";
 
 constexpr std::array kPodNames = {"count/pods",
                                   "pods",
@@ -174,17 +174,10 @@ Amounts service_usage(const json::value& service) {
           {"services.loadbalancers", Quantity::of_count(type == "LoadBalancer" ? 1 : 0)}};
 }
 
-std::string claim_class(const json::value& claim) {
-  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains(kClassAnnotation);
-      beta && beta->is_string())
-    return std::string(beta->get_string());
-  return std::string(get_string(claim, "spec.storageClassName"));
-}
-
 Amounts claim_usage(const json::value& claim) {
   Quantity one = Quantity::of_count(1);
   Amounts out{{"count/persistentvolumeclaims", one}, {"persistentvolumeclaims", one}};
-  std::string storage_class = claim_class(claim);
+  std::string storage_class = storage_class_of(claim);
   if (!storage_class.empty()) out[storage_class + std::string(kByClass) + "persistentvolumeclaims"] = one;
   Amounts asked = amounts_of(get_object(claim, "spec.resources.requests")),
           given = amounts_of(get_object(claim, "status.allocatedResources"));
@@ -204,6 +197,13 @@ std::vector<std::string> names_of(const json::object& list) {
   std::vector<std::string> names;
   for (const auto& entry : list) names.emplace_back(entry.key());
   return names;
+}
+
+std::string storage_class_of(const json::value& claim) {
+  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains(kClassAnnotation);
+      beta && beta->is_string())
+    return std::string(beta->get_string());
+  return std::string(get_string(claim, "spec.storageClassName"));
 }
 
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names) {

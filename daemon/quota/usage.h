@@ -26,5 +26,7 @@ bool in_scopes(const Kind& kind, const json::value& quota, const json::value& ob
 bool matches(const Kind& kind, const json::value& quota, const json::value& object);
 
 std::vector<std::string> names_of(const json::object& list);
+// The class that a claim names, in its spec or in the annotation that came before it; "": none.
+std::string storage_class_of(const json::value& claim);
 
 }  // namespace coracle::quota

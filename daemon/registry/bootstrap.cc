@@ -13,20 +13,14 @@ namespace {
 constexpr std::string_view kPortName = "https";
 constexpr int kServicePort = 443;
 
-Writer house() {
-  Writer writer;
-  writer.internal = true;
-  return writer;
-}
-
 // Creates it, or brings what is there level with it.
 Result<void> ensure(Registry& registry, const Kind& kind, const Key& key, json::value body) {
   if (!registry.get(kind, key)) {
-    auto created = registry.create(kind, {key.ns, ""}, body, house());
+    auto created = registry.create(kind, {key.ns, ""}, body, house_writer());
     if (created || created.error().code() != Code::already_exists)
       return created ? Result<void>() : Result<void>(created.take_error());
   }
-  TRY(registry.patch(kind, key, {}, PatchType::merge, body, false, house()));
+  TRY(registry.patch(kind, key, {}, PatchType::merge, body, false, house_writer()));
   return {};
 }
 
@@ -97,7 +91,7 @@ Result<void> ensure_flow_control(Registry& registry) {
       Key key{"", std::string(get_string(wanted, "metadata.name"))};
       auto found = registry.get(info->kind, key);
       if (!found) {
-        TRY(registry.create(info->kind, {}, wanted, house()));
+        TRY(registry.create(info->kind, {}, wanted, house_writer()));
         continue;
       }
       const json::value* spec = find((*found)->json(), "spec");
@@ -107,7 +101,7 @@ Result<void> ensure_flow_control(Registry& registry) {
       if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
       json::value replaced = (*found)->json();
       replaced.get_object()["spec"] = *find(wanted, "spec");
-      TRY(registry.update(info->kind, key, {}, std::move(replaced), house()));
+      TRY(registry.update(info->kind, key, {}, std::move(replaced), house_writer()));
     }
   }
   return {};

@@ -14,7 +14,7 @@ namespace coracle::registry {
 namespace {
 
 // A kind with selectable fields of its own. The others have metadata.name and metadata.namespace, and another refusal.
-struct Row {
+struct SelectableKind {
   std::string_view resource;             // with its group where another one has the same; that one goes first
   std::string_view refusal;              // with the field's name for %, quoted for "%"
   bool by_namespace;                     // metadata.namespace too
@@ -23,8 +23,8 @@ struct Row {
 
 constexpr std::string_view kPlainRefusal = "field label not supported: %";
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
+const std::vector<SelectableKind>& selectable_kinds() {
+  static const std::vector<SelectableKind> table = {
       {"pods",
        kPlainRefusal,
        true,
@@ -59,15 +59,15 @@ const std::vector<Row>& rows() {
   return table;
 }
 
-const Row* row_of(const Kind& kind) {
-  for (const Row& row : rows())
+const SelectableKind* selectable_kind_of(const Kind& kind) {
+  for (const SelectableKind& row : selectable_kinds())
     if (row.resource == kind.resource || row.resource == kind.qualified_resource()) return &row;
   return nullptr;
 }
 
 // The path that a field's name stands for; "" when the kind does not support it.
 std::string_view path_of(const Kind& kind, std::string_view field) {
-  const Row* row = row_of(kind);
+  const SelectableKind* row = selectable_kind_of(kind);
   if (field == "metadata.name" || (field == "metadata.namespace" && (!row || row->by_namespace))) return field;
   if (!row) return {};
   for (std::string_view entry : row->fields) {
@@ -78,7 +78,7 @@ std::string_view path_of(const Kind& kind, std::string_view field) {
 }
 
 Error unsupported_field(const Kind& kind, std::string_view field) {
-  const Row* row = row_of(kind);
+  const SelectableKind* row = selectable_kind_of(kind);
   if (!row) return bad_request(quoted(field) + " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
   std::string text(row->refusal);
   return bad_request(text.replace(text.find('%'), 1, field));

@@ -9,19 +9,13 @@ namespace {
 
 constexpr std::string_view kComponents[] = {"controller-manager", "etcd-0", "scheduler"};
 
-Writer house() {
-  Writer writer;
-  writer.internal = true;
-  return writer;
-}
-
 Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
   const Kind& kind = schema::catalog().by_resource("networking.k8s.io", "v1", "servicecidrs")->kind;
   Key key{"", "kubernetes"};
   if (!registry.get(kind, key)) {
     json::value network = json::object{{"metadata", json::object{{"name", key.name}}},
                                        {"spec", json::object{{"cidrs", json::array{json::string(ranges.service_cidr)}}}}};
-    auto made = registry.create(kind, {}, std::move(network), house());
+    auto made = registry.create(kind, {}, std::move(network), house_writer());
     if (!made && made.error().code() != Code::already_exists) return made.take_error();
   }
   ObjectPtr there = TRY(registry.get(kind, key));
@@ -32,7 +26,7 @@ Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
                      {"reason", ""},
                      {"message", "Kubernetes default Service CIDR is ready"}};
   json::value patch = json::object{{"status", json::object{{"conditions", json::array{std::move(ready)}}}}};
-  TRY(registry.patch(kind, key, "status", PatchType::merge, patch, false, house()));
+  TRY(registry.patch(kind, key, "status", PatchType::merge, patch, false, house_writer()));
   return {};
 }
 
@@ -42,7 +36,7 @@ Result<void> make_component(Registry& registry, std::string_view name) {
   json::object healthy{{"type", "Healthy"}, {"status", "True"}, {"message", "ok"}};
   json::value component =
       json::object{{"metadata", json::object{{"name", name}}}, {"conditions", json::array{std::move(healthy)}}};
-  auto made = registry.create(kind, {}, std::move(component), house());
+  auto made = registry.create(kind, {}, std::move(component), house_writer());
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   return {};
 }

@@ -191,6 +191,14 @@ const User& house_user() {
   return user;
 }
 
+// Who sets which field is recorded for people, who may disagree; our own components do not.
+Writer house_writer(std::string field_manager) {
+  Writer writer;
+  writer.field_manager = std::move(field_manager);
+  writer.internal = true;
+  return writer;
+}
+
 // ---- reads ----
 
 const Measure* Registry::measure_of(const Kind& kind) const {

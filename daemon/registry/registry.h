@@ -41,8 +41,9 @@ struct Writer {
   std::map<std::string, std::string>* audit = nullptr;  // gets the annotations that admission has for the audit log
 };
 
-// As whom our own components write.
+// As whom our own components write, and how.
 const User& house_user();
+Writer house_writer(std::string field_manager = {});
 
 struct Written {
   ObjectPtr object;

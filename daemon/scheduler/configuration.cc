@@ -172,7 +172,7 @@ Result<void> read_inter_pod_affinity(AllArgs& all, const json::value& args, cons
   return {};
 }
 
-Result<void> read_spread(AllArgs& all, const json::value& args, const std::string& field) {
+Result<void> read_pod_topology_spread(AllArgs& all, const json::value& args, const std::string& field) {
   TRY(check_fields(args, field, {"apiVersion", "kind", "defaultConstraints", "defaultingType"}));
   std::string_view type = get_string(args, "defaultingType");
   const json::array& constraints = get_array(args, "defaultConstraints");
@@ -212,9 +212,12 @@ Result<void> read_volume_binding(AllArgs& all, const json::value& args, const st
 Result<AllArgs> read_args(const json::array& configs, const std::string& field) {
   using Read = Result<void> (*)(AllArgs&, const json::value&, const std::string&);
   static const std::map<std::string_view, Read> readers = {
-      {"NodeResourcesFit", read_fit},         {"NodeResourcesBalancedAllocation", read_balanced},
-      {"NodeAffinity", read_node_affinity},   {"InterPodAffinity", read_inter_pod_affinity},
-      {"PodTopologySpread", read_spread},     {"DefaultPreemption", read_preemption},
+      {"NodeResourcesFit", read_fit},
+      {"NodeResourcesBalancedAllocation", read_balanced},
+      {"NodeAffinity", read_node_affinity},
+      {"InterPodAffinity", read_inter_pod_affinity},
+      {"PodTopologySpread", read_pod_topology_spread},
+      {"DefaultPreemption", read_preemption},
       {"VolumeBinding", read_volume_binding},
   };
   AllArgs all;

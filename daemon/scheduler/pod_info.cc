@@ -10,7 +10,7 @@ namespace coracle::scheduler {
 namespace {
 
 // What tells one term from another, whoever has it.
-std::string text_of(const PodTerm& term, bool nothing) {
+std::string term_text(const PodTerm& term, bool nothing) {
   std::string text = join(term.namespaces, ",");
   text.append("\n").append(term.namespace_selector ? "*" + term.namespace_selector->text() : "");
   return text.append("\n").append(nothing ? "-" : "+").append(term.selector.text());
@@ -30,7 +30,7 @@ PodTerm read_term(const view::PodAffinityTerm& view, const Object& owner, int64_
   std::ranges::sort(term.namespaces);
   term.topology_key = view.topology_key();
   term.weight = weight;
-  term.text = text_of(term, nothing);
+  term.text = term_text(term, nothing);
   return term;
 }
 
@@ -72,7 +72,7 @@ LabelSelector selector_of(const view::TopologySpreadConstraint& view, const Obje
   return read ? std::move(*read) : LabelSelector::nothing();
 }
 
-void read_spread(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
+void read_topology_spread_constraints(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
   for (view::TopologySpreadConstraint view : spec.topology_spread_constraints()) {
     SpreadConstraint one;
     bool nothing = view.label_selector().raw().is_null();
@@ -134,7 +134,7 @@ PodTerm term_of(const std::string& ns, LabelSelector selector, std::string topol
   term.namespaces.push_back(ns);
   term.selector = std::move(selector);
   term.topology_key = std::move(topology_key);
-  term.text = text_of(term, false);
+  term.text = term_text(term, false);
   return term;
 }
 
@@ -152,7 +152,7 @@ PodInfo read_pod(const Object& object) {
   info.deleting = object.deleting();
   info.requests = requests_of(pod);
   if (spec.has_affinity()) read_affinity(info, object, spec.affinity());
-  read_spread(info, object, spec);
+  read_topology_spread_constraints(info, object, spec);
   read_ports(info, spec);
   read_volumes(info, object, spec);
   return info;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/quota/amounts.h"
 #include "store/object/quantity.h"
 
 namespace coracle::scheduler {
@@ -12,10 +13,6 @@ namespace {
 auto lower_bound(auto& others, std::string_view name) {
   return std::lower_bound(others.begin(), others.end(), name,
                           [](const auto& other, std::string_view n) { return other.first < n; });
-}
-
-bool belongs_to_the_pod(std::string_view resource) {
-  return resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
 }
 
 // Both sums at once: what is asked for, and what it counts for in scores.
@@ -133,7 +130,7 @@ PodRequests requests_of(const view::Pod& pod) {
   running.raise_to(starting);
   const Amounts whole = Amounts::of(pod.spec().resources().requests());
   for (const auto& [name, value] : pod.spec().resources().requests()) {
-    if (!belongs_to_the_pod(name)) continue;
+    if (!quota::is_pod_level(name)) continue;
     running.exact.set(name, whole.get(name));
     running.scored.set(name, whole.get(name));
   }
@@ -145,7 +142,7 @@ PodRequests requests_of(const view::Pod& pod) {
 
 std::string amount_text(std::string_view resource, int64_t amount) {
   if (resource == "cpu") return Quantity::of(Millicores(amount)).text();
-  bool bytes = resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
+  bool bytes = resource == "memory" || resource == "ephemeral-storage" || resource.starts_with(quota::kHugePages);
   return bytes ? Quantity::of(Bytes(amount)).text() : std::to_string(amount);
 }
 

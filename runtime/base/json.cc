@@ -227,4 +227,11 @@ const json::array& get_array(const json::value& root, std::string_view dotted) {
   return array ? *array : empty;
 }
 
+std::vector<std::string> get_strings(const json::value& root, std::string_view dotted) {
+  std::vector<std::string> out;
+  for (const json::value& element : get_array(root, dotted))
+    if (const json::string* text = element.if_string()) out.emplace_back(*text);
+  return out;
+}
+
 }  // namespace coracle

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/result.h"
 
@@ -40,5 +41,6 @@ int64_t get_int(const json::value& root, std::string_view dotted, int64_t absent
 bool get_bool(const json::value& root, std::string_view dotted, bool absent = false);
 const json::object& get_object(const json::value& root, std::string_view dotted);
 const json::array& get_array(const json::value& root, std::string_view dotted);
+std::vector<std::string> get_strings(const json::value& root, std::string_view dotted);  // an array's, without other elements
 
 }  // namespace coracle

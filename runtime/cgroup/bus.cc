@@ -96,7 +96,7 @@ std::string user_directory() {
 }
 
 // Of "unix:path=/run/user/1000/bus,guid=…;tcp:…" the first path. Errors: unsupported.
-Result<std::string> path_in(const std::string& addresses) {
+Result<std::string> socket_path_in(const std::string& addresses) {
   constexpr std::string_view kTransport = "unix:", kPath = "path=";
   for (std::string_view address : split(addresses, ';')) {
     if (!address.starts_with(kTransport)) continue;
@@ -193,7 +193,7 @@ struct Bus::Connection {
   // By way of the bus, which has to be told our name and what we listen to.
   Result<void> join_bus(bool is_user) {
     is_direct = false;
-    std::string path = TRY(path_in(bus_addresses(is_user)));
+    std::string path = TRY(socket_path_in(bus_addresses(is_user)));
     TRY(greet(path).wrap(path));
     TRY(ask_bus("Hello", "", ""));
     MessageWriter rule;

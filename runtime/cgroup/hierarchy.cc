@@ -60,6 +60,11 @@ std::vector<std::string> held_by_v1(std::string_view proc_cgroup) {
   return out;
 }
 
+std::optional<uint64_t> parse_limit(std::string_view text) {
+  if (text == "max") return kUnlimited;
+  return parse_number<uint64_t>(text);
+}
+
 std::string read_words(const Fd& cgroup, const char* file) {
   auto opened = sys::open_at(cgroup, file, O_RDONLY);
   if (!opened) return "";

@@ -4,6 +4,8 @@
 // the mount point. Source: kernel Documentation/admin-guide/cgroup-v2.rst; cgroups(7).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,11 @@ Result<std::string> path_in(std::string_view proc_cgroup);
 
 // The controllers that a hierarchy of cgroup v1 holds; cgroup v2 cannot have them then. Pure, of /proc/PID/cgroup.
 std::vector<std::string> held_by_v1(std::string_view proc_cgroup);
+
+constexpr uint64_t kUnlimited = ~uint64_t(0);
+constexpr uint32_t kProcessorsMax = 8192;  // of a list like "0-3,7"
+// A limit as the kernel writes it: a number, or "max" = kUnlimited.
+std::optional<uint64_t> parse_limit(std::string_view text);
 
 // A file of words: "cpu memory pids". Empty when there is no such file.
 std::string read_words(const Fd& cgroup, const char* file);

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kNameMax = 255;        // of a cgroup, as of a file, and of a unit
 constexpr size_t kPathMax = 4096 - 64;  // with the mount point and a file's name it is still one
 
-Error bad(const std::string& path, const std::string& text) {
+Error invalid_cgroups_path(const std::string& path, const std::string& text) {
   return Error(Code::invalid, "linux.cgroupsPath: " + quoted(path) + " " + text);
 }
 
@@ -22,13 +22,13 @@ Result<std::string> clean_path(const std::string& path) {
   std::vector<std::string> parts;
   for (std::string_view part : split(path, '/')) {
     if (part.empty() || part == ".") continue;
-    if (part == "..") return bad(path, "leads out by \"..\"");
-    if (part.size() > kNameMax) return bad(path, "has a part of more than 255 bytes");
+    if (part == "..") return invalid_cgroups_path(path, "leads out by \"..\"");
+    if (part.size() > kNameMax) return invalid_cgroups_path(path, "has a part of more than 255 bytes");
     parts.emplace_back(part);
   }
-  if (parts.empty()) return bad(path, "is the top of the hierarchy, not a cgroup of the container's own");
+  if (parts.empty()) return invalid_cgroups_path(path, "is the top of the hierarchy, not a cgroup of the container's own");
   std::string out = join(parts, "/");
-  if (path.size() > kPathMax || path.find('\0') != path.npos) return bad(path, "is no path");
+  if (path.size() > kPathMax || path.find('\0') != path.npos) return invalid_cgroups_path(path, "is no path");
   return out;
 }
 
@@ -43,15 +43,15 @@ bool is_unit_name(std::string_view name) {
 Result<Place> plan_scope(const std::string& path, const std::string& id, bool is_user) {
   std::vector<std::string_view> parts = {"", "coracle", id};
   if (!path.empty()) parts = split(path, ':');
-  if (parts.size() != 3) return bad(path, "is not of the form slice:prefix:name that the manager systemd takes");
-  if (parts[2].empty()) return bad(path, "has no name");
+  if (parts.size() != 3) return invalid_cgroups_path(path, "is not of the form slice:prefix:name that the manager systemd takes");
+  if (parts[2].empty()) return invalid_cgroups_path(path, "has no name");
   Place out{.manager = Manager::systemd, .is_given = !path.empty()};
   out.slice = std::string(parts[0]);
   if (out.slice.empty()) out.slice = is_user ? "user.slice" : "system.slice";
   TRY(slice_path(out.slice).wrap("linux.cgroupsPath"));
-  if (parts[2].ends_with(".slice")) return bad(path, "names a slice; a container stands in a scope");
+  if (parts[2].ends_with(".slice")) return invalid_cgroups_path(path, "names a slice; a container stands in a scope");
   out.unit = std::string(parts[1]) + "-" + std::string(parts[2]) + ".scope";
-  if (!is_unit_name(out.unit)) return bad(path, "makes no name of a unit: " + quoted(out.unit));
+  if (!is_unit_name(out.unit)) return invalid_cgroups_path(path, "makes no name of a unit: " + quoted(out.unit));
   return out;
 }
 

@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* kResources = "linux.resources.";
 
-Error bad(const std::string& field, const std::string& text) { return Error(Code::invalid, kResources + field + ": " + text); }
+Error invalid_resource(const std::string& field, const std::string& text) {
+  return Error(Code::invalid, kResources + field + ": " + text);
+}
 Error no_counterpart(const std::string& field) {
   return Error(Code::unsupported, kResources + field + ": cgroup v2 has no such setting");
 }
@@ -26,10 +28,10 @@ class Writer {  // gathers settings
   std::vector<Setting> out;
 };
 
-std::string amount(int64_t value) { return value < 0 ? "max" : std::to_string(value); }
+std::string limit_text(int64_t value) { return value < 0 ? "max" : std::to_string(value); }
 
 Result<void> check_amount(const char* field, const std::optional<int64_t>& value) {
-  if (value && *value < -1) return bad(field, "is " + std::to_string(*value) + "; -1 is unlimited, less is nothing");
+  if (value && *value < -1) return invalid_resource(field, "is " + std::to_string(*value) + "; -1 is unlimited, less is nothing");
   return {};
 }
 
@@ -60,9 +62,9 @@ Result<std::optional<int64_t>> swap_alone(std::optional<int64_t> limit, std::opt
   // Unlimited memory with nothing said of swap means both; in v1 nobody could have swapped less.
   if (!both) return limit == -1 ? std::optional<int64_t>(-1) : std::nullopt;
   if (*both == -1) return both;
-  if (!limit) return bad("memory.swap", "is set without memory.limit");
+  if (!limit) return invalid_resource("memory.swap", "is set without memory.limit");
   if (*limit == -1) return both;
-  if (*both < *limit) return bad("memory.swap", "is below memory.limit; it counts memory and swap together");
+  if (*both < *limit) return invalid_resource("memory.swap", "is below memory.limit; it counts memory and swap together");
   return std::optional<int64_t>(*both - *limit);
 }
 
@@ -76,21 +78,21 @@ Result<void> add_memory(const oci::Resources& in, Writer& to) {
   auto limit = unless_zero(in.memory_limit_bytes), reservation = unless_zero(in.memory_reservation_bytes);
   auto swap = TRY(swap_alone(limit, unless_zero(in.memory_swap_bytes)));
   // Where no swap is counted, none is used as well, and none is limited.
-  if (swap) to.add("memory.swap", "memory.swap.max", amount(*swap)).may_be_absent = *swap <= 0;
-  if (limit) to.add("memory.limit", "memory.max", amount(*limit));
-  if (reservation) to.add("memory.reservation", "memory.low", amount(*reservation));
+  if (swap) to.add("memory.swap", "memory.swap.max", limit_text(*swap)).may_be_absent = *swap <= 0;
+  if (limit) to.add("memory.limit", "memory.max", limit_text(*limit));
+  if (reservation) to.add("memory.reservation", "memory.low", limit_text(*reservation));
   return {};
 }
 
 Result<void> add_cpu(const oci::Resources& in, Writer& to) {
   bool is_idle = in.cpu_idle.value_or(0) == 1;
-  if (in.cpu_idle && *in.cpu_idle != 0 && *in.cpu_idle != 1) return bad("cpu.idle", "is 0 or 1");
-  if (is_idle && in.cpu_shares.value_or(0)) return bad("cpu.shares", "an idle group (cpu.idle) has none");
+  if (in.cpu_idle && *in.cpu_idle != 0 && *in.cpu_idle != 1) return invalid_resource("cpu.idle", "is 0 or 1");
+  if (is_idle && in.cpu_shares.value_or(0)) return invalid_resource("cpu.shares", "an idle group (cpu.idle) has none");
   if (in.cpu_idle) to.add("cpu.idle", "cpu.idle", std::to_string(*in.cpu_idle)).may_be_absent = !is_idle;
   if (in.cpu_shares.value_or(0)) to.add("cpu.shares", "cpu.weight", std::to_string(weight_of_shares(*in.cpu_shares)));
   bool is_limited = in.cpu_quota_us.value_or(0) > 0;
   if (in.cpu_burst_us && is_limited && *in.cpu_burst_us > uint64_t(*in.cpu_quota_us))
-    return bad("cpu.burst", "is larger than cpu.quota");
+    return invalid_resource("cpu.burst", "is larger than cpu.quota");
   // 0 of both is "not set"; so podman and docker write it.
   if (in.cpu_quota_us.value_or(0) != 0 || in.cpu_period_us.value_or(0) != 0) {
     constexpr uint64_t kPeriodDefault = 100000;
@@ -106,7 +108,7 @@ Result<void> add_cpu(const oci::Resources& in, Writer& to) {
 }
 
 Result<void> check_weight(const char* field, uint16_t weight) {
-  if (weight < 10 || weight > 1000) return bad(field, "is " + std::to_string(weight) + ", not of 10 to 1000");
+  if (weight < 10 || weight > 1000) return invalid_resource(field, "is " + std::to_string(weight) + ", not of 10 to 1000");
   return {};
 }
 
@@ -151,7 +153,8 @@ bool is_page_size(std::string_view text) {
 
 Result<void> add_hugepages(const std::vector<oci::HugepageLimit>& in, Writer& to) {
   for (const oci::HugepageLimit& each : in) {
-    if (!is_page_size(each.page_size)) return bad("hugepageLimits.pageSize", quoted(each.page_size) + " is no size like 2MB");
+    if (!is_page_size(each.page_size))
+      return invalid_resource("hugepageLimits.pageSize", quoted(each.page_size) + " is no size like 2MB");
     std::string file = "hugetlb." + each.page_size, value = std::to_string(each.limit_bytes);
     // Reservations first: they fail where a program can still choose something else, faults kill it.
     to.add("hugepageLimits", file + ".rsvd.max", value).may_be_absent = true;
@@ -162,7 +165,8 @@ Result<void> add_hugepages(const std::vector<oci::HugepageLimit>& in, Writer& to
 
 Result<void> add_rdma(const std::map<std::string, oci::RdmaLimit>& in, Writer& to) {
   for (const auto& [device, limit] : in) {
-    if (!limit.hca_handles && !limit.hca_objects) return bad("rdma." + device, "names neither hcaHandles nor hcaObjects");
+    if (!limit.hca_handles && !limit.hca_objects)
+      return invalid_resource("rdma." + device, "names neither hcaHandles nor hcaObjects");
     std::string value = device;
     if (limit.hca_handles) value += " hca_handle=" + std::to_string(*limit.hca_handles);
     if (limit.hca_objects) value += " hca_object=" + std::to_string(*limit.hca_objects);
@@ -175,10 +179,10 @@ Result<void> add_rdma(const std::map<std::string, oci::RdmaLimit>& in, Writer& t
 // configuration could freeze, kill or move.
 Result<void> check_unified(const std::string& file) {
   bool is_name = file.find('/') == file.npos && file.find('.') != file.npos && file.find('.') > 0;
-  if (!is_name) return bad("unified", quoted(file) + " is not of the form CONTROLLER.PARAMETER");
+  if (!is_name) return invalid_resource("unified", quoted(file) + " is not of the form CONTROLLER.PARAMETER");
   if (controller_of(file) == "cgroup" && file != "cgroup.max.depth" && file != "cgroup.max.descendants" &&
       file != "cgroup.pressure")
-    return bad("unified", quoted(file) + " is no limit");
+    return invalid_resource("unified", quoted(file) + " is no limit");
   return {};
 }
 
@@ -229,7 +233,7 @@ Result<std::vector<Setting>> settings(const oci::Resources& resources) {
   TRY(check_amount("pids.limit", resources.pids_limit));
   // None may be made: but the first is made in the cgroup, so that one is there. systemd takes no 0 either, and runc
   // writes 1 as well.
-  if (resources.pids_limit) to.add("pids.limit", "pids.max", amount(*resources.pids_limit == 0 ? 1 : *resources.pids_limit));
+  if (resources.pids_limit) to.add("pids.limit", "pids.max", limit_text(*resources.pids_limit == 0 ? 1 : *resources.pids_limit));
   TRY(add_block_io(resources.block_io, to));
   TRY(add_hugepages(resources.hugepage_limits, to));
   TRY(add_rdma(resources.rdma, to));

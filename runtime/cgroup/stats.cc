@@ -11,8 +11,6 @@
 namespace coracle::cgroup {
 namespace {
 
-constexpr size_t kProcessorsMax = 8192;
-
 // A file's text; empty where there is none. Other failures are the cgroup's: it is gone, and that is said once, by
 // cpu.stat.
 std::string text_of(const Fd& cgroup, const std::string& file) {
@@ -20,10 +18,7 @@ std::string text_of(const Fd& cgroup, const std::string& file) {
   return text ? std::move(*text) : std::string();
 }
 
-uint64_t amount(std::string_view text) {  // "max" = kUnlimited
-  text = trim(text);
-  return text == "max" ? kUnlimited : parse_number<uint64_t>(text).value_or(0);
-}
+uint64_t amount(std::string_view text) { return parse_limit(trim(text)).value_or(0); }
 
 std::map<std::string, uint64_t> flat(std::string_view text) {  // "key value" lines
   std::map<std::string, uint64_t> out;

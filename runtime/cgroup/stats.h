@@ -13,10 +13,9 @@
 #include "runtime/base/fd.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
+#include "runtime/cgroup/hierarchy.h"
 
 namespace coracle::cgroup {
-
-constexpr uint64_t kUnlimited = ~uint64_t(0);
 
 struct PressureLine {
   double avg10 = 0, avg60 = 0, avg300 = 0;  // percent of the time

@@ -6,18 +6,12 @@
 #include <set>
 
 #include "runtime/base/text.h"
+#include "runtime/cgroup/hierarchy.h"
 
 namespace coracle::cgroup {
 namespace {
 
-constexpr uint64_t kInfinity = ~uint64_t(0);
 constexpr uint64_t kSecond = 1000000;  // in microseconds
-constexpr uint32_t kProcessorsMax = 8192;
-
-std::optional<uint64_t> amount(std::string_view text) {
-  if (text == "max") return kInfinity;
-  return parse_number<uint64_t>(text);
-}
 
 // "0-2,9" as a bit each, the first byte's lowest first.
 std::optional<std::vector<uint8_t>> bits_of(std::string_view list) {
@@ -36,10 +30,10 @@ using Properties = std::vector<Property>;
 
 void add_quota(std::string_view value, Properties& to) {  // "max 100000", "5000"
   auto words = split(trim(value), ' ');
-  auto quota = amount(words.front()), period = words.size() > 1 ? amount(words[1]) : 100000;
-  if (!quota || !period || *period == 0 || *period > kSecond || (*quota != kInfinity && *quota > kInfinity / kSecond)) return;
-  uint64_t per_second = kInfinity;
-  if (*quota != kInfinity) {
+  auto quota = parse_limit(words.front()), period = words.size() > 1 ? parse_limit(words[1]) : 100000;
+  if (!quota || !period || *period == 0 || *period > kSecond || (*quota != kUnlimited && *quota > kUnlimited / kSecond)) return;
+  uint64_t per_second = kUnlimited;
+  if (*quota != kUnlimited) {
     // systemd writes whole percents to its unit's file, and reads that when it is reloaded: rather a little more than
     // less.
     constexpr uint64_t kPercent = kSecond / 100;
@@ -60,7 +54,7 @@ void add_limit(const Setting& setting, Properties& to) {
                                                               {"cpu.weight", "CPUWeight"}};
   static const std::map<std::string, const char*> kSets = {{"cpuset.cpus", "AllowedCPUs"}, {"cpuset.mems", "AllowedMemoryNodes"}};
   if (auto known = kAmounts.find(setting.file); known != kAmounts.end()) {
-    auto value = amount(setting.value);
+    auto value = parse_limit(setting.value);
     if (value && setting.file == "pids.max") value = std::max<uint64_t>(*value, 1);  // unified's 0 is out of its range
     if (value) to.push_back({known->second, *value, true});
   } else if (auto set = kSets.find(setting.file); set != kSets.end()) {
@@ -81,7 +75,7 @@ void add_limit(const Setting& setting, Properties& to) {
 
 // ---- annotations: a little of GVariant's text format ----
 
-Error bad(const std::string& name, const std::string& text) {
+Error invalid_property(const std::string& name, const std::string& text) {
   return Error(Code::invalid, std::string("annotations.") + kPropertyPrefix + name + ": " + quoted(text) +
                                   " is no value: true, 'text', ['a', 'b'], 5, uint64 5");
 }
@@ -125,7 +119,7 @@ std::optional<Property::Value> number(std::string_view text, bool is_seconds) {
   if (!value) return std::nullopt;
   if (!is_seconds) return Property::Value(*value);
   // What is told in seconds goes over the bus in microseconds, which is unsigned and of 64 bits.
-  if (*value < T(0) || uint64_t(*value) > kInfinity / kSecond) return std::nullopt;
+  if (*value < T(0) || uint64_t(*value) > kUnlimited / kSecond) return std::nullopt;
   return Property::Value(uint64_t(*value) * kSecond);
 }
 
@@ -159,7 +153,7 @@ Result<Property> parse_property(const std::string& name, const std::string& text
   std::string_view rest = value;
   if (auto string = take_string(rest); string && rest.empty()) return Property{own, std::move(*string)};
   if (auto parsed = number_of(value, is_seconds)) return Property{own, std::move(*parsed)};
-  return bad(name, text);
+  return invalid_property(name, text);
 }
 
 Result<std::vector<Property>> scope_properties(const Place& place, int pid, const std::string& description,

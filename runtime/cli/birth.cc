@@ -29,7 +29,6 @@ namespace coracle::cli {
 namespace {
 
 using runtime::Birth;
-using Kind = runtime::Birth::News::Kind;
 
 constexpr size_t kConfigBytesMax = 4 << 20;
 constexpr uint32_t kUmask = 022;
@@ -239,6 +238,7 @@ class Maker {
 
   // What the newborn says until it is held, or runs.
   Result<void> attend() {
+    using Kind = Birth::News::Kind;
     while (true) {
       Birth::News news = TRY(birth_->next().wrap("launch"));
       switch (news.kind) {

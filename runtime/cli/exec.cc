@@ -17,9 +17,6 @@
 namespace coracle::cli {
 namespace {
 
-using runtime::Birth;
-using Kind = runtime::Birth::News::Kind;
-
 constexpr size_t kProcessBytesMax = 4 << 20;
 
 // "uid[:gid]": numbers only, whole ones (CVE-2026-30892).
@@ -78,10 +75,11 @@ Result<void> check_state(const Options& options, const Container& container) {
 }
 
 // What the newborn says until it has become the program. Its terminal, when that is ours to join.
-Result<Fd> attend(Birth& birth, const Options& options, const oci::Spec& spec) {
+Result<Fd> attend(runtime::Birth& birth, const Options& options, const oci::Spec& spec) {
+  using Kind = runtime::Birth::News::Kind;
   Fd terminal;
   while (true) {
-    Birth::News news = TRY(birth.next().wrap("launch"));
+    runtime::Birth::News news = TRY(birth.next().wrap("launch"));
     switch (news.kind) {
       case Kind::failure: return runtime::explain_failure(news.failure, spec, {});
       case Kind::terminal:
@@ -132,7 +130,7 @@ Result<int> exec(const Options& options) {
   if (cgroup) start.cgroup = &cgroup;
   start.target = &target;
   start.has_terminal = spec.process.terminal;
-  Birth birth = TRY(Birth::begin(start).wrap("launch"));
+  runtime::Birth birth = TRY(runtime::Birth::begin(start).wrap("launch"));
   auto terminal = attend(birth, options, spec);
   auto written = terminal ? write_pid_file(options.pid_file, birth.pid()) : Result<void>(terminal.take_error());
   if (!written) {

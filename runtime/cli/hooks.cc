@@ -20,18 +20,18 @@ Result<void> run_hook(const oci::Hook& hook, const std::string& what, const json
   return Error(Code::internal, what + ": " + hook.path + " ended with exit code " + std::to_string(code));
 }
 
-std::string name_of(const char* field, size_t at) { return std::string("hooks.") + field + "[" + std::to_string(at) + "]"; }
+std::string field_of(const char* field, size_t at) { return std::string("hooks.") + field + "[" + std::to_string(at) + "]"; }
 
 }  // namespace
 
 Result<void> run_hooks(const std::vector<oci::Hook>& hooks, const char* field, const json::object& state) {
-  for (size_t i = 0; i < hooks.size(); ++i) TRY(run_hook(hooks[i], name_of(field, i), state));
+  for (size_t i = 0; i < hooks.size(); ++i) TRY(run_hook(hooks[i], field_of(field, i), state));
   return {};
 }
 
 void run_late_hooks(const std::vector<oci::Hook>& hooks, const char* field, const json::object& state) {
   for (size_t i = 0; i < hooks.size(); ++i) {
-    auto ran = run_hook(hooks[i], name_of(field, i), state);
+    auto ran = run_hook(hooks[i], field_of(field, i), state);
     if (!ran) warn(ran.error().text());
   }
 }

@@ -22,7 +22,6 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr std::chrono::milliseconds kKillPatience{15000};
 constexpr std::chrono::milliseconds kStatePatience{5000};
 constexpr size_t kSysctlBytesMax = 16384;
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,8 @@
 #include "runtime/runtime.h"
 
 namespace coracle::runtime {
+
+constexpr std::chrono::milliseconds kKillPatience{15000};
 
 using DevicePrograms = Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded ones, by their text
 

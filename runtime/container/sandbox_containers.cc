@@ -18,8 +18,6 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr std::chrono::milliseconds kKillPatience{15000};
-
 Error no_container(const std::string& id) { return Error(Code::not_found, "no container " + coracle::quoted(id)); }
 
 struct LogPlace {

@@ -24,13 +24,6 @@ Result<Fd> ensure_dir(const Fd& dir, const std::string& name, mode_t mode) {
   return sys::open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
-std::vector<std::string> texts(const json::value& from, std::string_view key) {
-  std::vector<std::string> out;
-  for (const json::value& text : get_array(from, key))
-    if (text.is_string()) out.emplace_back(text.get_string());
-  return out;
-}
-
 }  // namespace
 
 json::object to_json(const Record& record) {
@@ -41,7 +34,7 @@ json::object to_json(const Record& record) {
 
 Result<Record> record_from(const json::value& from) {
   Digest id = TRY(Digest::parse(get_string(from, "id")));
-  return Record{std::move(id), texts(from, "references"), texts(from, "digests")};
+  return Record{std::move(id), get_strings(from, "references"), get_strings(from, "digests")};
 }
 
 Result<Content> Content::open(const std::string& path) {

@@ -10,14 +10,7 @@ namespace {
 constexpr size_t kMessageMax = 16 << 20;
 constexpr size_t kPiece = 64 << 10;
 
-json::array texts(const std::vector<std::string>& from) { return json::array(from.begin(), from.end()); }
-
-std::vector<std::string> texts(const json::value& from, std::string_view key) {
-  std::vector<std::string> out;
-  for (const json::value& text : get_array(from, key))
-    if (text.is_string()) out.emplace_back(text.get_string());
-  return out;
-}
+json::array array_of(const std::vector<std::string>& from) { return json::array(from.begin(), from.end()); }
 
 json::object credentials_json(const runtime::Credentials& from) {
   return {{"registry", from.registry},
@@ -33,7 +26,7 @@ runtime::Credentials credentials_of(const json::value& from) {
 
 Result<std::vector<Digest>> digests_of(const json::value& from, std::string_view key) {
   std::vector<Digest> out;
-  for (const std::string& text : texts(from, key)) {
+  for (const std::string& text : get_strings(from, key)) {
     Digest digest = TRY(Digest::parse(text));
     out.push_back(std::move(digest));
   }
@@ -57,12 +50,12 @@ json::object Job::to_json() const {
                    {"variant", platform.variant},
                    {"name", name},
                    {"import", import},
-                   {"insecureRegistries", texts(insecure_registries)},
+                   {"insecureRegistries", array_of(insecure_registries)},
                    {"retryDelayMs", retry_delay.count()}};
   json::array& who = out["credentials"].emplace_array();
   for (const runtime::Credentials& each : credentials) who.push_back(credentials_json(each));
   json::object& where = out["mirrors"].emplace_object();
-  for (const auto& [registry, urls] : mirrors) where[registry] = texts(urls);
+  for (const auto& [registry, urls] : mirrors) where[registry] = array_of(urls);
   return out;
 }
 
@@ -74,7 +67,7 @@ Job Job::from_json(const json::value& from) {
   job.platform = {text("architecture"), text("os"), text("variant")};
   job.name = text("name");
   job.import = get_bool(from, "import");
-  job.insecure_registries = texts(from, "insecureRegistries");
+  job.insecure_registries = get_strings(from, "insecureRegistries");
   job.retry_delay = std::chrono::milliseconds(get_int(from, "retryDelayMs"));
   for (const json::value& each : get_array(from, "credentials")) job.credentials.push_back(credentials_of(each));
   const json::object& where = get_object(from, "mirrors");

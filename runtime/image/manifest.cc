@@ -106,13 +106,6 @@ Result<Manifest> parse_image_manifest(const json::value& document) {
   return manifest;
 }
 
-std::vector<std::string> texts_of(const json::value& from, std::string_view dotted) {
-  std::vector<std::string> out;
-  for (const json::value& element : get_array(from, dotted))
-    if (element.is_string()) out.emplace_back(element.get_string());
-  return out;
-}
-
 }  // namespace
 
 Platform this_machine() {
@@ -197,9 +190,9 @@ Result<Configuration> parse_configuration(std::string_view text) {
     out.diff_ids.push_back(std::move(digest));
   }
   if (auto created = parse_time(get_string(document, "created"))) out.created = *created;
-  out.config.entrypoint = texts_of(document, "config.Entrypoint");
-  out.config.cmd = texts_of(document, "config.Cmd");
-  out.config.env = texts_of(document, "config.Env");
+  out.config.entrypoint = get_strings(document, "config.Entrypoint");
+  out.config.cmd = get_strings(document, "config.Cmd");
+  out.config.env = get_strings(document, "config.Env");
   out.config.working_dir = get_string(document, "config.WorkingDir");
   out.config.user = get_string(document, "config.User");
   out.config.stop_signal = get_string(document, "config.StopSignal");

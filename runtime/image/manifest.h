@@ -16,6 +16,7 @@ namespace coracle::image {
 constexpr size_t kManifestMax = 4 << 20;  // manifests, indexes and configurations, in bytes
 constexpr size_t kLayersMax = 128;        // of one image
 constexpr size_t kIndexEntriesMax = 1000;
+constexpr int kIndexDepthMax = 2;                     // an index, and one that it names
 constexpr int64_t kLayerSizeMax = int64_t(32) << 30;  // of one layer as transferred
 
 struct Platform {

@@ -9,8 +9,7 @@ namespace coracle::launch {
 namespace {
 
 constexpr int kDepthMax = 64;
-constexpr unsigned kModeFifo = 0010000;
-constexpr size_t kEntriesBytes = 2048, kPathMax = 4096;
+constexpr size_t kEntriesBytes = 2048;
 
 struct Entry {  // linux_dirent64
   uint64_t inode;

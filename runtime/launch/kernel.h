@@ -77,6 +77,7 @@ constexpr int kMsgDontwait = 0x40, kMsgNosignal = 0x4000, kMsgCmsgCloexec = 0x40
 constexpr int kSockCloexec = 02000000, kSockNonblock = 04000;
 constexpr unsigned long kMsPrivate = 1ul << 18, kMsSlave = 1ul << 19, kMsRec = 16384;
 constexpr int kMntDetach = 2;
+constexpr size_t kPathMax = 4096;
 constexpr int kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100, kAtRecursive = 0x8000;
 constexpr int kWnohang = 1;
 constexpr int kPollIn = 1, kPollOut = 4, kPollErr = 8, kPollHup = 16;

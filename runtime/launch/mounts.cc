@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint64_t kInRoot = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
 constexpr uint64_t kNoLinks = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
-constexpr size_t kPathMax = 4096;
 constexpr int kCwd = -100;  // AT_FDCWD
 
 constexpr int kLinksMax = 8;

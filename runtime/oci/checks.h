@@ -18,11 +18,12 @@ inline Error unsupported(const std::string& text) { return Error(Code::unsupport
 inline std::string at(const char* list, size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; }
 
 bool has_nul(const std::string& text);
-bool is_absolute(const std::string& path);   // and without NUL
-bool is_one_line(const std::string& text);   // no control characters: it goes into a file of the kernel's
-bool is_number_list(std::string_view text);  // "0-3,7" as cpuset(7) has it; "" is one of none
-bool climbs(std::string_view path);          // holds ".."
-bool is_bind(const Mount& mount);            // by its options, whatever its type says
+bool is_absolute(const std::string& path);            // and without NUL
+bool is_one_line(const std::string& text);            // no control characters: it goes into a file of the kernel's
+bool is_number_list(std::string_view text);           // "0-3,7" as cpuset(7) has it; "" is one of none
+bool climbs(std::string_view path);                   // holds ".."
+bool is_device_number(int64_t major, int64_t minor);  // in the kernel's 12 and 20 bits
+bool is_bind(const Mount& mount);                     // by its options, whatever its type says
 
 // What the checks know by name, for `features`.
 const std::vector<std::string>& namespace_names();

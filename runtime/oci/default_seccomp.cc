@@ -110,7 +110,7 @@ json::object allow(json::array calls, json::array conditions = {}) {
   return out;
 }
 
-json::value build() {
+json::value make_default_seccomp() {
   constexpr uint64_t kNamespaceFlags = 0x7E020000;  // CLONE_NEW* of clone's flags: new namespaces need CAP_SYS_ADMIN
   // Not AF_ALG (38), the kernel's ciphers, which need no privilege and had one hole too many; not AF_VSOCK (40), which
   // reaches the host beside the network namespace. The newer families one by one: a filter sees 64 bits where the
@@ -139,7 +139,7 @@ json::value build() {
 }  // namespace
 
 const json::value& default_seccomp() {
-  static const json::value profile = build();
+  static const json::value profile = make_default_seccomp();
   return profile;
 }
 

@@ -39,7 +39,7 @@ std::map<std::string, MountOption> attributes() {
           {"atime", set(0)}};
 }
 
-std::map<std::string, MountOption> build() {
+std::map<std::string, MountOption> make_mount_options() {
   std::map<std::string, MountOption> out;
   for (const auto& [name, option] : attributes()) {
     out[name] = option;
@@ -62,7 +62,7 @@ std::map<std::string, MountOption> build() {
 }
 
 const std::map<std::string, MountOption>& table() {
-  static const std::map<std::string, MountOption> all = build();
+  static const std::map<std::string, MountOption> all = make_mount_options();
   return all;
 }
 

@@ -9,7 +9,7 @@
 namespace coracle::oci {
 namespace {
 
-constexpr size_t kRulesMax = 10000;
+constexpr size_t kSyscallRulesMax = 10000;
 constexpr size_t kNamesMax = 20000;     // of all rules together
 constexpr uint32_t kArgumentsMax = 6;   // of a system call
 constexpr uint32_t kErrnoMax = 4094;    // libseccomp takes no more
@@ -111,7 +111,7 @@ void check_sizes(const Field& in, const SeccompProfile& profile) {
   size_t names = 0;
   for (const SeccompRule& rule : profile.rules) names += rule.names.size();
   for (const auto& [capability, calls] : profile.by_capability) names += calls.size();
-  if (profile.rules.size() > kRulesMax || names > kNamesMax) in.at("syscalls").complain("too many");
+  if (profile.rules.size() > kSyscallRulesMax || names > kNamesMax) in.at("syscalls").complain("too many");
 }
 
 SeccompProfile read_profile(const Field& in) {

@@ -42,6 +42,11 @@ bool is_one_line(const std::string& text) {
   return true;
 }
 
+bool is_device_number(int64_t major, int64_t minor) {
+  constexpr int64_t kMajorMax = 0xfff, kMinorMax = 0xfffff;
+  return major >= 0 && minor >= 0 && major <= kMajorMax && minor <= kMinorMax;
+}
+
 bool climbs(std::string_view path) {
   for (std::string_view part : split(path, '/'))
     if (part == "..") return true;

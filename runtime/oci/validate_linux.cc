@@ -15,7 +15,6 @@ constexpr size_t kMaskedPathsMax = 256;
 constexpr size_t kDevicesMax = 4096;
 constexpr size_t kMappingsMax = 340;  // UID_GID_MAP_MAX_EXTENTS
 constexpr size_t kInterfaceNameMax = 15;
-constexpr int64_t kMajorMax = 0xfff, kMinorMax = 0xfffff;
 constexpr uint32_t kFileType = 0170000;  // others hand the type of the file with its mode
 constexpr uint32_t kNanosecondsPerSecond = 1000000000;
 
@@ -81,7 +80,7 @@ Result<void> check_device(const Device& device, const std::string& where) {
   if (device.type != "c" && device.type != "u" && device.type != "b" && device.type != "p")
     return bad(where + ".type " + quoted(device.type) + " of " + quoted(device.path));
   bool has_numbers = device.type != "p";
-  if (has_numbers && (device.major < 0 || device.minor < 0 || device.major > kMajorMax || device.minor > kMinorMax))
+  if (has_numbers && !is_device_number(device.major, device.minor))
     return bad(where + ": numbers of " + quoted(device.path) + " are out of range");
   if (device.file_mode && (*device.file_mode & ~kFileType) > 07777)
     return bad(where + ".fileMode of " + quoted(device.path) + " is out of range");

@@ -10,8 +10,7 @@ namespace coracle::oci {
 namespace {
 
 constexpr size_t kPathMax = 4096;
-constexpr size_t kRulesMax = 4096;
-constexpr int64_t kMajorMax = 0xfff, kMinorMax = 0xfffff;
+constexpr size_t kDeviceRulesMax = 4096;
 constexpr uint64_t kSwappinessMax = 100;
 constexpr uint64_t kPeriodMin = 1000, kPeriodMax = 1000000;  // microseconds
 constexpr int64_t kQuotaMin = 1000;
@@ -29,7 +28,7 @@ Result<void> check_weight(const std::optional<uint16_t>& weight, const std::stri
 }
 
 Result<void> check_block_device(int64_t major, int64_t minor, const std::string& field) {
-  if (major < 0 || minor < 0 || major > kMajorMax || minor > kMinorMax)
+  if (!is_device_number(major, minor))
     return bad(field + ": device " + std::to_string(major) + ":" + std::to_string(minor) + " is out of range");
   return {};
 }
@@ -54,15 +53,14 @@ Result<void> check_cgroup_path(const Spec& spec) {
 
 Result<void> check_device_rules(const Spec& spec) {
   const std::vector<DeviceRule>& rules = spec.linux_.resources.devices;
-  if (rules.size() > kRulesMax) return Error(Code::too_large, "linux.resources.devices");
+  if (rules.size() > kDeviceRulesMax) return Error(Code::too_large, "linux.resources.devices");
   for (size_t i = 0; i < rules.size(); ++i) {
     const DeviceRule& rule = rules[i];
     std::string where = at("linux.resources.devices", i);
     if (rule.type != "a" && rule.type != "c" && rule.type != "b") return bad(where + ": type " + quoted(rule.type));
     if (rule.access.empty() || rule.access.find_first_not_of("rwm") != rule.access.npos)
       return bad(where + ": access " + quoted(rule.access));
-    int64_t major = rule.major.value_or(0), minor = rule.minor.value_or(0);
-    if (major < 0 || minor < 0 || major > kMajorMax || minor > kMinorMax) return bad(where + ": numbers are out of range");
+    if (!is_device_number(rule.major.value_or(0), rule.minor.value_or(0))) return bad(where + ": numbers are out of range");
   }
   return {};
 }

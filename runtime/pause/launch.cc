@@ -10,10 +10,7 @@ using namespace launch;
 
 namespace {
 
-constexpr Failure kNone{0, Stage::none, -1};
 constexpr int kNonblock = 04000;
-
-Failure failure(Stage stage, int rc) { return {-rc, stage, -1}; }
 
 int new_slot(const Request& request) {
   for (int i = 0; i < kSlotsMax; ++i) {
@@ -137,14 +134,14 @@ Failure start(int index, int connection, Incoming& incoming, uint64_t flags, int
     return failure(stage, rc);
   }
   slot.requester = connection;
-  return kNone;
+  return kNoFailure;
 }
 
 Failure check(const Incoming& incoming) {
   if (pod.is_ending) return {kEbusy, Stage::request, -1};
   if (incoming.fds_count < kFdMore || !incoming.request.id[0]) return {kEproto, Stage::request, -1};
   if (find_slot(incoming.request.id) >= 0) return {kEexist, Stage::slot, -1};
-  return kNone;
+  return kNoFailure;
 }
 
 // The outcome of a launch is known: it runs, or it failed.

@@ -325,7 +325,7 @@ Failure attach(int connection, Incoming& incoming) {
     int input = slot.terminal >= 0 ? slot.terminal : request.flags & kWantStdin ? slot.stdin_end : -1;
     reply(connection, Reply{Kind::reply, 0, 0, -1, 0}, &input, input >= 0 ? 1 : 0);
     if (slot.flags & kStdinOnce && request.flags & kWantStdin) close_if_open(slot.stdin_end);
-    return {0, Stage::none, -1};
+    return kNoFailure;
   }
   return {kEnfile, Stage::slot, -1};
 }

@@ -70,6 +70,10 @@ struct Pod {
 
 extern Pod pod;
 
+constexpr launch::Failure kNoFailure{0, launch::Stage::none, -1};
+// `rc`: a negative errno.
+inline launch::Failure failure(launch::Stage stage, int rc, int index = -1) { return {-rc, stage, index}; }
+
 // socket.cc
 void accept_connection();
 void serve(int connection);

@@ -28,18 +28,16 @@ constexpr unsigned long kSiocgifflags = 0x8913, kSiocsifflags = 0x8914;
 constexpr short kIffUp = 1;
 constexpr size_t kSysctlsMax = 16384;
 
-Failure failure(Stage stage, int rc, int index = -1) { return {rc < 0 ? -rc : 0, stage, index}; }
-
-int attach(int tree, int dir, const char* path) { return k_move_mount(tree, "", dir, path, MOVE_MOUNT_F_EMPTY_PATH); }
+int attach_tree(int tree, int dir, const char* path) { return k_move_mount(tree, "", dir, path, MOVE_MOUNT_F_EMPTY_PATH); }
 
 int leave_host_files(const int* fds) {
   constexpr int kCwd = -100;
   const int root = fds[kSetupRoot];
   int rc = k_mount_change("/", kMsPrivate | kMsRec);
-  if (rc >= 0) rc = attach(root, kCwd, "/");
+  if (rc >= 0) rc = attach_tree(root, kCwd, "/");
   if (rc >= 0) rc = k_fchdir(root);
-  if (rc >= 0) rc = attach(fds[kSetupShm], root, "shm");
-  if (rc >= 0) rc = attach(fds[kSetupNull], root, "null");
+  if (rc >= 0) rc = attach_tree(fds[kSetupShm], root, "shm");
+  if (rc >= 0) rc = attach_tree(fds[kSetupNull], root, "null");
   if (rc >= 0) rc = k_pivot_root(".", ".");
   if (rc >= 0) rc = k_umount2(".", kMntDetach);
   if (rc >= 0) rc = k_chdir("/");
@@ -54,7 +52,7 @@ Failure join_namespaces(const int* fds) {
   } kJoins[] = {{kSetupNetwork, CLONE_NEWNET}, {kSetupIpc, CLONE_NEWIPC}, {kSetupUts, CLONE_NEWUTS}};
   for (const auto& join : kJoins)
     if (int rc = k_setns(fds[join.place], join.type); rc < 0) return failure(Stage::join, rc);
-  return {0, Stage::none, -1};
+  return kNoFailure;
 }
 
 int bring_loopback_up() {
@@ -85,7 +83,7 @@ Failure write_sysctls(int proc_sys, int list, unsigned owner) {
     at = value + length(value) + 1;
     if (int rc = write_sysctl(proc_sys, path, value, owner); rc < 0) return failure(Stage::sysctl, rc, index);
   }
-  return {0, Stage::none, -1};
+  return kNoFailure;
 }
 
 // The first process of a process namespace that the pod's containers share: it reaps what they leave, and has no
@@ -141,7 +139,7 @@ Failure set_up(Incoming& incoming) {
   if (request.flags & kSharedPidNamespace)
     if (int rc = make_shared_init(); rc < 0) return failure(Stage::clone, rc);
   pod.is_set_up = true;
-  return {0, Stage::none, -1};
+  return kNoFailure;
 }
 
 }  // namespace coracle::pause

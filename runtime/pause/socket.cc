@@ -37,14 +37,14 @@ bool receive(int fd, bool& is_gone) {
 
 Failure forget(const char* id) {
   int slot = find_slot(id);
-  if (slot < 0) return {0, Stage::none, -1};  // as good as done
+  if (slot < 0) return kNoFailure;  // as good as done
   if (pod.slots[slot].status != Status::ended) {
     if (!pod.slots[slot].is_exec) return {kEbusy, Stage::slot, -1};
     pod.slots[slot].is_orphan = true;  // dropped when it ends
-    return {0, Stage::none, -1};
+    return kNoFailure;
   }
   free_slot(slot);
-  return {0, Stage::none, -1};
+  return kNoFailure;
 }
 
 void subscribe(int connection) {
@@ -69,8 +69,8 @@ Failure dispatch(int connection, bool& is_answered_later) {
     case Kind::subscribe:
       subscribe(connection);
       is_answered_later = true;
-      return {0, Stage::none, -1};
-    case Kind::end: end_everything(); return {0, Stage::none, -1};
+      return kNoFailure;
+    case Kind::end: end_everything(); return kNoFailure;
     default: return {kEproto, Stage::request, -1};
   }
 }

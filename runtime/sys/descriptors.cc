@@ -149,7 +149,7 @@ Result<std::vector<Ready>> epoll_wait(const Fd& epoll, std::optional<std::chrono
 
 namespace {
 
-Result<bool> wait_for(const Fd& fd, short events, std::optional<std::chrono::milliseconds> timeout) {
+Result<bool> poll_one(const Fd& fd, short events, std::optional<std::chrono::milliseconds> timeout) {
   pollfd wait{fd.get(), events, 0};
   int n = ::poll(&wait, 1, milliseconds(timeout));
   if (n < 0 && errno == EINTR) return false;
@@ -160,11 +160,11 @@ Result<bool> wait_for(const Fd& fd, short events, std::optional<std::chrono::mil
 }  // namespace
 
 Result<bool> wait_readable(const Fd& fd, std::optional<std::chrono::milliseconds> timeout) {
-  return wait_for(fd, POLLIN, timeout);
+  return poll_one(fd, POLLIN, timeout);
 }
 
 Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds> timeout) {
-  return wait_for(fd, POLLPRI, timeout);
+  return poll_one(fd, POLLPRI, timeout);
 }
 
 Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode) {

@@ -87,7 +87,7 @@ Result<Holder> start_holder(uint64_t clone_flags, const Fd* user, uint64_t unsha
   return Error::from_errno(err, user ? "join user namespace" : "make user namespace");
 }
 
-Result<OwnedNamespaces> collect(const Holder& holder, uint64_t others) {
+Result<OwnedNamespaces> namespaces_of(const Holder& holder, uint64_t others) {
   OwnedNamespaces out;
   auto open_one = [&](const char* name) { return open(proc_path(holder.pid, ("ns/" + std::string(name)).c_str()), O_RDONLY); };
   out.user = TRY(open_one("user"));
@@ -164,13 +164,13 @@ Result<OwnedNamespaces> make_user_namespace(const std::vector<IdRange>& uids, co
   Scope done([&] { end(holder); });
   if (!gids.empty()) TRY(write_map(holder.pid, "gid_map", gids));
   if (!uids.empty()) TRY(write_map(holder.pid, "uid_map", uids));
-  return collect(holder, others);
+  return namespaces_of(holder, others);
 }
 
 Result<OwnedNamespaces> join_user_namespace(const Fd& user, uint64_t others) {
   Holder holder = TRY(start_holder(0, &user, others));
   Scope done([&] { end(holder); });
-  return collect(holder, others);
+  return namespaces_of(holder, others);
 }
 
 Result<Fd> owner_of_namespace(const Fd& ns) {

@@ -15,25 +15,20 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/sys/libnl.h"
+
 namespace coracle::sys {
 namespace {
 
-struct FreeSocket {
-  void operator()(nl_sock* socket) const { nl_socket_free(socket); }
-};
-struct FreeMessage {
-  void operator()(nl_msg* message) const { nlmsg_free(message); }
-};
-using Socket = std::unique_ptr<nl_sock, FreeSocket>;
-using MessageHandle = std::unique_ptr<nl_msg, FreeMessage>;
+using SocketHandle = std::unique_ptr<nl_sock, Freed<nl_sock, nl_socket_free>>;
 
-Error nl_error(int rc, const char* doing) { return Error(Code::internal, std::string(doing) + ": " + nl_geterror(rc)); }
+Error netfilter_error(int rc, const char* doing) { return Error(Code::internal, std::string(doing) + ": " + nl_geterror(rc)); }
 
-Result<Socket> open_netfilter() {
-  Socket socket(nl_socket_alloc());
+Result<SocketHandle> open_netfilter() {
+  SocketHandle socket(nl_socket_alloc());
   if (!socket) return Error(Code::internal, "netfilter socket: out of memory");
   int rc = nl_connect(socket.get(), NETLINK_NETFILTER);
-  if (rc < 0) return nl_error(rc, "connect netfilter");
+  if (rc < 0) return netfilter_error(rc, "connect netfilter");
   return socket;
 }
 
@@ -75,7 +70,7 @@ struct Collector {
   std::vector<std::string> tuples;  // CTA_TUPLE_ORIG of what must go, as the kernel wrote it
 };
 
-int collect(nl_msg* message, void* argument) {
+int collect_flow(nl_msg* message, void* argument) {
   auto* collector = static_cast<Collector*>(argument);
   nlattr* attributes[CTA_MAX + 1];
   if (nlmsg_parse(nlmsg_hdr(message), sizeof(nfgenmsg), attributes, CTA_MAX, nullptr) < 0) return NL_SKIP;
@@ -92,13 +87,13 @@ int collect(nl_msg* message, void* argument) {
 }  // namespace
 
 Result<size_t> forget_udp_flows(const std::function<bool(const UdpFlow&)>& gone) {
-  Socket socket = TRY(open_netfilter());
+  SocketHandle socket = TRY(open_netfilter());
   MessageHandle dump = TRY(conntrack_message(IPCTNL_MSG_CT_GET, NLM_F_DUMP));
   Collector collector{gone, {}};
-  nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, collect, &collector);
+  nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, collect_flow, &collector);
   int rc = nl_send_auto(socket.get(), dump.get());
   if (rc >= 0) rc = nl_recvmsgs_default(socket.get());
-  if (rc < 0) return nl_error(rc, "list flows");
+  if (rc < 0) return netfilter_error(rc, "list flows");
 
   size_t forgotten = 0;
   for (const std::string& tuple : collector.tuples) {

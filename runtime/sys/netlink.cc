@@ -23,22 +23,18 @@
 
 #include <cstring>
 
+#include "runtime/sys/libnl.h"
 #include "runtime/sys/netns.h"
 
 namespace coracle::sys {
 namespace {
 
-template <typename T, void (*kFree)(T*)>
-struct Freed {
-  void operator()(T* pointer) const { kFree(pointer); }
-};
 using LinkHandle = std::unique_ptr<rtnl_link, Freed<rtnl_link, rtnl_link_put>>;
 using AddrHandle = std::unique_ptr<nl_addr, Freed<nl_addr, nl_addr_put>>;
 using AddressHandle = std::unique_ptr<rtnl_addr, Freed<rtnl_addr, rtnl_addr_put>>;
 using RouteHandle = std::unique_ptr<rtnl_route, Freed<rtnl_route, rtnl_route_put>>;
 using NeighborHandle = std::unique_ptr<rtnl_neigh, Freed<rtnl_neigh, rtnl_neigh_put>>;
 using CacheHandle = std::unique_ptr<nl_cache, Freed<nl_cache, nl_cache_free>>;
-using MessageHandle = std::unique_ptr<nl_msg, Freed<nl_msg, nlmsg_free>>;
 
 // libnl's own numbers, negative.
 Error nl_error(int rc, const std::string& doing) {

@@ -27,7 +27,7 @@ Result<bool> ends_within(pid_t pid, std::chrono::seconds time) {
   return wait_readable(pidfd, std::chrono::milliseconds(time));
 }
 
-Result<int> wait_for(pid_t pid) {
+Result<int> wait_status(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0)
     if (errno != EINTR) return Error::from_errno("waitpid");
@@ -60,7 +60,7 @@ Result<int> run(const RunSpec& spec) {
   Result<bool> in_time = true;
   if (spec.timeout) in_time = ends_within(pid, *spec.timeout);
   if (!in_time || !*in_time) (void)::kill(pid, SIGKILL);  // its number is nobody else's before we have waited for it
-  int status = TRY(wait_for(pid).wrap("wait for " + spec.path));
+  int status = TRY(wait_status(pid).wrap("wait for " + spec.path));
   if (!in_time) return std::move(in_time).wrap("wait for " + spec.path).take_error();
   if (!*in_time) return Error(Code::timeout, spec.path + " took longer than its timeout");
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -79,7 +79,7 @@ Result<std::string> output_of(const std::vector<std::string>& argv, Complaints c
   const int err = ::posix_spawnp(&pid, argv[0].c_str(), &actions, nullptr, pointers_of_texts.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (err != 0) return Error::from_errno(err, "execute " + argv[0]);
-  int status = TRY(wait_for(pid).wrap("wait for " + argv[0]));
+  int status = TRY(wait_status(pid).wrap("wait for " + argv[0]));
   if (status != 0) return Error(Code::internal, argv[0] + " failed with " + std::to_string(WEXITSTATUS(status)));
   Fd written = TRY(open(fd_path(output), O_RDONLY));
   return read_all(written);

@@ -12,7 +12,7 @@
 namespace coracle::sys {
 namespace {
 
-Result<void> wait_for(const Fd& socket, short events, Deadline deadline) {
+Result<void> wait_until_ready(const Fd& socket, short events, Deadline deadline) {
   while (true) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     pollfd wait{.fd = socket.get(), .events = events, .revents = 0};
@@ -40,7 +40,7 @@ Result<Fd> connect_stream(const std::string& path) {
 
 Result<void> send_all(const Fd& socket, std::string_view bytes, Deadline deadline) {
   while (!bytes.empty()) {
-    TRY(wait_for(socket, POLLOUT, deadline));
+    TRY(wait_until_ready(socket, POLLOUT, deadline));
     ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && !is_to_be_tried_again()) return Error::from_errno("send");
     if (sent > 0) bytes.remove_prefix(size_t(sent));
@@ -50,7 +50,7 @@ Result<void> send_all(const Fd& socket, std::string_view bytes, Deadline deadlin
 
 Result<std::string> receive(const Fd& socket, size_t max, Deadline deadline) {
   while (true) {
-    TRY(wait_for(socket, POLLIN, deadline));
+    TRY(wait_until_ready(socket, POLLIN, deadline));
     std::string bytes(max, '\0');
     ssize_t received = ::recv(socket.get(), bytes.data(), max, MSG_DONTWAIT);
     if (received < 0 && !is_to_be_tried_again()) return Error::from_errno("receive");

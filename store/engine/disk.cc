@@ -16,8 +16,6 @@
 namespace coracle::engine {
 namespace {
 
-constexpr int kFindingsMax = 20;  // of one check
-
 // EXCLUSIVE: nobody else reads the file, so the log's index needs no shared memory and a second daemon is refused.
 // The log is folded back into the file every 1000 pages and cut to 4 MiB: it cannot grow without limit.
 constexpr const char* kSettings =

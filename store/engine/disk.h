@@ -19,6 +19,8 @@
 
 namespace coracle::engine {
 
+constexpr size_t kFindingsMax = 20;  // of one check
+
 struct Row {
   int64_t id = 0;
   ObjectPtr object;  // null: the row is deleted

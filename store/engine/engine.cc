@@ -73,8 +73,6 @@ struct Line {
   }
 };
 
-constexpr size_t kFindingsMax = 20;
-
 std::string name_of(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
 
 Error too_old(Revision asked, Revision floor) {

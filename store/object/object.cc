@@ -18,6 +18,7 @@
 #include "runtime/base/json_walk.h"
 #include "runtime/base/text.h"
 #include "store/object/markup.h"
+#include "store/object/status.h"
 
 namespace coracle {
 namespace {
@@ -120,17 +121,11 @@ class KeptParsed {
   Guarded<Kept> kept_;
 };
 
-Error malformed(std::string field, std::string what, std::string reason = "FieldValueInvalid") {
-  ErrorDetails details;
-  details.causes.push_back({std::move(reason), what, field});
-  return Error(Code::invalid, field + ": " + what).with(std::move(details));
-}
-
 // "" when absent or null.
 Result<std::string> string_field(const json::object& metadata, std::string_view name) {
   const json::value* value = metadata.if_contains(name);
   if (!value || value->is_null()) return std::string();
-  if (!value->is_string()) return malformed("metadata." + std::string(name), "must be a string");
+  if (!value->is_string()) return invalid_field("metadata." + std::string(name), "must be a string");
   return std::string(value->get_string());
 }
 
@@ -138,7 +133,7 @@ Result<Revision> revision_field(const json::object& metadata) {
   std::string text = TRY(string_field(metadata, "resourceVersion"));
   if (text.empty()) return Revision(0);
   auto revision = parse_number<Revision>(text);
-  if (!revision) return malformed("metadata.resourceVersion", "Invalid value: " + quoted(text) + ": must be a number");
+  if (!revision) return invalid_field("metadata.resourceVersion", "Invalid value: " + quoted(text) + ": must be a number");
   return *revision;
 }
 
@@ -146,9 +141,9 @@ Result<void> check_string_map(const json::object& metadata, std::string_view nam
   const json::value* value = metadata.if_contains(name);
   if (!value || value->is_null()) return {};
   std::string field = "metadata." + std::string(name);
-  if (!value->is_object()) return malformed(field, "must be an object of strings");
+  if (!value->is_object()) return invalid_field(field, "must be an object of strings");
   for (const auto& [key, item] : value->get_object())
-    if (!item.is_string()) return malformed(field + "." + std::string(key), "must be a string");
+    if (!item.is_string()) return invalid_field(field + "." + std::string(key), "must be a string");
   return {};
 }
 
@@ -156,11 +151,11 @@ Result<void> check_array_of(const json::object& metadata, std::string_view name,
   const json::value* value = metadata.if_contains(name);
   if (!value || value->is_null()) return {};
   std::string field = "metadata." + std::string(name);
-  if (!value->is_array()) return malformed(field, "must be an array");
+  if (!value->is_array()) return invalid_field(field, "must be an array");
   const json::array& array = value->get_array();
   for (size_t i = 0; i < array.size(); i++)
     if (array[i].kind() != kind)
-      return malformed(field + "[" + std::to_string(i) + "]", "must be " + std::string(json::to_string(kind)));
+      return invalid_field(field + "[" + std::to_string(i) + "]", "must be " + std::string(json::to_string(kind)));
   return {};
 }
 
@@ -254,9 +249,9 @@ json::storage_ptr body_memory(std::string_view text) {
 }
 
 Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
-  if (!body.is_object()) return malformed(std::string(kind.kind), "must be an object");
+  if (!body.is_object()) return invalid_field(std::string(kind.kind), "must be an object");
   const json::value* found = body.get_object().if_contains("metadata");
-  if (!found || !found->is_object()) return malformed("metadata", "Required value", "FieldValueRequired");
+  if (!found || !found->is_object()) return invalid_field("metadata", "Required value", "FieldValueRequired");
   const json::object& metadata = found->get_object();
 
   auto facts = std::make_shared<Facts>();
@@ -265,17 +260,18 @@ Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
   facts->key.ns = TRY(string_field(metadata, "namespace"));
   facts->uid = TRY(string_field(metadata, "uid"));
   facts->revision = TRY(revision_field(metadata));
-  if (facts->key.name.empty()) return malformed("metadata.name", "Required value", "FieldValueRequired");
-  if (kind.namespaced && facts->key.ns.empty()) return malformed("metadata.namespace", "Required value", "FieldValueRequired");
+  if (facts->key.name.empty()) return invalid_field("metadata.name", "Required value", "FieldValueRequired");
+  if (kind.namespaced && facts->key.ns.empty())
+    return invalid_field("metadata.namespace", "Required value", "FieldValueRequired");
   if (!kind.namespaced && !facts->key.ns.empty())
-    return malformed("metadata.namespace", "Forbidden: not allowed on this type", "FieldValueForbidden");
+    return invalid_field("metadata.namespace", "Forbidden: not allowed on this type", "FieldValueForbidden");
   TRY(check_string_map(metadata, "labels"));
   TRY(check_string_map(metadata, "annotations"));
   TRY(check_array_of(metadata, "finalizers", json::kind::string));
   TRY(check_array_of(metadata, "ownerReferences", json::kind::object));
 
   Canonical canonical = CanonicalWriter(kind == kControllerRevision).write(body.get_object());
-  if (!is_json_object(canonical.text)) return malformed(std::string(kind.kind), "nested too deeply, or not UTF-8");
+  if (!is_json_object(canonical.text)) return invalid_field(std::string(kind.kind), "nested too deeply, or not UTF-8");
   facts->revision_at = canonical.revision_at;
   facts->revision_size = canonical.revision_size;
   facts->text = std::move(canonical.text);

@@ -31,13 +31,15 @@ Result<Pointer> parse_pointer(std::string_view text) {
   return pointer;
 }
 
-std::string text_of(const Pointer& pointer) {
+std::string pointer_text(const Pointer& pointer) {
   std::string out;
   for (const std::string& step : pointer) out += "/" + step;
   return out;
 }
 
-Error missing(const Pointer& pointer) { return Error(Code::invalid, "path " + quoted(text_of(pointer)) + " does not exist"); }
+Error missing(const Pointer& pointer) {
+  return Error(Code::invalid, "path " + quoted(pointer_text(pointer)) + " does not exist");
+}
 
 std::optional<size_t> array_index(std::string_view step) {
   if (step.size() > 1 && step[0] == '0') return std::nullopt;
@@ -51,7 +53,7 @@ json::value* child(json::value& at, const std::string& step) {
   return index && *index < array->size() ? &(*array)[*index] : nullptr;
 }
 
-json::value* resolve(json::value& root, const Pointer& pointer, size_t steps) {
+json::value* resolve_pointer(json::value& root, const Pointer& pointer, size_t steps) {
   json::value* at = &root;
   for (size_t i = 0; i < steps && at; i++) at = child(*at, pointer[i]);
   return at;
@@ -59,20 +61,20 @@ json::value* resolve(json::value& root, const Pointer& pointer, size_t steps) {
 
 Result<void> add(json::value& root, const Pointer& path, json::value value) {
   if (path.empty()) return root = std::move(value), Result<void>();
-  json::value* parent = resolve(root, path, path.size() - 1);
+  json::value* parent = resolve_pointer(root, path, path.size() - 1);
   if (!parent) return missing(path);
   if (json::object* object = parent->if_object()) return (*object)[path.back()] = std::move(value), Result<void>();
   json::array* array = parent->if_array();
   if (!array) return missing(path);
   auto index = path.back() == "-" ? array->size() : array_index(path.back());
-  if (!index || *index > array->size()) return Error(Code::invalid, "path " + quoted(text_of(path)) + ": no such index");
+  if (!index || *index > array->size()) return Error(Code::invalid, "path " + quoted(pointer_text(path)) + ": no such index");
   array->insert(array->begin() + ptrdiff_t(*index), std::move(value));
   return {};
 }
 
 Result<json::value> take(json::value& root, const Pointer& path) {
   if (path.empty()) return Error(Code::invalid, "the whole document cannot be removed");
-  json::value* parent = resolve(root, path, path.size() - 1);
+  json::value* parent = resolve_pointer(root, path, path.size() - 1);
   json::value* found = parent ? child(*parent, path.back()) : nullptr;
   if (!found) return missing(path);
   json::value taken = std::move(*found);
@@ -86,16 +88,16 @@ Result<json::value> take(json::value& root, const Pointer& path) {
 }
 
 Result<void> replace(json::value& root, const Pointer& path, json::value value) {
-  json::value* found = resolve(root, path, path.size());
+  json::value* found = resolve_pointer(root, path, path.size());
   if (!found) return missing(path);
   *found = std::move(value);
   return {};
 }
 
 Result<void> test(json::value& root, const Pointer& path, const json::value& want) {
-  json::value* found = resolve(root, path, path.size());
+  json::value* found = resolve_pointer(root, path, path.size());
   if (!found) return missing(path);
-  if (!json_equal(*found, want)) return Error(Code::invalid, "testing path " + quoted(text_of(path)) + " failed");
+  if (!json_equal(*found, want)) return Error(Code::invalid, "testing path " + quoted(pointer_text(path)) + " failed");
   return {};
 }
 
@@ -107,7 +109,7 @@ Result<void> move(json::value& root, const Pointer& from, const Pointer& path) {
 }
 
 Result<void> copy(json::value& root, const Pointer& from, const Pointer& path, size_t& copied_bytes) {
-  json::value* found = resolve(root, from, from.size());
+  json::value* found = resolve_pointer(root, from, from.size());
   if (!found) return missing(from);
   copied_bytes += to_text(*found).size();
   if (copied_bytes > kJsonPatchCopiedBytesMax) return Error(Code::too_large, "the patch copies more than 3 MiB");

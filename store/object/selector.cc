@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/object/status.h"
 
 namespace coracle {
 namespace {
@@ -31,17 +32,11 @@ bool is_dns_subdomain(std::string_view text) {
   return std::ranges::all_of(split(text, '.'), is_dns_label);
 }
 
-std::optional<std::string_view> text_of(const json::object& labels, std::string_view key) {
+std::optional<std::string_view> label_value(const json::object& labels, std::string_view key) {
   const json::value* value = labels.if_contains(key);
   const json::string* text = value ? value->if_string() : nullptr;
   if (!text) return std::nullopt;
   return std::string_view(text->data(), text->size());
-}
-
-Error malformed(std::string field, std::string message) {
-  ErrorDetails details;
-  details.causes.push_back({"FieldValueInvalid", message, field});
-  return Error(Code::invalid, field + ": " + message).with(std::move(details));
 }
 
 }  // namespace
@@ -156,7 +151,7 @@ Result<LabelSelector::Term> LabelSelector::checked(Term term) {
 }
 
 bool LabelSelector::Term::holds(const json::object& labels) const {
-  std::optional<std::string_view> have = text_of(labels, key);
+  std::optional<std::string_view> have = label_value(labels, key);
   auto listed = [&] { return std::ranges::binary_search(values, *have, std::less<>()); };
   switch (op) {
     case Operator::in: return have && listed();
@@ -203,9 +198,9 @@ Result<LabelSelector> LabelSelector::from_json(const json::value* value) {
   LabelSelector selector;
   for (const auto& [key, wanted] : get_object(*value, "matchLabels")) {
     std::string field = "matchLabels." + std::string(key);
-    if (!wanted.is_string()) return malformed(field, "must be a string");
+    if (!wanted.is_string()) return invalid_field(field, "must be a string");
     auto term = checked({std::string(key), Operator::in, {std::string(wanted.get_string())}});
-    if (!term) return malformed(field, term.error().text());
+    if (!term) return invalid_field(field, term.error().text());
     selector.terms_.push_back(*std::move(term));
   }
   const json::array& expressions = get_array(*value, "matchExpressions");
@@ -214,19 +209,19 @@ Result<LabelSelector> LabelSelector::from_json(const json::value* value) {
     Term term{std::string(get_string(expressions[i], "key")), Operator::exists, {}};
     std::string_view name = get_string(expressions[i], "operator");
     for (const json::value& one : get_array(expressions[i], "values")) {
-      if (!one.is_string()) return malformed(field + ".values", "must be strings");
+      if (!one.is_string()) return invalid_field(field + ".values", "must be strings");
       term.values.emplace_back(one.get_string());
     }
     if (name == "In") term.op = Operator::in;
     else if (name == "NotIn") term.op = Operator::not_in;
     else if (name == "Exists") term.op = Operator::exists;
     else if (name == "DoesNotExist") term.op = Operator::absent;
-    else return malformed(field + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
+    else return invalid_field(field + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
     bool listed = term.op == Operator::in || term.op == Operator::not_in;
-    if (listed && term.values.empty()) return malformed(field + ".values", "must be given for In and NotIn");
-    if (!listed && !term.values.empty()) return malformed(field + ".values", "may not be given for Exists and DoesNotExist");
+    if (listed && term.values.empty()) return invalid_field(field + ".values", "must be given for In and NotIn");
+    if (!listed && !term.values.empty()) return invalid_field(field + ".values", "may not be given for Exists and DoesNotExist");
     auto good = checked(std::move(term));
-    if (!good) return malformed(field, good.error().text());
+    if (!good) return invalid_field(field, good.error().text());
     selector.terms_.push_back(*std::move(good));
   }
   if (selector.terms_.size() > kSelectorTermsMax) return Error(Code::too_large, "label selector has too many terms");

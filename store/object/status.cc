@@ -217,6 +217,12 @@ Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes
   return Error(Code::invalid, qualified + " " + quoted(name) + " is invalid: " + text).with(std::move(details));
 }
 
+Error invalid_field(std::string field, std::string message, std::string reason) {
+  ErrorDetails details;
+  details.causes.push_back({std::move(reason), message, field});
+  return Error(Code::invalid, field + ": " + message).with(std::move(details));
+}
+
 Error bad_request(std::string_view why) { return Error(Code::bad_request, std::string(why)); }
 Error expired(std::string_view why) { return Error(Code::gone, std::string(why)); }
 Error internal_error(std::string_view why) { return Error(Code::internal, "Internal error occurred: " + std::string(why)); }

@@ -37,6 +37,7 @@ Error conflict(const Kind& kind, std::string_view name, std::string_view why);
 Error stale_conflict(const Kind& kind, std::string_view name);  // conflict: the object has been modified; please ...
 Error forbidden(const Kind& kind, std::string_view name, std::string_view why);     // pods "x" is forbidden: why
 Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes);  // Pod "x" is invalid: field: why
+Error invalid_field(std::string field, std::string message, std::string reason = "FieldValueInvalid");  // of no object yet
 Error bad_request(std::string_view why);
 Error expired(std::string_view why);  // 410 Expired
 Error internal_error(std::string_view why);

@@ -60,7 +60,7 @@ std::optional<json::value> float_of(std::string_view text) {
 }
 
 // What a plain scalar means.
-json::value resolve(std::string_view text) {
+json::value resolve_scalar(std::string_view text) {
   if (is_null(text)) return nullptr;
   if (auto flag = boolean_of(text)) return *flag;
   if (looks_like_number(text)) {
@@ -195,7 +195,7 @@ class Reader {
       if (tag.empty() && (text == ".inf" || text == ".Inf" || text == ".INF" || text == "-.inf" || text == ".nan" ||
                           text == ".NaN" || text == ".NAN"))
         return wrong("a number that JSON cannot hold", line());
-      return resolve(text);
+      return resolve_scalar(text);
     }
     return json::value(json::string(text));
   }
@@ -301,7 +301,7 @@ class Writer {
 
   static yaml_scalar_style_t style_of(std::string_view text) {
     if (text.find('\n') != text.npos) return YAML_LITERAL_SCALAR_STYLE;
-    bool reads_as_text = resolve(text).is_string() && text != "<<" && text != "=" && !others_read_a_time(text);
+    bool reads_as_text = resolve_scalar(text).is_string() && text != "<<" && text != "=" && !others_read_a_time(text);
     return reads_as_text ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
   }
 

@@ -8,19 +8,19 @@
 namespace coracle::schema {
 namespace {
 
-struct Row {
+struct VersionConversion {
   std::string_view api_version, kind;  // of the version that is not stored
   Conversion to_stored, from_stored;
 };
 
-constexpr Row kRows[] = {
+constexpr VersionConversion kConversions[] = {
     {"events.k8s.io/v1", "Event", event_to_core, event_from_core},
     {"autoscaling/v1", "HorizontalPodAutoscaler", autoscaler_to_v2, autoscaler_from_v2},
 };
 
-const Row* row_of(const KindInfo& info) {
-  for (const Row& row : kRows) {
-    if (row.kind == info.kind.kind && row.api_version == info.kind.api_version()) return &row;
+const VersionConversion* conversion_of(const KindInfo& info) {
+  for (const VersionConversion& conversion : kConversions) {
+    if (conversion.kind == info.kind.kind && conversion.api_version == info.kind.api_version()) return &conversion;
   }
   return nullptr;
 }
@@ -30,8 +30,8 @@ const Row* row_of(const KindInfo& info) {
 json::value convert(const KindInfo& from, const KindInfo& to, json::value object) {
   if (&from == &to || !object.is_object()) return object;
   json::object& body = object.get_object();
-  if (const Row* row = row_of(from)) row->to_stored(body);
-  if (const Row* row = row_of(to)) row->from_stored(body);
+  if (const VersionConversion* conversion = conversion_of(from)) conversion->to_stored(body);
+  if (const VersionConversion* conversion = conversion_of(to)) conversion->from_stored(body);
   body["apiVersion"] = to.kind.api_version();
   body["kind"] = to.kind.kind;
   auto canonical = decode(to.type(), std::move(object));

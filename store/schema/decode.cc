@@ -13,7 +13,7 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kGoZeroTime = "0001-01-01T00:00:00Z";  // what Go clients may send for "unset"
+constexpr std::string_view kGoZeroTimeText = "0001-01-01T00:00:00Z";  // what Go clients may send for "unset"
 
 std::string described(const json::value& value) {
   if (value.is_null()) return "null";
@@ -30,7 +30,7 @@ Error mismatch(const Path& path, std::string_view expected, const json::value& v
   return Error(Code::bad_request, std::move(text));
 }
 
-Error malformed(const Path& path, std::string_view what) {
+Error malformed_value(const Path& path, std::string_view what) {
   return Error(Code::bad_request, path.text() + ": " + std::string(what));
 }
 
@@ -81,16 +81,16 @@ Result<void> canonical_bytes(json::string& text, const Path& path) {
     text = joined;
   }
   auto bytes = base64_decode(text);
-  if (!bytes) return malformed(path, bytes.error().text());
+  if (!bytes) return malformed_value(path, bytes.error().text());
   text = base64_encode(*bytes);
   return {};
 }
 
 Result<void> canonical_time(json::value& value, bool micro, const Path& path) {
   json::string& text = value.get_string();
-  if (std::string_view(text) == kGoZeroTime) return value.emplace_null(), Result<void>();
+  if (std::string_view(text) == kGoZeroTimeText) return value.emplace_null(), Result<void>();
   auto time = parse_time(text);
-  if (!time) return malformed(path, "expected a time like 2006-01-02T15:04:05Z, found " + quoted(text));
+  if (!time) return malformed_value(path, "expected a time like 2006-01-02T15:04:05Z, found " + quoted(text));
   text = micro ? format_micro_time(*time) : format_time(*time);
   return {};
 }
@@ -294,7 +294,7 @@ class Decoder {
   static Result<void> quantity(json::value& value, const Path& path) {
     if (!value.is_string() && !value.is_number()) return mismatch(path, "a quantity", value);
     auto quantity = Quantity::from_json(value);
-    if (!quantity) return malformed(path, quantity.error().text());
+    if (!quantity) return malformed_value(path, quantity.error().text());
     std::string text = quantity->text();
     if (!value.is_string() || std::string_view(value.get_string()) != text) value = text;
     return {};
@@ -303,7 +303,7 @@ class Decoder {
   static Result<void> duration(json::value& value, const Path& path) {
     if (!value.is_string()) return mismatch(path, "a duration", value);
     auto span = parse_duration(value.get_string());
-    if (!span) return malformed(path, span.error().text());
+    if (!span) return malformed_value(path, span.error().text());
     value = format_duration(*span);
     return {};
   }

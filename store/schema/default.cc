@@ -11,10 +11,10 @@
 namespace coracle::schema {
 namespace {
 
-using Rules = std::vector<DefaultRule>;  // by position of the type; nullptr: none
+using DefaultRules = std::vector<DefaultRule>;  // by position of the type; nullptr: none
 
-Rules collect() {
-  Rules rules(catalog().types().size(), nullptr);
+DefaultRules collect_default_rules() {
+  DefaultRules rules(catalog().types().size(), nullptr);
   for (auto listed : {pod_defaults(), service_defaults(), workload_defaults(), job_defaults(), autoscaler_defaults(),
                       network_defaults(), limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(),
                       flow_defaults(), extension_defaults(), rbac_defaults()}) {
@@ -23,12 +23,12 @@ Rules collect() {
   return rules;
 }
 
-const Rules& rules() {
-  static const Rules collected = collect();
+const DefaultRules& default_rules() {
+  static const DefaultRules collected = collect_default_rules();
   return collected;
 }
 
-bool in_order(const Type& type, const json::object& object) {
+bool has_field_order(const Type& type, const json::object& object) {
   const Field* last = nullptr;
   return std::all_of(object.begin(), object.end(), [&](const auto& pair) {
     const Field* field = type.field_after(last, pair.key());
@@ -40,7 +40,7 @@ bool in_order(const Type& type, const json::object& object) {
 
 // Puts the keys in the order of the type's fields: defaults were added at the end.
 void restore_order(const Type& type, json::object& object) {
-  if (in_order(type, object)) return;
+  if (has_field_order(type, object)) return;
   json::object sorted(object.storage());
   sorted.reserve(object.size());
   for (const Field& field : type.fields()) {
@@ -82,7 +82,7 @@ void fill(const Type& type, json::value& value, bool with_rules) {
     if (field.default_json().empty() || !unset(*object, field.name(), field.pointer)) continue;
     object->insert_or_assign(field.name(), constant(field.default_json(), object->storage()));
   }
-  if (DefaultRule rule = with_rules ? rules()[type.index()] : nullptr) rule(*object);
+  if (DefaultRule rule = with_rules ? default_rules()[type.index()] : nullptr) rule(*object);
   restore_order(type, *object);
   const Field* last = nullptr;
   for (auto& pair : *object) {

@@ -11,10 +11,6 @@
 namespace coracle::schema {
 namespace {
 
-const Field* field_of(const Type* type, std::string_view name) { return type ? type->field(name) : nullptr; }
-
-const Type* type_of(const Field* field) { return field && field->form == Form::object ? &field->type() : nullptr; }
-
 const json::object& object_or_empty(const json::value* value) {
   static const json::object empty;
   return value && value->is_object() ? value->get_object() : empty;
@@ -45,13 +41,6 @@ bool vanishes(const Field* field, const json::value& value) {
   if (const json::array* list = value.if_array()) return list->empty();
   if (field->shape == Shape::map) return value.is_object() && value.get_object().empty();
   return value.is_int64() && value.get_int64() == 0;
-}
-
-const json::value* find_item(const json::array& list, const json::value& item, std::string_view key) {
-  for (const json::value& other : list) {
-    if (same_item(other, item, key)) return &other;
-  }
-  return nullptr;
 }
 
 class Differ {

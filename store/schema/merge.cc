@@ -25,14 +25,6 @@ constexpr std::string_view kDeletePrefix = "$deleteFromPrimitiveList/";
 
 Error bad_patch(const std::string& what) { return Error(Code::bad_request, "strategic merge patch: " + what); }
 
-const Field* field_of(const Type* type, std::string_view name) { return type ? type->field(name) : nullptr; }
-
-const Type* type_of(const Field* field) { return field && field->form == Form::object ? &field->type() : nullptr; }
-
-bool names(const json::array& list, const json::value& item, std::string_view key) {
-  return std::any_of(list.begin(), list.end(), [&](const json::value& other) { return same_item(other, item, key); });
-}
-
 int64_t place(const json::array& list, const json::value& item, std::string_view key) {
   for (size_t i = 0; i < list.size(); ++i) {
     if (same_item(list[i], item, key)) return int64_t(i);
@@ -41,9 +33,9 @@ int64_t place(const json::array& list, const json::value& item, std::string_view
 }
 
 // `merged` with what `order` names in that order, and the rest as it stood in `original`.
-json::array in_order(json::array merged, const json::array& order, const json::array& original, std::string_view key) {
+json::array in_element_order(json::array merged, const json::array& order, const json::array& original, std::string_view key) {
   json::array ordered, others;
-  for (json::value& item : merged) (names(order, item, key) ? ordered : others).push_back(std::move(item));
+  for (json::value& item : merged) (find_item(order, item, key) ? ordered : others).push_back(std::move(item));
   auto by = [&](const json::array& list) {
     return [&list, key](const json::value& a, const json::value& b) { return place(list, a, key) < place(list, b, key); };
   };
@@ -144,7 +136,7 @@ class Merger {
     if (!keys.is_array()) return bad_patch("$retainKeys must be a list");
     std::vector<std::string> gone;
     for (const auto& pair : original) {
-      if (!names(keys.get_array(), json::value(pair.key()), "")) gone.emplace_back(pair.key());
+      if (!find_item(keys.get_array(), json::value(pair.key()), "")) gone.emplace_back(pair.key());
     }
     for (const std::string& name : gone) drop(original, name);
     return {};
@@ -159,7 +151,7 @@ class Merger {
       if (!list || !list->is_array()) continue;
       json::array kept;
       for (json::value& item : list->get_array()) {
-        if (!names(pair.value().get_array(), item, "")) kept.push_back(std::move(item));
+        if (!find_item(pair.value().get_array(), item, "")) kept.push_back(std::move(item));
       }
       *list = std::move(kept);
     }
@@ -177,7 +169,7 @@ class Merger {
       json::value* list = original.if_contains(name);
       if (!field || !field->merges || !list || !list->is_array() || patch.contains(name)) continue;
       json::array before = list->get_array();
-      *list = in_order(before, pair.value().get_array(), before, field->merge_key());
+      *list = in_element_order(before, pair.value().get_array(), before, field->merge_key());
     }
     return {};
   }
@@ -189,7 +181,7 @@ class Merger {
     for (const json::value& change : patch) {
       if (key.empty()) {
         named.push_back(change);
-        if (!names(merged, change, "")) merged.push_back(change);
+        if (!find_item(merged, change, "")) merged.push_back(change);
         continue;
       }
       if (!change.is_object()) return bad_patch("items of " + std::string(field.name()) + " must be objects");
@@ -212,7 +204,7 @@ class Merger {
       }
       TRY(object(type_of(&field), merged[size_t(at)].get_object(), item));
     }
-    return in_order(std::move(merged), order ? order->get_array() : named, original, key);
+    return in_element_order(std::move(merged), order ? order->get_array() : named, original, key);
   }
 
   // {"$patch": "replace"} as an item: the patch's other items are the list.

@@ -18,16 +18,14 @@ namespace {
 
 constexpr std::string_view kMagic{"k8s\0", 4};
 constexpr int64_t kSecondsMax = std::numeric_limits<int64_t>::max() / 1'000'000'000 - 1;  // of WallTime's nanoseconds
-constexpr int64_t kGoZeroTime = -62135596800;                                             // 0001-01-01, "unset"
-
-Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed protobuf: " + std::string(what)); }
+constexpr int64_t kGoZeroTimeSeconds = -62135596800;                                      // 0001-01-01, "unset"
 
 struct Envelope {  // runtime.Unknown
   std::string_view api_version, kind, raw;
 };
 
 Result<Envelope> open_envelope(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return malformed("the body does not begin with k8s\\0");
+  if (!bytes.starts_with(kMagic)) return malformed_protobuf("the body does not begin with k8s\\0");
   Envelope envelope;
   for (WireReader unknown(bytes.substr(kMagic.size())); !unknown.done();) {
     WireField field = TRY(unknown.next());
@@ -39,7 +37,7 @@ Result<Envelope> open_envelope(std::string_view bytes) {
       if (name.number == 2) envelope.kind = name.bytes;
     }
   }
-  if (!is_utf8(envelope.api_version) || !is_utf8(envelope.kind)) return malformed("a name is not UTF-8");
+  if (!is_utf8(envelope.api_version) || !is_utf8(envelope.kind)) return malformed_protobuf("a name is not UTF-8");
   return envelope;
 }
 
@@ -99,12 +97,12 @@ class Reader {
 
   // The fields of one message go into `out`. `inlined` tells which of the type's nested messages this is, 0 = its own.
   Result<void> add_fields(const Type& type, uint16_t inlined, std::string_view bytes, size_t depth, json::object& out) {
-    if (depth > kProtobufDepthMax) return malformed("nested too deeply");
+    if (depth > kProtobufDepthMax) return malformed_protobuf("nested too deeply");
     for (WireReader wire(bytes); !wire.done();) {
       WireField piece = TRY(wire.next());
       if (++values_ > kProtobufValuesMax) return Error(Code::too_large, "a protobuf message has too many values");
       if (uint16_t inner = nested(type, inlined, piece.number)) {
-        if (piece.wire != Wire::bytes) return malformed("a message without a length");
+        if (piece.wire != Wire::bytes) return malformed_protobuf("a message without a length");
         TRY(add_fields(type, inner, piece.bytes, depth + 1, out));
       } else if (const Field* field = by_number(type, inlined, piece.number)) {
         TRY(add(*field, piece, depth, out));
@@ -142,7 +140,7 @@ class Reader {
   }
 
   Result<void> add_entry(const Field& field, const WireField& piece, size_t depth, json::object& entries) {
-    if (piece.wire != Wire::bytes) return malformed("a map entry without a length");
+    if (piece.wire != Wire::bytes) return malformed_protobuf("a map entry without a length");
     std::string_view key;
     json::value value;
     for (WireReader wire(piece.bytes); !wire.done();) {
@@ -151,7 +149,7 @@ class Reader {
       if (part.number != 2) continue;
       value = TRY(one(field, part, depth));
     }
-    if (!is_utf8(key)) return malformed("a map key is not UTF-8");
+    if (!is_utf8(key)) return malformed_protobuf("a map key is not UTF-8");
     entries[key] = std::move(value);  // null becomes the zero value when it is made canonical
     return {};
   }
@@ -160,7 +158,7 @@ class Reader {
 
   Result<json::value> one(const Field& field, const WireField& piece, size_t depth) {
     Wire wanted = is_integer(field.form) ? Wire::varint : field.form == Form::number ? Wire::fixed64 : Wire::bytes;
-    if (piece.wire != wanted) return malformed("field " + std::string(field.name()) + " has another wire type");
+    if (piece.wire != wanted) return malformed_protobuf("field " + std::string(field.name()) + " has another wire type");
     switch (field.form) {
       case Form::string: return string(piece.bytes);
       case Form::int32: return json::value(int64_t(int32_t(uint32_t(piece.integer))));
@@ -182,7 +180,7 @@ class Reader {
   }
 
   static Result<json::value> string(std::string_view bytes) {
-    if (!is_utf8(bytes)) return malformed("a string is not UTF-8");
+    if (!is_utf8(bytes)) return malformed_protobuf("a string is not UTF-8");
     return json::value(bytes);
   }
 
@@ -203,9 +201,9 @@ class Reader {
       if (piece.number == 1) seconds = int64_t(piece.integer);
       if (piece.number == 2) nanos = int64_t(piece.integer);
     }
-    if (bytes.empty() || seconds == kGoZeroTime) return json::value();
+    if (bytes.empty() || seconds == kGoZeroTimeSeconds) return json::value();
     if (seconds > kSecondsMax || seconds < -kSecondsMax || nanos < 0 || nanos >= 1'000'000'000) {
-      return malformed("a time is out of range");
+      return malformed_protobuf("a time is out of range");
     }
     WallTime when{
         std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos))};
@@ -248,7 +246,7 @@ class Reader {
 
   // RawExtension and FieldsV1: JSON text, or one more envelope, in field 1.
   Result<json::value> raw_json(std::string_view bytes, size_t depth) {
-    if (depth > kProtobufDepthMax) return malformed("nested too deeply");
+    if (depth > kProtobufDepthMax) return malformed_protobuf("nested too deeply");
     std::string_view raw;
     for (WireReader wire(bytes); !wire.done();) {
       WireField piece = TRY(wire.next());

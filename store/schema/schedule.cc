@@ -12,9 +12,6 @@
 namespace coracle::schema {
 namespace {
 
-using std::chrono::minutes;
-using std::chrono::seconds;
-
 bool digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -24,7 +21,7 @@ struct Bounds {
   std::string_view names;  // of the numbers from `low` on, three letters each
 };
 
-constexpr Bounds kFields[] = {
+constexpr Bounds kFieldBounds[] = {
     {0, 59, ""}, {0, 23, ""}, {1, 31, ""}, {1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"}, {0, 6, "sunmontuewedthufrisat"}};
 
 Error wrong(std::string words) { return Error(Code::invalid, std::move(words)); }
@@ -124,14 +121,14 @@ class ScheduleReader {
     for (std::string_view part : split(text, ' ')) {
       if (!trim(part).empty()) fields.emplace_back(trim(part));
     }
-    if (fields.size() != std::size(kFields))
+    if (fields.size() != std::size(kFieldBounds))
       return wrong("expected exactly 5 fields, found " + std::to_string(fields.size()) + ": [" + join(fields, " ") + "]");
     Schedule out;
     Schedule::Field* const into[] = {&out.minute_, &out.hour_, &out.day_, &out.month_, &out.weekday_};
     for (size_t i = 0; i < fields.size(); ++i) {
       for (std::string_view part : split(fields[i], ',')) {
         if (part.empty()) continue;
-        Schedule::Field range = TRY(read_range(part, kFields[i]));
+        Schedule::Field range = TRY(read_range(part, kFieldBounds[i]));
         into[i]->fits |= range.fits;
         into[i]->everything |= range.everything;
       }
@@ -151,7 +148,7 @@ class ScheduleReader {
     auto duration = read_duration(span);
     if (!duration) return wrong("failed to parse duration " + std::string(text) + ": time: invalid duration " + quoted(span));
     Schedule out;
-    out.every_ = std::max(seconds(1), std::chrono::floor<seconds>(*duration));
+    out.every_ = std::max(std::chrono::seconds(1), std::chrono::floor<std::chrono::seconds>(*duration));
     return out;
   }
 };
@@ -201,7 +198,7 @@ std::optional<WallTime> Schedule::last(WallTime earliest, WallTime now, const Ti
     return *first + (now - *first) / every_ * every_;
   }
   // Backwards, by spans that double: decades may have passed, with a time in every minute.
-  for (std::chrono::nanoseconds span = minutes(1);; span *= 2) {
+  for (std::chrono::nanoseconds span = std::chrono::minutes(1);; span *= 2) {
     bool all = span >= now - earliest;
     std::optional<WallTime> found, time = next(all ? earliest : now - std::chrono::duration_cast<WallTime::duration>(span), zone);
     for (; time && *time <= now; time = next(*time, zone)) found = time;

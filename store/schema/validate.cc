@@ -12,10 +12,10 @@
 namespace coracle::schema {
 namespace {
 
-using Rules = std::vector<const NamedValidationRule*>;  // by position of the type; nullptr: none
+using ValidationRules = std::vector<const NamedValidationRule*>;  // by position of the type; nullptr: none
 
-Rules collect() {
-  Rules rules(catalog().types().size(), nullptr);
+ValidationRules collect_validation_rules() {
+  ValidationRules rules(catalog().types().size(), nullptr);
   for (auto listed : {pod_rules(),      placement_rules(),      container_rules(),   volume_rules(),
                       service_rules(),  endpoints_rules(),      workload_rules(),    config_rules(),
                       meta_rules(),     node_rules(),           set_rules(),         job_rules(),
@@ -29,8 +29,8 @@ Rules collect() {
   return rules;
 }
 
-const Rules& rules() {
-  static const Rules collected = collect();
+const ValidationRules& validation_rules() {
+  static const ValidationRules collected = collect_validation_rules();
   return collected;
 }
 
@@ -81,7 +81,7 @@ void check(const Type& type, const json::value& value, const std::string& path, 
   }
   const json::object* object = value.if_object();
   if (!object) return;
-  const NamedValidationRule* named = rules()[type.index()];
+  const NamedValidationRule* named = validation_rules()[type.index()];
   for (const Field& field : type.fields()) {
     bool needed = field.required && !field.ruled, worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
     if (!needed && !worth_a_look) continue;
@@ -103,7 +103,7 @@ struct KindRules {
   CreateRule create = nullptr;
 };
 
-constexpr KindRules kKinds[] = {
+constexpr KindRules kKindRules[] = {
     {"", "pods", check_pod_update, check_pod_status, check_pod_create},
     {"", "services", check_service_update},
     {"", "nodes", check_node_update, check_node_status, check_node_create},
@@ -150,9 +150,9 @@ constexpr KindRules kKinds[] = {
 
 const KindRules& rules_of(const Kind& kind) {
   static constexpr KindRules none;
-  auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+  auto found = std::find_if(std::begin(kKindRules), std::end(kKindRules),
                             [&](const KindRules& rules) { return rules.group == kind.group && rules.resource == kind.resource; });
-  return found == std::end(kKinds) ? none : *found;
+  return found == std::end(kKindRules) ? none : *found;
 }
 
 }  // namespace

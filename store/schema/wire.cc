@@ -8,8 +8,6 @@ namespace {
 constexpr int kVarintBytesMax = 10;
 constexpr uint64_t kFieldNumberMax = (1u << 29) - 1;
 
-Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed protobuf: " + std::string(what)); }
-
 size_t put_varint(char* into, uint64_t value) {
   size_t size = 0;
   for (; value >= 0x80; value >>= 7) into[size++] = char(uint8_t(value) | 0x80);
@@ -28,35 +26,35 @@ uint64_t little_endian(std::string_view bytes) {
 Result<uint64_t> WireReader::varint() {
   uint64_t value = 0;
   for (int i = 0; i < kVarintBytesMax; ++i) {
-    if (rest_.empty()) return malformed("it ends within a number");
+    if (rest_.empty()) return malformed_protobuf("it ends within a number");
     uint8_t byte = uint8_t(rest_.front());
     rest_.remove_prefix(1);
     value |= uint64_t(byte & 0x7f) << (7 * i);
     if (byte < 0x80) return value;
   }
-  return malformed("a number is too long");
+  return malformed_protobuf("a number is too long");
 }
 
 Result<WireField> WireReader::next() {
   uint64_t tag = TRY(varint());
   WireField field;
-  if (tag >> 3 == 0 || tag >> 3 > kFieldNumberMax) return malformed("a field has an impossible number");
+  if (tag >> 3 == 0 || tag >> 3 > kFieldNumberMax) return malformed_protobuf("a field has an impossible number");
   field.number = uint32_t(tag >> 3);
   field.wire = Wire(tag & 7);
   size_t fixed = field.wire == Wire::fixed64 ? 8 : field.wire == Wire::fixed32 ? 4 : 0;
   if (fixed) {
-    if (rest_.size() < fixed) return malformed("it ends within a number");
+    if (rest_.size() < fixed) return malformed_protobuf("it ends within a number");
     field.integer = little_endian(rest_.substr(0, fixed));
     rest_.remove_prefix(fixed);
   } else if (field.wire == Wire::varint) {
     field.integer = TRY(varint());
   } else if (field.wire == Wire::bytes) {
     uint64_t size = TRY(varint());
-    if (size > rest_.size()) return malformed("a length exceeds the message");
+    if (size > rest_.size()) return malformed_protobuf("a length exceeds the message");
     field.bytes = rest_.substr(0, size);
     rest_.remove_prefix(size);
   } else {
-    return malformed("a field has an unknown wire type");
+    return malformed_protobuf("a field has an unknown wire type");
   }
   return field;
 }
@@ -91,6 +89,8 @@ void WireWriter::end(size_t begun) {
   char buffer[kVarintBytesMax];
   out_.insert(begun, buffer, put_varint(buffer, out_.size() - begun));
 }
+
+Error malformed_protobuf(std::string_view what) { return Error(Code::bad_request, "malformed protobuf: " + std::string(what)); }
 
 bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {

@@ -51,5 +51,6 @@ class WireWriter {
 };
 
 bool is_utf8(std::string_view text);
+Error malformed_protobuf(std::string_view what);  // bad_request
 
 }  // namespace coracle::schema

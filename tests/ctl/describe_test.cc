@@ -5,15 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "ctl/print.h"
+#include "tests/daemon/parsed.h"
 
 namespace coracle::ctl {
 namespace {
 
-json::value parsed(std::string_view text) {
-  auto value = parse_json(text);
-  EXPECT_TRUE(value) << text;
-  return value ? *value : json::value();
-}
 std::string told(std::string_view text, const Related& related = {}) {
   return align_tabs(workload_text(parsed(text), related, WallTime()));
 }

@@ -4,15 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ctl/changes.h"
+
 namespace coracle::ctl {
 namespace {
-
-std::vector<Change> changes_of(const std::vector<std::string>& args) {
-  std::vector<std::string> objects = {"pod/x"};
-  std::vector<Change> changes;
-  split_changes(args, objects, changes);
-  return changes;
-}
 
 TEST(Edit, tells_objects_from_changes) {
   std::vector<std::string> objects;

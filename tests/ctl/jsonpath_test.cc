@@ -7,7 +7,7 @@
 namespace coracle::ctl {
 namespace {
 
-const char* kPods = R"({"kind":"List","items":[
+const char* kPodList = R"({"kind":"List","items":[
   {"metadata":{"name":"a","labels":{"app.io/x":"1"}},"status":{"n":1,"conditions":[{"type":"Ready","status":"True"},{"type":"Other","status":"False"}]}},
   {"metadata":{"name":"b"},"status":{"n":5,"conditions":[{"type":"Ready","status":"False"}]}}]})";
 
@@ -36,7 +36,7 @@ TEST(Jsonpath, gives_what_kubectl_gives) {
            Row{"{.items[0].status.conditions[1]}", "{\"type\":\"Other\",\"status\":\"False\"}"},
            Row{"{.items[?(@.nothing)].x}", ""},
        }) {
-    json::value root = *parse_json(kPods);
+    json::value root = *parse_json(kPodList);
     auto got = jsonpath(row.text, root);
     ASSERT_TRUE(got) << row.text << ": " << got.error().text();
     EXPECT_EQ(*got, row.want) << row.text;
@@ -44,7 +44,7 @@ TEST(Jsonpath, gives_what_kubectl_gives) {
 }
 
 TEST(Jsonpath, says_where_a_template_is_wrong) {
-  json::value root = *parse_json(kPods);
+  json::value root = *parse_json(kPodList);
   for (const char* text : {"{.items[}", "{.items[*]", "{range .items[*]}x", "{end}", "{.a[?(@.b==]}", "{'x}", "{.items[::0]}"}) {
     auto got = jsonpath(text, root);
     ASSERT_FALSE(got) << text;

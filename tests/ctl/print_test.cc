@@ -4,14 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/daemon/parsed.h"
+
 namespace coracle::ctl {
 namespace {
-
-json::value parsed(std::string_view text) {
-  auto value = parse_json(text);
-  EXPECT_TRUE(value) << text;
-  return value ? *value : json::value();
-}
 
 const char* kTable =
     R"({"kind":"Table","columnDefinitions":[{"name":"Name","format":"name","priority":0},{"name":"Ready","priority":0},{"name":"IP","priority":1}],

@@ -5,15 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "store/object/patch.h"
+#include "tests/daemon/parsed.h"
 
 namespace coracle::ctl {
 namespace {
-
-json::value parsed(std::string_view text) {
-  auto value = parse_json(text);
-  EXPECT_TRUE(value) << text;
-  return value ? *value : json::value();
-}
 
 std::string line_of(std::string_view text, Rolling rolling, int64_t revision = 0) {
   auto progress = progress_of(parsed(text), rolling, revision);

@@ -6,24 +6,13 @@
 
 #include "ctl/scale.h"
 #include "store/object/patch.h"
+#include "tests/ctl/changes.h"
+#include "tests/daemon/parsed.h"
 
 namespace coracle::ctl {
 namespace {
 
-json::value parsed(std::string_view text) {
-  auto value = parse_json(text);
-  EXPECT_TRUE(value) << text;
-  return value ? *value : json::value();
-}
-
-std::vector<Change> changes_of(const std::vector<std::string>& args) {
-  std::vector<std::string> objects = {"pod/x"};
-  std::vector<Change> changes;
-  split_changes(args, objects, changes);
-  return changes;
-}
-
-const char* kPod =
+const char* kPodText =
     R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x:1","env":[{"name":"A","value":"1"}]},{"name":"b","image":"y:1"}],
   "initContainers":[{"name":"i","image":"x:1"}]}})";
 
@@ -41,7 +30,7 @@ TEST(Set, finds_the_pods_of_every_kind) {
 
 TEST(Set, images_by_container_or_all) {
   auto images = [](const std::vector<std::string>& args) -> std::string {
-    json::value pod = parsed(kPod);
+    json::value pod = parsed(kPodText);
     auto done = set_images(pod, changes_of(args));
     if (!done) return done.error().text();
     std::string text;
@@ -57,7 +46,7 @@ TEST(Set, images_by_container_or_all) {
 }
 
 TEST(Set, environment_is_added_replaced_and_removed) {
-  json::value pod = parsed(kPod);
+  json::value pod = parsed(kPodText);
   ASSERT_TRUE(set_env(pod, "", changes_of({"B=2", "A-"}), {}, true));
   EXPECT_EQ(env_text(pod), "# Pod p, container a\nB=2\n# Pod p, container b\nB=2\n");
   ASSERT_TRUE(set_env(pod, "b", changes_of({"B=3"}), env_of({"configmap", "cfg", "P_", {"some.key"}}), true));

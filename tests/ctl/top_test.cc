@@ -7,23 +7,23 @@
 namespace coracle::ctl {
 namespace {
 
-const json::value kPods = *parse_json(R"({"items":[
+const json::value kMeasuredPods = *parse_json(R"({"items":[
   {"metadata":{"name":"web","namespace":"shop"},"containers":[{"name":"a","usage":{"cpu":"1500u","memory":"1Mi"}},
                                                                {"name":"b","usage":{"cpu":"20m","memory":"2Mi"}}]},
   {"metadata":{"name":"db","namespace":"shop"},"containers":[{"name":"db","usage":{"cpu":"3m","memory":"300Mi"}}]}]})");
 
 TEST(Top, shows_pods_as_kubectl_does) {
-  EXPECT_EQ(print_pod_usages(pod_usages(kPods), {}),
+  EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods), {}),
             "NAME   CPU(cores)   MEMORY(bytes)\n"
             "db     3m           300Mi\n"
             "web    22m          3Mi\n");
-  EXPECT_EQ(print_pod_usages(pod_usages(kPods), {.all_namespaces = true, .headers = false, .sort_by = "cpu"}),
+  EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods), {.all_namespaces = true, .headers = false, .sort_by = "cpu"}),
             "shop   web   22m   3Mi\n"
             "shop   db    3m    300Mi\n");
 }
 
 TEST(Top, shows_containers_and_the_sum) {
-  EXPECT_EQ(print_pod_usages(pod_usages(kPods), {.containers = true, .sum = true, .sort_by = "memory"}),
+  EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods), {.containers = true, .sum = true, .sort_by = "memory"}),
             "POD   NAME   CPU(cores)   MEMORY(bytes)\n"
             "db    db     3m           300Mi\n"
             "web   b      20m          2Mi\n"
@@ -46,7 +46,7 @@ TEST(Top, shows_nodes_as_a_part_of_what_they_can_give) {
 }
 
 TEST(Top, one_pod_is_a_list_of_one) {
-  EXPECT_EQ(print_pod_usages(pod_usages(kPods.at("items").at(1)), {.headers = false}), "db   3m   300Mi\n");
+  EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods.at("items").at(1)), {.headers = false}), "db   3m   300Mi\n");
 }
 
 }  // namespace

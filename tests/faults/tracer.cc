@@ -2,8 +2,8 @@
 // See tracer.h.
 #include "tests/faults/tracer.h"
 
+#include <elf.h>
 #include <fcntl.h>
-#include <linux/elf.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

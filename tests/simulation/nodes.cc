@@ -10,14 +10,8 @@ namespace {
 constexpr std::chrono::seconds kBeat{10};
 constexpr std::string_view kLeases = "kube-node-lease";
 
-json::object condition(std::string_view type, bool status, const std::string& since) {
+json::object make_condition(std::string_view type, bool status, const std::string& since) {
   return {{"type", type}, {"status", status ? "True" : "False"}, {"lastTransitionTime", since}};
-}
-
-std::string_view condition_of(const Object& object, std::string_view type) {
-  for (const json::value& one : get_array(object.json(), "status.conditions"))
-    if (get_string(one, "type") == type) return get_string(one, "status");
-  return "";
 }
 
 constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
@@ -36,7 +30,7 @@ void Nodes::join(const std::string& name) {
        {{"capacity", resources},
         {"allocatable", resources},
         {"addresses", json::array{{{"type", "InternalIP"}, {"address", "192.0.2." + std::to_string(10 + ++addresses_)}}}},
-        {"conditions", json::array{condition("Ready", true, now)}}}}};
+        {"conditions", json::array{make_condition("Ready", true, now)}}}}};
   (void)client_.patch(kNode, {"", name}, PatchType::merge, status, {.subresource = "status"});
   beats_[name] = WallTime();
   beat();
@@ -47,10 +41,10 @@ void Nodes::beat() {
     ObjectPtr node = world_.find(kNode, {"", name});
     if (clock_.now() - last < kBeat || !node || silent_.contains(name)) continue;
     last = clock_.now();
-    if (std::string(condition_of(*node, "Ready")) != "True") {
+    if (condition(*node, "Ready", "status") != "True") {
       json::array conditions;
       for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
-        conditions.push_back(condition(type, std::string_view(type) == "Ready", format_time(last)));
+        conditions.push_back(make_condition(type, std::string_view(type) == "Ready", format_time(last)));
       (void)client_.patch(kNode, node->key(), PatchType::merge, {{"status", {{"conditions", std::move(conditions)}}}},
                           {.subresource = "status"});
     }
@@ -291,8 +285,8 @@ bool Nodes::report(const Object& pod, const Local& local) {
   json::array conditions;
   for (const json::value& present : get_array(body, "status.conditions"))
     if (get_string(present, "type") != "Ready" && get_string(present, "type") != "ContainersReady") conditions.push_back(present);
-  conditions.push_back(condition("Ready", local.ready, since));
-  conditions.push_back(condition("ContainersReady", local.ready, since));
+  conditions.push_back(make_condition("Ready", local.ready, since));
+  conditions.push_back(make_condition("ContainersReady", local.ready, since));
   status["phase"] = phase;
   status["conditions"] = std::move(conditions);
   status["containerStatuses"] = std::move(containers);

@@ -3,6 +3,7 @@
 #include "tests/simulation/world.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace coracle::simulation {
 
@@ -122,12 +123,24 @@ bool finished(const Object& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 bool active(const Object& pod) { return !finished(pod) && !pod.deleting(); }
-bool ready(const Object& pod) {
-  const json::array& conditions = get_array(pod.json(), "status.conditions");
-  return std::any_of(conditions.begin(), conditions.end(), [](const json::value& condition) {
-    return get_string(condition, "type") == "Ready" && get_string(condition, "status") == "True";
+bool ready(const Object& pod) { return has_condition(pod, "Ready"); }
+std::string describe(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
+
+std::string_view condition(const Object& object, std::string_view type, std::string_view part) {
+  for (const json::value& one : get_array(object.json(), "status.conditions"))
+    if (get_string(one, "type") == type) return get_string(one, part);
+  return "";
+}
+bool has_condition(const Object& object, std::string_view type) {
+  const json::array& all = get_array(object.json(), "status.conditions");
+  return std::any_of(all.begin(), all.end(), [&](const json::value& each) {
+    return get_string(each, "type") == type && get_string(each, "status") == "True";
   });
 }
-std::string describe(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
+int64_t scaled_value(const json::value& int_or_percent, int64_t total, bool round_up) {
+  if (const json::string* percent = int_or_percent.if_string())
+    return (std::strtol(percent->c_str(), nullptr, 10) * total + (round_up ? 99 : 0)) / 100;
+  return int_or_percent.to_number<int64_t>();
+}
 
 }  // namespace coracle::simulation

@@ -90,6 +90,13 @@ bool active(const Object& pod);    // neither finished nor being deleted
 bool ready(const Object& pod);
 std::string describe(const Object& object);  // "pods default/web-1"
 
+// ---- what many kinds have ----
+// The "status" or "reason" of the status' condition of that type; "" when there is none.
+std::string_view condition(const Object& object, std::string_view type, std::string_view part);
+bool has_condition(const Object& object, std::string_view type);  // its status is True
+// Of a number itself; of a percentage, that part of `total`. Kubernetes' GetScaledValueFromIntOrPercent.
+int64_t scaled_value(const json::value& int_or_percent, int64_t total, bool round_up);
+
 // What is to hold, by what it is about. Each says in its file what Kubernetes promises, and where it promises less.
 std::unique_ptr<Rule> replicas_rule();  // ReplicaSet, ReplicationController
 std::unique_ptr<Rule> rollout_rule();   // Deployment

@@ -9,7 +9,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kPiece = 16 << 10;
+constexpr size_t kUpstreamReadBytes = 16 << 10;
 constexpr size_t kChunkLineMax = 4 << 10;  // a chunk's size, with its extensions
 constexpr int kInterimMax = 5;             // Source: Go net/http
 
@@ -22,8 +22,8 @@ Error broken(const std::string& why) {
 Result<bool> Inlet::fill() {
   buffer_.erase(0, std::exchange(used_, 0));
   size_t size = buffer_.size();
-  buffer_.resize(size + kPiece);
-  auto count = upstream_.read(buffer_.data() + size, kPiece, *wish_);
+  buffer_.resize(size + kUpstreamReadBytes);
+  auto count = upstream_.read(buffer_.data() + size, kUpstreamReadBytes, *wish_);
   buffer_.resize(size + (count ? *count : 0));
   if (!count) return count.take_error();
   return *count > 0;
@@ -66,7 +66,7 @@ void Inlet::begin_body(const AnswerHead& head, bool none) {
   left_ = ends_ == Ends::by_length ? *head.content_length : 0;
 }
 
-Result<std::string_view> Inlet::read_raw() { return take(kPiece); }
+Result<std::string_view> Inlet::read_raw() { return take(kUpstreamReadBytes); }
 
 // What is there, `bytes_max` at most; read when nothing is. "" at the end.
 Result<std::string_view> Inlet::take(uint64_t bytes_max) {
@@ -81,10 +81,10 @@ Result<std::string_view> Inlet::take(uint64_t bytes_max) {
 }
 
 Result<std::string_view> Inlet::read_body() {
-  if (ends_ == Ends::with_connection) return take(kPiece);
+  if (ends_ == Ends::with_connection) return take(kUpstreamReadBytes);
   if (ends_ == Ends::by_chunks && left_ == 0 && !complete_) TRY(begin_chunk());
   if (left_ == 0) return std::string_view();
-  std::string_view piece = TRY(take(std::min<uint64_t>(left_, kPiece)));
+  std::string_view piece = TRY(take(std::min<uint64_t>(left_, kUpstreamReadBytes)));
   if (piece.empty()) return Error(Code::unavailable, "unexpected EOF");
   left_ -= piece.size();
   return piece;

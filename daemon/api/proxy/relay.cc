@@ -18,9 +18,6 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kDrainBytesMax = 256 << 10;  // of a body that the target did not want, so that its answer is read
-constexpr std::chrono::milliseconds kDrainTime{500};
-
 std::string chunk_head(size_t size) {
   char text[24];
   return {text, size_t(std::snprintf(text, sizeof text, "%zx\r\n", size))};
@@ -34,9 +31,9 @@ Coding coding_of(const AnswerHead& head, bool& known) {
 
 // The client, listened to while the target is waited for: by its socket; or, while its body is read by another thread, by a
 // bell that this thread rings when it is done.
-class Client : public GivesUp {
+class RelayClient : public GivesUp {
  public:
-  explicit Client(TlsConnection& connection) : connection_(connection) {}
+  explicit RelayClient(TlsConnection& connection) : connection_(connection) {}
   int fd() const override { return reads_body_ ? bell_.fd() : deaf_ ? -1 : connection_.socket().get(); }
   bool stirred() override {
     if (reads_body_) {
@@ -60,7 +57,8 @@ class Client : public GivesUp {
 // Hands the request's body on, by a thread of its own, for an answer may begin before the body ends.
 class Upload {
  public:
-  Upload(Exchange& exchange, Upstream& upstream, Client& client) : exchange_(exchange), upstream_(upstream), client_(client) {}
+  Upload(Exchange& exchange, Upstream& upstream, RelayClient& client)
+      : exchange_(exchange), upstream_(upstream), client_(client) {}
   ~Upload() { stop(); }
 
   void start() {
@@ -114,7 +112,7 @@ class Upload {
 
   Exchange& exchange_;
   Upstream& upstream_;
-  Client& client_;
+  RelayClient& client_;
   bool write_failed_ = false;  // the thread's own
   size_t drained_ = 0;
   Guarded<bool> done_{false};
@@ -236,7 +234,7 @@ Error not_reached(const Error& why) {
 
 Result<void> relay_request(Exchange& exchange, const Target& target, const Passage& passage,
                            const std::vector<std::pair<std::string, std::string>>& more) {
-  Client client(exchange.connection);
+  RelayClient client(exchange.connection);
   auto opened = Upstream::open(target, client);
   if (!opened) return not_reached(opened.error());
   Upstream& upstream = **opened;
@@ -287,7 +285,7 @@ class Nobody : public GivesUp {  // a tunnel ends by its ends only
 // The request that asks for another protocol. Whoever refuses is passed on, too.
 Result<void> relay_upgrade(Exchange& exchange, const Target& target, const Passage& passage,
                            const std::vector<std::pair<std::string, std::string>>& more) {
-  Client client(exchange.connection);
+  RelayClient client(exchange.connection);
   auto opened = Upstream::open(target, client);
   if (!opened && opened.error().code() == Code::cancelled) return opened.take_error();
   if (!opened) return storage_error("error dialing backend: " + opened.error().text());

@@ -16,8 +16,6 @@
 namespace coracle::api {
 namespace {
 
-constexpr std::string_view kAgentPort = "10250";
-
 bool is_own_agent(const Call& call) {
   if (!(call.kind() == kNode)) return false;
   auto asked = split_name(call.route.name);

@@ -16,7 +16,6 @@ namespace coracle::api {
 namespace {
 
 constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
-constexpr std::string_view kAgentPort = "10250";  // of a node that names none
 
 Error no_such_name(const Kind& kind, const std::string& id) {
   return bad_request("invalid " + to_lower(kind.kind) + " request " + quoted(id));

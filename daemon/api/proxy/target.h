@@ -16,6 +16,8 @@
 
 namespace coracle::api {
 
+constexpr std::string_view kAgentPort = "10250";  // of a node that names none
+
 struct AskedName {
   std::string scheme, name, port;  // "" where it was not said; a service's port may be a name
   bool operator==(const AskedName&) const = default;

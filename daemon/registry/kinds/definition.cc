@@ -11,12 +11,12 @@
 namespace coracle::registry {
 namespace {
 
-struct Taken {
+struct TakenNames {
   std::set<std::string, std::less<>> resources, kinds;
 };
 
-Result<Taken> taken_in(const json::value& definition, const Allocation& allocation) {
-  Taken taken;
+Result<TakenNames> taken_in(const json::value& definition, const Allocation& allocation) {
+  TakenNames taken;
   const schema::KindInfo* info = schema::catalog().by_resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
   if (!info) return taken;
   engine::ListPage page = TRY(allocation.engine.list(info->kind, {}));
@@ -57,7 +57,7 @@ void set_condition(json::value& object, json::object condition) {
 
 class Naming {
  public:
-  Naming(json::value& object, const Taken& taken) : object_(object), taken_(taken) {}
+  Naming(json::value& object, const TakenNames& taken) : object_(object), taken_(taken) {}
 
   void take(std::string_view field, const std::set<std::string, std::less<>>& used, std::string_view reason) {
     std::string wanted(get_string(object_, "spec.names." + std::string(field)));
@@ -97,12 +97,12 @@ class Naming {
   }
 
   json::value& object_;
-  const Taken& taken_;
+  const TakenNames& taken_;
   std::string reason_, message_;
 };
 
 Result<void> settle_names(json::value& object, const Allocation& allocation) {
-  Taken taken = TRY(taken_in(object, allocation));
+  TakenNames taken = TRY(taken_in(object, allocation));
   if (!find(object, "status.acceptedNames") || !find(object, "status.acceptedNames")->is_object()) {
     make(object, "status.acceptedNames").emplace_object();
   }

@@ -10,12 +10,12 @@
 namespace coracle::registry {
 namespace {
 
-struct Row {
+struct ExtensionKind {
   std::string_view group, resource;
   bool counts_generations;
 };
 
-constexpr Row kRows[] = {
+constexpr ExtensionKind kExtensionKinds[] = {
     {"flowcontrol.apiserver.k8s.io", "flowschemas", true},
     {"flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", true},
     {"admissionregistration.k8s.io", "mutatingwebhookconfigurations", true},
@@ -66,9 +66,9 @@ Result<void> date_added_taints(json::value& object, const Object&, const Allocat
   return {};
 }
 
-std::vector<Strategy> make_all() {
+std::vector<Strategy> make_extension_strategies() {
   std::vector<Strategy> all;
-  for (const Row& row : kRows) {
+  for (const ExtensionKind& row : kExtensionKinds) {
     const schema::KindInfo* info = schema::catalog().by_resource(row.group, "v1", row.resource);
     if (!info) continue;  // a test holds the rows to the catalog
     Strategy strategy;
@@ -90,7 +90,7 @@ std::vector<Strategy> make_all() {
 }  // namespace
 
 std::span<const Strategy> extension_strategies() {
-  static const std::vector<Strategy> all = make_all();
+  static const std::vector<Strategy> all = make_extension_strategies();
   return all;
 }
 

@@ -17,7 +17,7 @@ void label_with_name(json::value& object) {
   labels.get_object()[kNameLabel] = get_string(object, "metadata.name");
 }
 
-void prepare_create(json::value& object) {
+void prepare_namespace_create(json::value& object) {
   label_with_name(object);
   make(object, "status.phase") = "Active";
   json::value& finalizers = make(object, "spec.finalizers");
@@ -26,7 +26,7 @@ void prepare_create(json::value& object) {
   if (std::find(all.begin(), all.end(), json::value("kubernetes")) == all.end()) all.push_back("kubernetes");
 }
 
-void prepare_update(json::value& object, const json::value& old) {
+void prepare_namespace_update(json::value& object, const json::value& old) {
   label_with_name(object);
   if (const json::value* finalizers = find(old, "spec.finalizers"))
     make(object, "spec.finalizers") = *finalizers;  // only /finalize takes them
@@ -39,8 +39,8 @@ const Strategy& namespace_strategy() {
     Strategy s;
     s.kind = &kNamespace;
     s.deletion.awaits_finalize = true;
-    s.prepare_create = prepare_create;
-    s.prepare_update = prepare_update;
+    s.prepare_create = prepare_namespace_create;
+    s.prepare_update = prepare_namespace_update;
     return s;
   }();
   return strategy;

@@ -13,13 +13,13 @@
 namespace coracle::registry {
 namespace {
 
-struct Taken {
+struct TakenAddressesAndPorts {
   std::set<uint32_t> addresses;
   std::set<std::pair<int64_t, std::string>> ports;  // node port and protocol
 };
 
-Taken taken_by_others(const engine::Engine& engine, const std::string& uid) {
-  Taken taken;
+TakenAddressesAndPorts taken_by_others(const engine::Engine& engine, const std::string& uid) {
+  TakenAddressesAndPorts taken;
   auto all = engine.list(kService, {});
   if (!all) return taken;
   for (const ObjectPtr& service : all->items) {
@@ -39,7 +39,7 @@ uint32_t reserved_at_start(const AddressRange& range) {
   return std::clamp(size / 16, uint32_t(16), uint32_t(256));
 }
 
-std::optional<uint32_t> free_address(const AddressRange& range, const Taken& taken) {
+std::optional<uint32_t> free_address(const AddressRange& range, const TakenAddressesAndPorts& taken) {
   uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
   for (uint32_t at = middle; at <= range.last(); at++)
     if (!taken.addresses.contains(at)) return at;
@@ -48,7 +48,7 @@ std::optional<uint32_t> free_address(const AddressRange& range, const Taken& tak
   return std::nullopt;
 }
 
-Result<void> give_address(json::value& service, const Taken& taken, const Ranges& ranges) {
+Result<void> give_address(json::value& service, const TakenAddressesAndPorts& taken, const Ranges& ranges) {
   AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
   std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
   uint32_t address;
@@ -75,7 +75,7 @@ Result<void> give_address(json::value& service, const Taken& taken, const Ranges
   return {};
 }
 
-Result<void> give_ports(json::value& service, Taken& taken, const Ranges& ranges) {
+Result<void> give_ports(json::value& service, TakenAddressesAndPorts& taken, const Ranges& ranges) {
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return {};
   std::string name(get_string(service, "metadata.name"));
@@ -108,7 +108,7 @@ bool has_health_port(const json::value& service) {
   return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
 }
 
-Result<void> give_health_port(json::value& service, const Taken& taken, const Ranges& ranges) {
+Result<void> give_health_port(json::value& service, const TakenAddressesAndPorts& taken, const Ranges& ranges) {
   int64_t port = get_int(service, "spec.healthCheckNodePort");
   bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
   std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
@@ -142,7 +142,7 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
 
 Result<void> allocate(json::value& service, const Allocation& allocation) {
   std::string type(get_string(service, "spec.type"));
-  Taken taken = taken_by_others(allocation.engine, std::string(get_string(service, "metadata.uid")));
+  TakenAddressesAndPorts taken = taken_by_others(allocation.engine, std::string(get_string(service, "metadata.uid")));
   if (!has_address(type)) {
     drop(service, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
   } else if (get_string(service, "spec.clusterIP") == "None") {
@@ -158,7 +158,7 @@ Result<void> allocate(json::value& service, const Allocation& allocation) {
   return has_health_port(service) ? give_health_port(service, taken, allocation.ranges) : Result<void>();
 }
 
-void prepare_create(json::value& service) {
+void prepare_service_create(json::value& service) {
   service.get_object()["status"] = json::object{{"loadBalancer", json::object()}};
   if (get_string(service, "spec.clusterIP").empty() && !get_array(service, "spec.clusterIPs").empty()) {
     const json::value& first = get_array(service, "spec.clusterIPs")[0];
@@ -185,7 +185,7 @@ void drop_unchanged(json::value& service, const json::value& old, std::initializ
 }
 
 // A client that does not mention what was given to it keeps it, as long as the type still has such a thing.
-void prepare_update(json::value& service, const json::value& old) {
+void prepare_service_update(json::value& service, const json::value& old) {
   std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
   bool keeps_address = has_address(type) && has_address(old_type);
   if (keeps_address && get_string(service, "spec.clusterIP").empty()) {
@@ -223,8 +223,8 @@ const Strategy& service_strategy() {
     Strategy s;
     s.kind = &kService;
     s.one_at_a_time = true;
-    s.prepare_create = prepare_create;
-    s.prepare_update = prepare_update;
+    s.prepare_create = prepare_service_create;
+    s.prepare_update = prepare_service_update;
     s.allocate_create = allocate;
     s.allocate_update = allocate_update;
     return s;

@@ -22,7 +22,7 @@ constexpr std::string_view kCounted[] = {"podtemplates",
                                          "networkpolicies.networking.k8s.io",
                                          "poddisruptionbudgets.policy"};
 
-std::vector<Strategy> make_all() {
+std::vector<Strategy> make_simple_strategies() {
   std::vector<Strategy> out;
   for (const schema::KindInfo& info : schema::catalog().kinds()) {
     std::string name = info.kind.qualified_resource();
@@ -38,7 +38,7 @@ std::vector<Strategy> make_all() {
 }  // namespace
 
 std::span<const Strategy> simple_strategies() {
-  static const std::vector<Strategy> all = make_all();
+  static const std::vector<Strategy> all = make_simple_strategies();
   return all;
 }
 

@@ -44,7 +44,7 @@ struct FilterState : Cycle::State {
   bool first_of_its_kind = false;
 };
 
-struct ScoreState : Cycle::State {
+struct InterPodAffinityScoreState : Cycle::State {
   std::map<std::string, ByDomain> by_key;
 };
 
@@ -115,7 +115,7 @@ class InterPodAffinity : public Plugin {
     Cluster& cluster = cycle.cluster;
     bool own = !pod.preferred.empty() || !pod.preferred_anti.empty();
     if (args_.ignore_preferred_terms_of_existing_pods && !own) return Answer::skip;
-    auto state = std::make_unique<ScoreState>();
+    auto state = std::make_unique<InterPodAffinityScoreState>();
     auto domains = [&](const std::string& key) -> ByDomain& {
       return state->by_key.try_emplace(key, cluster.topology(key)).first->second;
     };
@@ -135,7 +135,7 @@ class InterPodAffinity : public Plugin {
     return Answer::success;
   }
   void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
-    const auto& state = static_cast<const ScoreState&>(*cycle.score_state[index]);
+    const auto& state = static_cast<const InterPodAffinityScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
       int64_t sum = 0;
       for (const auto& [key, domains] : state.by_key) sum += domains.at(node.slot).value_or(0);

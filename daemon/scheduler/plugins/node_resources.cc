@@ -20,22 +20,22 @@ struct Use {
   int64_t requested = 0, allocatable = 0;  // with the pod; 0 of 0 when it does not count
 };
 
-struct ScoreState : Cycle::State {
+struct NodeResourcesScoreState : Cycle::State {
   std::vector<Scored> resources;
   NodeMemo* memo = nullptr;  // each node's score for what this pod asks
 };
 
-std::string text_of(const std::vector<ResourceWeight>& resources) {
+std::string weights_text(const std::vector<ResourceWeight>& resources) {
   std::string text;
   for (const ResourceWeight& one : resources) text.append(" ").append(one.name).append("*").append(std::to_string(one.weight));
   return text;
 }
 
 // `question`: whose score, and how it is reckoned.
-std::unique_ptr<ScoreState> score_state(Cycle& cycle, std::string question, const std::vector<ResourceWeight>& resources,
-                                        bool with_defaults) {
+std::unique_ptr<NodeResourcesScoreState> score_state(Cycle& cycle, std::string question,
+                                                     const std::vector<ResourceWeight>& resources, bool with_defaults) {
   const PodInfo& pod = *cycle.info;
-  auto state = std::make_unique<ScoreState>();
+  auto state = std::make_unique<NodeResourcesScoreState>();
   for (const ResourceWeight& one : resources) {
     Scored scored{one.name, one.weight, pod.requests.exact.get(one.name), Scored::Which::other};
     if (one.name == "cpu") scored.which = Scored::Which::cpu;
@@ -84,7 +84,7 @@ int64_t along(const std::vector<std::pair<int64_t, int64_t>>& shape, int64_t uti
 class NodeResourcesFit : public Plugin {
  public:
   explicit NodeResourcesFit(FitArgs args) : args_(std::move(args)) {
-    question_ = "fit " + std::to_string(int(args_.strategy)) + text_of(args_.resources);
+    question_ = "fit " + std::to_string(int(args_.strategy)) + weights_text(args_.resources);
     for (auto& [utilization, score] : args_.shape) {
       score *= kNodeScoreMax / 10;
       question_.append(" ").append(std::to_string(utilization)).append("=").append(std::to_string(score));
@@ -106,7 +106,7 @@ class NodeResourcesFit : public Plugin {
     return Answer::success;
   }
   void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
-    const auto& state = static_cast<const ScoreState&>(*cycle.score_state[index]);
+    const auto& state = static_cast<const NodeResourcesScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
       return state.memo->ask(node, node.room_since, [&] { return fit(state.resources, node); });
     });
@@ -185,7 +185,7 @@ class NodeResourcesFit : public Plugin {
 class BalancedAllocation : public Plugin {
  public:
   explicit BalancedAllocation(BalancedAllocationArgs args)
-      : args_(std::move(args)), question_("balance" + text_of(args_.resources)) {}
+      : args_(std::move(args)), question_("balance" + weights_text(args_.resources)) {}
   std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
   uint32_t points() const override { return pre_score_point | score_point; }
 
@@ -196,7 +196,7 @@ class BalancedAllocation : public Plugin {
     return Answer::success;
   }
   void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
-    const auto& state = static_cast<const ScoreState&>(*cycle.score_state[index]);
+    const auto& state = static_cast<const NodeResourcesScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
       return state.memo->ask(node, node.room_since, [&] { return balance(state.resources, node); });
     });

@@ -12,8 +12,6 @@
 namespace coracle::image {
 namespace {
 
-constexpr int kIndexDepthMax = 2;
-
 std::vector<LayerJob> plan_layers(const Content& content, const Configuration& configuration, const std::vector<Digest>& chain) {
   std::vector<LayerJob> jobs;
   for (size_t i = 0; i < chain.size(); ++i)

@@ -11,7 +11,6 @@ namespace coracle::image {
 namespace {
 
 constexpr int kLinksMax = 8;  // one after the other
-constexpr int kIndexDepthMax = 3;
 constexpr size_t kNameMax = 4096;
 
 // "./a//b/../c" → "a/c": names in an archive are keys to us, never paths.
@@ -74,7 +73,7 @@ Result<std::vector<ArchivedImage>> read_docker(const Spool& spool) {
 
 Result<ArchivedImage> read_oci_image(const Spool& spool, const Descriptor& top, const Platform& platform) {
   Descriptor at = top;
-  for (int depth = 0; depth < kIndexDepthMax; ++depth) {
+  for (int depth = 0; depth <= kIndexDepthMax; ++depth) {
     std::string text = TRY(read_blob(spool, at.digest));
     ManifestOrIndex document = TRY(parse_manifest(text, at.media_type).wrap(at.digest.text()));
     if (document.index) {

@@ -2,26 +2,23 @@
 // HorizontalPodAutoscalers: version 1 knows the pods' use of cpu alone. Every other metric, what the metrics are at, the
 // conditions and the behaviour travel in its annotations, as JSON. Annotations that cannot be read are left out.
 // Source: Kubernetes pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/annotations.go.
+#include "store/schema/defaults/autoscaler.h"
+
 #include <optional>
 #include <string>
 
 #include "store/schema/catalog.h"
 #include "store/schema/convert/rules.h"
 #include "store/schema/decode.h"
+#include "store/schema/members.h"
 
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kMetrics = "autoscaling.alpha.kubernetes.io/metrics";
-constexpr std::string_view kCurrentMetrics = "autoscaling.alpha.kubernetes.io/current-metrics";
-constexpr std::string_view kConditions = "autoscaling.alpha.kubernetes.io/conditions";
-constexpr std::string_view kBehavior = "autoscaling.alpha.kubernetes.io/behavior";
-constexpr int64_t kCpuPercent = 80;  // what version 1 means when it names no metric
-
-json::object* object_in(json::object& parent, std::string_view name) {
-  json::value* found = parent.if_contains(name);
-  return found ? found->if_object() : nullptr;
-}
+constexpr std::string_view kMetricsAnnotation = "autoscaling.alpha.kubernetes.io/metrics";
+constexpr std::string_view kCurrentMetricsAnnotation = "autoscaling.alpha.kubernetes.io/current-metrics";
+constexpr std::string_view kConditionsAnnotation = "autoscaling.alpha.kubernetes.io/conditions";
+constexpr std::string_view kBehaviorAnnotation = "autoscaling.alpha.kubernetes.io/behavior";
 
 // Copies one field, under another name; nothing where there is none.
 void copy(const json::object& from, std::string_view name, json::object& to, std::string_view as) {
@@ -35,19 +32,14 @@ const json::object& part(const json::object& parent, std::string_view name) {
   return found && found->is_object() ? found->get_object() : nothing;
 }
 
-std::string_view text(const json::object& parent, std::string_view name) {
-  const json::value* found = parent.if_contains(name);
-  return found && found->is_string() ? std::string_view(found->get_string()) : std::string_view();
-}
-
 bool is_cpu(const json::object& metric) {
-  return text(metric, "type") == "Resource" && text(part(metric, "resource"), "name") == "cpu";
+  return text_at(metric, "type") == "Resource" && text_at(part(metric, "resource"), "name") == "cpu";
 }
 
 // Takes an annotation out and reads it. Nothing when it is not there or no JSON of the form that is wanted.
 std::optional<json::value> take_annotation(json::object& object, std::string_view name) {
-  json::object* metadata = object_in(object, "metadata");
-  json::object* annotations = metadata ? object_in(*metadata, "annotations") : nullptr;
+  json::object* metadata = object_at(object, "metadata");
+  json::object* annotations = metadata ? object_at(*metadata, "annotations") : nullptr;
   auto found = annotations ? annotations->find(name) : json::object::iterator();
   if (!annotations || found == annotations->end()) return std::nullopt;
   std::string encoded = found->value().is_string() ? std::string(found->value().get_string()) : std::string();
@@ -69,15 +61,15 @@ void annotate(json::object& object, std::string_view name, const json::value& va
 // ---- metrics: version 1 has flat fields, version 2 {metric, target or current} ----
 
 // The kinds of metrics and the key that each has its own fields under.
-constexpr std::pair<std::string_view, std::string_view> kSources[] = {{"Object", "object"},
-                                                                      {"Pods", "pods"},
-                                                                      {"Resource", "resource"},
-                                                                      {"ContainerResource", "containerResource"},
-                                                                      {"External", "external"}};
+constexpr std::pair<std::string_view, std::string_view> kMetricSources[] = {{"Object", "object"},
+                                                                            {"Pods", "pods"},
+                                                                            {"Resource", "resource"},
+                                                                            {"ContainerResource", "containerResource"},
+                                                                            {"External", "external"}};
 
 std::string_view source_of(const json::object& metric) {
-  for (auto [type, key] : kSources) {
-    if (text(metric, "type") == type) return key;
+  for (auto [type, key] : kMetricSources) {
+    if (text_at(metric, "type") == type) return key;
   }
   return {};
 }
@@ -98,7 +90,7 @@ std::string_view selector_name(std::string_view source) { return source == "exte
 
 json::object flat_metric(const json::object& metric, bool now) {
   std::string_view source = source_of(metric);
-  json::object out{{"type", text(metric, "type")}};
+  json::object out{{"type", text_at(metric, "type")}};
   if (source.empty()) return out;
   const json::object& rich = part(metric, source);
   const json::object& amount = part(rich, now ? "current" : "target");
@@ -136,7 +128,7 @@ std::string_view target_type(std::string_view source, const json::object& amount
 
 json::object rich_metric(const json::object& metric, bool now) {
   std::string_view source = source_of(metric);
-  json::object out{{"type", text(metric, "type")}};
+  json::object out{{"type", text_at(metric, "type")}};
   if (source.empty()) return out;
   const json::object& flat = part(metric, source);
   Names names = names_of(source, now);
@@ -144,7 +136,7 @@ json::object rich_metric(const json::object& metric, bool now) {
   if (!is_resource(source) && source != "pods") copy(flat, names.value, amount, "value");
   copy(flat, names.average, amount, "averageValue");
   if (is_resource(source)) copy(flat, names.utilization, amount, "averageUtilization");
-  bool filler = !now && source == "object" && amount.contains("averageValue") && text(amount, "value") == "0";
+  bool filler = !now && source == "object" && amount.contains("averageValue") && text_at(amount, "value") == "0";
   if (filler) amount.erase("value");  // version 1 cannot leave it out
   if (!now) amount["type"] = target_type(source, amount);
   if (is_resource(source)) {
@@ -239,22 +231,22 @@ void autoscaler_to_v2(json::object& autoscaler) {
   json::object& spec = part_of(autoscaler, "spec");
   json::array metrics;
   json::value target = taken(spec, "targetCPUUtilizationPercentage");
-  auto others = list_of(take_annotation(autoscaler, kMetrics), "io.k8s.api.autoscaling.v2.MetricSpec",
+  auto others = list_of(take_annotation(autoscaler, kMetricsAnnotation), "io.k8s.api.autoscaling.v2.MetricSpec",
                         [](const json::object& metric) { return rich_metric(metric, false); });
   if (others) metrics = std::move(*others);
   if (!target.is_null()) metrics.push_back(cpu_metric(target, false));
-  if (metrics.empty()) metrics.push_back(cpu_metric(kCpuPercent, false));
+  if (metrics.empty()) metrics.push_back(cpu_metric(kCpuUtilizationPercent, false));
   spec["metrics"] = std::move(metrics);
-  auto behavior = take_annotation(autoscaler, kBehavior);
+  auto behavior = take_annotation(autoscaler, kBehaviorAnnotation);
   if (behavior) behavior = fitting("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", with_names(*behavior, false));
   if (behavior && !behavior->get_object().empty()) spec["behavior"] = std::move(*behavior);
 
-  auto current = list_of(take_annotation(autoscaler, kCurrentMetrics), "io.k8s.api.autoscaling.v2.MetricStatus",
+  auto current = list_of(take_annotation(autoscaler, kCurrentMetricsAnnotation), "io.k8s.api.autoscaling.v2.MetricStatus",
                          [](const json::object& metric) { return rich_metric(metric, true); });
   auto conditions =
-      list_of(take_annotation(autoscaler, kConditions), "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
+      list_of(take_annotation(autoscaler, kConditionsAnnotation), "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
               [](const json::object& condition) { return condition; });
-  json::object* status = object_in(autoscaler, "status");
+  json::object* status = object_at(autoscaler, "status");
   if (!status && !current && !conditions) return;
   json::object& rich = part_of(autoscaler, "status");
   json::value percent = taken(rich, "currentCPUUtilizationPercentage");
@@ -264,7 +256,8 @@ void autoscaler_to_v2(json::object& autoscaler) {
 }
 
 void autoscaler_from_v2(json::object& autoscaler) {
-  for (std::string_view name : {kMetrics, kCurrentMetrics, kConditions, kBehavior}) (void)take_annotation(autoscaler, name);
+  for (std::string_view name : {kMetricsAnnotation, kCurrentMetricsAnnotation, kConditionsAnnotation, kBehaviorAnnotation})
+    (void)take_annotation(autoscaler, name);
   json::array others, current;
   json::object& spec = part_of(autoscaler, "spec");
   json::value metrics = taken(spec, "metrics");
@@ -278,11 +271,11 @@ void autoscaler_from_v2(json::object& autoscaler) {
     if (is_cpu(metric.get_object())) first = false;
     if (!percent) others.push_back(flat_metric(metric.get_object(), false));
   }
-  if (!others.empty()) annotate(autoscaler, kMetrics, others);
+  if (!others.empty()) annotate(autoscaler, kMetricsAnnotation, others);
   json::value behavior = taken(spec, "behavior");
-  if (behavior.is_object()) annotate(autoscaler, kBehavior, with_names(behavior, true));
+  if (behavior.is_object()) annotate(autoscaler, kBehaviorAnnotation, with_names(behavior, true));
 
-  json::object* status = object_in(autoscaler, "status");
+  json::object* status = object_at(autoscaler, "status");
   if (!status) return;
   json::value statuses = taken(*status, "currentMetrics"), conditions = taken(*status, "conditions");
   for (const json::value& metric : statuses.is_array() ? statuses.get_array() : json::array()) {
@@ -291,9 +284,9 @@ void autoscaler_from_v2(json::object& autoscaler) {
     if (is_cpu(metric.get_object())) copy(amount, "averageUtilization", *status, "currentCPUUtilizationPercentage");
     current.push_back(flat_metric(metric.get_object(), true));
   }
-  if (!current.empty()) annotate(autoscaler, kCurrentMetrics, current);
+  if (!current.empty()) annotate(autoscaler, kCurrentMetricsAnnotation, current);
   bool some = conditions.is_array() && !conditions.get_array().empty();
-  if (some) annotate(autoscaler, kConditions, conditions);
+  if (some) annotate(autoscaler, kConditionsAnnotation, conditions);
 }
 
 }  // namespace coracle::schema

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defaults of HorizontalPodAutoscalers: cpu at 80 percent where nothing is measured; and where behaviour is spoken of, each
 // direction's limits. Source: autoscaling/v2 API reference.
+#include "store/schema/defaults/autoscaler.h"
+
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {
 namespace {
 
-constexpr int64_t kCpuPercent = 80, kPeriodSeconds = 15;
+constexpr int64_t kPeriodSeconds = 15;
 
 json::value policy(std::string_view type, int64_t value) {
   return json::object{{"type", type}, {"value", value}, {"periodSeconds", kPeriodSeconds}};
@@ -26,21 +28,21 @@ void default_behavior(json::object& behavior) {
   fill_rules(behavior, "scaleDown", {policy("Percent", 100)}, true);
 }
 
-void default_spec(json::object& spec) {
+void default_autoscaler_spec(json::object& spec) {
   json::array* metrics = array_at(spec, "metrics");
   if (metrics && !metrics->empty()) return;
-  json::object target{{"type", "Utilization"}, {"averageUtilization", kCpuPercent}};
+  json::object target{{"type", "Utilization"}, {"averageUtilization", kCpuUtilizationPercent}};
   json::object resource{{"name", "cpu"}, {"target", std::move(target)}};
   spec["metrics"] = json::array{json::object{{"type", "Resource"}, {"resource", std::move(resource)}}};
 }
 
-constexpr NamedDefaultRule kRules[] = {
-    {"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec", default_spec},
+constexpr NamedDefaultRule kAutoscalerDefaults[] = {
+    {"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec", default_autoscaler_spec},
     {"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", default_behavior},
 };
 
 }  // namespace
 
-std::span<const NamedDefaultRule> autoscaler_defaults() { return kRules; }
+std::span<const NamedDefaultRule> autoscaler_defaults() { return kAutoscalerDefaults; }
 
 }  // namespace coracle::schema

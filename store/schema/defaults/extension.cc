@@ -35,7 +35,7 @@ void count_default(json::object& request) {
   if (text_at(request, "allocationMode") == "ExactCount" && unset(request, "count")) request["count"] = 1;
 }
 
-constexpr NamedDefaultRule kRules[] = {
+constexpr NamedDefaultRule kExtensionDefaults[] = {
     {"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec", name_defaults},
     {"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition", stored_version},
     {"io.k8s.api.resource.v1.ExactDeviceRequest", count_default},
@@ -44,6 +44,6 @@ constexpr NamedDefaultRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedDefaultRule> extension_defaults() { return kRules; }
+std::span<const NamedDefaultRule> extension_defaults() { return kExtensionDefaults; }
 
 }  // namespace coracle::schema

@@ -14,17 +14,17 @@ constexpr std::string_view kApiVersion = "flowcontrol.apiserver.k8s.io/v1";
 
 // ---- priority levels ----
 
-struct Level {
+struct PriorityLevel {
   std::string_view name;
   int64_t shares, lendable, queues, hand;  // queues 0: who cannot be served at once is turned away
 };
 
-constexpr Level kLevels[] = {{"catch-all", 5, 0, 0, 0},         {"system", 30, 33, 64, 6},
-                             {"node-high", 40, 25, 64, 6},      {"leader-election", 10, 0, 16, 4},
-                             {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
-                             {"global-default", 20, 50, 128, 6}};
+constexpr PriorityLevel kLevels[] = {{"catch-all", 5, 0, 0, 0},         {"system", 30, 33, 64, 6},
+                                     {"node-high", 40, 25, 64, 6},      {"leader-election", 10, 0, 16, 4},
+                                     {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
+                                     {"global-default", 20, 50, 128, 6}};
 
-json::object limited_spec(const Level& level) {
+json::object limited_spec(const PriorityLevel& level) {
   json::object response{{"type", level.queues ? "Queue" : "Reject"}};
   if (level.queues)
     response["queuing"] = json::object{{"queues", level.queues}, {"handSize", level.hand}, {"queueLengthLimit", 50}};
@@ -35,12 +35,6 @@ json::object limited_spec(const Level& level) {
 }
 
 // ---- flow schemas ----
-
-json::array texts(std::initializer_list<std::string_view> all) {
-  json::array out;
-  for (std::string_view text : all) out.emplace_back(text);
-  return out;
-}
 
 json::object subject(std::string_view kind, std::string_view name) {
   if (kind == "ServiceAccount") {
@@ -58,11 +52,11 @@ json::array groups(std::initializer_list<std::string_view> names) {
 json::object on_objects(json::array verbs, std::string_view group, json::array resources, bool cluster) {
   json::object rule{{"verbs", std::move(verbs)}, {"apiGroups", json::array{group}}, {"resources", std::move(resources)}};
   if (cluster) rule["clusterScope"] = true;
-  rule["namespaces"] = texts({"*"});
+  rule["namespaces"] = json::array{"*"};
   return rule;
 }
 
-json::object rules(json::array subjects, json::array on_resources, json::array on_paths) {
+json::object policy_rules(json::array subjects, json::array on_resources, json::array on_paths) {
   json::object out{{"subjects", std::move(subjects)}};
   if (!on_resources.empty()) out["resourceRules"] = std::move(on_resources);
   if (!on_paths.empty()) out["nonResourceRules"] = std::move(on_paths);
@@ -70,8 +64,8 @@ json::object rules(json::array subjects, json::array on_resources, json::array o
 }
 
 json::object everything(json::array subjects) {
-  return rules(std::move(subjects), {on_objects(texts({"*"}), "*", texts({"*"}), true)},
-               {json::object{{"verbs", texts({"*"})}, {"nonResourceURLs", texts({"*"})}}});
+  return policy_rules(std::move(subjects), {on_objects(json::array{"*"}, "*", json::array{"*"}, true)},
+                      {json::object{{"verbs", json::array{"*"}}, {"nonResourceURLs", json::array{"*"}}}});
 }
 
 json::object flow_spec(std::string_view level, int64_t precedence, std::string_view distinguisher, json::object rule) {
@@ -91,19 +85,20 @@ std::vector<Named> flow_schemas() {
   json::array everybody = groups({"system:unauthenticated", "system:authenticated"});
   json::array leaders{subject("User", "system:kube-controller-manager"), subject("User", "system:kube-scheduler"),
                       subject("ServiceAccount", "*")};
-  json::array node_objects{on_objects(texts({"*"}), "", texts({"nodes", "nodes/status"}), true),
-                           on_objects(texts({"*"}), kLeases, texts({"leases"}), false)};
-  json::object probe{{"verbs", texts({"get"})}, {"nonResourceURLs", texts({"/healthz", "/readyz", "/livez"})}};
+  json::array node_objects{on_objects(json::array{"*"}, "", json::array{"nodes", "nodes/status"}, true),
+                           on_objects(json::array{"*"}, kLeases, json::array{"leases"}, false)};
+  json::object probe{{"verbs", json::array{"get"}}, {"nonResourceURLs", json::array{"/healthz", "/readyz", "/livez"}}};
   return {
       {"exempt", flow_spec("exempt", 1, "", everything(groups({"system:masters"})))},
       {"catch-all", flow_spec("catch-all", 10000, "ByUser", everything(everybody))},
       {"system-nodes", flow_spec("system", 500, "ByUser", everything(groups({"system:nodes"})))},
-      {"system-node-high", flow_spec("node-high", 400, "ByUser", rules(groups({"system:nodes"}), std::move(node_objects), {}))},
-      {"probes", flow_spec("exempt", 2, "", rules(everybody, {}, {std::move(probe)}))},
+      {"system-node-high",
+       flow_spec("node-high", 400, "ByUser", policy_rules(groups({"system:nodes"}), std::move(node_objects), {}))},
+      {"probes", flow_spec("exempt", 2, "", policy_rules(everybody, {}, {std::move(probe)}))},
       {"system-leader-election",
-       flow_spec(
-           "leader-election", 100, "ByUser",
-           rules(std::move(leaders), {on_objects(texts({"get", "create", "update"}), kLeases, texts({"leases"}), false)}, {}))},
+       flow_spec("leader-election", 100, "ByUser",
+                 policy_rules(std::move(leaders),
+                              {on_objects(json::array{"get", "create", "update"}, kLeases, json::array{"leases"}, false)}, {}))},
       {"kube-controller-manager",
        flow_spec("workload-high", 800, "ByNamespace", everything({subject("User", "system:kube-controller-manager")}))},
       {"kube-scheduler", flow_spec("workload-high", 800, "ByNamespace", everything({subject("User", "system:kube-scheduler")}))},
@@ -123,7 +118,7 @@ json::value finished(std::string_view kind, std::string_view name, json::object 
   return object;
 }
 
-std::vector<json::value> make(std::string_view kind) {
+std::vector<json::value> initial_objects_of(std::string_view kind) {
   std::vector<json::value> out;
   if (kind == "FlowSchema") {
     for (Named& schema : flow_schemas()) out.push_back(finished(kind, schema.name, std::move(schema.spec)));
@@ -131,7 +126,7 @@ std::vector<json::value> make(std::string_view kind) {
   }
   out.push_back(finished(
       kind, "exempt", {{"type", "Exempt"}, {"exempt", json::object{{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}}));
-  for (const Level& level : kLevels) out.push_back(finished(kind, level.name, limited_spec(level)));
+  for (const PriorityLevel& level : kLevels) out.push_back(finished(kind, level.name, limited_spec(level)));
   return out;
 }
 
@@ -141,14 +136,15 @@ void exempt_defaults(json::object& spec) {
   spec["exempt"].emplace_object();  // its fields have constants of their own
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", exempt_defaults}};
+constexpr NamedDefaultRule kFlowDefaults[] = {{"io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", exempt_defaults}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> flow_defaults() { return kRules; }
+std::span<const NamedDefaultRule> flow_defaults() { return kFlowDefaults; }
 
 const std::vector<json::value>& initial_flow_objects(std::string_view kind) {
-  static const std::vector<json::value> schemas = make("FlowSchema"), levels = make("PriorityLevelConfiguration");
+  static const std::vector<json::value> schemas = initial_objects_of("FlowSchema"),
+                                        levels = initial_objects_of("PriorityLevelConfiguration");
   return kind == "FlowSchema" ? schemas : levels;
 }
 

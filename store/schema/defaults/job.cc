@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kFailures = 6, kEndless = 2147483647;
 
-void default_spec(json::object& spec) {
+void default_job_spec(json::object& spec) {
   auto fill = [&](std::string_view name, json::value value) {
     if (unset(spec, name, true)) spec[name] = std::move(value);
   };
@@ -26,7 +26,7 @@ void default_spec(json::object& spec) {
 void default_job(json::object& job) {
   json::object *metadata = object_at(job, "metadata"), *spec = object_at(job, "spec");
   if (!metadata || !spec) return;
-  default_spec(*spec);
+  default_job_spec(*spec);
   json::object* pods = object_at(*spec, "template");
   json::object* template_metadata = pods ? object_at(*pods, "metadata") : nullptr;
   json::object* labels = template_metadata ? object_at(*template_metadata, "labels") : nullptr;
@@ -36,10 +36,10 @@ void default_job(json::object& job) {
   (*metadata)["labels"] = std::move(copy);
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.batch.v1.Job", default_job}};
+constexpr NamedDefaultRule kJobDefaults[] = {{"io.k8s.api.batch.v1.Job", default_job}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> job_defaults() { return kRules; }
+std::span<const NamedDefaultRule> job_defaults() { return kJobDefaults; }
 
 }  // namespace coracle::schema

@@ -32,10 +32,10 @@ void default_item(json::object& item) {
   copy_missing(item, "defaultRequest", "min");
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.core.v1.LimitRangeItem", default_item}};
+constexpr NamedDefaultRule kLimitDefaults[] = {{"io.k8s.api.core.v1.LimitRangeItem", default_item}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> limit_defaults() { return kRules; }
+std::span<const NamedDefaultRule> limit_defaults() { return kLimitDefaults; }
 
 }  // namespace coracle::schema

@@ -31,10 +31,10 @@ void default_namespace(json::object& object) {
   labels = std::move(sorted);
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.core.v1.Namespace", default_namespace}};
+constexpr NamedDefaultRule kNamespaceDefaults[] = {{"io.k8s.api.core.v1.Namespace", default_namespace}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> namespace_defaults() { return kRules; }
+std::span<const NamedDefaultRule> namespace_defaults() { return kNamespaceDefaults; }
 
 }  // namespace coracle::schema

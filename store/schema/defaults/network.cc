@@ -17,10 +17,10 @@ void default_policy(json::object& policy) {
   (*spec)["policyTypes"] = std::move(held);
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.networking.v1.NetworkPolicy", default_policy}};
+constexpr NamedDefaultRule kNetworkDefaults[] = {{"io.k8s.api.networking.v1.NetworkPolicy", default_policy}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> network_defaults() { return kRules; }
+std::span<const NamedDefaultRule> network_defaults() { return kNetworkDefaults; }
 
 }  // namespace coracle::schema

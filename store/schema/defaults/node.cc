@@ -11,10 +11,10 @@ void default_status(json::object& status) {
   status["allocatable"] = std::move(capacity);
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.core.v1.NodeStatus", default_status}};
+constexpr NamedDefaultRule kNodeDefaults[] = {{"io.k8s.api.core.v1.NodeStatus", default_status}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> node_defaults() { return kRules; }
+std::span<const NamedDefaultRule> node_defaults() { return kNodeDefaults; }
 
 }  // namespace coracle::schema

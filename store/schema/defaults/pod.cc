@@ -103,7 +103,7 @@ void default_pod(json::object& pod) {
   }
 }
 
-constexpr NamedDefaultRule kRules[] = {
+constexpr NamedDefaultRule kPodDefaults[] = {
     {"io.k8s.api.core.v1.Pod", default_pod},
     {"io.k8s.api.core.v1.PodSpec", default_pod_spec},
     {"io.k8s.api.core.v1.Container", default_container},
@@ -114,6 +114,6 @@ constexpr NamedDefaultRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedDefaultRule> pod_defaults() { return kRules; }
+std::span<const NamedDefaultRule> pod_defaults() { return kPodDefaults; }
 
 }  // namespace coracle::schema

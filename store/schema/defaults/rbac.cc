@@ -10,10 +10,10 @@ void fill_subject(json::object& subject) {
   if (unset(subject, "apiGroup") && (kind == "User" || kind == "Group")) subject["apiGroup"] = "rbac.authorization.k8s.io";
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.rbac.v1.Subject", fill_subject}};
+constexpr NamedDefaultRule kRbacDefaults[] = {{"io.k8s.api.rbac.v1.Subject", fill_subject}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> rbac_defaults() { return kRules; }
+std::span<const NamedDefaultRule> rbac_defaults() { return kRbacDefaults; }
 
 }  // namespace coracle::schema

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/base/json.h"
+#include "store/schema/members.h"
 
 namespace coracle::schema {
 
@@ -35,22 +36,5 @@ std::span<const NamedDefaultRule> extension_defaults();  // definitions, claims
 
 // Absent or null; with `pointer` false, also "", 0 and false.
 bool unset(const json::object& object, std::string_view name, bool pointer = false);
-
-// The JSON object at `name`, or nullptr.
-inline json::object* object_at(json::object& object, std::string_view name) {
-  json::value* found = object.if_contains(name);
-  return found ? found->if_object() : nullptr;
-}
-
-inline json::array* array_at(json::object& object, std::string_view name) {
-  json::value* found = object.if_contains(name);
-  return found ? found->if_array() : nullptr;
-}
-
-inline std::string_view text_at(const json::object& object, std::string_view name) {
-  const json::value* found = object.if_contains(name);
-  const json::string* text = found ? found->if_string() : nullptr;
-  return text ? std::string_view(*text) : std::string_view();
-}
 
 }  // namespace coracle::schema

@@ -23,10 +23,10 @@ void merge_string_data(json::object& secret) {
   for (auto& [name, text] : merged) data.emplace(name, text);
 }
 
-constexpr NamedDefaultRule kRules[] = {{"io.k8s.api.core.v1.Secret", merge_string_data}};
+constexpr NamedDefaultRule kSecretDefaults[] = {{"io.k8s.api.core.v1.Secret", merge_string_data}};
 
 }  // namespace
 
-std::span<const NamedDefaultRule> secret_defaults() { return kRules; }
+std::span<const NamedDefaultRule> secret_defaults() { return kSecretDefaults; }
 
 }  // namespace coracle::schema

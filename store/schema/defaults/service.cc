@@ -58,7 +58,7 @@ void default_service(json::object& service) {
   }
 }
 
-constexpr NamedDefaultRule kRules[] = {
+constexpr NamedDefaultRule kServiceDefaults[] = {
     {"io.k8s.api.core.v1.Service", default_service},
     {"io.k8s.api.core.v1.ServiceSpec", default_service_spec},
     {"io.k8s.api.core.v1.ServicePort", default_port},
@@ -66,6 +66,6 @@ constexpr NamedDefaultRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedDefaultRule> service_defaults() { return kRules; }
+std::span<const NamedDefaultRule> service_defaults() { return kServiceDefaults; }
 
 }  // namespace coracle::schema

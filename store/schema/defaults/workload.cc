@@ -51,7 +51,7 @@ void default_controller(json::object& controller) {
   if (!own || own->empty()) (*metadata)["labels"] = copy;
 }
 
-constexpr NamedDefaultRule kRules[] = {
+constexpr NamedDefaultRule kWorkloadDefaults[] = {
     {"io.k8s.api.apps.v1.DeploymentStrategy", default_rolling_update},
     {"io.k8s.api.apps.v1.DaemonSetUpdateStrategy", default_rolling_update},
     {"io.k8s.api.apps.v1.StatefulSetSpec", default_stateful_set},
@@ -60,6 +60,6 @@ constexpr NamedDefaultRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedDefaultRule> workload_defaults() { return kRules; }
+std::span<const NamedDefaultRule> workload_defaults() { return kWorkloadDefaults; }
 
 }  // namespace coracle::schema

@@ -23,7 +23,7 @@ json::value subjects(const CellInput& in) {
   return json::value(join(names, ", "));
 }
 
-json::value duration(const CellInput& in) {
+json::value requested_duration(const CellInput& in) {
   view::CertificateSigningRequestSpec spec = view::CertificateSigningRequest(in.object).spec();
   if (!spec.has_expiration_seconds()) return or_none("");
   return json::value(human_duration(std::chrono::seconds(spec.expiration_seconds())));
@@ -43,11 +43,11 @@ json::value condition(const CellInput& in) {
   return json::value(text);
 }
 
-constexpr NamedCellRule kRules[] = {
-    {"binding.role", role}, {"binding.subjects", subjects}, {"csr.duration", duration}, {"csr.condition", condition}};
+constexpr NamedCellRule kAccessCells[] = {
+    {"binding.role", role}, {"binding.subjects", subjects}, {"csr.duration", requested_duration}, {"csr.condition", condition}};
 
 }  // namespace
 
-std::span<const NamedCellRule> access_cells() { return kRules; }
+std::span<const NamedCellRule> access_cells() { return kAccessCells; }
 
 }  // namespace coracle::schema

@@ -15,7 +15,7 @@ json::value reference(const CellInput& in) {
   return json::value(std::string(target.kind()) + "/" + std::string(target.name()));
 }
 
-std::string amount(const json::value* quantity, std::string_view absent) {
+std::string quantity_text(const json::value* quantity, std::string_view absent) {
   if (!quantity) return std::string(absent);
   return quantity->is_string() ? std::string(quantity->get_string()) : to_text(*quantity);
 }
@@ -24,8 +24,8 @@ std::string amount(const json::value* quantity, std::string_view absent) {
 std::string values(view::MetricTarget target, view::MetricValueStatus current, bool measured, bool names_average) {
   bool average = target.has_average_value();
   const json::value* now = average ? current.average_value() : current.value();
-  std::string text = measured ? amount(now, average ? kUnknown : "0") : std::string(kUnknown);
-  text += "/" + amount(average ? target.average_value() : target.value(), "0");
+  std::string text = measured ? quantity_text(now, average ? kUnknown : "0") : std::string(kUnknown);
+  text += "/" + quantity_text(average ? target.average_value() : target.value(), "0");
   return average && names_average ? text + " (avg)" : text;
 }
 
@@ -33,7 +33,7 @@ std::string resource(std::string_view name, view::MetricTarget target, view::Met
   std::string text(name);
   text += ": ";
   if (target.has_average_value())
-    return text + amount(current.average_value(), kUnknown) + "/" + amount(target.average_value(), "0");
+    return text + quantity_text(current.average_value(), kUnknown) + "/" + quantity_text(target.average_value(), "0");
   auto percent = [](bool given, int64_t number, std::string_view absent) {
     return given ? std::to_string(number) + "%" : std::string(absent);
   };
@@ -66,10 +66,10 @@ json::value targets(const CellInput& in) {
   return json::value(text);
 }
 
-constexpr NamedCellRule kRules[] = {{"autoscaler.reference", reference}, {"autoscaler.targets", targets}};
+constexpr NamedCellRule kAutoscalerCells[] = {{"autoscaler.reference", reference}, {"autoscaler.targets", targets}};
 
 }  // namespace
 
-std::span<const NamedCellRule> autoscaler_cells() { return kRules; }
+std::span<const NamedCellRule> autoscaler_cells() { return kAutoscalerCells; }
 
 }  // namespace coracle::schema

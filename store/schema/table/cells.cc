@@ -112,14 +112,14 @@ json::value selector(const CellInput& in) {
   return or_none(selector->text());
 }
 
-constexpr NamedCellRule kRules[] = {
+constexpr NamedCellRule kGeneralCells[] = {
     {"path", path},   {"age", age},       {"number", number},         {"count", count}, {"ratio", ratio},
     {"names", names}, {"labels", labels}, {"selector", selector},     {"text", text},   {"boolean", boolean},
     {"flag", flag},   {"texts", texts},   {"controller", controller}, {"list", list},   {"integer", integer}};
 
 }  // namespace
 
-std::span<const NamedCellRule> general_cells() { return kRules; }
+std::span<const NamedCellRule> general_cells() { return kGeneralCells; }
 
 CellRule cell_rule(std::string_view name) {
   for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(), autoscaler_cells(),

@@ -28,10 +28,10 @@ json::value audiences(const CellInput& in) {
   return json::value(join(texts, ","));
 }
 
-constexpr NamedCellRule kRules[] = {{"class.name", class_name}, {"driver.audiences", audiences}};
+constexpr NamedCellRule kCsiCells[] = {{"class.name", class_name}, {"driver.audiences", audiences}};
 
 }  // namespace
 
-std::span<const NamedCellRule> csi_cells() { return kRules; }
+std::span<const NamedCellRule> csi_cells() { return kCsiCells; }
 
 }  // namespace coracle::schema

@@ -22,12 +22,12 @@ json::value last_seen(const CellInput& in) {
   return json::value(human_age(time, in.now));
 }
 
-json::value object(const CellInput& in) {
+json::value event_object(const CellInput& in) {
   view::ObjectReference about = view::Event(in.object).involved_object();
   return json::value(to_lower(about.kind()) + "/" + std::string(about.name()));
 }
 
-json::value source(const CellInput& in) {
+json::value event_source(const CellInput& in) {
   view::Event event(in.object);
   std::string_view who = event.source().component(), where = event.source().host();
   if (who.empty()) who = event.reporting_component();
@@ -37,19 +37,20 @@ json::value source(const CellInput& in) {
   return json::value(text);
 }
 
-json::value message(const CellInput& in) { return json::value(trim(view::Event(in.object).message())); }
+json::value event_message(const CellInput& in) { return json::value(trim(view::Event(in.object).message())); }
 
-json::value count(const CellInput& in) {
+json::value event_count(const CellInput& in) {
   view::Event event(in.object);
   int64_t times = event.series() ? event.series().count() : event.count();
   return json::value(std::to_string(times > 0 ? times : 1));
 }
 
-constexpr NamedCellRule kRules[] = {{"event.first_seen", first_seen}, {"event.last_seen", last_seen}, {"event.object", object},
-                                    {"event.source", source},         {"event.message", message},     {"event.count", count}};
+constexpr NamedCellRule kEventCells[] = {{"event.first_seen", first_seen}, {"event.last_seen", last_seen},
+                                         {"event.object", event_object},   {"event.source", event_source},
+                                         {"event.message", event_message}, {"event.count", event_count}};
 
 }  // namespace
 
-std::span<const NamedCellRule> event_cells() { return kRules; }
+std::span<const NamedCellRule> event_cells() { return kEventCells; }
 
 }  // namespace coracle::schema

@@ -71,13 +71,13 @@ json::value claim_state(const CellInput& in) {
   return json::value(text);
 }
 
-constexpr NamedCellRule kRules[] = {{"flow.missing_level", missing_level}, {"level.shares", shares},
-                                    {"policy.param_kind", param_kind},     {"policy.param_ref", param_ref},
-                                    {"apiservice.service", service},       {"apiservice.available", available},
-                                    {"claim.state", claim_state}};
+constexpr NamedCellRule kExtensionCells[] = {{"flow.missing_level", missing_level}, {"level.shares", shares},
+                                             {"policy.param_kind", param_kind},     {"policy.param_ref", param_ref},
+                                             {"apiservice.service", service},       {"apiservice.available", available},
+                                             {"claim.state", claim_state}};
 
 }  // namespace
 
-std::span<const NamedCellRule> extension_cells() { return kRules; }
+std::span<const NamedCellRule> extension_cells() { return kExtensionCells; }
 
 }  // namespace coracle::schema

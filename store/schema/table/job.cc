@@ -14,7 +14,7 @@ bool holds(view::JobStatus status, std::string_view type) {
   return false;
 }
 
-json::value status(const CellInput& in) {
+json::value job_status(const CellInput& in) {
   view::Job job(in.object);
   if (holds(job.status(), "Complete")) return json::value("Complete");
   if (holds(job.status(), "Failed")) return json::value("Failed");
@@ -23,7 +23,7 @@ json::value status(const CellInput& in) {
   return json::value(holds(job.status(), "FailureTarget") ? "FailureTarget" : "Running");
 }
 
-json::value completions(const CellInput& in) {
+json::value job_completions(const CellInput& in) {
   view::Job job(in.object);
   std::string done = std::to_string(job.status().succeeded());
   if (job.spec().has_completions()) return json::value(done + "/" + std::to_string(job.spec().completions()));
@@ -31,7 +31,7 @@ json::value completions(const CellInput& in) {
   return json::value(done + "/1");
 }
 
-json::value duration(const CellInput& in) {
+json::value job_duration(const CellInput& in) {
   view::JobStatus status = view::Job(in.object).status();
   auto start = parse_time(status.start_time());
   if (!start) return json::value("");
@@ -39,10 +39,11 @@ json::value duration(const CellInput& in) {
   return json::value(human_duration(std::chrono::duration_cast<std::chrono::seconds>((end ? *end : in.now) - *start)));
 }
 
-constexpr NamedCellRule kRules[] = {{"job.status", status}, {"job.completions", completions}, {"job.duration", duration}};
+constexpr NamedCellRule kJobCells[] = {
+    {"job.status", job_status}, {"job.completions", job_completions}, {"job.duration", job_duration}};
 
 }  // namespace
 
-std::span<const NamedCellRule> job_cells() { return kRules; }
+std::span<const NamedCellRule> job_cells() { return kJobCells; }
 
 }  // namespace coracle::schema

@@ -19,10 +19,10 @@ json::value used(const CellInput& in) {
   return json::value(sum.text());
 }
 
-constexpr NamedCellRule kRules[] = {{"metrics.used", used}};
+constexpr NamedCellRule kMetricsCells[] = {{"metrics.used", used}};
 
 }  // namespace
 
-std::span<const NamedCellRule> metrics_cells() { return kRules; }
+std::span<const NamedCellRule> metrics_cells() { return kMetricsCells; }
 
 }  // namespace coracle::schema

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kHostsShown = 3, kAddressWidth = 16;
 
-json::value hosts(const CellInput& in) {
+json::value ingress_hosts(const CellInput& in) {
   auto rules = view::Ingress(in.object).spec().rules();
   std::vector<std::string> shown;
   bool more = false;
@@ -25,7 +25,7 @@ json::value hosts(const CellInput& in) {
   return json::value(text);
 }
 
-json::value address(const CellInput& in) {
+json::value ingress_address(const CellInput& in) {
   std::set<std::string> points;
   for (view::IngressLoadBalancerIngress point : view::Ingress(in.object).status().load_balancer().ingress()) {
     if (!point.ip().empty()) points.emplace(point.ip());
@@ -36,7 +36,9 @@ json::value address(const CellInput& in) {
   return json::value(text);
 }
 
-json::value ports(const CellInput& in) { return json::value(view::Ingress(in.object).spec().tls().empty() ? "80" : "80, 443"); }
+json::value ingress_ports(const CellInput& in) {
+  return json::value(view::Ingress(in.object).spec().tls().empty() ? "80" : "80, 443");
+}
 
 json::value parameters(const CellInput& in) {
   view::IngressClassParametersReference to = view::IngressClass(in.object).spec().parameters();
@@ -56,14 +58,14 @@ json::value parent(const CellInput& in) {
   return json::value(text + std::string(to.name()));
 }
 
-constexpr NamedCellRule kRules[] = {{"ingress.hosts", hosts},
-                                    {"ingress.address", address},
-                                    {"ingress.ports", ports},
-                                    {"ingressclass.parameters", parameters},
-                                    {"ipaddress.parent", parent}};
+constexpr NamedCellRule kNetworkCells[] = {{"ingress.hosts", ingress_hosts},
+                                           {"ingress.address", ingress_address},
+                                           {"ingress.ports", ingress_ports},
+                                           {"ingressclass.parameters", parameters},
+                                           {"ipaddress.parent", parent}};
 
 }  // namespace
 
-std::span<const NamedCellRule> network_cells() { return kRules; }
+std::span<const NamedCellRule> network_cells() { return kNetworkCells; }
 
 }  // namespace coracle::schema

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kRolePrefix = "node-role.kubernetes.io/";
 constexpr std::string_view kRoleLabel = "kubernetes.io/role";
 
-json::value status(const CellInput& in) {
+json::value node_status(const CellInput& in) {
   view::Node node(in.object);
   std::string text = "Unknown";
   for (view::NodeCondition condition : node.status().conditions()) {
@@ -22,7 +22,7 @@ json::value status(const CellInput& in) {
   return json::value(text);
 }
 
-json::value roles(const CellInput& in) {
+json::value node_roles(const CellInput& in) {
   std::set<std::string> found;
   for (const auto& pair : view::Node(in.object).metadata().labels()) {
     std::string_view key = pair.key();
@@ -32,17 +32,17 @@ json::value roles(const CellInput& in) {
   return or_none(join({found.begin(), found.end()}, ","));
 }
 
-json::value address(const CellInput& in) {
+json::value node_address(const CellInput& in) {
   for (view::NodeAddress address : view::Node(in.object).status().addresses()) {
     if (address.type() == in.arguments[0]) return json::value(address.address());
   }
   return or_none("");
 }
 
-constexpr NamedCellRule kRules[] = {{"node.status", status}, {"node.roles", roles}, {"node.address", address}};
+constexpr NamedCellRule kNodeCells[] = {{"node.status", node_status}, {"node.roles", node_roles}, {"node.address", node_address}};
 
 }  // namespace
 
-std::span<const NamedCellRule> node_cells() { return kRules; }
+std::span<const NamedCellRule> node_cells() { return kNodeCells; }
 
 }  // namespace coracle::schema

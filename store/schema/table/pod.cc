@@ -65,7 +65,7 @@ std::string container_status(view::Pod pod, std::string reason) {
   return reason;
 }
 
-json::value status(const CellInput& in) {
+json::value pod_status(const CellInput& in) {
   view::Pod pod(in.object);
   std::string reason(pod.status().reason().empty() ? pod.status().phase() : pod.status().reason());
   for (view::PodCondition condition : pod.status().conditions()) {
@@ -81,7 +81,7 @@ json::value status(const CellInput& in) {
   return json::value(reason);
 }
 
-json::value ready(const CellInput& in) {
+json::value pod_ready(const CellInput& in) {
   view::Pod pod(in.object);
   size_t total = pod.spec().containers().size(), ready = 0;
   for (view::Container container : pod.spec().init_containers()) total += container.restart_policy() == "Always";
@@ -102,7 +102,7 @@ struct Restarts {
   }
 };
 
-json::value restarts(const CellInput& in) {
+json::value pod_restarts(const CellInput& in) {
   view::Pod pod(in.object);
   Restarts plain, sidecars, init;
   for (view::ContainerStatus status : pod.status().init_container_statuses()) {
@@ -119,13 +119,13 @@ json::value restarts(const CellInput& in) {
   return json::value(text);
 }
 
-json::value ip(const CellInput& in) {
+json::value pod_ip(const CellInput& in) {
   view::PodStatus status = view::Pod(in.object).status();
   if (!status.pod_ips().empty()) return or_none(status.pod_ips()[0].ip());
   return or_none(status.pod_ip());
 }
 
-json::value gates(const CellInput& in) {
+json::value pod_gates(const CellInput& in) {
   view::Pod pod(in.object);
   size_t total = pod.spec().readiness_gates().size(), passed = 0;
   for (view::PodReadinessGate gate : pod.spec().readiness_gates()) passed += has_condition(pod, gate.condition_type(), "True");
@@ -133,12 +133,15 @@ json::value gates(const CellInput& in) {
   return json::value(std::to_string(passed) + "/" + std::to_string(total));
 }
 
-constexpr NamedCellRule kRules[] = {
-    {"pod.status", status}, {"pod.ready", ready}, {"pod.restarts", restarts}, {"pod.ip", ip}, {"pod.gates", gates}};
+constexpr NamedCellRule kPodCells[] = {{"pod.status", pod_status},
+                                       {"pod.ready", pod_ready},
+                                       {"pod.restarts", pod_restarts},
+                                       {"pod.ip", pod_ip},
+                                       {"pod.gates", pod_gates}};
 
 }  // namespace
 
-std::span<const NamedCellRule> pod_cells() { return kRules; }
+std::span<const NamedCellRule> pod_cells() { return kPodCells; }
 
 json::array row_conditions(const KindInfo& kind, const json::value& object) {
   view::Pod pod(object);

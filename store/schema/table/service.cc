@@ -17,12 +17,6 @@ std::string shown(const std::vector<std::string>& all) {
   return text;
 }
 
-std::vector<std::string> strings(view::Range<std::string_view> list) {
-  std::vector<std::string> out;
-  for (std::string_view item : list) out.emplace_back(item);
-  return out;
-}
-
 json::value cluster_ip(const CellInput& in) {
   view::ServiceSpec spec = view::Service(in.object).spec();
   if (!spec.cluster_ips().empty()) return or_none(spec.cluster_ips()[0]);
@@ -39,12 +33,12 @@ json::value external_ip(const CellInput& in) {
       addresses.emplace_back(point.ip().empty() ? point.hostname() : point.ip());
     }
   }
-  for (std::string& address : strings(spec.external_ips())) addresses.push_back(std::move(address));
+  for (std::string_view address : spec.external_ips()) addresses.emplace_back(address);
   if (addresses.empty() && spec.type() == "LoadBalancer") return json::value("<pending>");
   return or_none(join(addresses, ","));
 }
 
-json::value ports(const CellInput& in) {
+json::value service_ports(const CellInput& in) {
   std::vector<std::string> texts;
   for (view::ServicePort port : view::Service(in.object).spec().ports()) {
     std::string text = std::to_string(port.port());
@@ -83,17 +77,17 @@ json::value slice_ports(const CellInput& in) {
 json::value slice_endpoints(const CellInput& in) {
   std::vector<std::string> all;
   for (view::Endpoint endpoint : view::EndpointSlice(in.object).endpoints()) {
-    for (std::string& address : strings(endpoint.addresses())) all.push_back(std::move(address));
+    for (std::string_view address : endpoint.addresses()) all.emplace_back(address);
   }
   return json::value(all.empty() ? "<unset>" : shown(all));
 }
 
-constexpr NamedCellRule kRules[] = {{"service.cluster_ip", cluster_ip}, {"service.external_ip", external_ip},
-                                    {"service.ports", ports},           {"endpoints.addresses", addresses},
-                                    {"slice.ports", slice_ports},       {"slice.endpoints", slice_endpoints}};
+constexpr NamedCellRule kServiceCells[] = {{"service.cluster_ip", cluster_ip}, {"service.external_ip", external_ip},
+                                           {"service.ports", service_ports},   {"endpoints.addresses", addresses},
+                                           {"slice.ports", slice_ports},       {"slice.endpoints", slice_endpoints}};
 
 }  // namespace
 
-std::span<const NamedCellRule> service_cells() { return kRules; }
+std::span<const NamedCellRule> service_cells() { return kServiceCells; }
 
 }  // namespace coracle::schema

@@ -18,7 +18,7 @@ std::string modes_of(view::Range<std::string_view> modes) {
   return join(shown, ",");
 }
 
-std::string amount(const json::object& amounts, std::string_view name) {
+std::string quantity_or_zero(const json::object& amounts, std::string_view name) {
   const json::value* found = amounts.if_contains(name);
   return found && found->is_string() ? std::string(found->get_string()) : "0";
 }
@@ -35,7 +35,7 @@ json::value storage_class(const CellInput& in) {
 }
 
 json::value volume_capacity(const CellInput& in) {
-  return json::value(amount(view::PersistentVolume(in.object).spec().capacity(), "storage"));
+  return json::value(quantity_or_zero(view::PersistentVolume(in.object).spec().capacity(), "storage"));
 }
 
 json::value volume_modes(const CellInput& in) {
@@ -49,7 +49,7 @@ json::value volume_claim(const CellInput& in) {
 
 json::value claim_capacity(const CellInput& in) {
   view::PersistentVolumeClaim claim(in.object);
-  return json::value(claim.spec().volume_name().empty() ? std::string() : amount(claim.status().capacity(), "storage"));
+  return json::value(claim.spec().volume_name().empty() ? std::string() : quantity_or_zero(claim.status().capacity(), "storage"));
 }
 
 json::value claim_modes(const CellInput& in) {
@@ -65,7 +65,7 @@ json::value quota(const CellInput& in, bool limits) {
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     if (name.starts_with("limits.") != limits) continue;
-    shown.push_back(name + ": " + amount(status.used(), name) + "/" + amount(status.hard(), name));
+    shown.push_back(name + ": " + quantity_or_zero(status.used(), name) + "/" + quantity_or_zero(status.hard(), name));
   }
   return json::value(join(shown, ", "));
 }
@@ -87,21 +87,21 @@ json::value component_status(const CellInput& in) {
 json::value component_message(const CellInput& in) { return json::value(health(in).message()); }
 json::value component_error(const CellInput& in) { return json::value(health(in).error()); }
 
-constexpr NamedCellRule kRules[] = {{"phase", phase},
-                                    {"storage_class", storage_class},
-                                    {"volume.capacity", volume_capacity},
-                                    {"volume.modes", volume_modes},
-                                    {"volume.claim", volume_claim},
-                                    {"claim.capacity", claim_capacity},
-                                    {"claim.modes", claim_modes},
-                                    {"quota.requests", quota_requests},
-                                    {"quota.limits", quota_limits},
-                                    {"component.status", component_status},
-                                    {"component.message", component_message},
-                                    {"component.error", component_error}};
+constexpr NamedCellRule kStorageCells[] = {{"phase", phase},
+                                           {"storage_class", storage_class},
+                                           {"volume.capacity", volume_capacity},
+                                           {"volume.modes", volume_modes},
+                                           {"volume.claim", volume_claim},
+                                           {"claim.capacity", claim_capacity},
+                                           {"claim.modes", claim_modes},
+                                           {"quota.requests", quota_requests},
+                                           {"quota.limits", quota_limits},
+                                           {"component.status", component_status},
+                                           {"component.message", component_message},
+                                           {"component.error", component_error}};
 
 }  // namespace
 
-std::span<const NamedCellRule> storage_cells() { return kRules; }
+std::span<const NamedCellRule> storage_cells() { return kStorageCells; }
 
 }  // namespace coracle::schema

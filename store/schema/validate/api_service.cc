@@ -21,7 +21,7 @@ void check_service(Findings& out, const json::value& value) {
   }
 }
 
-void check_local(Findings& out, const json::value& value) {
+void check_local_api_service(Findings& out, const json::value& value) {
   std::string_view bundle = get_string(value, "spec.caBundle");
   auto bytes = base64_decode(bundle);
   if (!bundle.empty()) {
@@ -51,14 +51,15 @@ void check_api_service(const json::value& value, const std::string&, Findings& o
   if (of_version <= 0 || of_version > kVersionPriorityMax)
     out.invalid("spec.versionPriority", of_version, "must be positive and less than 1000");
   if (has(value, "spec.service")) check_service(out, value);
-  else check_local(out, value);
+  else check_local_api_service(out, value);
 }
 
-constexpr NamedValidationRule kRules[] = {{"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService", check_api_service}};
+constexpr NamedValidationRule kApiServiceChecks[] = {
+    {"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService", check_api_service}};
 
 }  // namespace
 
-std::span<const NamedValidationRule> api_service_rules() { return kRules; }
+std::span<const NamedValidationRule> api_service_rules() { return kApiServiceChecks; }
 
 void check_api_service_status(const json::value& now, const json::value&, Findings& out) {
   const json::array& conditions = get_array(now, "status.conditions");

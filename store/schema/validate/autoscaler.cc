@@ -19,7 +19,7 @@ void check_reference(const json::value& reference, const std::string& path, Find
   }
 }
 
-void check_spec(const json::value& spec, const std::string& path, Findings& out) {
+void check_autoscaler_spec(const json::value& spec, const std::string& path, Findings& out) {
   int64_t most = get_int(spec, "maxReplicas"), least = get_int(spec, "minReplicas");
   bool has_least = find(spec, "minReplicas");
   if (has_least && least < 1) out.invalid(sub(path, "minReplicas"), least, "must be greater than or equal to 1");
@@ -44,7 +44,7 @@ void check_target(const json::value& target, const std::string& path, Findings& 
   }
 }
 
-void check_identifier(const json::value& metric, const std::string& path, Findings& out) {
+void check_metric_identifier(const json::value& metric, const std::string& path, Findings& out) {
   std::string_view name = get_string(metric, "name");
   if (name.empty()) out.required(sub(path, "name"), "must specify a metric name");
   out.invalid_all(sub(path, "name"), name, path_segment_problems(name));
@@ -111,7 +111,7 @@ void check_metric(const json::value& metric, const std::string& path, Findings& 
   }
 }
 
-void check_rules(const json::value& rules, const std::string& path, Findings& out) {
+void check_scaling_rules(const json::value& rules, const std::string& path, Findings& out) {
   int64_t window = get_int(rules, "stabilizationWindowSeconds");
   std::string at = sub(path, "stabilizationWindowSeconds");
   if (window < 0) out.invalid(at, window, "must be greater than or equal to zero");
@@ -126,7 +126,7 @@ void check_rules(const json::value& rules, const std::string& path, Findings& ou
   if (amount && amount->negative()) out.invalid(sub(path, "tolerance"), amount->text(), "must be greater than or equal to 0");
 }
 
-void check_policy(const json::value& policy, const std::string& path, Findings& out) {
+void check_scaling_policy(const json::value& policy, const std::string& path, Findings& out) {
   std::string_view type = get_string(policy, "type");
   if (type != "Pods" && type != "Percent") out.not_supported(sub(path, "type"), type, {"Percent", "Pods"});
   for (std::string_view name : {"value", "periodSeconds"}) {
@@ -139,24 +139,24 @@ void check_policy(const json::value& policy, const std::string& path, Findings& 
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
-    {"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec", check_spec},
+constexpr NamedValidationRule kAutoscalerChecks[] = {
+    {"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec", check_autoscaler_spec},
     {"io.k8s.api.autoscaling.v2.CrossVersionObjectReference", check_reference},
     {"io.k8s.api.autoscaling.v2.MetricSpec", check_metric},
     {"io.k8s.api.autoscaling.v2.MetricTarget", check_target},
-    {"io.k8s.api.autoscaling.v2.MetricIdentifier", check_identifier},
+    {"io.k8s.api.autoscaling.v2.MetricIdentifier", check_metric_identifier},
     {"io.k8s.api.autoscaling.v2.ObjectMetricSource", check_object_source},
     {"io.k8s.api.autoscaling.v2.ExternalMetricSource", check_external_source},
     {"io.k8s.api.autoscaling.v2.PodsMetricSource", check_pods_source},
     {"io.k8s.api.autoscaling.v2.ResourceMetricSource", check_resource_source},
     {"io.k8s.api.autoscaling.v2.ContainerResourceMetricSource", check_container_source},
-    {"io.k8s.api.autoscaling.v2.HPAScalingRules", check_rules},
-    {"io.k8s.api.autoscaling.v2.HPAScalingPolicy", check_policy},
+    {"io.k8s.api.autoscaling.v2.HPAScalingRules", check_scaling_rules},
+    {"io.k8s.api.autoscaling.v2.HPAScalingPolicy", check_scaling_policy},
 };
 
 }  // namespace
 
-std::span<const NamedValidationRule> autoscaler_rules() { return kRules; }
+std::span<const NamedValidationRule> autoscaler_rules() { return kAutoscalerChecks; }
 
 void check_autoscaler_status(const json::value& now, const json::value&, Findings& out) {
   for (std::string_view name : {"status.currentReplicas", "status.desiredReplicas"})

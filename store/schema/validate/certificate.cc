@@ -74,7 +74,8 @@ std::string certificate_problem(const std::string& text) {
   return blocks ? std::string() : "must contain at least one CERTIFICATE PEM block";
 }
 
-std::string bytes_of(std::string_view base64) {
+// Of what is no base64: nothing.
+std::string decoded_or_empty(std::string_view base64) {
   auto bytes = base64_decode(base64);
   return bytes ? *std::move(bytes) : std::string();
 }
@@ -101,9 +102,9 @@ void check_signer(std::string_view signer, Findings& out) {
   if (signer.size() > kSignerMax) out.too_long(path, kSignerMax);
 }
 
-void check_spec(const json::value& value, const std::string&, Findings& out) {
+void check_certificate_request_spec(const json::value& value, const std::string&, Findings& out) {
   view::CertificateSigningRequestSpec spec(value);
-  if (std::string problem = request_problem(bytes_of(spec.request())); !problem.empty())
+  if (std::string problem = request_problem(decoded_or_empty(spec.request())); !problem.empty())
     out.invalid("spec.request", spec.request(), problem);
   if (spec.usages().empty()) out.required("spec.usages");
   std::set<std::string_view> seen;
@@ -123,7 +124,7 @@ void check_spec(const json::value& value, const std::string&, Findings& out) {
 
 bool always_true(std::string_view type) { return type == "Approved" || type == "Denied" || type == "Failed"; }
 
-void check_conditions(view::CertificateSigningRequest request, Findings& out) {
+void check_certificate_conditions(view::CertificateSigningRequest request, Findings& out) {
   auto conditions = request.status().conditions();
   std::set<std::string_view> seen;
   for (size_t i = 0; i < conditions.size(); ++i) {
@@ -149,16 +150,17 @@ std::vector<json::value> of_type(view::CertificateSigningRequest request, std::s
   return out;
 }
 
-constexpr NamedValidationRule kRules[] = {{"io.k8s.api.certificates.v1.CertificateSigningRequestSpec", check_spec}};
+constexpr NamedValidationRule kCertificateChecks[] = {
+    {"io.k8s.api.certificates.v1.CertificateSigningRequestSpec", check_certificate_request_spec}};
 
 }  // namespace
 
-std::span<const NamedValidationRule> certificate_rules() { return kRules; }
+std::span<const NamedValidationRule> certificate_rules() { return kCertificateChecks; }
 
 void check_certificate_request_update(const json::value& object, const json::value& old, std::string_view subresource,
                                       Findings& out) {
   view::CertificateSigningRequest now(object), before(old);
-  check_conditions(now, out);
+  check_certificate_conditions(now, out);
   for (std::string_view type : {"Approved", "Denied", "Failed"}) {
     auto had = of_type(before, type), has = of_type(now, type);
     std::string named = "a condition of type " + coracle::quoted(type);
@@ -173,7 +175,7 @@ void check_certificate_request_update(const json::value& object, const json::val
   if (subresource != "status") return out.forbidden("status.certificate", "updates may not set certificate content");
   if (!before.status().certificate().empty())
     out.forbidden("status.certificate", "updates may not modify existing certificate content");
-  if (std::string problem = certificate_problem(bytes_of(now.status().certificate())); !problem.empty()) {
+  if (std::string problem = certificate_problem(decoded_or_empty(now.status().certificate())); !problem.empty()) {
     out.invalid("status.certificate", "<certificate data>", problem);
   }
 }

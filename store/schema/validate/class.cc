@@ -43,11 +43,7 @@ void check_runtime_class(const json::value& object, const std::string&, Findings
 }
 
 void check_overhead(const json::value& overhead, const std::string& path, Findings& out) {
-  for (const auto& pair : get_object(overhead, "podFixed")) {
-    std::string at = entry(sub(path, "limits"), pair.key());
-    check_container_resource_name(out, at, pair.key());
-    check_resource_amount(out, at, pair.key(), pair.value());
-  }
+  check_container_resources(out, sub(path, "limits"), get_object(overhead, "podFixed"));
 }
 
 void check_scheduling(const json::value& scheduling, const std::string& path, Findings& out) {
@@ -77,7 +73,7 @@ void check_budget_spec(const json::value& spec, const std::string& path, Finding
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kClassChecks[] = {
     {"io.k8s.api.scheduling.v1.PriorityClass", check_priority_class},
     {"io.k8s.api.node.v1.RuntimeClass", check_runtime_class},
     {"io.k8s.api.node.v1.Overhead", check_overhead},
@@ -87,7 +83,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> class_rules() { return kRules; }
+std::span<const NamedValidationRule> class_rules() { return kClassChecks; }
 
 void check_priority_class_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   if (get_int(now, "value") != get_int(before, "value")) out.forbidden("value", "may not be changed in an update.");

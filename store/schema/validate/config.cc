@@ -69,14 +69,14 @@ void check_secret(const json::value& value, const std::string&, Findings& out) {
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kConfigChecks[] = {
     {"io.k8s.api.core.v1.ConfigMap", check_config_map},
     {"io.k8s.api.core.v1.Secret", check_secret},
 };
 
 }  // namespace
 
-std::span<const NamedValidationRule> config_rules() { return kRules; }
+std::span<const NamedValidationRule> config_rules() { return kConfigChecks; }
 
 void check_config_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   if (get_string(before, "kind") == "Secret") check_immutable(out, "type", find(now, "type"), find(before, "type"));

@@ -36,7 +36,7 @@ void check_port(const json::value& value, const std::string& path, Findings& out
   else check_port_number(out, sub(path, "containerPort"), port.container_port());
   if (port.host_port() != 0) check_port_number(out, sub(path, "hostPort"), port.host_port());
   if (!port.host_ip().empty() && !is_ip(port.host_ip())) {
-    out.invalid(sub(path, "hostIP"), port.host_ip(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+    out.invalid(sub(path, "hostIP"), port.host_ip(), kNotAnIp);
   }
 }
 
@@ -146,17 +146,9 @@ void check_probes(view::Container container, const std::string& path, Findings& 
   }
 }
 
-void check_amounts(const std::string& path, const json::object& amounts, Findings& out) {
-  for (const auto& pair : amounts) {
-    std::string at = entry(path, pair.key());
-    check_container_resource_name(out, at, pair.key());
-    check_resource_amount(out, at, pair.key(), pair.value());
-  }
-}
-
 // What is set aside is within what is allowed; what cannot be promised twice is both.
-void check_request(const json::object& limits, std::string_view name, const json::value& asked, const std::string& path,
-                   Findings& out) {
+void check_resource_request(const json::object& limits, std::string_view name, const json::value& asked, const std::string& path,
+                            Findings& out) {
   const json::value* limit = limits.if_contains(name);
   auto request = Quantity::from_json(asked);
   if (!request) return;
@@ -173,10 +165,10 @@ void check_request(const json::object& limits, std::string_view name, const json
     out.invalid(sub(path, "requests"), request->text(), "must be less than or equal to " + words);
 }
 
-void check_resources(const json::value& value, const std::string& path, Findings& out) {
+void check_resource_requirements(const json::value& value, const std::string& path, Findings& out) {
   view::ResourceRequirements resources(value);
-  check_amounts(sub(path, "limits"), resources.limits(), out);
-  check_amounts(sub(path, "requests"), resources.requests(), out);
+  check_container_resources(out, sub(path, "limits"), resources.limits());
+  check_container_resources(out, sub(path, "requests"), resources.requests());
   bool pages = false, basic = false;
   for (const json::object* amounts : {&resources.limits(), &resources.requests()}) {
     for (const auto& pair : *amounts) {
@@ -184,7 +176,7 @@ void check_resources(const json::value& value, const std::string& path, Findings
       basic = basic || pair.key() == "cpu" || pair.key() == "memory";
     }
   }
-  for (const auto& pair : resources.requests()) check_request(resources.limits(), pair.key(), pair.value(), path, out);
+  for (const auto& pair : resources.requests()) check_resource_request(resources.limits(), pair.key(), pair.value(), path, out);
   if (pages && !basic) out.forbidden(path, "HugePages require cpu or memory");
 }
 
@@ -252,7 +244,7 @@ void check_container(const json::value& value, const std::string& path, Findings
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kContainerChecks[] = {
     {"io.k8s.api.core.v1.Container", check_container},
     {"io.k8s.api.core.v1.EphemeralContainer", check_container},
     {"io.k8s.api.core.v1.ContainerPort", check_port},
@@ -266,7 +258,7 @@ constexpr NamedValidationRule kRules[] = {
     {"io.k8s.api.core.v1.HTTPGetAction", check_http},
     {"io.k8s.api.core.v1.TCPSocketAction", check_tcp},
     {"io.k8s.api.core.v1.GRPCAction", check_grpc},
-    {"io.k8s.api.core.v1.ResourceRequirements", check_resources},
+    {"io.k8s.api.core.v1.ResourceRequirements", check_resource_requirements},
     {"io.k8s.api.core.v1.SecurityContext", check_security},
     {"io.k8s.api.core.v1.SeccompProfile", check_seccomp},
     {"io.k8s.api.core.v1.AppArmorProfile", check_app_armor},
@@ -274,6 +266,6 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> container_rules() { return kRules; }
+std::span<const NamedValidationRule> container_rules() { return kContainerChecks; }
 
 }  // namespace coracle::schema

@@ -57,14 +57,14 @@ void check_job_template(const json::value& value, const std::string& path, Findi
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kCronJobChecks[] = {
     {"io.k8s.api.batch.v1.CronJobSpec", check_cron_job_spec},
     {"io.k8s.api.batch.v1.JobTemplateSpec", check_job_template},
 };
 
 }  // namespace
 
-std::span<const NamedValidationRule> cron_job_rules() { return kRules; }
+std::span<const NamedValidationRule> cron_job_rules() { return kCronJobChecks; }
 
 void check_cron_job_create(const json::value& job, Findings& out) {
   std::string_view name = get_string(job, "metadata.name");

@@ -11,19 +11,13 @@
 namespace coracle::schema {
 namespace {
 
-constexpr size_t kParametersMax = 512, kParameterBytesMax = 256 * 1024, kErrorMessageMax = 1024, kNodeIdMax = 256;
+constexpr size_t kParametersMax = 512, kClassParametersBytesMax = 256 * 1024, kErrorMessageMax = 1024, kNodeIdMax = 256;
 constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32, kAllocatablePeriodMin = 10;
-
-size_t bytes_of(const json::object& texts) {
-  size_t bytes = 0;
-  for (const auto& pair : texts) bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
-  return bytes;
-}
 
 void check_parameters(Findings& out, const json::object& parameters) {
   if (parameters.size() > kParametersMax) return out.too_long("parameters", kParametersMax);
   if (parameters.contains("")) out.invalid("parameters", "", "field can not be empty.");
-  if (bytes_of(parameters) > kParameterBytesMax) out.too_long("parameters", kParameterBytesMax);
+  if (bytes_of(parameters) > kClassParametersBytesMax) out.too_long("parameters", kClassParametersBytesMax);
 }
 
 void check_provisioner(Findings& out, const std::string& path, std::string_view name) {
@@ -110,7 +104,7 @@ void check_driver_spec(const json::value& value, const std::string& path, Findin
   }
 }
 
-void check_node_spec(const json::value& value, const std::string& path, Findings& out) {
+void check_csi_node_spec(const json::value& value, const std::string& path, Findings& out) {
   std::set<std::string_view> names;
   const json::array& drivers = get_array(value, "drivers");
   for (size_t i = 0; i < drivers.size(); ++i) {
@@ -130,7 +124,7 @@ void check_node_spec(const json::value& value, const std::string& path, Findings
   }
 }
 
-void check_capacity(const json::value& value, const std::string&, Findings& out) {
+void check_storage_capacity(const json::value& value, const std::string&, Findings& out) {
   std::string_view name = get_string(value, "storageClassName");
   out.invalid_all("storageClassName", name, dns_subdomain_problems(name));
   auto capacity = Quantity::parse(get_string(value, "capacity"));
@@ -153,13 +147,13 @@ void check_attachment_spec(const json::value& value, const std::string& path, Fi
   out.invalid_all(sub(path, "nodeName"), node, dns_subdomain_problems(node));
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kCsiChecks[] = {
     {"io.k8s.api.storage.v1.StorageClass", check_storage_class},
     {"io.k8s.api.core.v1.TopologySelectorTerm", check_topology_term},
     {"io.k8s.api.storage.v1.VolumeAttributesClass", check_attributes_class},
     {"io.k8s.api.storage.v1.CSIDriverSpec", check_driver_spec},
-    {"io.k8s.api.storage.v1.CSINodeSpec", check_node_spec},
-    {"io.k8s.api.storage.v1.CSIStorageCapacity", check_capacity},
+    {"io.k8s.api.storage.v1.CSINodeSpec", check_csi_node_spec},
+    {"io.k8s.api.storage.v1.CSIStorageCapacity", check_storage_capacity},
     {"io.k8s.api.storage.v1.VolumeAttachmentSpec", check_attachment_spec},
 };
 
@@ -176,7 +170,7 @@ void forbid_change(Findings& out, const json::value& now, const json::value& bef
 
 }  // namespace
 
-std::span<const NamedValidationRule> csi_rules() { return kRules; }
+std::span<const NamedValidationRule> csi_rules() { return kCsiChecks; }
 
 void check_csi_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   std::string_view kind = get_string(now, "kind");
@@ -206,12 +200,12 @@ void check_csi_update(const json::value& now, const json::value& before, std::st
 }
 
 void check_attachment_status(const json::value& now, const json::value&, Findings& out) {
-  if (bytes_of(get_object(now, "status.attachmentMetadata")) > kParameterBytesMax) {
-    out.too_long("status.attachmentMetadata", kParameterBytesMax);
+  if (bytes_of(get_object(now, "status.attachmentMetadata")) > kClassParametersBytesMax) {
+    out.too_long("status.attachmentMetadata", kClassParametersBytesMax);
   }
   for (std::string_view field : {"attachError", "detachError"}) {
     std::string path = sub("status", field);
-    if (get_string(now, path + ".message").size() > kErrorMessageMax) out.too_long(path + ".message", kParameterBytesMax);
+    if (get_string(now, path + ".message").size() > kErrorMessageMax) out.too_long(path + ".message", kClassParametersBytesMax);
     int64_t code = get_int(now, path + ".errorCode");
     if (code < 0) out.between(path + ".errorCode", code, 0, 2147483647);
   }

@@ -16,7 +16,7 @@ constexpr std::string_view kMixed = "may have mixed case, but should otherwise m
 constexpr std::string_view kColumnTypes = "must be one of boolean,date,integer,number,string";
 constexpr std::string_view kColumnFormats = "must be one of byte,date,date-time,double,float,int32,int64,password";
 
-void check_names(Findings& out, const std::string& path, const json::value& names) {
+void check_definition_names(Findings& out, const std::string& path, const json::value& names) {
   for (std::string_view field : {"plural", "singular"}) {
     std::string_view name = get_string(names, field);
     if (!name.empty()) invalid_joined(out, sub(path, field), name, dns_1035_problems(name));
@@ -101,7 +101,7 @@ void check_selectable(Findings& out, const std::string& path, const json::value&
     }
     if (!seen.insert(text).second) out.duplicate(at, text);
   }
-  if (seen.size() > kSelectableFieldsMax) too_many(out, path, seen.size(), kSelectableFieldsMax);
+  if (seen.size() > kSelectableFieldsMax) out.too_many(path, seen.size(), kSelectableFieldsMax);
 }
 
 void check_warning(Findings& out, const std::string& path, const json::value& version) {
@@ -253,7 +253,7 @@ void check_definition(const json::value& value, const std::string&, Findings& ou
   for (std::string_view field : {"singular", "listKind"}) {
     if (get_string(value, "spec.names." + std::string(field)).empty()) out.required("spec.names." + std::string(field));
   }
-  if (const json::value* names = find(value, "spec.names")) check_names(out, "spec.names", *names);
+  if (const json::value* names = find(value, "spec.names")) check_definition_names(out, "spec.names", *names);
   check_conversion(out, value);
   check_stored_versions(out, value);
   if (get_bool(value, "spec.preserveUnknownFields")) {
@@ -264,7 +264,7 @@ void check_definition(const json::value& value, const std::string&, Findings& ou
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kCustomResourceChecks[] = {
     {"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition", check_definition}};
 
 bool established(const json::value& definition) {
@@ -276,7 +276,7 @@ bool established(const json::value& definition) {
 
 }  // namespace
 
-std::span<const NamedValidationRule> custom_resource_rules() { return kRules; }
+std::span<const NamedValidationRule> custom_resource_rules() { return kCustomResourceChecks; }
 
 void check_definition_create(const json::value& now, Findings& out) { check_approval(out, now); }
 
@@ -291,7 +291,7 @@ void check_definition_update(const json::value& now, const json::value& before, 
 }
 
 void check_definition_status(const json::value& now, const json::value&, Findings& out) {
-  if (const json::value* names = find(now, "status.acceptedNames")) check_names(out, "status.acceptedNames", *names);
+  if (const json::value* names = find(now, "status.acceptedNames")) check_definition_names(out, "status.acceptedNames", *names);
 }
 
 }  // namespace coracle::schema

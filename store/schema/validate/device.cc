@@ -13,7 +13,8 @@ namespace coracle::schema {
 namespace {
 
 constexpr size_t kRequestsMax = 32, kConstraintsMax = 32, kConfigMax = 32, kSelectorsMax = 32, kChoicesMax = 8;
-constexpr size_t kSelectorBytesMax = 10 * 1024, kParameterBytesMax = 10 * 1024, kReservedMax = 256, kConditionsMax = 8;
+constexpr size_t kCelSelectorBytesMax = 10 * 1024, kOpaqueParametersBytesMax = 10 * 1024, kReservedMax = 256,
+                 kDeviceConditionsMax = 8;
 constexpr std::string_view kNoRequest =
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 
@@ -39,7 +40,7 @@ void check_request_reference(Findings& out, const std::string& path, std::string
 
 void check_request_references(Findings& out, const std::string& path, const json::value& holder, const RequestNames& names) {
   std::vector<std::string_view> texts = texts_at(holder, "requests");
-  if (texts.size() > kRequestsMax) return too_many(out, path, texts.size(), kRequestsMax);
+  if (texts.size() > kRequestsMax) return out.too_many(path, texts.size(), kRequestsMax);
   std::set<std::string_view> seen;
   for (size_t i = 0; i < texts.size(); ++i) {
     check_request_reference(out, item(path, i), texts[i], names);
@@ -49,7 +50,7 @@ void check_request_references(Findings& out, const std::string& path, const json
 
 // A list of named things. False: there are too many to be looked at.
 bool check_named(Findings& out, const std::string& path, const json::array& items, size_t max, std::string_view key) {
-  if (items.size() > max) return too_many(out, path, items.size(), max), false;
+  if (items.size() > max) return out.too_many(path, items.size(), max), false;
   std::set<std::string_view> seen;
   for (size_t i = 0; i < items.size(); ++i) {
     std::string_view name = get_string(items[i], key);
@@ -66,7 +67,7 @@ void check_claim(const json::value& value, const std::string& path, Findings& ou
   RequestNames names = request_names(value);
   check_named(out, sub(path, "requests"), get_array(value, "requests"), kRequestsMax, "name");
   const json::array& constraints = get_array(value, "constraints");
-  if (constraints.size() > kConstraintsMax) too_many(out, sub(path, "constraints"), constraints.size(), kConstraintsMax);
+  if (constraints.size() > kConstraintsMax) out.too_many(sub(path, "constraints"), constraints.size(), kConstraintsMax);
   else
     for (size_t i = 0; i < constraints.size(); ++i) {
       std::string at = item(sub(path, "constraints"), i);
@@ -77,14 +78,14 @@ void check_claim(const json::value& value, const std::string& path, Findings& ou
         out.required(at, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set");
     }
   const json::array& configs = get_array(value, "config");
-  if (configs.size() > kConfigMax) too_many(out, sub(path, "config"), configs.size(), kConfigMax);
+  if (configs.size() > kConfigMax) out.too_many(sub(path, "config"), configs.size(), kConfigMax);
   else
     for (size_t i = 0; i < configs.size(); ++i) {
       check_request_references(out, sub(item(sub(path, "config"), i), "requests"), configs[i], names);
     }
 }
 
-void check_request(const json::value& value, const std::string& path, Findings& out) {
+void check_device_request(const json::value& value, const std::string& path, Findings& out) {
   std::string_view name = get_string(value, "name");
   out.invalid_all(sub(path, "name"), name, dns_label_problems(name));
   bool exactly = has(value, "exactly");
@@ -101,7 +102,7 @@ void check_what_is_asked(const json::value& value, const std::string& path, Find
   std::string_view type = get_string(value, "deviceClassName"), mode = get_string(value, "allocationMode");
   if (!type.empty()) out.invalid_all(sub(path, "deviceClassName"), type, dns_subdomain_problems(type));
   const json::array& selectors = get_array(value, "selectors");
-  if (selectors.size() > kSelectorsMax) too_many(out, sub(path, "selectors"), selectors.size(), kSelectorsMax);
+  if (selectors.size() > kSelectorsMax) out.too_many(sub(path, "selectors"), selectors.size(), kSelectorsMax);
   int64_t count = get_int(value, "count");
   if (mode == "All" && count != 0) out.invalid(sub(path, "count"), count, "must not be specified when allocationMode is 'All'");
   if (mode == "ExactCount" && count <= 0) out.invalid(sub(path, "count"), count, "must be greater than zero");
@@ -113,13 +114,13 @@ void check_choice(const json::value& value, const std::string& path, Findings& o
   check_what_is_asked(value, path, out);
 }
 
-void check_selector(const json::value& value, const std::string& path, Findings& out) {
+void check_device_selector(const json::value& value, const std::string& path, Findings& out) {
   if (!has(value, "cel")) return out.required(sub(path, "cel"));
-  if (get_string(value, "cel.expression").size() > kSelectorBytesMax)
-    out.too_long(sub(path, "cel.expression"), kSelectorBytesMax);
+  if (get_string(value, "cel.expression").size() > kCelSelectorBytesMax)
+    out.too_long(sub(path, "cel.expression"), kCelSelectorBytesMax);
 }
 
-void check_toleration(const json::value& value, const std::string& path, Findings& out) {
+void check_device_toleration(const json::value& value, const std::string& path, Findings& out) {
   std::string_view key = get_string(value, "key"), text = get_string(value, "value");
   if (!key.empty()) check_qualified(out, sub(path, "key"), key);
   bool exists = get_string(value, "operator") == "Exists";
@@ -129,7 +130,7 @@ void check_toleration(const json::value& value, const std::string& path, Finding
 
 void check_raw(Findings& out, const std::string& path, const json::value* value) {
   if (!value || value->is_null()) return;  // required by the tables, where it is
-  if (to_text(*value).size() > kParameterBytesMax) return out.too_long(path, kParameterBytesMax);
+  if (to_text(*value).size() > kOpaqueParametersBytesMax) return out.too_long(path, kOpaqueParametersBytesMax);
   if (!value->is_object()) out.invalid(path, "<value omitted>", "must be a valid JSON object");
 }
 
@@ -138,11 +139,11 @@ void check_opaque(const json::value& value, const std::string& path, Findings& o
   check_raw(out, sub(path, "parameters"), find(value, "parameters"));
 }
 
-void check_class_spec(const json::value& value, const std::string& path, Findings& out) {
+void check_device_class_spec(const json::value& value, const std::string& path, Findings& out) {
   const json::array& selectors = get_array(value, "selectors");
   const json::array& configs = get_array(value, "config");
-  if (selectors.size() > kSelectorsMax) too_many(out, sub(path, "selectors"), selectors.size(), kSelectorsMax);
-  if (configs.size() > kConfigMax) too_many(out, sub(path, "config"), configs.size(), kConfigMax);
+  if (selectors.size() > kSelectorsMax) out.too_many(sub(path, "selectors"), selectors.size(), kSelectorsMax);
+  if (configs.size() > kConfigMax) out.too_many(sub(path, "config"), configs.size(), kConfigMax);
   std::string_view name = get_string(value, "extendedResourceName");
   bool native = name.find('/') == name.npos || name.find("kubernetes.io/") != name.npos || name.starts_with("requests.");
   bool good = !native && qualified_name_problems("requests." + std::string(name)).empty();
@@ -150,17 +151,17 @@ void check_class_spec(const json::value& value, const std::string& path, Finding
     out.invalid(sub(path, "extendedResourceName"), name, "must be a valid extended resource name");
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kDeviceChecks[] = {
     {"io.k8s.api.resource.v1.DeviceClaim", check_claim},
-    {"io.k8s.api.resource.v1.DeviceRequest", check_request},
+    {"io.k8s.api.resource.v1.DeviceRequest", check_device_request},
     {"io.k8s.api.resource.v1.ExactDeviceRequest", check_what_is_asked},
     {"io.k8s.api.resource.v1.DeviceSubRequest", check_choice},
-    {"io.k8s.api.resource.v1.DeviceSelector", check_selector},
-    {"io.k8s.api.resource.v1.DeviceToleration", check_toleration},
+    {"io.k8s.api.resource.v1.DeviceSelector", check_device_selector},
+    {"io.k8s.api.resource.v1.DeviceToleration", check_device_toleration},
     {"io.k8s.api.resource.v1.DeviceClaimConfiguration", check_configuration},
     {"io.k8s.api.resource.v1.DeviceClassConfiguration", check_configuration},
     {"io.k8s.api.resource.v1.OpaqueDeviceConfiguration", check_opaque},
-    {"io.k8s.api.resource.v1.DeviceClassSpec", check_class_spec},
+    {"io.k8s.api.resource.v1.DeviceClassSpec", check_device_class_spec},
 };
 
 // ---- what a claim was given ----
@@ -177,7 +178,7 @@ void check_results(Findings& out, const json::value& claim) {
   RequestNames names = devices ? request_names(*devices) : RequestNames();
   const json::array& results = get_array(claim, "status.allocation.devices.results");
   std::string path = "status.allocation.devices.results";
-  if (results.size() > kRequestsMax) return too_many(out, path, results.size(), kRequestsMax);
+  if (results.size() > kRequestsMax) return out.too_many(path, results.size(), kRequestsMax);
   for (size_t i = 0; i < results.size(); ++i) {
     std::string at = item(path, i);
     check_request_reference(out, sub(at, "request"), get_string(results[i], "request"), names);
@@ -191,7 +192,7 @@ void check_results(Findings& out, const json::value& claim) {
 
 }  // namespace
 
-std::span<const NamedValidationRule> device_rules() { return kRules; }
+std::span<const NamedValidationRule> device_rules() { return kDeviceChecks; }
 
 void check_device_claim_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   check_immutable(out, "spec", find(now, "spec"), find(before, "spec"));
@@ -228,7 +229,7 @@ void check_device_claim_status(const json::value& now, const json::value& before
     if (!given.count(identity)) out.invalid(at, identity, "must be an allocated device in the claim");
     if (!told.insert(identity).second) out.duplicate(at, identity);
     size_t conditions = get_array(devices[i], "conditions").size();
-    if (conditions > kConditionsMax) too_many(out, sub(at, "conditions"), conditions, kConditionsMax);
+    if (conditions > kDeviceConditionsMax) out.too_many(sub(at, "conditions"), conditions, kDeviceConditionsMax);
     check_raw(out, sub(at, "data"), find(devices[i], "data"));
   }
   if (allocated && has(before, "status.allocation")) {

@@ -3,12 +3,12 @@
 #include <set>
 
 #include "store/schema/validate/findings.h"
+#include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kNoIp = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 constexpr size_t kEndpointsMax = 1000, kAddressesMax = 100;
 
 void check_not_special(Findings& out, const std::string& path, std::string_view ip) {
@@ -22,7 +22,7 @@ void check_not_special(Findings& out, const std::string& path, std::string_view 
 void check_address(const json::value& value, const std::string& path, Findings& out) {
   view::EndpointAddress address(value);
   if (address.ip().empty()) return;
-  if (!is_ip(address.ip())) out.invalid(sub(path, "ip"), address.ip(), kNoIp);
+  if (!is_ip(address.ip())) out.invalid(sub(path, "ip"), address.ip(), kNotAnIp);
   else check_not_special(out, sub(path, "ip"), address.ip());
   if (!address.hostname().empty())
     out.invalid_all(sub(path, "hostname"), address.hostname(), dns_label_problems(address.hostname()));
@@ -45,8 +45,7 @@ void check_subset(const json::value& value, const std::string& path, Findings& o
 void check_slice(const json::value& value, const std::string&, Findings& out) {
   view::EndpointSlice slice(value);
   if (slice.endpoints().size() > kEndpointsMax) {
-    out.add({"FieldValueTooMany", "Too many: " + std::to_string(slice.endpoints().size()) + ": must have at most 1000 items",
-             "endpoints"});
+    out.too_many("endpoints", slice.endpoints().size(), kEndpointsMax);
     return;
   }
   for (size_t i = 0; i < slice.endpoints().size(); ++i) {
@@ -57,15 +56,14 @@ void check_slice(const json::value& value, const std::string&, Findings& out) {
     if (endpoint.has_node_name())
       out.invalid_all(sub(at, "nodeName"), endpoint.node_name(), dns_subdomain_problems(endpoint.node_name()));
     if (endpoint.addresses().size() > kAddressesMax) {
-      out.add({"FieldValueTooMany", "Too many: " + std::to_string(endpoint.addresses().size()) + ": must have at most 100 items",
-               sub(at, "addresses")});
+      out.too_many(sub(at, "addresses"), endpoint.addresses().size(), kAddressesMax);
     }
     for (size_t j = 0; j < endpoint.addresses().size(); ++j) {
       std::string_view address = endpoint.addresses()[j];
       std::string here = item(sub(at, "addresses"), j);
       if (slice.address_type() == "FQDN") out.invalid_all(here, address, dns_subdomain_problems(address));
       else if (!is_ip(address) || (address.find(':') != address.npos) != (slice.address_type() == "IPv6"))
-        out.invalid(here, address, kNoIp);
+        out.invalid(here, address, kNotAnIp);
       else check_not_special(out, here, address);
     }
   }
@@ -79,7 +77,7 @@ void check_slice(const json::value& value, const std::string&, Findings& out) {
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kEndpointsChecks[] = {
     {"io.k8s.api.core.v1.EndpointAddress", check_address},
     {"io.k8s.api.core.v1.EndpointSubset", check_subset},
     {"io.k8s.api.discovery.v1.EndpointSlice", check_slice},
@@ -87,7 +85,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> endpoints_rules() { return kRules; }
+std::span<const NamedValidationRule> endpoints_rules() { return kEndpointsChecks; }
 
 void check_slice_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   check_immutable(out, "addressType", find(now, "addressType"), find(before, "addressType"));

@@ -6,7 +6,7 @@
 namespace coracle::schema {
 namespace {
 
-constexpr size_t kTextMax = 128, kMessageMax = 1024;
+constexpr size_t kEventTextMax = 128, kMessageMax = 1024;
 
 void check_length(Findings& out, const std::string& path, std::string_view text, size_t max) {
   if (text.size() > max) out.invalid(path, "", "can have at most " + std::to_string(max) + " characters");
@@ -27,7 +27,7 @@ void check_event(const json::value& value, const std::string&, Findings& out) {
   for (std::string_view field : {"reportingInstance", "action", "reason"}) {
     std::string_view text = get_string(value, field);
     if (text.empty()) out.required(std::string(field));
-    check_length(out, std::string(field), text, kTextMax);
+    check_length(out, std::string(field), text, kEventTextMax);
   }
   check_length(out, "message", get_string(value, "message"), kMessageMax);
 }
@@ -38,11 +38,11 @@ void check_series(const json::value& event, Findings& out) {
   if (!has(event, "series.lastObservedTime")) out.required("series.lastObservedTime");
 }
 
-constexpr NamedValidationRule kRules[] = {{"io.k8s.api.core.v1.Event", check_event}};
+constexpr NamedValidationRule kEventChecks[] = {{"io.k8s.api.core.v1.Event", check_event}};
 
 }  // namespace
 
-std::span<const NamedValidationRule> event_rules() { return kRules; }
+std::span<const NamedValidationRule> event_rules() { return kEventChecks; }
 
 void check_newer_event(const json::value& event, Findings& out) {
   check_series(event, out);

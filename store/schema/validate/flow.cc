@@ -41,14 +41,14 @@ void check_flow_schema(const json::value& value, const std::string&, Findings& o
   }
 }
 
-void check_rules(const json::value& value, const std::string& path, Findings& out) {
+void check_flow_rules(const json::value& value, const std::string& path, Findings& out) {
   if (get_array(value, "subjects").empty()) out.required(sub(path, "subjects"), "subjects must contain at least one value");
   if (get_array(value, "resourceRules").empty() && get_array(value, "nonResourceRules").empty()) {
     out.required(path, "at least one of resourceRules and nonResourceRules has to be non-empty");
   }
 }
 
-void check_subject(const json::value& value, const std::string& path, Findings& out) {
+void check_flow_subject(const json::value& value, const std::string& path, Findings& out) {
   struct Form {
     std::string_view kind, field;
   };
@@ -224,10 +224,10 @@ void check_level(const json::value& value, const std::string&, Findings& out) {
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kFlowChecks[] = {
     {"io.k8s.api.flowcontrol.v1.FlowSchema", check_flow_schema},
-    {"io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects", check_rules},
-    {"io.k8s.api.flowcontrol.v1.Subject", check_subject},
+    {"io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects", check_flow_rules},
+    {"io.k8s.api.flowcontrol.v1.Subject", check_flow_subject},
     {"io.k8s.api.flowcontrol.v1.ServiceAccountSubject", check_account},
     {"io.k8s.api.flowcontrol.v1.ResourcePolicyRule", check_resource_rule},
     {"io.k8s.api.flowcontrol.v1.NonResourcePolicyRule", check_url_rule},
@@ -239,7 +239,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> flow_rules() { return kRules; }
+std::span<const NamedValidationRule> flow_rules() { return kFlowChecks; }
 
 void check_flow_status(const json::value& now, const json::value&, Findings& out) {
   std::set<std::string_view> types;

@@ -25,7 +25,7 @@ void check_tls(const json::value& tls, const std::string& path, Findings& out) {
   if (!secret.empty()) out.invalid_all(sub(path, "secretName"), secret, dns_subdomain_problems(secret));
 }
 
-void check_spec(const json::value& spec, const std::string& path, Findings& out) {
+void check_ingress_spec(const json::value& spec, const std::string& path, Findings& out) {
   if (get_array(spec, "rules").empty() && !find(spec, "defaultBackend")) {
     const json::value* rules = find(spec, "rules");
     out.invalid_json(path, rules ? *rules : json::value(), "either `defaultBackend` or `rules` must be specified");
@@ -37,14 +37,14 @@ void check_spec(const json::value& spec, const std::string& path, Findings& out)
   }
 }
 
-void check_rule(const json::value& rule, const std::string& path, Findings& out) {
+void check_ingress_rule(const json::value& rule, const std::string& path, Findings& out) {
   std::string_view host = get_string(rule, "host");
   if (host.empty()) return;
   if (is_ip(host)) out.invalid(sub(path, "host"), host, "must be a DNS name, not an IP address");
   check_host(out, sub(path, "host"), host);
 }
 
-void check_path(const json::value& value, const std::string& path, Findings& out) {
+void check_ingress_path(const json::value& value, const std::string& path, Findings& out) {
   std::string_view type = get_string(value, "pathType"), text = get_string(value, "path");
   std::string at = sub(path, "path");
   if (type.empty()) return out.required(sub(path, "pathType"), "pathType must be specified");
@@ -92,7 +92,7 @@ void check_backend(const json::value& backend, const std::string& path, Findings
   else out.required(path, "port name or number is required");
 }
 
-void check_class_spec(const json::value& spec, const std::string& path, Findings& out) {
+void check_ingress_class_spec(const json::value& spec, const std::string& path, Findings& out) {
   std::string_view controller = get_string(spec, "controller");
   if (controller.size() > kControllerBytesMax) out.too_long(sub(path, "controller"), kControllerBytesMax);
   check_domain_path(out, sub(path, "controller"), controller);
@@ -112,19 +112,19 @@ void check_class_parameters(const json::value& parameters, const std::string& pa
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
-    {"io.k8s.api.networking.v1.IngressSpec", check_spec},
+constexpr NamedValidationRule kIngressChecks[] = {
+    {"io.k8s.api.networking.v1.IngressSpec", check_ingress_spec},
     {"io.k8s.api.networking.v1.IngressTLS", check_tls},
-    {"io.k8s.api.networking.v1.IngressRule", check_rule},
-    {"io.k8s.api.networking.v1.HTTPIngressPath", check_path},
+    {"io.k8s.api.networking.v1.IngressRule", check_ingress_rule},
+    {"io.k8s.api.networking.v1.HTTPIngressPath", check_ingress_path},
     {"io.k8s.api.networking.v1.IngressBackend", check_backend, "resource,service"},
-    {"io.k8s.api.networking.v1.IngressClassSpec", check_class_spec},
+    {"io.k8s.api.networking.v1.IngressClassSpec", check_ingress_class_spec},
     {"io.k8s.api.networking.v1.IngressClassParametersReference", check_class_parameters},
 };
 
 }  // namespace
 
-std::span<const NamedValidationRule> ingress_rules() { return kRules; }
+std::span<const NamedValidationRule> ingress_rules() { return kIngressChecks; }
 
 void check_ingress_create(const json::value& ingress, Findings& out) {
   const json::value* annotation = get_object(ingress, "metadata.annotations").if_contains(kClassAnnotation);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kParallelismMax = 100'000, kFailedIndexesMax = 100'000, kCompletionsMany = 100'000;
 constexpr int64_t kParallelismMaxForMany = 10'000, kFailedIndexesMaxForMany = 10'000;
-constexpr size_t kRulesMax = 20, kExitCodesMax = 255, kConditionsMax = 20, kManagedByMax = 63, kIndexesBytesMax = 64 * 1024;
+constexpr size_t kRulesMax = 20, kExitCodesMax = 255, kOnPodConditionsMax = 20, kManagedByMax = 63, kIndexesBytesMax = 64 * 1024;
 
 bool given(const json::value& value, std::string_view name) { return find(value, name) != nullptr; }
 
@@ -72,8 +72,8 @@ void check_exit_codes(const json::value& codes, const std::set<std::string_view>
   if (!ordered) out.invalid_json(at, values, "must be ordered");
 }
 
-void check_conditions(const json::array& conditions, const std::string& path, Findings& out) {
-  if (conditions.size() > kConditionsMax) out.too_many(path, conditions.size(), kConditionsMax);
+void check_on_pod_conditions(const json::array& conditions, const std::string& path, Findings& out) {
+  if (conditions.size() > kOnPodConditionsMax) out.too_many(path, conditions.size(), kOnPodConditionsMax);
   for (size_t i = 0; i < conditions.size(); ++i) {
     std::string_view type = get_string(conditions[i], "type"), status = get_string(conditions[i], "status");
     out.invalid_all(sub(item(path, i), "type"), type, qualified_name_problems(type));
@@ -105,7 +105,7 @@ void check_failure_policy(const json::value& spec, const std::string& path, Find
     const json::value* codes = find(rules[i], "onExitCodes");
     const json::array& conditions = get_array(rules[i], "onPodConditions");
     if (codes) check_exit_codes(*codes, containers, sub(here, "onExitCodes"), out);
-    if (!conditions.empty()) check_conditions(conditions, sub(here, "onPodConditions"), out);
+    if (!conditions.empty()) check_on_pod_conditions(conditions, sub(here, "onPodConditions"), out);
     if (codes && !conditions.empty())
       out.invalid_without(here, "specifying both OnExitCodes and OnPodConditions is not supported");
     if (!codes && conditions.empty()) out.invalid_without(here, "specifying one of OnExitCodes and OnPodConditions is required");
@@ -220,7 +220,7 @@ void check_job(const json::value& job, const std::string& path, Findings& out) {
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kJobChecks[] = {
     {"io.k8s.api.batch.v1.JobSpec", check_job_spec},
     {"io.k8s.api.batch.v1.Job", check_job},
 };
@@ -293,7 +293,7 @@ Indexes parse_indexes(std::string_view text, int64_t completions) {
   return out;
 }
 
-std::span<const NamedValidationRule> job_rules() { return kRules; }
+std::span<const NamedValidationRule> job_rules() { return kJobChecks; }
 
 void check_job_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   auto immutable = [&](std::string_view name) {

@@ -38,7 +38,7 @@ bool differs(const Status& now, const Status& before, std::string_view name) {
   return left && right ? *left != *right : left != right;
 }
 
-void check_counts(const Status& now, Findings& out) {
+void check_job_counts(const Status& now, Findings& out) {
   for (std::string_view name : {"active", "succeeded", "failed", "ready", "terminating"})
     out.not_negative(sub("status", name), now.number(name));
   std::set<std::string> seen;
@@ -52,12 +52,12 @@ void check_counts(const Status& now, Findings& out) {
   }
 }
 
-constexpr std::string_view kConditions = "status.conditions";
+constexpr std::string_view kConditionsPath = "status.conditions";
 
-void check_conditions(const Status& now, const Status& before, Findings& out) {
+void check_job_conditions(const Status& now, const Status& before, Findings& out) {
   auto changed = [&](std::string_view type) { return now.holds(type) != before.holds(type); };
   auto reject = [&](bool wrong, std::string_view words) {
-    if (wrong) out.invalid_without(std::string(kConditions), words);
+    if (wrong) out.invalid_without(std::string(kConditionsPath), words);
   };
   bool complete = now.holds("Complete"), failed = now.holds("Failed"), target = now.holds("FailureTarget"),
        success = now.holds("SuccessCriteriaMet");
@@ -169,8 +169,8 @@ void check_indexes(const Status& now, const Status& before, Findings& out) {
 
 void check_job_status(const json::value& job, const json::value& old, Findings& out) {
   Status now(job), before(old);
-  check_counts(now, out);
-  check_conditions(now, before, out);
+  check_job_counts(now, out);
+  check_job_conditions(now, before, out);
   check_times(now, before, out);
   check_end(now, before, out);
   check_indexes(now, before, out);

@@ -23,10 +23,10 @@ void check_lease(const json::value& value, const std::string& path, Findings& ou
   }
 }
 
-constexpr NamedValidationRule kRules[] = {{"io.k8s.api.coordination.v1.LeaseSpec", check_lease}};
+constexpr NamedValidationRule kLeaseChecks[] = {{"io.k8s.api.coordination.v1.LeaseSpec", check_lease}};
 
 }  // namespace
 
-std::span<const NamedValidationRule> lease_rules() { return kRules; }
+std::span<const NamedValidationRule> lease_rules() { return kLeaseChecks; }
 
 }  // namespace coracle::schema

@@ -5,6 +5,7 @@
 #include "store/object/selector.h"
 #include "store/schema/validate/findings.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/validate/texts.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
@@ -82,27 +83,23 @@ void check_selector_requirement(const json::value& value, const std::string& pat
   }
 }
 
-void check_selector(const json::value& value, const std::string& path, Findings& out) {
+void check_label_selector(const json::value& value, const std::string& path, Findings& out) {
   check_labels(out, sub(path, "matchLabels"), view::LabelSelector(value).match_labels());
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kMetadataChecks[] = {
     {"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", check_template_metadata},
-    {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", check_selector},
+    {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", check_label_selector},
     {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement", check_selector_requirement},
 };
 
 }  // namespace
 
-std::span<const NamedValidationRule> meta_rules() { return kRules; }
+std::span<const NamedValidationRule> meta_rules() { return kMetadataChecks; }
 
 void check_annotations(Findings& out, const std::string& path, const json::object& annotations) {
-  size_t bytes = 0;
-  for (const auto& pair : annotations) {
-    out.invalid_all(path, pair.key(), qualified_name_problems(to_lower(pair.key())));
-    bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
-  }
-  if (bytes > kAnnotationsBytesMax) out.too_long(path, kAnnotationsBytesMax);
+  for (const auto& pair : annotations) out.invalid_all(path, pair.key(), qualified_name_problems(to_lower(pair.key())));
+  if (bytes_of(annotations) > kAnnotationsBytesMax) out.too_long(path, kAnnotationsBytesMax);
 }
 
 void check_metadata(Findings& out, const KindInfo& kind, const json::value& object) {

@@ -72,7 +72,7 @@ void check_service_networks(const json::value& spec, const std::string& path, Fi
   for (size_t i = 0; i < cidrs.size(); ++i) out.invalid_all(item(at, i), text(i), network_problems(text(i), true));
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kNetworkChecks[] = {
     {"io.k8s.api.networking.v1.NetworkPolicySpec", check_policy_spec},
     {"io.k8s.api.networking.v1.NetworkPolicyPort", check_policy_port},
     {"io.k8s.api.networking.v1.NetworkPolicyPeer", check_peer},
@@ -83,7 +83,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> network_rules() { return kRules; }
+std::span<const NamedValidationRule> network_rules() { return kNetworkChecks; }
 
 void check_address_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   check_immutable(out, "spec.parentRef", find(now, "spec.parentRef"), find(before, "spec.parentRef"));

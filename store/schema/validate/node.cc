@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of nodes, leases and what else is small. Source: core/v1 and coordination.k8s.io/v1 API references.
+// Validation of nodes and namespaces. Source: core/v1 API reference.
 #include <set>
 
 #include "store/schema/validate/resource.h"
@@ -35,31 +35,14 @@ void check_namespace_spec(const json::value& value, const std::string& path, Fin
   }
 }
 
-void check_lease_spec(const json::value& value, const std::string& path, Findings& out) {
-  view::LeaseSpec spec(value);
-  if (spec.has_lease_duration_seconds() && spec.lease_duration_seconds() <= 0) {
-    out.invalid(sub(path, "leaseDurationSeconds"), spec.lease_duration_seconds(), "must be greater than 0");
-  }
-  if (spec.has_lease_transitions()) out.not_negative(sub(path, "leaseTransitions"), spec.lease_transitions());
-}
-
-void check_event(const json::value& value, const std::string&, Findings& out) {
-  view::Event event(value);
-  std::string_view about = event.involved_object().namespace_(), own = event.metadata().namespace_();
-  bool of_the_cluster = about.empty() && (own == "default" || own == "kube-system");
-  if (about != own && !of_the_cluster) out.invalid("involvedObject.namespace", about, "does not match event.namespace");
-}
-
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kNodeChecks[] = {
     {"io.k8s.api.core.v1.NodeSpec", check_node_spec},
     {"io.k8s.api.core.v1.NamespaceSpec", check_namespace_spec},
-    {"io.k8s.api.coordination.v1.LeaseSpec", check_lease_spec},
-    {"io.k8s.api.core.v1.Event", check_event},
 };
 
 }  // namespace
 
-std::span<const NamedValidationRule> node_rules() { return kRules; }
+std::span<const NamedValidationRule> node_rules() { return kNodeChecks; }
 
 void check_node_create(const json::value& node, Findings& out) {
   for (std::string_view list : {"capacity", "allocatable"}) {

@@ -101,7 +101,7 @@ void check_spread(const json::value& constraint, const std::string& path, Findin
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kPlacementChecks[] = {
     {"io.k8s.api.core.v1.NodeSelector", check_node_selector},
     {"io.k8s.api.core.v1.NodeSelectorTerm", check_node_fields, "matchFields"},
     {"io.k8s.api.core.v1.PreferredSchedulingTerm", check_weight},
@@ -112,7 +112,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> placement_rules() { return kRules; }
+std::span<const NamedValidationRule> placement_rules() { return kPlacementChecks; }
 
 void check_placement(const json::value& spec, const std::string& path, Findings& out) {
   std::set<std::string> seen;

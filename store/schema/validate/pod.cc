@@ -26,7 +26,7 @@ void each_container(view::PodSpec spec, const std::string& path, Visit visit) {
   }
 }
 
-void check_names(view::PodSpec spec, const std::string& path, Findings& out) {
+void check_unique_names(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string_view> names;
   each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
     if (!container.name().empty() && !names.insert(container.name()).second) out.duplicate(sub(at, "name"), container.name());
@@ -54,7 +54,7 @@ void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   });
 }
 
-void check_ports(view::PodSpec spec, const std::string& path, Findings& out) {
+void check_host_ports(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string> taken;
   each_container(spec, path, [&](std::string_view list, view::Container container, const std::string& at) {
     if (list == "ephemeralContainers") return;
@@ -156,20 +156,16 @@ void check_host_users(view::PodSpec spec, const std::string& path, Findings& out
 
 void check_pod_spec(const json::value& value, const std::string& path, Findings& out) {
   view::PodSpec spec(value);
-  check_names(spec, path, out);
+  check_unique_names(spec, path, out);
   check_mounts(spec, path, out);
-  check_ports(spec, path, out);
+  check_host_ports(spec, path, out);
   check_init_containers(spec, path, out);
   check_dns(spec, path, out);
   check_pod_security(spec, path, out);
   check_host_users(spec, path, out);
   check_placement(value, path, out);
   check_surroundings(value, path, out);
-  for (const auto& pair : spec.overhead()) {
-    std::string at = entry(sub(path, "overhead.limits"), pair.key());
-    check_container_resource_name(out, at, pair.key());
-    check_resource_amount(out, at, pair.key(), pair.value());
-  }
+  check_container_resources(out, sub(path, "overhead.limits"), spec.overhead());
   if (spec.has_active_deadline_seconds())
     out.between(sub(path, "activeDeadlineSeconds"), spec.active_deadline_seconds(), 1, kIdMax);
   out.not_negative(sub(path, "terminationGracePeriodSeconds"), spec.termination_grace_period_seconds());
@@ -219,14 +215,13 @@ void check_node_requirement(const json::value& value, const std::string& path, F
 
 void check_host_alias(const json::value& value, const std::string& path, Findings& out) {
   view::HostAlias alias(value);
-  if (!is_ip(alias.ip()))
-    out.invalid(sub(path, "ip"), alias.ip(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  if (!is_ip(alias.ip())) out.invalid(sub(path, "ip"), alias.ip(), kNotAnIp);
   for (size_t i = 0; i < alias.hostnames().size(); ++i) {
     out.invalid_all(item(sub(path, "hostnames"), i), alias.hostnames()[i], dns_subdomain_problems(alias.hostnames()[i]));
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kPodChecks[] = {
     {"io.k8s.api.core.v1.PodSpec", check_pod_spec},
     {"io.k8s.api.core.v1.Toleration", check_toleration},
     {"io.k8s.api.core.v1.NodeSelectorRequirement", check_node_requirement},
@@ -326,7 +321,7 @@ void check_tolerations_only_grow(const json::value& now, const json::value& befo
 
 }  // namespace
 
-std::span<const NamedValidationRule> pod_rules() { return kRules; }
+std::span<const NamedValidationRule> pod_rules() { return kPodChecks; }
 
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out) {
   const json::value* spec = find(now, "spec");

@@ -38,7 +38,7 @@ void check_ends(const json::value& now, const json::value& before, std::string_v
   }
 }
 
-void check_addresses(const json::value& now, std::string_view list, Findings& out) {
+void check_status_addresses(const json::value& now, std::string_view list, Findings& out) {
   std::string path = sub("status", list);
   const json::array& addresses = get_array(now, path);
   std::set<std::string_view> seen;
@@ -93,8 +93,8 @@ void check_pod_status(const json::value& now, const json::value& before, Finding
   check_ends(now, before, "containerStatuses", policy, out);
   check_ends(now, before, "initContainerStatuses", policy, out);
   check_ends(now, before, "ephemeralContainerStatuses", "Never", out);
-  check_addresses(now, "podIPs", out);
-  check_addresses(now, "hostIPs", out);
+  check_status_addresses(now, "podIPs", out);
+  check_status_addresses(now, "hostIPs", out);
   const json::array& hosts = get_array(now, "status.hostIPs");
   if (!hosts.empty() && get_string(hosts[0], "ip") != get_string(now, "status.hostIP")) {
     out.invalid("status.hostIPs[0].ip", get_string(hosts[0], "ip"), "must be equal to `hostIP`");

@@ -31,7 +31,7 @@ void check_ratio(const Quantity& ratio, const Amount& min, const Amount& max, co
   out.invalid(path, ratio.text(), "ratio " + ratio.text() + " is greater than max/min = " + std::to_string(most));
 }
 
-void check_amounts(const json::value& limit, std::string_view name, const std::string& path, Findings& out) {
+void check_limit_amounts(const json::value& limit, std::string_view name, const std::string& path, Findings& out) {
   Amount min = amount_at(limit, "min", name), max = amount_at(limit, "max", name), usual = amount_at(limit, "default", name),
          request = amount_at(limit, "defaultRequest", name), ratio = amount_at(limit, "maxLimitRequestRatio", name);
   if (get_string(limit, "type") == "Pod") usual.reset(), request.reset();
@@ -82,7 +82,7 @@ void check_limit(const json::value& limit, const std::string& path, Findings& ou
       !get_object(limit, "max").contains("storage")) {
     out.required(sub(path, "limits"), "either minimum or maximum storage value is required, but neither was provided");
   }
-  for (const std::string& name : names) check_amounts(limit, name, path, out);
+  for (const std::string& name : names) check_limit_amounts(limit, name, path, out);
 }
 
 void check_limit_spec(const json::value& spec, const std::string& path, Findings& out) {
@@ -179,7 +179,7 @@ void check_quota_spec(const json::value& spec, const std::string& path, Findings
   check_scope_selector(spec, sub(path, "scopeSelector.matchExpressions"), out);
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kQuotaChecks[] = {
     {"io.k8s.api.core.v1.LimitRangeSpec", check_limit_spec},
     {"io.k8s.api.core.v1.LimitRangeItem", check_limit},
     {"io.k8s.api.core.v1.ResourceQuotaSpec", check_quota_spec},
@@ -195,7 +195,7 @@ std::set<std::string> scopes_of(const json::value& quota) {
 
 }  // namespace
 
-std::span<const NamedValidationRule> quota_rules() { return kRules; }
+std::span<const NamedValidationRule> quota_rules() { return kQuotaChecks; }
 
 void check_quota_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   if (scopes_of(now) == scopes_of(before)) return;

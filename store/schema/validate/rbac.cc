@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 
-void check_rule(view::PolicyRule rule, bool namespaced, const std::string& path, Findings& out) {
+void check_policy_rule(view::PolicyRule rule, bool namespaced, const std::string& path, Findings& out) {
   if (rule.verbs().empty()) out.required(sub(path, "verbs"), "verbs must contain at least one value");
   if (!rule.non_resource_urls().empty()) {
     const json::value& urls = *find(rule.raw(), "nonResourceURLs");
@@ -28,12 +28,12 @@ void check_rule(view::PolicyRule rule, bool namespaced, const std::string& path,
 
 void check_role(const json::value& value, const std::string&, Findings& out) {
   view::Role role(value);
-  for (size_t i = 0; i < role.rules().size(); ++i) check_rule(role.rules()[i], true, item("rules", i), out);
+  for (size_t i = 0; i < role.rules().size(); ++i) check_policy_rule(role.rules()[i], true, item("rules", i), out);
 }
 
 void check_cluster_role(const json::value& value, const std::string&, Findings& out) {
   view::ClusterRole role(value);
-  for (size_t i = 0; i < role.rules().size(); ++i) check_rule(role.rules()[i], false, item("rules", i), out);
+  for (size_t i = 0; i < role.rules().size(); ++i) check_policy_rule(role.rules()[i], false, item("rules", i), out);
   if (role.has_aggregation_rule() && role.aggregation_rule().cluster_role_selectors().empty()) {
     out.required("aggregationRule.clusterRoleSelectors",
                  "at least one clusterRoleSelector required if aggregationRule is non-nil");
@@ -48,7 +48,7 @@ void check_role_ref(view::RoleRef ref, std::vector<std::string> kinds, Findings&
   else out.invalid_all("roleRef.name", ref.name(), path_segment_problems(ref.name()));
 }
 
-void check_subject(view::Subject subject, bool namespaced, const std::string& path, Findings& out) {
+void check_binding_subject(view::Subject subject, bool namespaced, const std::string& path, Findings& out) {
   if (subject.name().empty()) out.required(sub(path, "name"));
   if (subject.kind() == "ServiceAccount") {
     if (!subject.name().empty()) out.invalid_all(sub(path, "name"), subject.name(), dns_subdomain_problems(subject.name()));
@@ -66,16 +66,18 @@ void check_subject(view::Subject subject, bool namespaced, const std::string& pa
 void check_role_binding(const json::value& value, const std::string&, Findings& out) {
   view::RoleBinding binding(value);
   check_role_ref(binding.role_ref(), {"Role", "ClusterRole"}, out);
-  for (size_t i = 0; i < binding.subjects().size(); ++i) check_subject(binding.subjects()[i], true, item("subjects", i), out);
+  for (size_t i = 0; i < binding.subjects().size(); ++i)
+    check_binding_subject(binding.subjects()[i], true, item("subjects", i), out);
 }
 
 void check_cluster_role_binding(const json::value& value, const std::string&, Findings& out) {
   view::ClusterRoleBinding binding(value);
   check_role_ref(binding.role_ref(), {"ClusterRole"}, out);
-  for (size_t i = 0; i < binding.subjects().size(); ++i) check_subject(binding.subjects()[i], false, item("subjects", i), out);
+  for (size_t i = 0; i < binding.subjects().size(); ++i)
+    check_binding_subject(binding.subjects()[i], false, item("subjects", i), out);
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kRbacChecks[] = {
     {"io.k8s.api.rbac.v1.Role", check_role},
     {"io.k8s.api.rbac.v1.ClusterRole", check_cluster_role},
     {"io.k8s.api.rbac.v1.RoleBinding", check_role_binding},
@@ -84,7 +86,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> rbac_rules() { return kRules; }
+std::span<const NamedValidationRule> rbac_rules() { return kRbacChecks; }
 
 void check_binding_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   const json::value *left = find(now, "roleRef"), *right = find(before, "roleRef");

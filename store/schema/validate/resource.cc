@@ -80,4 +80,12 @@ void check_resource_amount(Findings& out, const std::string& path, std::string_v
   if (is_counted_resource(name) && quantity->milli_value() % 1000 != 0) out.invalid(path, quantity->text(), "must be an integer");
 }
 
+void check_container_resources(Findings& out, const std::string& path, const json::object& amounts) {
+  for (const auto& pair : amounts) {
+    std::string at = entry(path, pair.key());
+    check_container_resource_name(out, at, pair.key());
+    check_resource_amount(out, at, pair.key(), pair.value());
+  }
+}
+
 }  // namespace coracle::schema

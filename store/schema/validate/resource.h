@@ -22,5 +22,7 @@ void check_container_resource_name(Findings& out, const std::string& path, std::
 void check_quota_resource_name(Findings& out, const std::string& path, std::string_view name);
 // Not negative; whole where it is counted.
 void check_resource_amount(Findings& out, const std::string& path, std::string_view name, const json::value& amount);
+// Limits, requests or overhead: names that a container may ask for, and their amounts.
+void check_container_resources(Findings& out, const std::string& path, const json::object& amounts);
 
 }  // namespace coracle::schema

@@ -13,20 +13,21 @@
 namespace coracle::schema {
 namespace {
 
-constexpr size_t kIdentifierMax = 32, kPoolNameMax = 253, kConditionsMax = 4, kDevicesMax = 128, kSpecialDevicesMax = 64;
-constexpr size_t kCounterSetsMax = 8, kCountersMax = 32, kFeaturesMax = 32, kTaintsMax = 16, kConsumptionsMax = 2, kTextMax = 64;
+constexpr size_t kIdentifierMax = 32, kPoolNameMax = 253, kBindingConditionsMax = 4, kDevicesMax = 128, kSpecialDevicesMax = 64;
+constexpr size_t kCounterSetsMax = 8, kCountersMax = 32, kFeaturesMax = 32, kTaintsMax = 16, kConsumptionsMax = 2,
+                 kAttributeTextMax = 64;
 constexpr size_t kOptionsMax = 10;
 
-bool is_identifier(std::string_view text) {
+bool is_c_identifier(std::string_view text) {
   if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
 }
 
-void check_identifier(Findings& out, const std::string& path, std::string_view text) {
+void check_c_identifier(Findings& out, const std::string& path, std::string_view text) {
   if (text.size() > kIdentifierMax) out.too_long(path, kIdentifierMax);
-  if (!is_identifier(text)) {
+  if (!is_c_identifier(text)) {
     out.invalid(path, text,
                 "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
                 "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
@@ -41,18 +42,18 @@ void check_label_name(Findings& out, const std::string& path, std::string_view t
 bool is_version(std::string_view text) {
   static const std::regex pattern(
       R"(^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$)");
-  return text.size() <= kTextMax && std::regex_match(text.begin(), text.end(), pattern);
+  return text.size() <= kAttributeTextMax && std::regex_match(text.begin(), text.end(), pattern);
 }
 
 void check_attribute(const json::value& value, const std::string& path, Findings& out) {
   size_t given = 0;
   for (const char* field : {"bool", "int", "string", "version", "bools", "ints", "strings", "versions"})
     given += has(value, field);
-  if (get_string(value, "string").size() > kTextMax) out.too_long(sub(path, "string"), kTextMax);
+  if (get_string(value, "string").size() > kAttributeTextMax) out.too_long(sub(path, "string"), kAttributeTextMax);
   std::string_view version = get_string(value, "version");
   if (has(value, "version") && !is_version(version)) {
     out.invalid(sub(path, "version"), version, "must be a string compatible with semver.org spec 2.0.0");
-    if (version.size() > kTextMax) out.too_long(sub(path, "version"), kTextMax);
+    if (version.size() > kAttributeTextMax) out.too_long(sub(path, "version"), kAttributeTextMax);
   }
   if (given == 0) out.invalid(path, "", "exactly one value must be specified");
   if (given > 1) out.invalid_json(path, value, "exactly one value must be specified");
@@ -60,7 +61,7 @@ void check_attribute(const json::value& value, const std::string& path, Findings
 
 void check_counters(const json::value& value, const std::string& path, Findings& out) {
   const json::object& counters = get_object(value, "counters");
-  if (counters.size() > kCountersMax) return too_many(out, sub(path, "counters"), counters.size(), kCountersMax);
+  if (counters.size() > kCountersMax) return out.too_many(sub(path, "counters"), counters.size(), kCountersMax);
   for (const auto& pair : counters)
     out.invalid_all(entry(sub(path, "counters"), pair.key()), pair.key(), dns_label_problems(pair.key()));
 }
@@ -88,7 +89,7 @@ struct Amounts {  // of a policy; what is no quantity reads as 0
   Quantity at(std::string_view path) const { return Quantity::parse(get_string(policy, path)).value_or(Quantity()); }
 };
 
-void check_policy(Findings& out, const std::string& path, const json::value& capacity) {
+void check_request_policy(Findings& out, const std::string& path, const json::value& capacity) {
   const json::value& policy = *find(capacity, "requestPolicy");
   const json::array& options = get_array(policy, "validValues");
   bool ranges = has(policy, "validRange");
@@ -102,7 +103,7 @@ void check_policy(Findings& out, const std::string& path, const json::value& cap
   Quantity all = Amounts{capacity}.at("value"), chosen = Amounts{policy}.at("default");
   std::string at = sub(path, form), larger = " is larger than capacity value: " + all.text();
   if (!ranges) {
-    if (options.size() > kOptionsMax) return too_many(out, at, options.size(), kOptionsMax);
+    if (options.size() > kOptionsMax) return out.too_many(at, options.size(), kOptionsMax);
     bool found = false;
     std::optional<Quantity> last;
     for (size_t i = 0; i < options.size(); ++i) {
@@ -182,13 +183,13 @@ void check_device(Findings& out, const std::string& path, const json::value& dev
     std::string at = entry(sub(path, "capacity"), pair.key());
     check_device_name(out, at, pair.key(), false);
     if (!has(pair.value(), "requestPolicy")) continue;
-    if (several) check_policy(out, sub(at, "requestPolicy"), pair.value());
+    if (several) check_request_policy(out, sub(at, "requestPolicy"), pair.value());
     else out.forbidden(sub(at, "requestPolicy"), "allowMultipleAllocations must be true");
   }
   size_t taints = get_array(device, "taints").size();
-  if (taints > kTaintsMax) too_many(out, sub(path, "taints"), taints, kTaintsMax);
+  if (taints > kTaintsMax) out.too_many(sub(path, "taints"), taints, kTaintsMax);
   const json::array& consumed = get_array(device, "consumesCounters");
-  if (consumed.size() > kConsumptionsMax) too_many(out, sub(path, "consumesCounters"), consumed.size(), kConsumptionsMax);
+  if (consumed.size() > kConsumptionsMax) out.too_many(sub(path, "consumesCounters"), consumed.size(), kConsumptionsMax);
   std::set<std::string_view> sets;
   for (size_t i = 0; i < consumed.size(); ++i) {
     std::string_view set = get_string(consumed[i], "counterSet");
@@ -246,14 +247,14 @@ void check_slice_spec(const json::value& value, const std::string& path, Finding
     if (special) max = kSpecialDevicesMax;
   }
   std::string at = sub(path, "devices");
-  if (devices.size() > max) return too_many(out, at, devices.size(), max);
+  if (devices.size() > max) return out.too_many(at, devices.size(), max);
   std::set<std::string_view> names;
   for (size_t i = 0; i < devices.size(); ++i) {
     check_device(out, item(at, i), devices[i], get_bool(value, "perDeviceNodeSelection"));
     std::string_view name = get_string(devices[i], "name");
     if (!names.insert(name).second) out.duplicate(item(at, i), name);
   }
-  if (sets.size() > kCounterSetsMax) return too_many(out, sub(path, "sharedCounters"), sets.size(), kCounterSetsMax);
+  if (sets.size() > kCounterSetsMax) return out.too_many(sub(path, "sharedCounters"), sets.size(), kCounterSetsMax);
   std::set<std::string_view> set_names;
   for (size_t i = 0; i < sets.size(); ++i) {
     std::string_view name = get_string(sets[i], "name");
@@ -261,7 +262,7 @@ void check_slice_spec(const json::value& value, const std::string& path, Finding
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kResourceSliceChecks[] = {
     {"io.k8s.api.resource.v1.ResourceSliceSpec", check_slice_spec},
     {"io.k8s.api.resource.v1.DeviceAttribute", check_attribute},
     {"io.k8s.api.resource.v1.CounterSet", check_counter_set},
@@ -273,12 +274,12 @@ constexpr NamedValidationRule kRules[] = {
 
 void check_device_name(Findings& out, const std::string& path, std::string_view name, bool with_domain) {
   std::vector<std::string_view> parts = split(name, '/');
-  if (parts.size() == 1) check_identifier(out, path, parts[0]);
+  if (parts.size() == 1) check_c_identifier(out, path, parts[0]);
   if (parts.size() == 2) {
     if (parts[0].empty()) out.invalid(path, "", "the domain must not be empty");
     else check_driver_name(out, path, parts[0]);
     if (parts[1].empty()) out.invalid(path, "", "the name must not be empty");
-    else check_identifier(out, path, parts[1]);
+    else check_c_identifier(out, path, parts[1]);
   }
   if (with_domain && parts.size() == 1) {
     out.invalid(path, name, "a fully qualified name must be a domain and a name separated by a slash");
@@ -296,7 +297,7 @@ void check_binding_conditions(Findings& out, const std::string& path, const json
   std::set<std::string_view> wanted(good.begin(), good.end());
   for (auto [field, texts] : {std::pair{"bindingConditions", &good}, {"bindingFailureConditions", &bad}}) {
     std::string at = sub(path, field);
-    if (texts->size() > kConditionsMax) too_many(out, at, texts->size(), kConditionsMax);
+    if (texts->size() > kBindingConditionsMax) out.too_many(at, texts->size(), kBindingConditionsMax);
     else
       for (size_t i = 0; i < texts->size(); ++i) check_label_name(out, item(at, i), (*texts)[i]);
     std::set<std::string_view> seen;
@@ -317,7 +318,7 @@ void check_binding_conditions(Findings& out, const std::string& path, const json
   }
 }
 
-std::span<const NamedValidationRule> resource_slice_rules() { return kRules; }
+std::span<const NamedValidationRule> resource_slice_rules() { return kResourceSliceChecks; }
 
 void check_resource_slice_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   for (std::string_view path : {"spec.pool.name", "spec.driver", "spec.nodeName"}) {

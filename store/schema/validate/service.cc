@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kAffinitySecondsMax = 86400;
 
-void check_ports(view::ServiceSpec spec, const std::string& path, Findings& out) {
+void check_service_ports(view::ServiceSpec spec, const std::string& path, Findings& out) {
   bool headless = spec.cluster_ip() == "None";
   if (spec.ports().empty() && !headless && spec.type() != "ExternalName") out.required(sub(path, "ports"));
   std::set<std::string_view> names;
@@ -42,7 +42,7 @@ void check_ports(view::ServiceSpec spec, const std::string& path, Findings& out)
   }
 }
 
-void check_addresses(view::ServiceSpec spec, const std::string& path, Findings& out) {
+void check_service_addresses(view::ServiceSpec spec, const std::string& path, Findings& out) {
   for (size_t i = 0; i < spec.cluster_ips().size(); ++i) {
     std::string_view address = spec.cluster_ips()[i];
     std::string at = item(sub(path, "clusterIPs"), i);
@@ -84,8 +84,8 @@ void check_balancer(view::ServiceSpec spec, const std::string& path, Findings& o
 
 void check_service_spec(const json::value& value, const std::string& path, Findings& out) {
   view::ServiceSpec spec(value);
-  check_ports(spec, path, out);
-  check_addresses(spec, path, out);
+  check_service_ports(spec, path, out);
+  check_service_addresses(spec, path, out);
   check_balancer(spec, path, out);
   std::string_view preferred = spec.traffic_distribution();
   if (spec.has_traffic_distribution() && preferred != "PreferClose" && preferred != "PreferSameZone" &&
@@ -118,11 +118,11 @@ void check_service_spec(const json::value& value, const std::string& path, Findi
   }
 }
 
-constexpr NamedValidationRule kRules[] = {{"io.k8s.api.core.v1.ServiceSpec", check_service_spec}};
+constexpr NamedValidationRule kServiceChecks[] = {{"io.k8s.api.core.v1.ServiceSpec", check_service_spec}};
 
 }  // namespace
 
-std::span<const NamedValidationRule> service_rules() { return kRules; }
+std::span<const NamedValidationRule> service_rules() { return kServiceChecks; }
 
 void check_service_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   view::ServiceSpec spec = view::Service(now).spec(), old = view::Service(before).spec();

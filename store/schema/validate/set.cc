@@ -90,7 +90,7 @@ void check_revision(const json::value& revision, const std::string& path, Findin
   out.not_negative(sub(path, "revision"), get_int(revision, "revision"));
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kSetChecks[] = {
     {"io.k8s.api.apps.v1.StatefulSetSpec", check_stateful_set_spec, "template,volumeClaimTemplates"},
     {"io.k8s.api.apps.v1.DaemonSetSpec", check_daemon_set_spec},
     {"io.k8s.api.apps.v1.DaemonSetUpdateStrategy", check_daemon_strategy},
@@ -100,7 +100,7 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> set_rules() { return kRules; }
+std::span<const NamedValidationRule> set_rules() { return kSetChecks; }
 
 void check_stateful_set_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   json::value spec = json::object(get_object(now, "spec")), old = json::object(get_object(before, "spec"));

@@ -8,28 +8,28 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kSources[] = {"hostPath",
-                                         "gcePersistentDisk",
-                                         "awsElasticBlockStore",
-                                         "glusterfs",
-                                         "flocker",
-                                         "nfs",
-                                         "rbd",
-                                         "quobyte",
-                                         "cephfs",
-                                         "iscsi",
-                                         "cinder",
-                                         "fc",
-                                         "flexVolume",
-                                         "azureFile",
-                                         "vsphereVolume",
-                                         "photonPersistentDisk",
-                                         "portworxVolume",
-                                         "azureDisk",
-                                         "scaleIO",
-                                         "local",
-                                         "storageos",
-                                         "csi"};
+constexpr std::string_view kVolumeSources[] = {"hostPath",
+                                               "gcePersistentDisk",
+                                               "awsElasticBlockStore",
+                                               "glusterfs",
+                                               "flocker",
+                                               "nfs",
+                                               "rbd",
+                                               "quobyte",
+                                               "cephfs",
+                                               "iscsi",
+                                               "cinder",
+                                               "fc",
+                                               "flexVolume",
+                                               "azureFile",
+                                               "vsphereVolume",
+                                               "photonPersistentDisk",
+                                               "portworxVolume",
+                                               "azureDisk",
+                                               "scaleIO",
+                                               "local",
+                                               "storageos",
+                                               "csi"};
 constexpr std::string_view kOldClass = "volume.beta.kubernetes.io/storage-class";
 constexpr size_t kDriverBytesMax = 63;
 
@@ -64,7 +64,7 @@ bool is_root(std::string_view path) {
   return path.starts_with('/');
 }
 
-void check_capacity(const json::value& spec, const std::string& path, Findings& out) {
+void check_volume_capacity(const json::value& spec, const std::string& path, Findings& out) {
   const json::object& capacity = get_object(spec, "capacity");
   std::string at = sub(path, "capacity");
   if (capacity.empty()) out.required(at);
@@ -75,9 +75,9 @@ void check_capacity(const json::value& spec, const std::string& path, Findings& 
 void check_volume_spec(const json::value& spec, const std::string& path, Findings& out) {
   if (get_array(spec, "accessModes").empty()) out.required(sub(path, "accessModes"));
   check_modes(spec, path, out);
-  check_capacity(spec, path, out);
+  check_volume_capacity(spec, path, out);
   size_t sources = 0;
-  for (std::string_view source : kSources) {
+  for (std::string_view source : kVolumeSources) {
     if (find(spec, source) && ++sources > 1) out.forbidden(sub(path, source), "may not specify more than 1 volume type");
   }
   if (sources == 0) out.required(path, "must specify a volume type");
@@ -114,7 +114,7 @@ void check_csi(const json::value& csi, const std::string& path, Findings& out) {
   }
 }
 
-void check_local(const json::value& local, const std::string& path, Findings& out) {
+void check_local_volume(const json::value& local, const std::string& path, Findings& out) {
   for (std::string_view part : split(get_string(local, "path"), '/')) {
     if (part == "..") return out.invalid(sub(path, "path"), get_string(local, "path"), "must not contain '..'");
   }
@@ -152,10 +152,10 @@ void check_claim_spec(const json::value& spec, const std::string& path, Findings
   }
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kStorageChecks[] = {
     {"io.k8s.api.core.v1.PersistentVolumeSpec", check_volume_spec},
     {"io.k8s.api.core.v1.CSIPersistentVolumeSource", check_csi},
-    {"io.k8s.api.core.v1.LocalVolumeSource", check_local},
+    {"io.k8s.api.core.v1.LocalVolumeSource", check_local_volume},
     {"io.k8s.api.core.v1.PersistentVolumeClaimSpec", check_claim_spec},
 };
 
@@ -192,11 +192,11 @@ void check_attributes_class_update(const json::value& now, const json::value& be
 
 }  // namespace
 
-std::span<const NamedValidationRule> storage_rules() { return kRules; }
+std::span<const NamedValidationRule> storage_rules() { return kStorageChecks; }
 
 void check_volume_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   std::string changed;
-  for (std::string_view source : kSources) {
+  for (std::string_view source : kVolumeSources) {
     const json::value *left = find(now, sub("spec", source)), *right = find(before, sub("spec", source));
     json::value mine = left ? *left : json::value(), old = right ? *right : json::value();
     if (source == "csi" && mine.is_object() && old.is_object() && !old.get_object().contains("controllerExpandSecretRef")) {

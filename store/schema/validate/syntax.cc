@@ -13,7 +13,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::string bytes_of(std::string_view text) {
+std::string address_bytes(std::string_view text) {
   if (text.find('\0') != text.npos) return {};
   std::string copy(text);
   unsigned char bytes[16];
@@ -22,7 +22,7 @@ std::string bytes_of(std::string_view text) {
   return {};
 }
 
-std::string text_of(const std::string& address) {
+std::string address_text(const std::string& address) {
   char text[INET6_ADDRSTRLEN] = {};
   ::inet_ntop(address.size() == 4 ? AF_INET : AF_INET6, address.data(), text, sizeof text);
   return text;
@@ -43,7 +43,7 @@ bool has_leading_zeros(std::string_view text) {
     part.remove_prefix(std::min(part.find_first_not_of('0'), part.size() - 1));
     without += (without.empty() ? "" : ".") + std::string(part);
   }
-  return without != text && !bytes_of(without).empty();
+  return without != text && !address_bytes(without).empty();
 }
 
 std::string masked(std::string address, int prefix) {
@@ -60,12 +60,12 @@ bool Network::contains(const Network& other) const {
   return address.size() == other.address.size() && other.prefix >= prefix && masked(other.address, prefix) == address;
 }
 
-std::string Network::text() const { return text_of(address) + "/" + std::to_string(prefix); }
+std::string Network::text() const { return address_text(address) + "/" + std::to_string(prefix); }
 
 std::optional<Network> parse_network(std::string_view text) {
   size_t slash = text.find('/');
   if (slash == text.npos) return std::nullopt;
-  std::string address = bytes_of(text.substr(0, slash));
+  std::string address = address_bytes(text.substr(0, slash));
   std::string_view length = text.substr(slash + 1);
   bool digits = !length.empty() && length.size() <= 3 && std::all_of(length.begin(), length.end(), is_digit);
   auto prefix = digits ? parse_number<uint32_t>(length) : std::nullopt;
@@ -74,11 +74,11 @@ std::optional<Network> parse_network(std::string_view text) {
 }
 
 std::vector<std::string> ip_problems(std::string_view text, bool canonical) {
-  std::string address = bytes_of(text);
+  std::string address = address_bytes(text);
   if (address.empty()) return {has_leading_zeros(text) ? "must not have leading 0s" : std::string(kNotAnIp)};
   if (is_mapped(address)) return {"must not be an IPv4-mapped IPv6 address"};
-  if (canonical && text_of(address) != text)
-    return {"must be in canonical form (" + quoted(std::string_view(text_of(address))) + ")"};
+  if (canonical && address_text(address) != text)
+    return {"must be in canonical form (" + quoted(std::string_view(address_text(address))) + ")"};
   return {};
 }
 
@@ -89,7 +89,7 @@ std::vector<std::string> network_problems(std::string_view text, bool canonical)
     bool zeros = slash != text.npos && has_leading_zeros(text.substr(0, slash));
     return {zeros ? "must not have leading 0s in IP or prefix length" : std::string(kNotANetwork)};
   }
-  std::string given = bytes_of(text.substr(0, text.find('/')));
+  std::string given = address_bytes(text.substr(0, text.find('/')));
   if (text.substr(text.find('/') + 1).starts_with('0') && !text.ends_with("/0"))
     return {"must not have leading 0s in IP or prefix length"};
   if (is_mapped(given)) return {"must not have an IPv4-mapped IPv6 address"};

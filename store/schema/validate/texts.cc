@@ -30,7 +30,7 @@ void check_url(Findings& out, const std::string& path, std::string_view url) {
   if (!query.empty()) out.invalid(path, query, "query parameters are not permitted in the URL");
 }
 
-void check_path(Findings& out, const std::string& at, std::string_view path) {
+void check_webhook_path(Findings& out, const std::string& at, std::string_view path) {
   if (path.empty() || path == "/") return;
   if (path == "//") return out.invalid(at, path, "segment[0] may not be empty");
   if (!path.starts_with('/')) out.invalid(at, path, "must start with a '/'");
@@ -55,6 +55,12 @@ std::vector<std::string_view> texts_at(const json::value& value, std::string_vie
   return texts;
 }
 
+size_t bytes_of(const json::object& texts) {
+  size_t bytes = 0;
+  for (const auto& pair : texts) bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
+  return bytes;
+}
+
 bool has_wildcard(const std::vector<std::string_view>& texts) {
   return std::find(texts.begin(), texts.end(), "*") != texts.end();
 }
@@ -68,11 +74,6 @@ bool is_blank(std::string_view text) { return trim(text).empty(); }
 
 void unsupported(Findings& out, const std::string& path, std::string_view value, std::vector<std::string> supported) {
   out.add(coracle::not_supported(path, quoted(value), supported));
-}
-
-void too_many(Findings& out, const std::string& path, size_t count, size_t max) {
-  out.add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items",
-           path});
 }
 
 void invalid_joined(Findings& out, const std::string& path, std::string_view value, const std::vector<std::string>& problems,
@@ -97,7 +98,7 @@ void check_client_config(Findings& out, const std::string& path, const json::val
   std::string at = sub(path, "service");  // its names are required by the tables
   int64_t port = get_int(config, "service.port");
   if (port < 1 || port > 65535) out.invalid(sub(at, "port"), port, "port is not valid: must be between 1 and 65535, inclusive");
-  check_path(out, sub(at, "path"), get_string(config, "service.path"));
+  check_webhook_path(out, sub(at, "path"), get_string(config, "service.path"));
 }
 
 void check_review_versions(Findings& out, const std::string& path, const json::value& hook, std::string_view field) {

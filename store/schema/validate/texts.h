@@ -12,6 +12,7 @@
 namespace coracle::schema {
 
 std::vector<std::string_view> texts_at(const json::value& value, std::string_view dotted);
+size_t bytes_of(const json::object& texts);                     // keys and values
 bool has_wildcard(const std::vector<std::string_view>& texts);  // "*" is one of them
 bool has(const json::value& value, std::string_view dotted);    // there, and not null
 // Only white space, or nothing.
@@ -19,7 +20,6 @@ bool is_blank(std::string_view text);
 
 // The same words as Findings::not_supported, the values in the order that is given.
 void unsupported(Findings& out, const std::string& path, std::string_view value, std::vector<std::string> supported);
-void too_many(Findings& out, const std::string& path, size_t count, size_t max);
 // One finding for all that is wrong, joined by commas.
 void invalid_joined(Findings& out, const std::string& path, std::string_view value, const std::vector<std::string>& problems,
                     std::string_view before = {});

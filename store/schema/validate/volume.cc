@@ -49,13 +49,13 @@ void check_empty_dir(const json::value& value, const std::string& path, Findings
   if (limit && limit->negative()) out.forbidden(sub(path, "sizeLimit"), "SizeLimit field must be a valid resource quantity");
 }
 
-void check_config_map(const json::value& value, const std::string& path, Findings& out) {
+void check_config_map_volume(const json::value& value, const std::string& path, Findings& out) {
   view::ConfigMapVolumeSource source(value);
   if (source.name().empty()) out.required(sub(path, "name"));
   check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
 }
 
-void check_secret(const json::value& value, const std::string& path, Findings& out) {
+void check_secret_volume(const json::value& value, const std::string& path, Findings& out) {
   view::SecretVolumeSource source(value);
   if (source.secret_name().empty()) out.required(sub(path, "secretName"));
   check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
@@ -152,7 +152,7 @@ void check_image_volume(const json::value& value, const std::string& path, Findi
   if (get_string(value, "reference").empty()) out.required(sub(path, "reference"));
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kVolumeChecks[] = {
     {"io.k8s.api.core.v1.NFSVolumeSource", check_nfs},
     {"io.k8s.api.core.v1.ISCSIVolumeSource", check_iscsi},
     {"io.k8s.api.core.v1.ISCSIPersistentVolumeSource", check_iscsi},
@@ -163,8 +163,8 @@ constexpr NamedValidationRule kRules[] = {
     {"io.k8s.api.core.v1.Volume", check_volume},
     {"io.k8s.api.core.v1.HostPathVolumeSource", check_host_path},
     {"io.k8s.api.core.v1.EmptyDirVolumeSource", check_empty_dir},
-    {"io.k8s.api.core.v1.ConfigMapVolumeSource", check_config_map},
-    {"io.k8s.api.core.v1.SecretVolumeSource", check_secret},
+    {"io.k8s.api.core.v1.ConfigMapVolumeSource", check_config_map_volume},
+    {"io.k8s.api.core.v1.SecretVolumeSource", check_secret_volume},
     {"io.k8s.api.core.v1.DownwardAPIVolumeSource", check_downward},
     {"io.k8s.api.core.v1.DownwardAPIVolumeFile", check_downward_file},
     {"io.k8s.api.core.v1.KeyToPath", check_key_to_path},
@@ -175,6 +175,6 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> volume_rules() { return kRules; }
+std::span<const NamedValidationRule> volume_rules() { return kVolumeChecks; }
 
 }  // namespace coracle::schema

@@ -14,7 +14,7 @@ constexpr size_t kMatchConditionsMax = 64, kAuditAnnotationsMax = 20, kAuditExpr
 
 // ---- rules: operations on resources ----
 
-void check_resources(Findings& out, const std::string& path, const json::value& rule) {
+void check_rule_resources(Findings& out, const std::string& path, const json::value& rule) {
   std::vector<std::string_view> resources = texts_at(rule, "resources");
   if (resources.empty()) return out.required(path);
   std::set<std::string_view> every_sub_of, of_every;  // x/*, */x
@@ -50,7 +50,7 @@ void check_resources(Findings& out, const std::string& path, const json::value& 
   }
 }
 
-void check_rule(const json::value& value, const std::string& path, Findings& out) {
+void check_rule_with_operations(const json::value& value, const std::string& path, Findings& out) {
   for (auto [field, what] :
        {std::pair{"operations", "operations"}, {"apiGroups", "API groups"}, {"apiVersions", "API versions"}}) {
     std::vector<std::string_view> texts = texts_at(value, field);
@@ -63,7 +63,7 @@ void check_rule(const json::value& value, const std::string& path, Findings& out
   for (size_t i = 0; i < versions.size(); ++i) {
     if (versions[i].empty()) out.required(item(sub(path, "apiVersions"), i));
   }
-  check_resources(out, sub(path, "resources"), value);
+  check_rule_resources(out, sub(path, "resources"), value);
 }
 
 void check_named_rule(const json::value& value, const std::string& path, Findings& out) {
@@ -74,12 +74,12 @@ void check_named_rule(const json::value& value, const std::string& path, Finding
     out.invalid_all(at, names[i], path_segment_problems(names[i]));
     if (!seen.insert(names[i]).second) out.duplicate(at, names[i]);
   }
-  check_rule(value, path, out);
+  check_rule_with_operations(value, path, out);
 }
 
-void check_conditions(Findings& out, const std::string& path, const json::value& holder) {
+void check_match_conditions(Findings& out, const std::string& path, const json::value& holder) {
   const json::array& conditions = get_array(holder, "matchConditions");
-  if (conditions.size() > kMatchConditionsMax) too_many(out, path, conditions.size(), kMatchConditionsMax);
+  if (conditions.size() > kMatchConditionsMax) out.too_many(path, conditions.size(), kMatchConditionsMax);
   std::set<std::string_view> names;
   for (size_t i = 0; i < conditions.size(); ++i) {
     std::string at = item(path, i);
@@ -108,7 +108,7 @@ void check_webhook(const json::value& value, const std::string& path, Findings& 
     out.invalid(sub(path, "timeoutSeconds"), seconds, "the timeout value must be between 1 and 30 seconds");
   }
   if (const json::value* config = find(value, "clientConfig")) check_client_config(out, sub(path, "clientConfig"), *config);
-  check_conditions(out, sub(path, "matchConditions"), value);
+  check_match_conditions(out, sub(path, "matchConditions"), value);
   std::string versions = sub(path, "admissionReviewVersions");
   if (get_array(value, "admissionReviewVersions").empty()) out.required(versions, "must specify one of v1, v1beta1");
   else check_review_versions(out, versions, value, "admissionReviewVersions");
@@ -184,7 +184,7 @@ void check_validation(const json::value& value, const std::string& path, Finding
 void check_constraints(Findings& out, const json::value& value) {
   if (!has(value, "spec.matchConstraints")) out.required("spec.matchConstraints");
   else if (get_array(value, "spec.matchConstraints.resourceRules").empty()) out.required("spec.matchConstraints.resourceRules");
-  if (const json::value* spec = find(value, "spec")) check_conditions(out, "spec.matchConditions", *spec);
+  if (const json::value* spec = find(value, "spec")) check_match_conditions(out, "spec.matchConditions", *spec);
 }
 
 void check_validating_policy(const json::value& value, const std::string&, Findings& out) {
@@ -283,8 +283,8 @@ void check_mutating_binding(const json::value& value, const std::string&, Findin
   check_mutating_operations(out, value, "spec.matchResources");
 }
 
-constexpr NamedValidationRule kRules[] = {
-    {"io.k8s.api.admissionregistration.v1.RuleWithOperations", check_rule},
+constexpr NamedValidationRule kWebhookChecks[] = {
+    {"io.k8s.api.admissionregistration.v1.RuleWithOperations", check_rule_with_operations},
     {"io.k8s.api.admissionregistration.v1.NamedRuleWithOperations", check_named_rule},
     {"io.k8s.api.admissionregistration.v1.MutatingWebhook", check_webhook},
     {"io.k8s.api.admissionregistration.v1.ValidatingWebhook", check_webhook},
@@ -303,6 +303,6 @@ constexpr NamedValidationRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedValidationRule> webhook_rules() { return kRules; }
+std::span<const NamedValidationRule> webhook_rules() { return kWebhookChecks; }
 
 }  // namespace coracle::schema

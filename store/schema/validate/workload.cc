@@ -9,14 +9,14 @@
 namespace coracle::schema {
 namespace {
 
-void check_counts(const json::value& spec, const std::string& path, Findings& out) {
+void check_workload_counts(const json::value& spec, const std::string& path, Findings& out) {
   for (std::string_view name : {"replicas", "minReadySeconds", "revisionHistoryLimit"}) {
     out.not_negative(sub(path, name), get_int(spec, name));
   }
 }
 
 void check_replica_set_spec(const json::value& spec, const std::string& path, Findings& out) {
-  check_counts(spec, path, out);
+  check_workload_counts(spec, path, out);
   check_selector_and_template(spec, "deployment", path, out);
   check_endless_template(spec, "ReplicaSet", path, out);
 }
@@ -55,7 +55,7 @@ void check_rolling_update(const json::value& rolling, const std::string& path, F
 }
 
 void check_controller_spec(const json::value& spec, const std::string& path, Findings& out) {
-  check_counts(spec, path, out);
+  check_workload_counts(spec, path, out);
   const json::object& selector = get_object(spec, "selector");
   if (selector.empty()) out.required(sub(path, "selector"));
   if (!find(spec, "template")) return out.required(sub(path, "template"));
@@ -66,7 +66,7 @@ void check_controller_spec(const json::value& spec, const std::string& path, Fin
   check_endless_template(spec, "ReplicationController", path, out);
 }
 
-constexpr NamedValidationRule kRules[] = {
+constexpr NamedValidationRule kWorkloadChecks[] = {
     {"io.k8s.api.apps.v1.ReplicaSetSpec", check_replica_set_spec},
     {"io.k8s.api.apps.v1.DeploymentSpec", check_deployment_spec},
     {"io.k8s.api.apps.v1.DeploymentStrategy", check_strategy},
@@ -127,7 +127,7 @@ void check_endless_template(const json::value& spec, std::string_view workload, 
   }
 }
 
-std::span<const NamedValidationRule> workload_rules() { return kRules; }
+std::span<const NamedValidationRule> workload_rules() { return kWorkloadChecks; }
 
 void check_workload_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   check_immutable(out, "spec.selector", find(now, "spec.selector"), find(before, "spec.selector"));

@@ -8,6 +8,7 @@
 
 #include "daemon/access/audit_log.h"
 #include "runtime/sys/file.h"
+#include "tests/daemon/access/attributes.h"
 
 namespace coracle::access {
 namespace {
@@ -18,7 +19,6 @@ Attributes on(std::string verb, std::string resource, std::string ns = "default"
               std::string group = "") {
   return {std::move(verb), std::move(group), std::move(resource), std::move(sub), std::move(ns), std::move(name), "", true, ""};
 }
-Attributes path(std::string verb, std::string url) { return {std::move(verb), "", "", "", "", "", std::move(url), false, ""}; }
 
 TEST(AuditPolicy, decides_by_the_first_rule_that_fits) {
   AuditPolicy policy = MUST(AuditPolicy::parse(kHead + R"(
@@ -43,8 +43,8 @@ rules:
   User jane{"jane", "", {"system:authenticated"}, {}}, proxy{"system:kube-proxy", "", {}, {}};
   EXPECT_EQ(policy.decide(proxy, on("watch", "services")).level, AuditLevel::none);
   EXPECT_EQ(policy.decide(proxy, on("list", "services")).level, AuditLevel::metadata);
-  EXPECT_EQ(policy.decide(jane, path("get", "/apis")).level, AuditLevel::none);
-  EXPECT_EQ(policy.decide(proxy, path("get", "/apis")).level, AuditLevel::metadata);
+  EXPECT_EQ(policy.decide(jane, asks_path("get", "/apis")).level, AuditLevel::none);
+  EXPECT_EQ(policy.decide(proxy, asks_path("get", "/apis")).level, AuditLevel::metadata);
   EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "kube-system", "", "controller-leader")).level, AuditLevel::request);
   EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "default", "", "controller-leader")).level, AuditLevel::metadata);
   EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "kube-system", "", "x")).level, AuditLevel::metadata);

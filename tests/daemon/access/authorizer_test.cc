@@ -11,8 +11,6 @@
 namespace coracle::access {
 namespace {
 
-const User kAdmin = user("kubernetes-admin", {"system:masters", "system:authenticated"});
-const User kJane = user("jane");
 const User kNobody = user("system:anonymous", {"system:unauthenticated"});
 
 TEST(Authorizer, lets_administrators_do_everything) {

@@ -9,7 +9,7 @@
 namespace coracle::access {
 namespace {
 
-const User kNode = user("system:node:one", {"system:nodes", "system:authenticated"});
+const User kNodeUser = user("system:node:one", {"system:nodes", "system:authenticated"});
 
 class Nodes : public testing::Test {
  protected:
@@ -26,13 +26,13 @@ class Nodes : public testing::Test {
   }
   bool may(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
            std::string sub = "") {
-    return world.may(kNode, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group),
+    return world.may(kNodeUser, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group),
                      std::move(sub));
   }
   std::string why(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
                   std::string sub = "") {
     return world
-        .decide(kNode, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub))
+        .decide(kNodeUser, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub))
         .reason;
   }
   World world;
@@ -91,17 +91,17 @@ TEST_F(Nodes, write_their_own_objects_only) {
 
 TEST_F(Nodes, list_pods_of_their_own) {
   Attributes asked{"list", "", "pods", "", "", "", "", true, "spec.nodeName=one"};
-  EXPECT_TRUE(world.authorizer.authorize(kNode, asked).allowed);
+  EXPECT_TRUE(world.authorizer.authorize(kNodeUser, asked).allowed);
   asked.field_selector = "spec.nodeName=two";
-  EXPECT_FALSE(world.authorizer.authorize(kNode, asked).allowed);
+  EXPECT_FALSE(world.authorizer.authorize(kNodeUser, asked).allowed);
   asked.field_selector = "";
-  EXPECT_EQ(world.authorizer.authorize(kNode, asked).reason, "can only list/watch pods with spec.nodeName field selector");
+  EXPECT_EQ(world.authorizer.authorize(kNodeUser, asked).reason, "can only list/watch pods with spec.nodeName field selector");
 }
 
 TEST_F(Nodes, are_known_by_name_and_group) {
   EXPECT_FALSE(node_identity(user("system:node:one")));
   EXPECT_FALSE(node_identity(user("one", {"system:nodes"})));
-  EXPECT_EQ(node_identity(kNode), "one");
+  EXPECT_EQ(node_identity(kNodeUser), "one");
   EXPECT_FALSE(world.may(user("system:node:", {"system:nodes"}), "get", "nodes", "", "x"));
 }
 

@@ -13,6 +13,8 @@ namespace coracle::access {
 inline User user(std::string name, std::vector<std::string> groups = {"system:authenticated"}) {
   return {std::move(name), "", std::move(groups), {}};
 }
+inline const User kAdmin = user("kubernetes-admin", {"system:masters", "system:authenticated"});
+inline const User kJane = user("jane");
 
 class World : public registry::World {
  public:

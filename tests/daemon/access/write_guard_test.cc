@@ -10,9 +10,6 @@
 namespace coracle::access {
 namespace {
 
-const User kAdmin = user("kubernetes-admin", {"system:masters", "system:authenticated"});
-const User kJane = user("jane");
-
 class Grants : public testing::Test {
  protected:
   Grants() {

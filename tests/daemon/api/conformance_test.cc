@@ -14,7 +14,6 @@
 namespace coracle::api {
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr const char* kDeployments = "/apis/apps/v1/namespaces/default/deployments";
 
 class Conformance : public testing::Test {
@@ -390,13 +389,13 @@ TEST_F(Conformance, accept_headers_choose_the_form_of_discovery) {
     }
 }
 
-constexpr const char* kDeployment =
+constexpr const char* kDeploymentFormat =
     R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"%s},"spec":{"replicas":1,%s"selector":{"matchLabels":{"a":"b"}},
   "template":{"metadata":{"labels":{"a":"b"}%s},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
 
 std::string deployment(const char* in_metadata, const char* in_spec, const char* in_template) {
   char text[1024];
-  std::snprintf(text, sizeof text, kDeployment, in_metadata, in_spec, in_template);
+  std::snprintf(text, sizeof text, kDeploymentFormat, in_metadata, in_spec, in_template);
   return text;
 }
 

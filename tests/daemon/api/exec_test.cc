@@ -4,17 +4,11 @@
 
 #include "daemon/api/websocket.h"
 #include "tests/daemon/api/raw_client.h"
+#include "tests/daemon/api/spdy_client.h"
 #include "tests/daemon/api/world.h"
 
 namespace coracle::api {
 namespace {
-
-std::string masked(uint8_t opcode, std::string payload) {
-  std::string frame{char(0x80 | opcode), char(0x80 | payload.size())};
-  frame += "abcd";
-  for (size_t i = 0; i < payload.size(); i++) payload[i] = char(payload[i] ^ "abcd"[i % 4]);
-  return frame + payload;
-}
 
 class Streams : public testing::Test {
  protected:
@@ -62,7 +56,7 @@ class Streams : public testing::Test {
     for (;;) {
       auto [opcode, payload] = receive(socket);
       if (opcode == kClose || opcode == 0) {
-        socket.send(masked(kClose, payload.substr(0, 2)));
+        socket.send(masked_frame(kClose, payload.substr(0, 2)));
         EXPECT_EQ(opcode, kClose);
         return out;
       }
@@ -149,16 +143,16 @@ TEST_F(Streams, exec_tells_the_exit_code) {
 TEST_F(Streams, exec_takes_input_resizes_and_pings) {
   world.streams.echoes = true;
   auto socket = upgrade(std::string(kExec) + "&stdin=true&tty=true", "v5.channel.k8s.io");
-  socket->send(masked(kPing, "still there?"));
-  socket->send(masked(kBinary, std::string("\0hi", 3)));
+  socket->send(masked_frame(kPing, "still there?"));
+  socket->send(masked_frame(kBinary, std::string("\0hi", 3)));
   std::string output, pong;
   for (bool resized = false, ended = false;;) {
     auto [opcode, payload] = receive(*socket);
     if (opcode == kPong) pong = payload;
     else if (opcode == kClose || opcode == 0) break;
     else if (!payload.empty() && payload[0] == 1) output += payload.substr(1);
-    if (output == "hi" && !std::exchange(resized, true)) socket->send(masked(kBinary, "\x04{\"Width\":80,\"Height\":24}"));
-    if (output == "hi80x24" && !std::exchange(ended, true)) socket->send(masked(kBinary, std::string("\xff\0", 2)));
+    if (output == "hi" && !std::exchange(resized, true)) socket->send(masked_frame(kBinary, "\x04{\"Width\":80,\"Height\":24}"));
+    if (output == "hi80x24" && !std::exchange(ended, true)) socket->send(masked_frame(kBinary, std::string("\xff\0", 2)));
   }
   EXPECT_EQ(pong, "still there?");
   EXPECT_EQ(output, "hi80x24");

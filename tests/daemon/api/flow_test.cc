@@ -12,7 +12,6 @@ namespace coracle::api {
 namespace {
 
 constexpr const char* kGroup = "/apis/flowcontrol.apiserver.k8s.io";
-constexpr const char* kMerge = "Content-Type: application/merge-patch+json\r\n";
 constexpr const char* kSomeone = "Authorization: Bearer t0ken\r\n";  // as the world knows it
 
 class Flow : public testing::Test {

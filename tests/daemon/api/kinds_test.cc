@@ -16,21 +16,21 @@
 namespace coracle::api {
 namespace {
 
-struct Encoding {
+struct TestedEncoding {
   const char* name;
   const char* media_type;
 };
-constexpr Encoding kEncodings[] = {
+constexpr TestedEncoding kEncodings[] = {
     {"json", "application/json"}, {"yaml", "application/yaml"}, {"protobuf", "application/vnd.kubernetes.protobuf"}};
 
-std::string written(const Encoding& encoding, const schema::KindInfo& info, const json::value& object) {
+std::string written(const TestedEncoding& encoding, const schema::KindInfo& info, const json::value& object) {
   json::value canonical = MUST(schema::decode(info.type(), object)).value;
   if (encoding.name == std::string_view("json")) return to_text(canonical);
   if (encoding.name == std::string_view("yaml")) return to_yaml(canonical);
   return MUST(schema::to_protobuf(canonical));
 }
 
-json::value read(const Encoding& encoding, const std::string& body) {
+json::value read(const TestedEncoding& encoding, const std::string& body) {
   if (encoding.name == std::string_view("json")) return parse_json(body).value_or(nullptr);
   if (encoding.name == std::string_view("protobuf")) return schema::from_protobuf(body).value_or(nullptr);
   auto documents = parse_yaml(body);
@@ -72,7 +72,8 @@ class Kinds : public testing::Test {
   static void TearDownTestSuite() { delete std::exchange(world, nullptr); }
 
   // The first event that a watch from `revision` brings of the object, as JSON or protobuf.
-  json::value first_event(const schema::KindInfo& info, const std::string& name, Revision revision, const Encoding& encoding) {
+  json::value first_event(const schema::KindInfo& info, const std::string& name, Revision revision,
+                          const TestedEncoding& encoding) {
     bool binary = encoding.name == std::string_view("protobuf");
     RawClient watcher(world->port(), &admin);
     watcher.send("GET " + collection(info) + "?watch=1&fieldSelector=metadata.name%3D" + name +
@@ -89,7 +90,7 @@ class Kinds : public testing::Test {
     return json::object{{"type", type}, {"object", std::move(object)}};
   }
 
-  void round(const schema::KindInfo& info, json::value sample, const Encoding& encoding) {
+  void round(const schema::KindInfo& info, json::value sample, const TestedEncoding& encoding) {
     SCOPED_TRACE(info.kind.api_version() + " " + std::string(info.kind.kind) + " as " + encoding.name);
     std::string name(get_string(sample, "metadata.name"));
     if (name == "sample") make(sample, "metadata.name") = name = "sample-" + std::string(encoding.name);
@@ -169,7 +170,7 @@ TEST_F(Kinds, live_and_die_in_every_encoding) {
     auto sample = sample_objects().find(info.kind.api_version() + "/" + std::string(info.kind.kind));
     ASSERT_NE(sample, sample_objects().end()) << "no sample of " << info.kind.api_version() << " " << info.kind.kind;
     if (sample->second.empty()) continue;
-    for (const Encoding& encoding : kEncodings) round(info, MUST(parse_json(sample->second)), encoding);
+    for (const TestedEncoding& encoding : kEncodings) round(info, MUST(parse_json(sample->second)), encoding);
   }
 }
 

@@ -12,8 +12,6 @@
 namespace coracle::api {
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
-
 class Reading : public testing::Test {
  protected:
   RawAnswer create(const std::string& name) { return client.ask("POST", kMaps, R"({"metadata":{"name":")" + name + "\"}}"); }

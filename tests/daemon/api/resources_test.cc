@@ -12,8 +12,6 @@
 namespace coracle::api {
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
-
 class Resources : public testing::Test {
  protected:
   static void SetUpTestSuite() { world = new World; }

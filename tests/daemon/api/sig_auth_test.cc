@@ -25,7 +25,6 @@ class SigAuth : public testing::Test {
   World world;
   KeyPair identity = world.server->admin();
   RawClient admin{world.port(), &identity}, nobody{world.port()};
-  const std::string kMerge = "Content-Type: application/merge-patch+json\r\n";
 };
 
 // [sig-auth] Certificates API [Privileged:ClusterAdmin] should support CSR API operations [Conformance]
@@ -237,7 +236,7 @@ TEST_F(SigAuth, ServiceAccounts_should_create_a_serviceAccountToken_and_ensure_a
 }
 
 // The token's signature, checked with nothing but the published key.
-bool signed_by(const std::string& token, const json::value& key) {
+bool token_signed_by(const std::string& token, const json::value& key) {
   size_t dot = token.rfind('.');
   std::string text = token.substr(0, dot), signature = MUST(base64url_decode(token.substr(dot + 1)));
   std::string point = "\x04" + MUST(base64url_decode(get_string(key, "x"))) + MUST(base64url_decode(get_string(key, "y")));
@@ -280,10 +279,10 @@ TEST_F(SigAuth, ServiceAccountIssuerDiscovery_should_support_OIDC_discovery_of_s
   json::value keys = nobody.get("/openid/v1/jwks", bearer).json();
   bool found = false;
   for (const json::value& key : get_array(keys, "keys"))
-    if (get_string(key, "kid") == get_string(head, "kid")) found = signed_by(token, key);
+    if (get_string(key, "kid") == get_string(head, "kid")) found = token_signed_by(token, key);
   EXPECT_TRUE(found) << "the published key proves the token";
   token[second + 3] = token[second + 3] == 'A' ? 'B' : 'A';
-  EXPECT_FALSE(signed_by(token, get_array(keys, "keys").at(0)));
+  EXPECT_FALSE(token_signed_by(token, get_array(keys, "keys").at(0)));
 }
 
 }  // namespace

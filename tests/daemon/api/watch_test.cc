@@ -10,8 +10,6 @@
 namespace coracle::api {
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
-
 class Watches : public testing::Test {
  protected:
   // Opens a watch; the head has come.

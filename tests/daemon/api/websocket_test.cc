@@ -4,21 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/daemon/api/spdy_client.h"
+
 namespace coracle::api {
 namespace {
 
+// As masked_frame, but for the first byte: fragments, reserved bits, opcodes that there are not.
 std::string masked(uint8_t first, std::string payload) {
-  std::string frame(1, char(first));
-  if (payload.size() < 126) {
-    frame += char(0x80 | payload.size());
-  } else {
-    frame += char(0x80 | 126);
-    frame += char(payload.size() >> 8);
-    frame += char(payload.size() & 0xff);
-  }
-  frame += "abcd";
-  for (size_t i = 0; i < payload.size(); i++) payload[i] = char(payload[i] ^ "abcd"[i % 4]);
-  return frame + payload;
+  std::string frame = masked_frame(kText, std::move(payload));
+  frame[0] = char(first);
+  return frame;
 }
 
 TEST(WebSocket, answers_the_key_as_the_standard_says) {

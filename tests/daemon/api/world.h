@@ -21,6 +21,9 @@
 
 namespace coracle::api {
 
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+constexpr const char* kMerge = "Content-Type: application/merge-patch+json\r\n";  // of a patch
+
 class PlayedStreams : public PodStreams {  // logs and execs by script; ports are this machine's
  public:
   std::string log_text = "one\ntwo\n";

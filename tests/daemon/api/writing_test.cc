@@ -10,9 +10,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr const char* kLeases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-const std::string kMerge = "Content-Type: application/merge-patch+json\r\n";
 
 class Writing : public testing::Test {
  protected:

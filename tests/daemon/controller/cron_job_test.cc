@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-const Key kKey{"default", "tick"};
+const Key kCronJobKey{"default", "tick"};
 
 WallTime time_of(const char* text) { return MUST(parse_time(text)); }
 
@@ -78,7 +78,7 @@ struct CronWorld {
     settle();
   }
   void change_spec(const json::value& spec) {
-    MUST(client.patch(kCronJob, kKey, PatchType::merge, {{"spec", spec}}));
+    MUST(client.patch(kCronJob, kCronJobKey, PatchType::merge, {{"spec", spec}}));
     settle();
   }
   void end(const std::string& job, const char* how = "Complete") {
@@ -93,7 +93,7 @@ struct CronWorld {
     for (const ObjectPtr& job : client.all(kJob)) names.push_back(job->name());
     return join(names, " ");
   }
-  json::value status() const { return get_object(client.find(kCronJob, kKey)->json(), "status"); }
+  json::value status() const { return get_object(client.find(kCronJob, kCronJobKey)->json(), "status"); }
   std::string text(const char* name) const { return std::string(get_string(status(), name)); }
   std::string active() const {
     json::value now = status();
@@ -335,7 +335,7 @@ TEST(DueRun, a_deadline_bounds_what_counts_as_missed) {
 // ---- faults ----
 
 // Seven minutes with a run each, which ends at once; then what must hold whatever happened.
-void play(CronWorld& world, const std::function<void()>& each) {
+void play_cron_job(CronWorld& world, const std::function<void()>& each) {
   for (int second = 0; second < 425; ++second) {
     each();
     world.clock.advance(seconds(1));
@@ -356,7 +356,7 @@ TEST(CronJobFaults, stopped_at_any_call_it_starts_each_run_once) {
     bool dead = false;
     std::map<std::string, std::string> uids;  // of each run's job
     world.put(R"("schedule":"* * * * *","concurrencyPolicy":"Allow")");
-    play(world, [&] {
+    play_cron_job(world, [&] {
       for (const ObjectPtr& job : world.client.all(kJob)) {
         auto [known, fresh] = uids.try_emplace(job->name(), job->uid());
         EXPECT_EQ(known->second, job->uid()) << job->name() << " was made twice, stopped at call " << nth;
@@ -369,7 +369,7 @@ TEST(CronJobFaults, stopped_at_any_call_it_starts_each_run_once) {
       }
       if (dead || world.client.calls().size() - before < nth) return;
       dead = true;
-      while (world.client.calls().size() - before < nth + kDead) (void)world.client.get(kCronJob, kKey);
+      while (world.client.calls().size() - before < nth + kDead) (void)world.client.get(kCronJob, kCronJobKey);
       world.boot();
     });
     EXPECT_EQ(uids.size(), 7u) << nth;

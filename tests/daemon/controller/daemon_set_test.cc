@@ -5,24 +5,22 @@
 
 #include "daemon/controller/history.h"
 #include "tests/daemon/controller/bench.h"
+#include "tests/daemon/controller/sets.h"
 
 namespace coracle::controller {
 namespace {
 
-constexpr const char* kNow = "2024-01-01T00:01:00Z";
-
-std::string set_text(std::string_view strategy, std::string_view pod_spec = "", const std::string& image = "a",
-                     std::string_view spec = "") {
+std::string daemon_set_text(std::string_view strategy, std::string_view pod_spec = "", const std::string& image = "a",
+                            std::string_view spec = "") {
   return R"({"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"log","namespace":"default","uid":"set-uid","generation":1,
     "annotations":{"deprecated.daemonset.template.generation":"7"}},"spec":{"selector":{"matchLabels":{"app":"log"}},"updateStrategy":)" +
          std::string(strategy) + std::string(spec) +
          R"(,"template":{"metadata":{"labels":{"app":"log"}},"spec":{"containers":[{"name":"c","image":")" + image + R"("}])" +
          std::string(pod_spec) + "}}}}";
 }
-ObjectPtr set_of(const std::string& text) { return MUST(Object::make(kDaemonSet, MUST(parse_json(text)))); }
-std::string rolling(const std::string& limits) { return R"({"type":"RollingUpdate","rollingUpdate":{)" + limits + "}}"; }
-const std::string kOne = rolling(R"("maxUnavailable":1,"maxSurge":0)"), kSurge = rolling(R"("maxUnavailable":0,"maxSurge":1)"),
-                  kOnDelete = R"({"type":"OnDelete"})";
+ObjectPtr daemon_set_of(const std::string& text) { return MUST(Object::make(kDaemonSet, MUST(parse_json(text)))); }
+const std::string kOne = rolling_update(R"("maxUnavailable":1,"maxSurge":0)"),
+                  kSurge = rolling_update(R"("maxUnavailable":0,"maxSurge":1)");
 
 ObjectPtr node_of(const std::string& name, const std::string& taints = "", const std::string& labels = "") {
   return MUST(Object::make(kNode, MUST(parse_json(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")" + name +
@@ -61,14 +59,14 @@ TEST(DaemonSetNodes, are_chosen_by_labels_affinity_name_and_taints) {
            Row{"no network needed", R"(,"hostNetwork":true)", taint("node.kubernetes.io/network-unavailable", "NoSchedule"), "",
                true, true},
        }) {
-    NodeFit got = fit(*set_of(set_text(kOne, row.pod_spec)), *node_of("a", row.taints, row.labels));
+    NodeFit got = fit(*daemon_set_of(daemon_set_text(kOne, row.pod_spec)), *node_of("a", row.taints, row.labels));
     EXPECT_EQ(got.should_run, row.should_run) << row.name;
     EXPECT_EQ(got.should_continue, row.should_continue) << row.name;
   }
 }
 
 TEST(DaemonSetPods, are_bound_to_their_node_by_affinity_and_tolerate_its_troubles) {
-  ObjectPtr set = set_of(set_text(
+  ObjectPtr set = daemon_set_of(daemon_set_text(
       kOne, R"(,"tolerations":[{"key":"mine","operator":"Exists"},{"key":"node.kubernetes.io/not-ready","operator":"Exists",
     "effect":"NoExecute","tolerationSeconds":30}],"affinity":{"podAntiAffinity":{"x":1},"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[],
     "requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"color","operator":"Exists"}]}]}}})"));
@@ -100,15 +98,15 @@ TEST(DaemonSetPods, are_bound_to_their_node_by_affinity_and_tolerate_its_trouble
 // One word a node, a letter a pod: R ready, r ready for too short, n not ready, F failed, S succeeded, t ready and leaving, T
 // removed by us unseen, u unbound; each followed by o (old) or n (new). "-" for none. A node's name is its place; `x` before the
 // word: no pod may be there, `s`: none new, `g`: the node is gone.
-struct Case {
+struct DaemonSetCase {
   const char* name;
   std::string strategy, nodes;
   std::string want;  // "+a -b1": made on a, removed the second of b
   bool backing_off = false;
 };
 
-DaemonSetWorld world_of(const Case& row) {
-  DaemonSetWorld world{.set = set_of(set_text(row.strategy, "", "a", R"(,"minReadySeconds":30)")), .hash = "new"};
+DaemonSetWorld daemon_set_world(const DaemonSetCase& row) {
+  DaemonSetWorld world{.set = daemon_set_of(daemon_set_text(row.strategy, "", "a", R"(,"minReadySeconds":30)")), .hash = "new"};
   char name = 'a';
   std::string_view rest = row.nodes;
   while (!rest.empty()) {
@@ -129,23 +127,11 @@ DaemonSetWorld world_of(const Case& row) {
                             {"uid", pod},
                             {"creationTimestamp", "2023-01-01T00:00:0" + std::to_string(i) + "Z"},
                             {"labels", {{kRevisionLabel, word[i + 1] == 'n' ? "new" : "old"}}}};
-      if (state == 't') metadata["deletionTimestamp"] = kNow;
       if (state == 'T') world.removed.insert(pod);
       json::value made = daemon_pod(*world.set, "", node);
       json::value spec = *find(made, "spec");
       if (state != 'u') spec.get_object()["nodeName"] = node;
-      const char* phase = state == 'F' ? "Failed" : state == 'S' ? "Succeeded" : "Running";
-      bool ready = std::string("RrtT").find(state) != std::string::npos;
-      world.pods.push_back(MUST(Object::make(
-          kPod, {{"apiVersion", "v1"},
-                 {"kind", "Pod"},
-                 {"metadata", metadata},
-                 {"spec", spec},
-                 {"status",
-                  {{"phase", phase},
-                   {"conditions", json::array{{{"type", "Ready"},
-                                               {"status", ready ? "True" : "False"},
-                                               {"lastTransitionTime", state == 'r' ? kNow : "2023-01-01T00:00:00Z"}}}}}}})));
+      world.pods.push_back(lettered_pod(state, std::move(metadata), spec));
     }
   }
   world.backing_off = [&row](const std::string&) {
@@ -154,10 +140,12 @@ DaemonSetWorld world_of(const Case& row) {
   return world;
 }
 
-DaemonSetPlan plan_of(const Case& row) { return plan_daemon_set(world_of(row), *parse_time("2024-01-01T00:01:05Z")); }
+DaemonSetPlan plan_of(const DaemonSetCase& row) {
+  return plan_daemon_set(daemon_set_world(row), *parse_time("2024-01-01T00:01:05Z"));
+}
 
-void expect_steps(std::initializer_list<Case> rows) {
-  for (const Case& row : rows) {
+void expect_daemon_set_steps(std::initializer_list<DaemonSetCase> rows) {
+  for (const DaemonSetCase& row : rows) {
     std::string got;
     DaemonSetPlan plan = plan_of(row);
     for (const std::string& node : plan.create) got += (got.empty() ? "+" : " +") + node;
@@ -167,7 +155,7 @@ void expect_steps(std::initializer_list<Case> rows) {
 }
 
 TEST(DaemonSetPlan, every_node_has_one_pod) {
-  expect_steps({
+  expect_daemon_set_steps({
       {"none yet", kOne, "- - -", "+a +b +c"},
       {"one is missing", kOne, "Rn - Rn", "+b"},
       {"one that goes is waited for", kOne, "tn Tn", ""},
@@ -181,7 +169,7 @@ TEST(DaemonSetPlan, every_node_has_one_pod) {
 }
 
 TEST(DaemonSetPlan, what_ended_is_removed_but_not_as_fast_as_it_fails) {
-  expect_steps({
+  expect_daemon_set_steps({
       {"failed", kOne, "Fn Rn", "-a0"},
       {"succeeded", kOne, "Sn", "-a0"},
       {"not yet", kOne, "Fn Rn", "", true},
@@ -199,8 +187,9 @@ TEST(DaemonSetPlan, what_ended_is_removed_but_not_as_fast_as_it_fails) {
 }
 
 TEST(DaemonSetPlan, updates_within_max_unavailable) {
-  std::string two = rolling(R"("maxUnavailable":2,"maxSurge":0)"), half = rolling(R"("maxUnavailable":"34%","maxSurge":0)");
-  expect_steps({
+  std::string two = rolling_update(R"("maxUnavailable":2,"maxSurge":0)"),
+              half = rolling_update(R"("maxUnavailable":"34%","maxSurge":0)");
+  expect_daemon_set_steps({
       {"one", kOne, "Ro Ro Ro", "-a0"},
       {"waits until it is there", kOne, "tn Ro Ro", ""},
       {"waits until the new one is available", kOne, "nn Ro Ro", ""},
@@ -218,7 +207,7 @@ TEST(DaemonSetPlan, updates_within_max_unavailable) {
 }
 
 TEST(DaemonSetPlan, or_within_max_surge) {
-  expect_steps({
+  expect_daemon_set_steps({
       {"one more", kSurge, "Ro Ro", "+a"},
       {"waits for it", kSurge, "Ronn Ro", ""},
       {"for long enough", kSurge, "Rorn Ro", ""},
@@ -234,17 +223,17 @@ TEST(DaemonSetPlan, or_within_max_surge) {
 }
 
 TEST(DaemonSetPlan, pods_without_a_hash_are_new_by_the_template_generation) {
-  Case row{"", kOne, "Ro", ""};
-  DaemonSetWorld world = world_of(row);
+  DaemonSetCase row{"", kOne, "Ro", ""};
+  DaemonSetWorld world = daemon_set_world(row);
   json::value body = world.pods[0]->json();
   json::object& labels = make(body, "metadata.labels").get_object();
   labels["pod-template-generation"] = "7";
   world.pods[0] = MUST(Object::make(kPod, body));
-  EXPECT_EQ(plan_daemon_set(world, *parse_time(kNow)).remove.size(), 1u)
+  EXPECT_EQ(plan_daemon_set(world, *parse_time(kJustNow)).remove.size(), 1u)
       << "the hash says it is old: another set counted to 7 as well";
   labels.erase("controller-revision-hash");
   world.pods[0] = MUST(Object::make(kPod, body));
-  EXPECT_TRUE(plan_daemon_set(world, *parse_time(kNow)).remove.empty());
+  EXPECT_TRUE(plan_daemon_set(world, *parse_time(kJustNow)).remove.empty());
 }
 
 TEST(DaemonSetPlan, the_status_counts_nodes) {
@@ -257,7 +246,7 @@ TEST(DaemonSetPlan, the_status_counts_nodes) {
 
 TEST(DaemonSetPlan, steps_have_a_limit) {
   DaemonSetWorld world{
-      .set = set_of(set_text(kOne)), .hash = "h", .backing_off = [](const std::string&) { return std::nullopt; }};
+      .set = daemon_set_of(daemon_set_text(kOne)), .hash = "h", .backing_off = [](const std::string&) { return std::nullopt; }};
   for (int i = 0; i < 300; ++i) world.nodes.push_back(node_of("n" + std::to_string(i)));
   EXPECT_EQ(plan_daemon_set(world, {}).create.size(), kDaemonSetBurst);
 }
@@ -281,7 +270,7 @@ struct DaemonSetTest : Bench {
   }
   void put_set(const std::string& strategy = kOne, const std::string& image = "a", std::string_view pod_spec = "",
                std::string_view spec = "") {
-    json::value body = MUST(parse_json(set_text(strategy, pod_spec, image, spec)));
+    json::value body = MUST(parse_json(daemon_set_text(strategy, pod_spec, image, spec)));
     make(body, "metadata.annotations").get_object()["deprecated.daemonset.template.generation"] =
         std::to_string(++generation);  // as the server does
     if (!client.find(kDaemonSet, {"default", "log"})) return (void)client.put(kDaemonSet, to_text(body));
@@ -510,7 +499,7 @@ TEST_F(DaemonSetTest, any_single_failing_call_heals) {
     client.settle();
     client.clear_calls();
     client.fail(nth, Error(Code::unavailable, "disk is full"));
-    client.put(kDaemonSet, set_text(kOne));
+    client.put(kDaemonSet, daemon_set_text(kOne));
     for (int second = 0; second < 5; ++second) {
       for (client.settle(); manager.turn(); client.settle()) {
       }
@@ -524,7 +513,7 @@ TEST_F(DaemonSetTest, any_single_failing_call_heals) {
 
 TEST_F(DaemonSetTest, a_lost_event_delays_but_does_not_double) {
   start();
-  client.put(kDaemonSet, set_text(kOne));
+  client.put(kDaemonSet, daemon_set_text(kOne));
   client.settle();
   client.lose_event(3);  // after the revision's and the first pod's: the second pod's appearance
   settle();

@@ -13,8 +13,8 @@ ObjectPtr service(const std::string& spec) {
                                                      spec + "}"))));
 }
 
-ObjectPtr pod(const std::string& name, const std::string& ip, bool ready, const std::string& extra = "",
-              const std::string& meta = "") {
+ObjectPtr backend_pod(const std::string& name, const std::string& ip, bool ready, const std::string& extra = "",
+                      const std::string& meta = "") {
   return MUST(Object::make(
       kPod, MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
                             R"(","namespace":"default","uid":"uid-)" + name + "\"" + meta +
@@ -24,10 +24,10 @@ ObjectPtr pod(const std::string& name, const std::string& ip, bool ready, const 
                             R"(","conditions":[{"type":"Ready","status":")" + (ready ? "True" : "False") + R"("}]}})"))));
 }
 
-std::vector<ObjectPtr> pods(int count) {
+std::vector<ObjectPtr> backend_pods(int count) {
   std::vector<ObjectPtr> out;
   for (int i = 0; i < count; ++i)
-    out.push_back(pod("p" + std::to_string(i), "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), true));
+    out.push_back(backend_pod("p" + std::to_string(i), "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), true));
   return out;
 }
 
@@ -38,33 +38,34 @@ TEST(Backends, take_each_pod_as_it_is) {
     ObjectPtr pod;
     const char* want;  // ready serving terminating, or nothing
   };
-  for (const Row& row : {Row{"ready", pod("p", "10.0.0.1", true), "110"}, Row{"not ready", pod("p", "10.0.0.1", false), "000"},
-                         Row{"going", pod("p", "10.0.0.1", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), "011"},
-                         Row{"no address", pod("p", "", true), ""}, Row{"other family", pod("p", "fd00::1", true), ""}}) {
+  for (const Row& row :
+       {Row{"ready", backend_pod("p", "10.0.0.1", true), "110"}, Row{"not ready", backend_pod("p", "10.0.0.1", false), "000"},
+        Row{"going", backend_pod("p", "10.0.0.1", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), "011"},
+        Row{"no address", backend_pod("p", "", true), ""}, Row{"other family", backend_pod("p", "fd00::1", true), ""}}) {
     auto found = backends(*web, {row.pod}, "IPv4", {});
     std::string got;
     for (const Backend& b : found) got = std::string(b.ready ? "1" : "0") + (b.serving ? "1" : "0") + (b.terminating ? "1" : "0");
     EXPECT_EQ(got, row.want) << row.name;
   }
-  auto found = backends(*web, {pod("p", "10.0.0.1", true)}, "IPv4", [](std::string_view) { return "here"; });
+  auto found = backends(*web, {backend_pod("p", "10.0.0.1", true)}, "IPv4", [](std::string_view) { return "here"; });
   EXPECT_EQ(found[0].ports[0].port, 8080);
   EXPECT_EQ(found[0].zone, "here");
 }
 
 TEST(Backends, unready_addresses_are_published_when_asked_for) {
   auto web = service(R"({"publishNotReadyAddresses":true,"ports":[]})");
-  EXPECT_TRUE(backends(*web, {pod("p", "10.0.0.1", false)}, "IPv4", {})[0].ready);
+  EXPECT_TRUE(backends(*web, {backend_pod("p", "10.0.0.1", false)}, "IPv4", {})[0].ready);
 }
 
 TEST(Backends, a_pod_without_the_named_port_is_not_behind_it) {
   auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":"admin","protocol":"TCP"}]})");
-  EXPECT_TRUE(backends(*web, {pod("p", "10.0.0.1", true)}, "IPv4", {}).empty());
+  EXPECT_TRUE(backends(*web, {backend_pod("p", "10.0.0.1", true)}, "IPv4", {}).empty());
 }
 
 TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
   auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":"proxy","protocol":"TCP"}]})");
   auto with = [&](const std::string& policy) {
-    return pod(
+    return backend_pod(
         "p", "10.0.0.1", true,
         R"(,"initContainers":[{"name":"i")" + policy + R"(,"ports":[{"name":"proxy","containerPort":9000,"protocol":"TCP"}]}])");
   };
@@ -76,16 +77,18 @@ TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
 
 TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
   auto web = service(R"({"clusterIP":"None"})");
-  EXPECT_EQ(backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"web")")}, "IPv4", {})[0].hostname,
-            "db-0");
-  EXPECT_EQ(backends(*web, {pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"x")")}, "IPv4", {})[0].hostname, "");
+  EXPECT_EQ(
+      backends(*web, {backend_pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"web")")}, "IPv4", {})[0].hostname,
+      "db-0");
+  EXPECT_EQ(backends(*web, {backend_pod("p", "10.0.0.1", true, R"(,"hostname":"db-0","subdomain":"x")")}, "IPv4", {})[0].hostname,
+            "");
 }
 
 // Pods in their node's network have its address: one that answers must not be hidden by one that does not.
 TEST(Backends, of_several_at_one_address_the_ready_one_comes_first) {
   auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
-  auto going = pod("a", "10.0.0.1", false, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"), up = pod("b", "10.0.0.1", true),
-       broken = pod("c", "10.0.0.1", false);
+  auto going = backend_pod("a", "10.0.0.1", false, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"),
+       up = backend_pod("b", "10.0.0.1", true), broken = backend_pod("c", "10.0.0.1", false);
   for (auto all : {std::vector{going, up, broken}, std::vector{broken, going, up}, std::vector{up, broken, going}}) {
     auto found = backends(*web, all, "IPv4", {});
     EXPECT_TRUE(found[0].ready);
@@ -108,8 +111,8 @@ TEST(Backends, hints_say_who_shall_use_them) {
                          Row{"PreferSameNode", "z", false, ""}, Row{"example.com/other", "z", true, ""}}) {
     auto web = service(R"({"trafficDistribution":")" + std::string(row.spread) +
                        R"(","ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
-    auto found =
-        backends(*web, {pod("p", "10.0.0.1", row.ready)}, "IPv4", [&](std::string_view) { return std::string(row.zone); });
+    auto found = backends(*web, {backend_pod("p", "10.0.0.1", row.ready)}, "IPv4",
+                          [&](std::string_view) { return std::string(row.zone); });
     SlicePlan plan = plan_slices({*web, "web", kSliceController}, {{"IPv4", found}}, {});
     const json::value* hints = find(get_array(plan.create[0], "endpoints")[0], "hints");
     EXPECT_EQ(hints ? to_text(*hints) : "", row.want) << row.spread << " " << row.zone;
@@ -119,8 +122,8 @@ TEST(Backends, hints_say_who_shall_use_them) {
 TEST(Endpoints, keep_ready_and_unready_addresses_apart) {
   auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":8080,"protocol":"TCP"}]})");
   auto behind = backends(*web,
-                         {pod("a", "10.0.0.1", true), pod("b", "10.0.0.2", false),
-                          pod("c", "10.0.0.3", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")")},
+                         {backend_pod("a", "10.0.0.1", true), backend_pod("b", "10.0.0.2", false),
+                          backend_pod("c", "10.0.0.3", true, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")")},
                          "IPv4", {});
   json::value body = endpoints_object(*web, behind, nullptr);
   const json::array& subsets = get_array(body, "subsets");
@@ -134,15 +137,15 @@ TEST(Endpoints, keep_ready_and_unready_addresses_apart) {
 
 TEST(Endpoints, no_more_than_a_thousand_addresses) {
   auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
-  json::value body = endpoints_object(*web, backends(*web, pods(1200), "IPv4", {}), nullptr);
+  json::value body = endpoints_object(*web, backends(*web, backend_pods(1200), "IPv4", {}), nullptr);
   EXPECT_EQ(get_array(get_array(body, "subsets")[0], "addresses").size(), kEndpointsMax);
   EXPECT_EQ(get_object(body, "metadata.annotations").at("endpoints.kubernetes.io/over-capacity").as_string(), "truncated");
 }
 
 TEST(Endpoints, of_too_many_the_ready_ones_stay) {
   auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
-  std::vector<ObjectPtr> all = pods(1000);
-  for (int i = 0; i < 5; ++i) all.push_back(pod("n" + std::to_string(i), "10.0.0.0" + std::to_string(i), false));
+  std::vector<ObjectPtr> all = backend_pods(1000);
+  for (int i = 0; i < 5; ++i) all.push_back(backend_pod("n" + std::to_string(i), "10.0.0.0" + std::to_string(i), false));
   all.pop_back(), all.erase(all.begin());
   json::value body = endpoints_object(*web, backends(*web, all, "IPv4", {}), nullptr);
   EXPECT_EQ(get_array(get_array(body, "subsets")[0], "addresses").size(), 999u);
@@ -181,22 +184,22 @@ struct Slices : testing::Test {
 };
 
 TEST_F(Slices, hold_a_hundred_each_and_change_no_more_than_they_must) {
-  EXPECT_EQ(step(pods(250)), "3 0 0");
+  EXPECT_EQ(step(backend_pods(250)), "3 0 0");
   EXPECT_EQ(endpoints(), 250u);
-  EXPECT_EQ(step(pods(250)), "0 0 0");
-  EXPECT_EQ(step(pods(251)), "0 1 0");  // the one with room
-  std::vector<ObjectPtr> fewer = pods(251);
+  EXPECT_EQ(step(backend_pods(250)), "0 0 0");
+  EXPECT_EQ(step(backend_pods(251)), "0 1 0");  // the one with room
+  std::vector<ObjectPtr> fewer = backend_pods(251);
   fewer.erase(fewer.begin());
   EXPECT_EQ(step(fewer), "0 1 0");
   EXPECT_EQ(endpoints(), 250u);
-  step(pods(10));
+  step(backend_pods(10));
   EXPECT_EQ(endpoints(), 10u);
 }
 
 TEST_F(Slices, an_empty_one_says_that_nobody_is_there) {
   EXPECT_EQ(step({}), "1 0 0");
   EXPECT_EQ(step({}), "0 0 0");
-  EXPECT_EQ(step(pods(1)), "0 1 0");
+  EXPECT_EQ(step(backend_pods(1)), "0 1 0");
   EXPECT_EQ(present.size(), 1u);
   EXPECT_EQ(step({}), "0 1 0");
   EXPECT_EQ(present.size(), 1u);

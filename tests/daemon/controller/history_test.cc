@@ -8,7 +8,7 @@
 namespace coracle::controller {
 namespace {
 
-ObjectPtr set_of(const std::string& image, const std::string& more = "", const std::string& status = "{}") {
+ObjectPtr set_with_image(const std::string& image, const std::string& more = "", const std::string& status = "{}") {
   json::value body = MUST(parse_json(
       R"({"metadata":{"name":"web","namespace":"default","uid":"set","annotations":{"kubernetes.io/change-cause":"why"}},
     "spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"spec":{"containers":[{"name":"c","image":")" +
@@ -25,30 +25,31 @@ ObjectPtr revision_of(const Object& set, int64_t number, const std::string& name
 
 TEST(History, a_revision_keeps_the_template_as_a_patch_that_puts_it_back) {
   EXPECT_EQ(
-      to_text(revision_data(*set_of("a"))),
+      to_text(revision_data(*set_with_image("a"))),
       R"({"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"a","name":"c"}]}}}})")
       << "members in order, as Go writes maps: kubectl compares the bytes";
-  ObjectPtr revision = revision_of(*set_of("a"), 3, "r");
-  EXPECT_EQ(template_of(*revision), *find(set_of("a")->json(), "spec.template"));
+  ObjectPtr revision = revision_of(*set_with_image("a"), 3, "r");
+  EXPECT_EQ(template_of(*revision), *find(set_with_image("a")->json(), "spec.template"));
   EXPECT_EQ(number_of(*revision), 3);
 }
 
 TEST(History, a_revision_is_named_after_its_set_and_template) {
-  json::value body = new_revision(*set_of("a"), "controller.kubernetes.io/hash", 1, 0);
+  json::value body = new_revision(*set_with_image("a"), "controller.kubernetes.io/hash", 1, 0);
   const json::object& labels = get_object(body, "metadata.labels");
   std::string hash(labels.at("controller.kubernetes.io/hash").get_string());
   EXPECT_EQ(get_string(body, "metadata.name"), "web-" + hash);
   EXPECT_EQ(labels.at("app"), "web");
   EXPECT_EQ(get_object(body, "metadata.annotations").at("kubernetes.io/change-cause"), "why");
   EXPECT_EQ(get_string(get_array(body, "metadata.ownerReferences").at(0), "uid"), "set");
-  EXPECT_NE(get_string(new_revision(*set_of("b"), "h", 1, 0), "metadata.name"), get_string(body, "metadata.name"));
-  EXPECT_NE(get_string(new_revision(*set_of("a"), "h", 1, 1), "metadata.name"), get_string(body, "metadata.name"));
-  EXPECT_EQ(get_string(new_revision(*set_of("a"), "h", 2, 0), "metadata.name"), get_string(body, "metadata.name"))
+  EXPECT_NE(get_string(new_revision(*set_with_image("b"), "h", 1, 0), "metadata.name"), get_string(body, "metadata.name"));
+  EXPECT_NE(get_string(new_revision(*set_with_image("a"), "h", 1, 1), "metadata.name"), get_string(body, "metadata.name"));
+  EXPECT_EQ(get_string(new_revision(*set_with_image("a"), "h", 2, 0), "metadata.name"), get_string(body, "metadata.name"))
       << "the number is no part of it";
 }
 
 TEST(History, the_revision_of_the_template_has_the_highest_number) {
-  ObjectPtr a = revision_of(*set_of("a"), 1, "a"), b = revision_of(*set_of("b"), 2, "b"), c = revision_of(*set_of("c"), 7, "c");
+  ObjectPtr a = revision_of(*set_with_image("a"), 1, "a"), b = revision_of(*set_with_image("b"), 2, "b"),
+            c = revision_of(*set_with_image("c"), 7, "c");
   struct Row {
     const char* name;
     const char* image;
@@ -63,7 +64,7 @@ TEST(History, the_revision_of_the_template_has_the_highest_number) {
            Row{"a new one", "d", {b, c, a}, "", 8},
            Row{"an earlier one is back", "a", {a, c, b}, "a", 8},
        }) {
-    HistoryPlan plan = plan_history(*set_of(row.image), row.there);
+    HistoryPlan plan = plan_history(*set_with_image(row.image), row.there);
     EXPECT_EQ(plan.revision ? plan.revision->name() : "", row.revision) << row.name;
     EXPECT_EQ(plan.number, row.number) << row.name;
     EXPECT_TRUE(plan.same.empty()) << row.name;
@@ -74,9 +75,9 @@ TEST(History, the_revision_of_the_template_has_the_highest_number) {
 }
 
 TEST(History, of_two_with_the_same_template_the_later_counts) {
-  ObjectPtr a = revision_of(*set_of("a"), 1, "a"), again = revision_of(*set_of("a"), 2, "again"),
-            b = revision_of(*set_of("b"), 3, "b");
-  HistoryPlan plan = plan_history(*set_of("a"), {again, a, b});
+  ObjectPtr a = revision_of(*set_with_image("a"), 1, "a"), again = revision_of(*set_with_image("a"), 2, "again"),
+            b = revision_of(*set_with_image("b"), 3, "b");
+  HistoryPlan plan = plan_history(*set_with_image("a"), {again, a, b});
   EXPECT_EQ(plan.revision->name(), "again");
   EXPECT_EQ(plan.number, 4);
   ASSERT_EQ(plan.same.size(), 1u);
@@ -85,11 +86,11 @@ TEST(History, of_two_with_the_same_template_the_later_counts) {
 
 TEST(History, keeps_as_many_as_the_limit_says_and_all_that_are_in_use) {
   std::vector<ObjectPtr> old;
-  for (int i = 0; i < 5; ++i) old.push_back(revision_of(*set_of(std::to_string(i)), i, std::to_string(i)));
+  for (int i = 0; i < 5; ++i) old.push_back(revision_of(*set_with_image(std::to_string(i)), i, std::to_string(i)));
   auto gone = [&](const std::string& limit, const std::string& used) {
     std::string names;
     for (const ObjectPtr& revision :
-         beyond_limit(*set_of("x", limit), old, [&](const Object& one) { return used.find(one.name()) != used.npos; }))
+         beyond_limit(*set_with_image("x", limit), old, [&](const Object& one) { return used.find(one.name()) != used.npos; }))
       names += revision->name();
     return names;
   };
@@ -111,7 +112,7 @@ struct KeepHistory : testing::Test {
   }
   Result<History> keep(const std::string& image, const std::string& status = "{}") {
     client.settle();
-    return keep_history(client, revisions, *set_of(image, "", status), "h");
+    return keep_history(client, revisions, *set_with_image(image, "", status), "h");
   }
 };
 
@@ -145,20 +146,20 @@ TEST_F(KeepHistory, a_late_cache_makes_nothing_twice) {
 
 TEST_F(KeepHistory, a_name_that_another_template_has_is_a_collision) {
   start();
-  json::value taken = new_revision(*set_of("a"), "h", 1, 0);
+  json::value taken = new_revision(*set_with_image("a"), "h", 1, 0);
   make(taken, "data") = json::object{{"spec", {{"template", {{"other", true}}}}}};
   taken.get_object()["metadata"].get_object().erase("ownerReferences");
   taken.get_object()["metadata"].get_object().erase("labels");
   client.put(kControllerRevision, to_text(taken));
   History history = MUST(keep("a"));
   EXPECT_EQ(history.collisions, 1);
-  EXPECT_EQ(history.revision->name(), get_string(new_revision(*set_of("a"), "h", 1, 1), "metadata.name"));
+  EXPECT_EQ(history.revision->name(), get_string(new_revision(*set_with_image("a"), "h", 1, 1), "metadata.name"));
   EXPECT_EQ(MUST(keep("a", R"({"collisionCount":1})")).collisions, 1) << "it is found by its template";
 }
 
 TEST_F(KeepHistory, adopts_an_orphan_that_matches) {
-  ObjectPtr set = client.put(kStatefulSet, to_text(set_of("a")->json()));
-  json::value orphan = new_revision(*set_of("a"), "h", 4, 0);
+  ObjectPtr set = client.put(kStatefulSet, to_text(set_with_image("a")->json()));
+  json::value orphan = new_revision(*set_with_image("a"), "h", 4, 0);
   orphan.get_object()["metadata"].get_object().erase("ownerReferences");
   client.put(kControllerRevision, to_text(orphan));
   start();

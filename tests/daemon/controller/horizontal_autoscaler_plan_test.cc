@@ -9,11 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const WallTime kNow = *parse_time("2026-01-02T03:04:05Z");
-const WallTime kLongAgo = kNow - 1h;
+const WallTime kMeasuredAt = *parse_time("2026-01-02T03:04:05Z");
+const WallTime kLongAgo = kMeasuredAt - 1h;
 
-ObjectPtr pod(const std::string& name, const std::string& phase = "Running", bool ready = true, WallTime started = kLongAgo,
-              WallTime changed = kLongAgo, const std::string& metadata = "") {
+ObjectPtr scaled_pod(const std::string& name, const std::string& phase = "Running", bool ready = true,
+                     WallTime started = kLongAgo, WallTime changed = kLongAgo, const std::string& metadata = "") {
   return MUST(Object::make(
       kPod,
       MUST(parse_json(R"({"metadata":{"name":")" + name + R"(","namespace":"default")" + metadata +
@@ -22,16 +22,16 @@ ObjectPtr pod(const std::string& name, const std::string& phase = "Running", boo
                       (ready ? "True" : "False") + R"(","lastTransitionTime":")" + format_time(changed) + R"("}]}})"))));
 }
 
-Target target(int64_t wanted, std::vector<ObjectPtr> pods) { return {wanted, wanted, std::move(pods), {}, kNow}; }
+Target target(int64_t wanted, std::vector<ObjectPtr> pods) { return {wanted, wanted, std::move(pods), {}, kMeasuredAt}; }
 PodMetrics used(const std::vector<int64_t>& amounts) {  // of pods "0", "1", …; negative: not measured
   PodMetrics out;
   for (size_t i = 0; i < amounts.size(); ++i)
-    if (amounts[i] >= 0) out[std::to_string(i)] = {amounts[i], kNow, 15s};
+    if (amounts[i] >= 0) out[std::to_string(i)] = {amounts[i], kMeasuredAt, 15s};
   return out;
 }
-std::vector<ObjectPtr> pods(size_t count) {
+std::vector<ObjectPtr> scaled_pods(size_t count) {
   std::vector<ObjectPtr> out;
-  for (size_t i = 0; i < count; ++i) out.push_back(pod(std::to_string(i)));
+  for (size_t i = 0; i < count; ++i) out.push_back(scaled_pod(std::to_string(i)));
   return out;
 }
 
@@ -43,7 +43,7 @@ TEST(AutoscalerProposal, follows_the_ratio_of_use_to_target) {
   for (const Row& row : {Row{{50, 50}, 50, 2, 50}, Row{{100, 100}, 50, 4, 100}, Row{{20, 20, 20, 20}, 50, 2, 20},
                          Row{{55, 55}, 50, 2, 55}, Row{{56, 56}, 50, 3, 56}, Row{{45, 45}, 50, 2, 45},
                          Row{{44, 44, 44}, 50, 3, 44}, Row{{0, 0, 0}, 50, 0, 0}, Row{{300, 0}, 50, 6, 150}}) {
-    Target now = target(int64_t(row.millicores.size()), pods(row.millicores.size()));
+    Target now = target(int64_t(row.millicores.size()), scaled_pods(row.millicores.size()));
     auto requests = MUST(pod_requests(now.pods, "cpu", ""));
     Proposal got = MUST(propose_by_utilization(now, used(row.millicores), requests, row.percent, true));
     EXPECT_EQ(got.replicas, row.want) << row.utilization;
@@ -54,7 +54,7 @@ TEST(AutoscalerProposal, follows_the_ratio_of_use_to_target) {
 TEST(AutoscalerProposal, a_pod_without_metrics_keeps_the_number_from_changing_much) {
   // Seen: 30 of 100 at a target of 60: half. The unseen one counts as using all it asks for: (30+30+100)/300 = 53 %: as it should
   // be.
-  Target now = target(3, pods(3));
+  Target now = target(3, scaled_pods(3));
   auto requests = MUST(pod_requests(now.pods, "cpu", ""));
   EXPECT_EQ(propose_by_utilization(now, used({30, 30, -1}), requests, 60, true)->replicas, 3);
   // With far less use it shrinks, but not as far as without the guess: (5+5+100)/300 = 36 % of 60 %: 0.6 × 3.
@@ -70,7 +70,7 @@ TEST(AutoscalerProposal, a_pod_without_metrics_keeps_the_number_from_changing_mu
 }
 
 TEST(AutoscalerProposal, a_pod_that_is_not_ready_counts_as_idle_upwards_and_not_at_all_downwards) {
-  Target now = target(3, {pod("0"), pod("1"), pod("2", "Pending", false)});
+  Target now = target(3, {scaled_pod("0"), scaled_pod("1"), scaled_pod("2", "Pending", false)});
   auto requests = MUST(pod_requests(now.pods, "cpu", ""));
   EXPECT_EQ(propose_by_utilization(now, used({120, 120, -1}), requests, 60, true)->replicas, 4);  // 240/300 = 80 % of 60 %: × 3
   EXPECT_EQ(propose_by_utilization(now, used({20, 20, -1}), requests, 60, true)->replicas, 1);    // 20 % of 60 %: × 2
@@ -83,15 +83,17 @@ TEST(AutoscalerProposal, cpu_of_a_starting_pod_does_not_count_but_memory_does) {
     bool counts;
   };
   for (const Row& row :
-       {Row{"ready for long", pod("0"), true},
-        Row{"just started, ready for longer than the window", pod("0", "Running", true, kNow - 60s, kNow - 30s), true},
-        Row{"just started, ready for less than the window", pod("0", "Running", true, kNow - 60s, kNow - 5s), false},
-        Row{"just started, not ready", pod("0", "Running", false, kNow - 60s, kNow - 50s), false},
-        Row{"old, never ready", pod("0", "Running", false, kNow - 600s, kNow - 590s), false},
-        Row{"old, was ready once", pod("0", "Running", false, kNow - 600s, kNow - 60s), true},
-        Row{"being deleted", pod("0", "Running", true, kLongAgo, kLongAgo, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"),
+       {Row{"ready for long", scaled_pod("0"), true},
+        Row{"just started, ready for longer than the window",
+            scaled_pod("0", "Running", true, kMeasuredAt - 60s, kMeasuredAt - 30s), true},
+        Row{"just started, ready for less than the window", scaled_pod("0", "Running", true, kMeasuredAt - 60s, kMeasuredAt - 5s),
             false},
-        Row{"failed", pod("0", "Failed"), false}}) {
+        Row{"just started, not ready", scaled_pod("0", "Running", false, kMeasuredAt - 60s, kMeasuredAt - 50s), false},
+        Row{"old, never ready", scaled_pod("0", "Running", false, kMeasuredAt - 600s, kMeasuredAt - 590s), false},
+        Row{"old, was ready once", scaled_pod("0", "Running", false, kMeasuredAt - 600s, kMeasuredAt - 60s), true},
+        Row{"being deleted",
+            scaled_pod("0", "Running", true, kLongAgo, kLongAgo, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), false},
+        Row{"failed", scaled_pod("0", "Failed"), false}}) {
     Target now = target(1, {row.pod});
     auto cpu = propose_by_average(now, used({100}), 50, true);
     EXPECT_EQ(cpu.ok(), row.counts) << row.what;
@@ -124,7 +126,7 @@ TEST(AutoscalerProposal, requests_are_those_of_what_runs_all_the_time) {
 }
 
 TEST(AutoscalerProposal, values_from_elsewhere_are_shared_by_ready_pods_or_divided) {
-  Target now = target(2, pods(2));
+  Target now = target(2, scaled_pods(2));
   EXPECT_EQ(propose_by_value(now, 200, 100)->replicas, 4);
   EXPECT_EQ(propose_by_value(now, 105, 100)->replicas, 2);
   EXPECT_EQ(propose_by_value(target(0, {}), 250, 100)->replicas, 3) << "from nothing";
@@ -138,7 +140,7 @@ TEST(AutoscalerProposal, values_from_elsewhere_are_shared_by_ready_pods_or_divid
 TEST(AutoscalerProposal, tolerance_is_the_behaviours) {
   json::value autoscaler =
       MUST(parse_json(R"({"spec":{"behavior":{"scaleUp":{"tolerance":"500m"},"scaleDown":{"tolerance":"0"}}}})"));
-  Target now = target(2, pods(2));
+  Target now = target(2, scaled_pods(2));
   now.tolerance = tolerance_of(autoscaler);
   EXPECT_EQ(propose_by_average(now, used({140, 140}), 100, true)->replicas, 2);
   EXPECT_EQ(propose_by_average(now, used({151, 151}), 100, true)->replicas, 4);

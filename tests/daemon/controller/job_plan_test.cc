@@ -4,6 +4,7 @@
 
 #include "daemon/controller/job.h"
 #include "runtime/base/text.h"
+#include "tests/daemon/parsed.h"
 
 namespace coracle::controller {
 namespace {
@@ -36,8 +37,6 @@ TEST(IndexSet, grows_together) {
   EXPECT_TRUE(set.first_missing(0, 12).empty());
 }
 
-json::value parsed(std::string_view text) { return MUST(parse_json(text)); }
-
 ObjectPtr job(std::string_view spec, std::string_view status = "{}") {
   json::value all = parsed(spec);
   for (auto [name, value] : {std::pair{"parallelism", 1}, {"backoffLimit", 6}})
@@ -53,8 +52,8 @@ ObjectPtr job(std::string_view spec, std::string_view status = "{}") {
 }
 
 // With the finalizer. `index`: an index, or "".
-ObjectPtr pod(const std::string& name, std::string_view status, const std::string& index = "", const std::string& failures = "",
-              bool deleting = false) {
+ObjectPtr tracked_pod(const std::string& name, std::string_view status, const std::string& index = "",
+                      const std::string& failures = "", bool deleting = false) {
   json::object annotations;
   if (!index.empty()) annotations[kCompletionIndex] = index;
   if (!failures.empty()) annotations[kIndexFailures] = failures;
@@ -134,7 +133,7 @@ TEST(JobFailurePolicy, the_first_rule_that_fits_holds) {
                R"({"phase":"Failed","initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":42}}}]})", "Ignore",
                "", false},
        }) {
-    ObjectPtr owner = with(row.rules), object = pod("p", row.status);
+    ObjectPtr owner = with(row.rules), object = tracked_pod("p", row.status);
     FailureRule rule = failure_rule(view::Job(*owner), *object);
     EXPECT_EQ(rule.action, row.action) << row.name;
     EXPECT_EQ(rule.message, row.message) << row.name;
@@ -168,9 +167,9 @@ TEST(JobBackOff, doubles_with_each_failure_since_the_last_success) {
   for (int64_t failures : {0, 1, 2, 3, 6, 7, 8, 1000}) seconds.push_back(back_off_span(failures) / std::chrono::seconds(1));
   EXPECT_EQ(seconds, (std::vector<int64_t>{0, 10, 20, 40, 320, 600, 600, 600}));
 
-  auto early = pod("e", failed(1, "2024-01-01T00:01:00Z")), late = pod("l", failed(1, "2024-01-01T00:09:00Z"));
-  auto good =
-      pod("g", R"({"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"finishedAt":"2024-01-01T00:05:00Z"}}}]})");
+  auto early = tracked_pod("e", failed(1, "2024-01-01T00:01:00Z")), late = tracked_pod("l", failed(1, "2024-01-01T00:09:00Z"));
+  auto good = tracked_pod(
+      "g", R"({"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"finishedAt":"2024-01-01T00:05:00Z"}}}]})");
   JobBackOff after = back_off_after({3, kNow}, {}, {late, early});
   EXPECT_EQ(after.failures, 5);
   EXPECT_EQ(after.last, kNow);
@@ -181,12 +180,12 @@ TEST(JobBackOff, doubles_with_each_failure_since_the_last_success) {
 }
 
 TEST(JobBackOff, a_pod_ended_when_its_containers_did_or_else_when_it_was_to_go) {
-  EXPECT_EQ(format_time(pod_ended_at(*pod("a", failed()))), "2024-01-01T00:01:00Z");
-  EXPECT_EQ(format_time(pod_ended_at(
-                *pod("a", R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2024-01-01T00:02:00Z"}]})"))),
+  EXPECT_EQ(format_time(pod_ended_at(*tracked_pod("a", failed()))), "2024-01-01T00:01:00Z");
+  EXPECT_EQ(format_time(pod_ended_at(*tracked_pod(
+                "a", R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2024-01-01T00:02:00Z"}]})"))),
             "2024-01-01T00:02:00Z");
-  EXPECT_EQ(format_time(pod_ended_at(*pod("a", "{}", "", "", true))), "2024-01-01T00:04:30Z");
-  EXPECT_EQ(format_time(pod_ended_at(*pod("a", "{}"))), "2024-01-01T00:00:00Z");
+  EXPECT_EQ(format_time(pod_ended_at(*tracked_pod("a", "{}", "", "", true))), "2024-01-01T00:04:30Z");
+  EXPECT_EQ(format_time(pod_ended_at(*tracked_pod("a", "{}"))), "2024-01-01T00:00:00Z");
 }
 
 TEST(JobDecision, how_many_pods_to_make) {
@@ -197,7 +196,8 @@ TEST(JobDecision, how_many_pods_to_make) {
     size_t create;
     const char* remove;
   };
-  auto running = pod("r", kRunning), done = pod("s", kSucceeded), going = pod("g", kRunning, "", "", true);
+  auto running = tracked_pod("r", kRunning), done = tracked_pod("s", kSucceeded),
+       going = tracked_pod("g", kRunning, "", "", true);
   for (const Row& row : {
            Row{"as many as may run at once", R"({"completions":5,"parallelism":2})", "{}", {}, 2, ""},
            Row{"no more than are missing", R"({"completions":5,"parallelism":4})", R"({"succeeded":3})", {running}, 1, ""},
@@ -210,7 +210,12 @@ TEST(JobDecision, how_many_pods_to_make) {
                ""},
            Row{"a work queue fills up", R"({"parallelism":3})", "{}", {running}, 2, ""},
            Row{"until one succeeds", R"({"parallelism":3})", "{}", {running, done}, 0, ""},
-           Row{"too many", R"({"completions":5,"parallelism":1})", "{}", {running, pod("p", R"({"phase":"Pending"})")}, 0, "p"},
+           Row{"too many",
+               R"({"completions":5,"parallelism":1})",
+               "{}",
+               {running, tracked_pod("p", R"({"phase":"Pending"})")},
+               0,
+               "p"},
            Row{"none while suspended", R"({"completions":5,"parallelism":3,"suspend":true})", "{}", {running}, 0, "r"},
            Row{"one that goes is replaced at once", R"({"completions":1})", "{}", {going}, 1, ""},
            Row{"or once it is gone", R"({"completions":1,"podReplacementPolicy":"Failed"})", "{}", {going}, 0, ""},
@@ -229,11 +234,11 @@ TEST(JobDecision, how_many_pods_to_make) {
 TEST(JobDecision, indexes_that_are_missing_and_pods_that_are_twice) {
   ObjectPtr owner =
       job(R"({"completionMode":"Indexed","completions":5,"parallelism":3})", R"({"completedIndexes":"0","succeeded":1})");
-  JobDecision decision = decided(*owner, {pod("two", kRunning, "2")});
+  JobDecision decision = decided(*owner, {tracked_pod("two", kRunning, "2")});
   EXPECT_EQ(decision.create, (std::vector<std::optional<int64_t>>{1, 3}));
 
-  decision = decided(*owner, {pod("a", kRunning, "2"), pod("b", R"({"phase":"Pending"})", "2"), pod("none", kRunning),
-                              pod("beyond", kRunning, "7")});
+  decision = decided(*owner, {tracked_pod("a", kRunning, "2"), tracked_pod("b", R"({"phase":"Pending"})", "2"),
+                              tracked_pod("none", kRunning), tracked_pod("beyond", kRunning, "7")});
   EXPECT_EQ(names(decision.remove), "none beyond b");
   EXPECT_TRUE(decision.create.empty());
 }
@@ -270,23 +275,32 @@ TEST(JobDecision, what_ends_a_job) {
       const Row& row : {
           Row{"one failure more than it bears",
               job(R"({"completions":1,"backoffLimit":1})", R"({"failed":1})"),
-              {pod("f", failed())},
+              {tracked_pod("f", failed())},
               "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
-          Row{"it bears that many", job(R"({"completions":1,"backoffLimit":2})", R"({"failed":1})"), {pod("f", failed())}, ""},
+          Row{"it bears that many",
+              job(R"({"completions":1,"backoffLimit":2})", R"({"failed":1})"),
+              {tracked_pod("f", failed())},
+              ""},
           Row{"counted once only",
               job(R"({"completions":1,"backoffLimit":1})", R"({"uncountedTerminatedPods":{"failed":["f"]}})"),
-              {pod("f", failed())},
+              {tracked_pod("f", failed())},
               ""},
           Row{"restarts in place",
               job(R"({"completions":1,"backoffLimit":3,)" + on_failure + "}"),
-              {pod("r", kRestarts)},
+              {tracked_pod("r", kRestarts)},
               "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
-          Row{"fewer restarts", job(R"({"completions":1,"backoffLimit":4,)" + on_failure + "}"), {pod("r", kRestarts)}, ""},
+          Row{"fewer restarts",
+              job(R"({"completions":1,"backoffLimit":4,)" + on_failure + "}"),
+              {tracked_pod("r", kRestarts)},
+              ""},
           Row{"no restart at all is borne",
               job(R"({"completions":1,"backoffLimit":0,)" + on_failure + "}"),
-              {pod("r", kRestarts)},
+              {tracked_pod("r", kRestarts)},
               "FailureTarget BackoffLimitExceeded: Job has reached the specified backoff limit"},
-          Row{"restarts are not failures otherwise", job(R"({"completions":1,"backoffLimit":1})"), {pod("r", kRestarts)}, ""},
+          Row{"restarts are not failures otherwise",
+              job(R"({"completions":1,"backoffLimit":1})"),
+              {tracked_pod("r", kRestarts)},
+              ""},
           Row{"deadline",
               job(R"({"completions":1,"activeDeadlineSeconds":3600})", R"({"startTime":"2024-01-01T00:00:00Z"})"),
               {},
@@ -301,52 +315,52 @@ TEST(JobDecision, what_ends_a_job) {
               ""},
           Row{"failure policy",
               job(R"({"completions":1,"podFailurePolicy":{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[3]}}]}})"),
-              {pod("f", failed(3))},
+              {tracked_pod("f", failed(3))},
               "FailureTarget PodFailurePolicy: Container c for pod default/f failed with exit code 3 matching FailJob rule at "
               "index 0"},
           Row{"ignored failures do not count",
               job(R"({"completions":1,"backoffLimit":0,"podFailurePolicy":{"rules":[{"action":"Ignore","onExitCodes":{"operator":"In","values":[3]}}]}})"),
-              {pod("f", failed(3))},
+              {tracked_pod("f", failed(3))},
               ""},
           Row{"too many indexes failed",
               indexed(R"("backoffLimitPerIndex":0,"maxFailedIndexes":1)", R"({"failedIndexes":"0"})"),
-              {pod("f", failed(), "1", "0")},
+              {tracked_pod("f", failed(), "1", "0")},
               "FailureTarget MaxFailedIndexesExceeded: Job has exceeded the specified maximal number of failed indexes"},
           Row{"no more than may",
               indexed(R"("backoffLimitPerIndex":0,"maxFailedIndexes":2)", R"({"failedIndexes":"0"})"),
-              {pod("f", failed(), "1", "0")},
+              {tracked_pod("f", failed(), "1", "0")},
               ""},
           Row{"all indexes ended, some failed",
               indexed(R"("backoffLimitPerIndex":1)", R"({"failedIndexes":"0","completedIndexes":"1"})"),
-              {pod("s", kSucceeded, "2")},
+              {tracked_pod("s", kSucceeded, "2")},
               "FailureTarget FailedIndexes: Job has failed indexes"},
           Row{"an index has another try",
               indexed(R"("backoffLimitPerIndex":1)", R"({"completedIndexes":"1,2"})"),
-              {pod("f", failed(), "0", "0")},
+              {tracked_pod("f", failed(), "0", "0")},
               ""},
           Row{"that was its last",
               indexed(R"("backoffLimitPerIndex":1)", R"({"completedIndexes":"1,2"})"),
-              {pod("f", failed(), "0", "1")},
+              {tracked_pod("f", failed(), "0", "1")},
               "FailureTarget FailedIndexes: Job has failed indexes"},
           Row{"FailIndex ends an index at once",
               indexed(
                   R"("backoffLimitPerIndex":5,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[3]}}]})",
                   R"({"completedIndexes":"1,2"})"),
-              {pod("f", failed(3), "0", "0")},
+              {tracked_pod("f", failed(3), "0", "0")},
               "FailureTarget FailedIndexes: Job has failed indexes"},
           Row{"success policy",
               indexed(R"("successPolicy":{"rules":[{"succeededIndexes":"1"}]})"),
-              {pod("s", kSucceeded, "1"), pod("r", kRunning, "0")},
+              {tracked_pod("s", kSucceeded, "1"), tracked_pod("r", kRunning, "0")},
               "SuccessCriteriaMet SuccessPolicy: Matched rules at index 0"},
           Row{"what was decided stays",
               job(R"({"completions":1})",
                   R"({"conditions":[{"type":"FailureTarget","status":"True","reason":"R","message":"m"}]})"),
-              {pod("r", kRunning)},
+              {tracked_pod("r", kRunning)},
               "Failed R: m"},
           Row{"success, once decided, beats failure",
               job(R"({"completions":1,"backoffLimit":0})",
                   R"({"conditions":[{"type":"SuccessCriteriaMet","status":"True","reason":"R","message":"m"}]})"),
-              {pod("f", failed())},
+              {tracked_pod("f", failed())},
               "SuccessCriteriaMet R: m"},
       })
     EXPECT_EQ(end_of(*row.owner, row.pods), row.want) << row.name;
@@ -354,7 +368,7 @@ TEST(JobDecision, what_ends_a_job) {
 
 TEST(JobDecision, waits_after_a_failure) {
   ObjectPtr owner = job(R"({"completions":1})");
-  auto fallen = pod("f", failed(1, "2024-01-01T00:59:57Z"));
+  auto fallen = tracked_pod("f", failed(1, "2024-01-01T00:59:57Z"));
   JobFacts facts = facts_of(*owner, {fallen});
   JobDecision decision = decide_job(facts, {2, kNow - std::chrono::seconds(3)}, at(kNow));
   EXPECT_TRUE(decision.create.empty());
@@ -364,7 +378,7 @@ TEST(JobDecision, waits_after_a_failure) {
 
 TEST(JobDecision, each_index_waits_for_itself) {
   ObjectPtr owner = job(R"({"completionMode":"Indexed","completions":2,"parallelism":2,"backoffLimitPerIndex":5})");
-  auto fallen = pod("f", failed(1, "2024-01-01T00:59:57Z"), "0", "1");
+  auto fallen = tracked_pod("f", failed(1, "2024-01-01T00:59:57Z"), "0", "1");
   JobDecision decision = decided(*owner, {fallen});
   EXPECT_EQ(decision.create, (std::vector<std::optional<int64_t>>{1}));
   EXPECT_EQ(*decision.again, std::chrono::seconds(17));
@@ -400,7 +414,7 @@ TEST(JobPod, has_the_finalizer_and_what_its_index_brings) {
 TEST(JobTracking, no_more_uids_than_a_status_holds) {
   ObjectPtr owner = job(R"({"completions":2000,"parallelism":2000})");
   std::vector<ObjectPtr> pods;
-  for (size_t i = 0; i < kUncountedMax + 10; ++i) pods.push_back(pod("p" + std::to_string(i), kSucceeded));
+  for (size_t i = 0; i < kUncountedMax + 10; ++i) pods.push_back(tracked_pod("p" + std::to_string(i), kSucceeded));
   JobFacts facts = facts_of(*owner, pods);
   JobTracking tracking = track_job(facts, decided(*owner, pods), {}, kNow);
   EXPECT_EQ(get_array(tracking.status, "uncountedTerminatedPods.succeeded").size(), kUncountedMax);

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-const Key kKey{"default", "j"};
+const Key kJobKey{"default", "j"};
 
 // A world that can lose its controllers at any time, and a hand that plays the kubelet.
 struct JobWorld {
@@ -53,10 +53,10 @@ struct JobWorld {
     settle();
   }
   void change_spec(const json::value& spec) {
-    MUST(client.patch(kJob, kKey, PatchType::merge, {{"spec", spec}}));
+    MUST(client.patch(kJob, kJobKey, PatchType::merge, {{"spec", spec}}));
     settle();
   }
-  ObjectPtr job() const { return client.find(kJob, kKey); }
+  ObjectPtr job() const { return client.find(kJob, kJobKey); }
   json::value status() const { return get_object(job()->json(), "status"); }
   int64_t count(const char* name) const { return get_int(status(), name); }
   std::string condition(std::string_view type) const {
@@ -497,7 +497,7 @@ TEST_F(JobTest, what_somebody_else_manages_is_left_alone) {
 TEST_F(JobTest, pods_are_held_by_nobody_once_their_job_is_gone) {
   put_job(R"("completions":2,"parallelism":2)");
   end(*active()[0], 0);
-  client.erase(kJob, kKey);  // before it was counted
+  client.erase(kJob, kJobKey);  // before it was counted
   pass(seconds(2));
   EXPECT_EQ(held(), 0u);
 }
@@ -505,7 +505,7 @@ TEST_F(JobTest, pods_are_held_by_nobody_once_their_job_is_gone) {
 TEST_F(JobTest, a_job_that_is_deleted_in_the_foreground_lets_its_pods_go) {
   put_job(R"("completions":2,"parallelism":2)");
   for (const ObjectPtr& pod : active()) run(*pod);
-  MUST(client.remove(kJob, kKey, {.propagation = "Foreground"}));
+  MUST(client.remove(kJob, kJobKey, {.propagation = "Foreground"}));
   settle();
   bury();
   pass(seconds(5));
@@ -571,7 +571,7 @@ constexpr Play kPlays[] = {
 };
 
 // Ends pods one after the other until the job has ended; `each` is called before every turn of the controllers.
-void play(JobWorld& world, const Play& play, const std::function<void()>& each) {
+void play_job(JobWorld& world, const Play& play, const std::function<void()>& each) {
   for (int round = 0; round < 200 && !(world.job() && job_finished(*world.job())); ++round) {
     for (int turns = 0; turns < 200; ++turns) {
       each();
@@ -598,7 +598,7 @@ size_t calls_of(const Play& one) {
   JobWorld world;
   size_t before = world.client.calls().size();
   world.put_job(one.spec);
-  play(world, one, [] {});
+  play_job(world, one, [] {});
   check_counts(world, one.name);
   return world.client.calls().size() - before;
 }
@@ -611,7 +611,7 @@ TEST(JobFaults, any_single_failing_call_heals_and_every_pod_is_counted_once) {
       JobWorld world;
       world.client.fail(int(nth), Error(Code::unavailable, "disk is full"));
       world.put_job(one.spec);
-      play(world, one, [] {});
+      play_job(world, one, [] {});
       check_counts(world, std::string(one.name) + ", call " + std::to_string(nth));
       if (testing::Test::HasFailure()) return;
     }
@@ -636,7 +636,7 @@ TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
       };
       world.client.put(kJob, R"({"metadata":{"name":"x","namespace":"default"},"spec":{"managedBy":"x/y"}})");
       world.put_job(one.spec);
-      play(world, one, watch_over);
+      play_job(world, one, watch_over);
       EXPECT_TRUE(dead || nth + 5 > calls) << one.name << " " << nth;  // the last turn may be the last
       check_counts(world, std::string(one.name) + ", killed at call " + std::to_string(nth));
       if (testing::Test::HasFailure()) return;
@@ -651,7 +651,7 @@ TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
       world.put_job(one.spec);
       world.client.lose_event(nth);
       int turns = 0;
-      play(world, one, [&] {
+      play_job(world, one, [&] {
         ASSERT_LE(world.count("succeeded"), world.made_succeeded) << one.name << " " << nth;
         ASSERT_LE(world.count("failed"), world.made_failed) << one.name << " " << nth;
         if (++turns % 60 == 0) world.boot();  // the caches come level again

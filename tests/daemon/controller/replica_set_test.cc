@@ -7,7 +7,8 @@
 namespace coracle::controller {
 namespace {
 
-ObjectPtr pod(const std::string& name, const json::object& spec, const json::object& status, const json::object& metadata = {}) {
+ObjectPtr replica(const std::string& name, const json::object& spec, const json::object& status,
+                  const json::object& metadata = {}) {
   json::object all{{"name", name}, {"namespace", "default"}, {"uid", name}, {"creationTimestamp", "2024-01-01T00:00:00Z"}};
   for (const auto& [key, value] : metadata) all[key] = value;
   return MUST(Object::make(kPod, {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", all}, {"spec", spec}, {"status", status}}));
@@ -28,14 +29,14 @@ TEST(ReplicaSetPlan, removes_first_what_is_missed_least) {
     ObjectPtr goes, stays;
   };
   for (const Row& row : {
-           Row{"unassigned", pod("x", {}, {{"phase", "Pending"}}), pod("y", on_a, {{"phase", "Pending"}})},
-           Row{"pending", pod("x", on_a, {{"phase", "Pending"}}), pod("y", on_b, {{"phase", "Running"}})},
-           Row{"not ready", pod("x", on_a, {{"phase", "Running"}}), pod("y", on_b, ready(early))},
-           Row{"cheaper", pod("y", on_a, ready(early)),
-               pod("x", on_b, ready(late), {{"annotations", {{"controller.kubernetes.io/pod-deletion-cost", "10"}}}})},
-           Row{"ready for less long", pod("x", on_a, ready(late)), pod("y", on_b, ready(early))},
-           Row{"restarted more", pod("x", on_a, ready(early, 3)), pod("y", on_b, ready(early, 1))},
-           Row{"younger", pod("x", on_a, ready(early), {{"creationTimestamp", late}}), pod("y", on_b, ready(early))},
+           Row{"unassigned", replica("x", {}, {{"phase", "Pending"}}), replica("y", on_a, {{"phase", "Pending"}})},
+           Row{"pending", replica("x", on_a, {{"phase", "Pending"}}), replica("y", on_b, {{"phase", "Running"}})},
+           Row{"not ready", replica("x", on_a, {{"phase", "Running"}}), replica("y", on_b, ready(early))},
+           Row{"cheaper", replica("y", on_a, ready(early)),
+               replica("x", on_b, ready(late), {{"annotations", {{"controller.kubernetes.io/pod-deletion-cost", "10"}}}})},
+           Row{"ready for less long", replica("x", on_a, ready(late)), replica("y", on_b, ready(early))},
+           Row{"restarted more", replica("x", on_a, ready(early, 3)), replica("y", on_b, ready(early, 1))},
+           Row{"younger", replica("x", on_a, ready(early), {{"creationTimestamp", late}}), replica("y", on_b, ready(early))},
        }) {
     for (auto active : {std::vector{row.goes, row.stays}, std::vector{row.stays, row.goes}}) {
       ReplicaSetPlan plan = plan_replica_set(1, active, active);
@@ -46,9 +47,9 @@ TEST(ReplicaSetPlan, removes_first_what_is_missed_least) {
 }
 
 TEST(ReplicaSetPlan, crowded_nodes_give_first) {
-  auto a1 = pod("a1", {{"nodeName", "a"}}, ready("2024-01-01T00:00:00Z"));
-  auto b1 = pod("b1", {{"nodeName", "b"}}, ready("2024-01-01T00:00:00Z"));
-  auto other = pod("other", {{"nodeName", "b"}}, ready("2024-01-01T00:00:00Z"));
+  auto a1 = replica("a1", {{"nodeName", "a"}}, ready("2024-01-01T00:00:00Z"));
+  auto b1 = replica("b1", {{"nodeName", "b"}}, ready("2024-01-01T00:00:00Z"));
+  auto other = replica("other", {{"nodeName", "b"}}, ready("2024-01-01T00:00:00Z"));
   EXPECT_EQ(plan_replica_set(1, {a1, b1}, {a1, b1, other}).remove[0]->name(), "b1");
 }
 

@@ -5,66 +5,55 @@
 
 #include "daemon/controller/history.h"
 #include "tests/daemon/controller/bench.h"
+#include "tests/daemon/controller/sets.h"
 
 namespace coracle::controller {
 namespace {
 
-constexpr const char* kNow = "2024-01-01T00:01:00Z";
 constexpr std::string_view kRolling = R"(,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}})";
 constexpr std::string_view kParallel = R"(,"podManagementPolicy":"Parallel")";
 constexpr std::string_view kClaimed = R"(,"volumeClaimTemplates":[{"apiVersion":"v1","kind":"PersistentVolumeClaim",
   "metadata":{"name":"data","labels":{"tier":"x"}},"spec":{"accessModes":["ReadWriteOnce"]},"status":{"phase":"Pending"}}])";
 
-std::string set_text(int replicas, std::string_view more = kRolling, const std::string& image = "a",
-                     const std::string& status = "{}") {
+std::string stateful_set_text(int replicas, std::string_view more = kRolling, const std::string& image = "a",
+                              const std::string& status = "{}") {
   return R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web","namespace":"default","uid":"set-uid","generation":1},"spec":{"replicas":)" +
          std::to_string(replicas) + std::string(more) +
          R"(,"serviceName":"svc","selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
          "spec":{"containers":[{"name":"c","image":")" +
          image + R"("}]}}},"status":)" + status + "}";
 }
-ObjectPtr set_of(const std::string& text) { return MUST(Object::make(kStatefulSet, MUST(parse_json(text)))); }
+ObjectPtr stateful_set_of(const std::string& text) { return MUST(Object::make(kStatefulSet, MUST(parse_json(text)))); }
 ObjectPtr revision(const std::string& name, const std::string& image) {
-  json::value body = new_revision(*set_of(set_text(1, kRolling, image)), "h", 1, 0);
+  json::value body = new_revision(*stateful_set_of(stateful_set_text(1, kRolling, image)), "h", 1, 0);
   make(body, "metadata.name") = name;
   return MUST(Object::make(kControllerRevision, body));
 }
 
 // One letter a pod, from the first number on: R ready, r ready for too short, n not ready, p pending, F failed, S succeeded, t
 // ready and leaving, T removed by us unseen, . none. In upper or lower row: `revisions` has o (old) or u (updated) for each.
-struct Case {
+struct StatefulSetCase {
   const char* name;
   int replicas;
   std::string more, pods, revisions;
   std::string want;  // as "+1 -2": created and removed, in order
 };
 
-StatefulSetWorld world_of(const Case& row) {
-  StatefulSetWorld world{
-      .set = set_of(set_text(row.replicas, row.more)), .current = revision("old", "a"), .update = revision("new", "b")};
+StatefulSetWorld stateful_set_world(const StatefulSetCase& row) {
+  StatefulSetWorld world{.set = stateful_set_of(stateful_set_text(row.replicas, row.more)),
+                         .current = revision("old", "a"),
+                         .update = revision("new", "b")};
   for (size_t i = 0; i < row.pods.size(); ++i) {
     char state = row.pods[i];
     if (state == '.') continue;
     std::string name = "web-" + std::to_string(i);
-    bool ready = std::string("RrtT").find(state) != std::string::npos;
-    const char* phase = state == 'F' ? "Failed" : state == 'S' ? "Succeeded" : state == 'p' ? "Pending" : "Running";
     json::object metadata{
         {"name", name},
         {"namespace", "default"},
         {"uid", name},
         {"labels", {{"statefulset.kubernetes.io/pod-name", name}, {kRevisionLabel, row.revisions[i] == 'o' ? "old" : "new"}}}};
-    if (state == 't') metadata["deletionTimestamp"] = kNow;
     if (state == 'T') world.removed.insert(name);
-    world.pods.push_back(MUST(Object::make(
-        kPod, {{"apiVersion", "v1"},
-               {"kind", "Pod"},
-               {"metadata", metadata},
-               {"spec", json::object()},
-               {"status",
-                {{"phase", phase},
-                 {"conditions", json::array{{{"type", "Ready"},
-                                             {"status", ready ? "True" : "False"},
-                                             {"lastTransitionTime", state == 'r' ? kNow : "2023-01-01T00:00:00Z"}}}}}}})));
+    world.pods.push_back(lettered_pod(state, std::move(metadata), json::object()));
   }
   world.claim = [](const std::string&) { return ObjectPtr(); };
   world.backing_off = [](const std::string&) { return std::nullopt; };
@@ -82,20 +71,18 @@ std::string steps_of(const StatefulSetPlan& plan) {
   return out;
 }
 
-std::string rolling(const char* more) {
-  return R"(,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{)" + std::string(more) + "}}";
-}
+std::string rolling(const std::string& limits) { return R"(,"updateStrategy":)" + rolling_update(limits); }
 const std::string kRoll(kRolling), kAtOnce = kRoll + std::string(kParallel),
-                                   kOnDelete = R"(,"updateStrategy":{"type":"OnDelete"})",
+                                   kOnDeleteUpdates = R"(,"updateStrategy":)" + std::string(kOnDelete),
                                    kSlow = kRoll + R"(,"minReadySeconds":30)";
 
-void expect_steps(std::initializer_list<Case> rows) {
-  for (const Case& row : rows)
-    EXPECT_EQ(steps_of(plan_stateful_set(world_of(row), *parse_time("2024-01-01T00:01:05Z"))), row.want) << row.name;
+void expect_stateful_set_steps(std::initializer_list<StatefulSetCase> rows) {
+  for (const StatefulSetCase& row : rows)
+    EXPECT_EQ(steps_of(plan_stateful_set(stateful_set_world(row), *parse_time("2024-01-01T00:01:05Z"))), row.want) << row.name;
 }
 
 TEST(StatefulSetPlan, pods_come_one_after_the_other) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"the first", 3, kRoll, "", "", "+0u"},
       {"waits for readiness", 3, kRoll, "n", "u", ""},
       {"waits while pending", 3, kRoll, "p", "u", ""},
@@ -110,7 +97,7 @@ TEST(StatefulSetPlan, pods_come_one_after_the_other) {
 }
 
 TEST(StatefulSetPlan, or_all_at_once) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"all", 3, kAtOnce, "", "", "+0u +1u +2u"},
       {"nobody waits", 4, kAtOnce, "npt", "uuu", "+3u"},
       {"down", 1, kAtOnce, "nnRn", "uuuu", "-3 -2 -1"},
@@ -119,7 +106,7 @@ TEST(StatefulSetPlan, or_all_at_once) {
 }
 
 TEST(StatefulSetPlan, what_ended_is_removed_and_made_again) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"failed", 3, kRoll, "RFR", "uuu", "-1"},
       {"succeeded as well", 3, kRoll, "SRR", "uuu", "-0"},
       {"only what is before it is looked at", 3, kRoll, "nF", "uu", ""},
@@ -129,7 +116,7 @@ TEST(StatefulSetPlan, what_ended_is_removed_and_made_again) {
 }
 
 TEST(StatefulSetPlan, but_not_as_fast_as_it_fails) {
-  StatefulSetWorld world = world_of({"", 2, kRoll, "FR", "uu", ""});
+  StatefulSetWorld world = stateful_set_world({"", 2, kRoll, "FR", "uu", ""});
   world.backing_off = [](const std::string& pod) {
     return pod == "web-0" ? std::optional<std::chrono::nanoseconds>(std::chrono::seconds(3)) : std::nullopt;
   };
@@ -139,7 +126,7 @@ TEST(StatefulSetPlan, but_not_as_fast_as_it_fails) {
 }
 
 TEST(StatefulSetPlan, pods_go_the_last_first) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"the last", 1, kRoll, "RRR", "uuu", "-2"},
       {"waits for it to go", 1, kRoll, "RRt", "uuu", ""},
       {"waits for it to go, unseen", 1, kRoll, "RRT", "uuu", ""},
@@ -154,7 +141,7 @@ TEST(StatefulSetPlan, pods_go_the_last_first) {
 
 TEST(StatefulSetPlan, numbers_start_where_the_set_says) {
   std::string from_two = kRoll + R"(,"ordinals":{"start":2})";
-  expect_steps({
+  expect_stateful_set_steps({
       {"the first", 2, from_two, "", "", "+2u"},
       {"below the first: removed, once the others are there", 2, from_two, "RRRR", "uuuu", "-1"},
       {"the partition counts from the first", 3, rolling(R"("partition":1)") + R"(,"ordinals":{"start":2})", "..RRR", "..ooo",
@@ -164,7 +151,7 @@ TEST(StatefulSetPlan, numbers_start_where_the_set_says) {
 }
 
 TEST(StatefulSetPlan, updates_go_from_the_last_to_the_first) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"the last", 3, kRoll, "RRR", "ooo", "-2"},
       {"waits for it", 3, kRoll, "RRn", "oou", ""},
       {"waits for it to be available", 3, kSlow, "RRr", "oou", ""},
@@ -176,13 +163,13 @@ TEST(StatefulSetPlan, updates_go_from_the_last_to_the_first) {
       {"below it the old comes again", 3, rolling(R"("partition":2)"), ".RR", ".ou", "+0o"},
       {"above it the new", 3, rolling(R"("partition":2)"), "RR.", "oo.", "+2u"},
       {"a partition beyond all", 3, rolling(R"("partition":5)"), "RRR", "ooo", ""},
-      {"on delete: nothing", 3, kOnDelete, "RRR", "ooo", ""},
-      {"on delete: the new comes when the old is gone", 3, kOnDelete, "R.R", "ooo", "+1u"},
+      {"on delete: nothing", 3, kOnDeleteUpdates, "RRR", "ooo", ""},
+      {"on delete: the new comes when the old is gone", 3, kOnDeleteUpdates, "R.R", "ooo", "+1u"},
   });
 }
 
 TEST(StatefulSetPlan, a_broken_revision_halts_the_update) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"the old template is back, but the broken pod is waited for, as documented", 3, kRoll, "RRn", "uuo", ""},
       {"until somebody removes it", 3, kRoll, "RR.", "uu.", "+2u"},
       {"in parallel it is replaced", 3, kAtOnce, "RRn", "uuo", "-2"},
@@ -193,7 +180,7 @@ TEST(StatefulSetPlan, a_broken_revision_halts_the_update) {
 // Whoever does not say how many may be missing gets one after the other, as Kubernetes 1.36 does with MaxUnavailableStatefulSet
 // off.
 TEST(StatefulSetPlan, updates_go_one_by_one_in_parallel_too) {
-  expect_steps({
+  expect_stateful_set_steps({
       {"the last, though others do not work", 4, kAtOnce, "nRnR", "oooo", "-3"},
       {"waits until it is gone", 4, kAtOnce, "nRnt", "oooo", ""},
       {"waits until it is well", 4, kAtOnce, "nRnn", "ooou", ""},
@@ -207,7 +194,7 @@ TEST(StatefulSetPlan, more_than_one_may_be_missing) {
   std::string two = rolling(R"("partition":0,"maxUnavailable":2)"), half = rolling(R"("maxUnavailable":"50%")"),
               little = rolling(R"("maxUnavailable":"10%")");
   std::string parallel(kParallel);
-  expect_steps({
+  expect_stateful_set_steps({
       {"two", 4, two, "RRRR", "oooo", "-3 -2"},
       {"one more is missing", 4, two + parallel, "RRRn", "ooou", "-2"},
       {"none to spare", 4, two + parallel, "RRnn", "oouu", ""},
@@ -219,7 +206,9 @@ TEST(StatefulSetPlan, more_than_one_may_be_missing) {
   });
 }
 
-json::value status_of(const Case& row) { return plan_stateful_set(world_of(row), *parse_time("2024-01-01T00:01:05Z")).status; }
+json::value status_of(const StatefulSetCase& row) {
+  return plan_stateful_set(stateful_set_world(row), *parse_time("2024-01-01T00:01:05Z")).status;
+}
 
 TEST(StatefulSetPlan, the_status_counts_what_is_there) {
   EXPECT_EQ(
@@ -236,18 +225,21 @@ TEST(StatefulSetPlan, the_status_counts_what_is_there) {
 TEST(StatefulSetPlan, the_update_is_complete_when_all_pods_are_ready_and_new) {
   EXPECT_EQ(get_string(status_of({"", 3, kRoll, "RRR", "uuu", ""}), "currentRevision"), "new");
   EXPECT_EQ(get_int(status_of({"", 3, kRoll, "RRR", "uuu", ""}), "currentReplicas"), 3);
-  for (const Case& row : {Case{"one is old", 3, kRoll, "RRR", "ouu", ""}, Case{"one is not ready", 3, kRoll, "RRn", "uuu", ""},
-                          Case{"one too many", 3, kRoll, "RRRR", "uuuu", ""}, Case{"one is missing", 3, kRoll, "RR", "uu", ""},
-                          Case{"one goes", 3, kRoll, "RRt", "uuu", ""}, Case{"nobody rolls", 3, kOnDelete, "RRR", "uuu", ""}})
+  for (const StatefulSetCase& row :
+       {StatefulSetCase{"one is old", 3, kRoll, "RRR", "ouu", ""},
+        StatefulSetCase{"one is not ready", 3, kRoll, "RRn", "uuu", ""},
+        StatefulSetCase{"one too many", 3, kRoll, "RRRR", "uuuu", ""},
+        StatefulSetCase{"one is missing", 3, kRoll, "RR", "uu", ""}, StatefulSetCase{"one goes", 3, kRoll, "RRt", "uuu", ""},
+        StatefulSetCase{"nobody rolls", 3, kOnDeleteUpdates, "RRR", "uuu", ""}})
     EXPECT_EQ(get_string(status_of(row), "currentRevision"), "old") << row.name;
 }
 
 TEST(StatefulSetPlan, steps_have_a_limit) {
-  EXPECT_EQ(plan_stateful_set(world_of({"", 10000, kAtOnce, "", "", ""}), {}).steps.size(), kStatefulSetBurst);
+  EXPECT_EQ(plan_stateful_set(stateful_set_world({"", 10000, kAtOnce, "", "", ""}), {}).steps.size(), kStatefulSetBurst);
 }
 
 TEST(StatefulSetNames, are_the_sets_and_a_number) {
-  ObjectPtr set = set_of(set_text(1, kClaimed));
+  ObjectPtr set = stateful_set_of(stateful_set_text(1, kClaimed));
   for (auto [name, want] : {std::pair{"web-0", 0},
                             {"web-12", 12},
                             {"web-01", -1},
@@ -312,7 +304,7 @@ TEST(StatefulSetClaims, go_with_whom_the_policy_says) {
        }) {
     std::string more = kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":")" +
                        row.when_deleted + R"(","whenScaled":")" + row.when_scaled + R"("})";
-    StatefulSetWorld world = world_of({"", row.condemned ? 1 : 2, more, "RR", "uu", ""});
+    StatefulSetWorld world = stateful_set_world({"", row.condemned ? 1 : 2, more, "RR", "uu", ""});
     json::array owners;
     for (char letter : row.before) owners.push_back(reference(letter));
     ObjectPtr claim = MUST(Object::make(
@@ -321,7 +313,7 @@ TEST(StatefulSetClaims, go_with_whom_the_policy_says) {
                                  {"metadata", {{"name", "data-web-1"}, {"namespace", "default"}, {"ownerReferences", owners}}}}));
     world.claim = [&](const std::string& name) { return name == "data-web-1" ? claim : nullptr; };
     std::string got = "=";
-    for (const StatefulSetStep& step : plan_stateful_set(world, *parse_time(kNow)).steps) {
+    for (const StatefulSetStep& step : plan_stateful_set(world, *parse_time(kJustNow)).steps) {
       if (step.what != StatefulSetStep::What::own_claim) continue;
       got.clear();
       for (const json::value& owner : step.body.get_array()) {
@@ -340,7 +332,7 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
       kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Delete"})";
   json::object metadata{{"name", "data-web-0"}, {"namespace", "default"}};
   auto plan = [&](const std::string& more) {
-    StatefulSetWorld world = world_of({"", 1, more, "", "", ""});
+    StatefulSetWorld world = stateful_set_world({"", 1, more, "", "", ""});
     ObjectPtr claim = MUST(
         Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", metadata}}));
     world.claim = [claim](const std::string&) { return claim; };
@@ -350,7 +342,7 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
   metadata["ownerReferences"] = json::array{{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", "web-0"}, {"uid", "earlier"}}};
   EXPECT_TRUE(plan(scaled_away).steps.empty()) << "the collector takes it away";
   EXPECT_EQ(steps_of(plan(kRoll + std::string(kClaimed))), "+0u") << "here it is kept";
-  metadata["deletionTimestamp"] = kNow;
+  metadata["deletionTimestamp"] = kJustNow;
   ASSERT_EQ(plan(kRoll + std::string(kClaimed)).steps.size(), 1u);
   EXPECT_EQ(plan(kRoll + std::string(kClaimed)).steps[0].body, "pvc data-web-0 is being deleted");
 }
@@ -360,8 +352,8 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
 struct StatefulSetTest : Bench {
   void put_set(int replicas, std::string_view more = kRolling, const std::string& image = "a") {
     ObjectPtr there = client.find(kStatefulSet, {"default", "web"});
-    if (!there) return (void)client.put(kStatefulSet, set_text(replicas, more, image));
-    json::value body = MUST(parse_json(set_text(replicas, more, image)));
+    if (!there) return (void)client.put(kStatefulSet, stateful_set_text(replicas, more, image));
+    json::value body = MUST(parse_json(stateful_set_text(replicas, more, image)));
     make(body, "metadata").get_object().erase("generation");
     MUST(client.update(kStatefulSet, body));
   }
@@ -497,7 +489,7 @@ TEST_F(StatefulSetTest, adopts_orphans_of_its_names_only_and_lets_go_of_what_mat
                R"({"metadata":{"name":")" + std::string(name) + R"(","namespace":"default","labels":{"app":"web"}},"spec":{},
       "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
   start();
-  put_set(1, kOnDelete);
+  put_set(1, kOnDeleteUpdates);
   settle();
   EXPECT_EQ(pod(0)->controller()->uid, "set-uid");
   EXPECT_EQ(pod(0)->label("statefulset.kubernetes.io/pod-name"), "web-0") << "and it is labelled as its own are";
@@ -605,7 +597,7 @@ TEST_F(StatefulSetTest, any_single_failing_call_heals) {
     client.settle();
     client.clear_calls();
     client.fail(nth, Error(Code::unavailable, "disk is full"));
-    client.put(kStatefulSet, set_text(3, kAtOnce + std::string(kClaimed)));
+    client.put(kStatefulSet, stateful_set_text(3, kAtOnce + std::string(kClaimed)));
     for (int second = 0; second < 5; ++second) {
       for (client.settle(); manager.turn(); client.settle()) {
       }

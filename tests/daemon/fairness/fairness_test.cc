@@ -8,13 +8,12 @@
 #include <thread>
 
 #include "runtime/base/guarded.h"
+#include "tests/daemon/fairness/user.h"
 
 namespace coracle::fairness {
 namespace {
 
 using std::chrono::milliseconds;
-
-User user(const std::string& name) { return {name, "", {}, {}}; }
 
 access::Attributes pods() {
   access::Attributes attributes;

@@ -7,11 +7,10 @@
 #include <algorithm>
 
 #include "store/schema/defaults/flow.h"
+#include "tests/daemon/fairness/user.h"
 
 namespace coracle::fairness {
 namespace {
-
-User user(const std::string& name, std::vector<std::string> groups) { return {name, "", std::move(groups), {}}; }
 
 access::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {},
                       const std::string& ns = "default") {

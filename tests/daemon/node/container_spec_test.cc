@@ -9,13 +9,12 @@
 #include "daemon/node/images.h"
 #include "daemon/node/resources.h"
 #include "runtime/base/text.h"
+#include "tests/daemon/parsed.h"
 
 namespace coracle::node {
 namespace {
 
 using Strings = std::vector<std::string>;
-
-json::value parsed(std::string_view text) { return *parse_json(text); }
 
 struct Made {
   runtime::ContainerSpec spec;

@@ -6,11 +6,11 @@
 
 #include "daemon/node/network_files.h"
 #include "runtime/base/text.h"
+#include "tests/daemon/parsed.h"
 
 namespace coracle::node {
 namespace {
 
-json::value parsed(std::string_view text) { return *parse_json(text); }
 ObjectPtr object(const Kind& kind, std::string_view text) { return *Object::make(kind, parsed(text)); }
 
 const json::value kPodJson = parsed(R"({"metadata":{"name":"web","namespace":"shop","uid":"u-1","labels":{"app":"web","b":"2"},

@@ -14,14 +14,13 @@
 #include "daemon/node/grpc_health.h"
 #include "daemon/node/http_get.h"
 #include "daemon/node/task_pool.h"
+#include "tests/daemon/parsed.h"
 #include "tests/runtime/fake_runtime.h"
 
 namespace coracle::node {
 namespace {
 
 using std::chrono::seconds;
-
-json::value parsed(const std::string& text) { return *parse_json(text); }
 
 TEST(ProbeCount, counts_in_a_row) {
   struct Row {

@@ -51,6 +51,8 @@ TEST(Json, readers_are_total) {
   EXPECT_TRUE(get_bool(value, "a.f"));
   EXPECT_EQ(get_array(value, "a.l").size(), 1u);
   EXPECT_TRUE(get_object(value, "a.b").empty());
+  EXPECT_TRUE(get_strings(value, "a.b").empty());
+  EXPECT_EQ(get_strings(*parse_json(R"({"a":["b",1,"c"]})"), "a"), (std::vector<std::string>{"b", "c"}));
   make(value, "x.y") = 1;
   EXPECT_EQ(get_int(value, "x.y"), 1);
 }

@@ -10,7 +10,7 @@
 namespace coracle::cgroup {
 namespace {
 
-std::string text_of(const Result<Place>& result) {
+std::string place_text(const Result<Place>& result) {
   if (!result) return "error: " + result.error().text();
   return result->path + (result->is_relative ? " relative" : "") + (result->is_given ? " given" : "") + result->slice +
          (result->unit.empty() ? "" : ":") + result->unit;
@@ -47,7 +47,7 @@ TEST(Place, is_what_the_path_says) {
       {systemd, "a.slice:b:c/d", "error: linux.cgroupsPath: \"a.slice:b:c/d\" makes no name of a unit: \"b-c/d.scope\""},
       {Manager::disabled, "/a/b", ""},
   };
-  for (const Row& row : rows) EXPECT_EQ(text_of(plan_place(row.manager, row.path, "web", row.is_user)), row.want) << row.path;
+  for (const Row& row : rows) EXPECT_EQ(place_text(plan_place(row.manager, row.path, "web", row.is_user)), row.want) << row.path;
   EXPECT_FALSE(plan_place(fs, "/" + std::string(256, 'a'), "web", false));
   EXPECT_FALSE(plan_place(systemd, ":" + std::string(256, 'a') + ":b", "web", false));
 }

@@ -12,7 +12,7 @@ namespace {
 using Fill = std::function<void(oci::Resources&)>;
 
 // "file=value" words, with what takes the place of an absent file and whether it may be absent: "a=1|b=2", "a=1?".
-std::string text_of(const Result<std::vector<Setting>>& result) {
+std::string settings_text(const Result<std::vector<Setting>>& result) {
   if (!result) return "error: " + result.error().text();
   std::string out;
   for (const Setting& each : *result) {
@@ -31,7 +31,7 @@ void check(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     oci::Resources in;
     row.fill(in);
-    EXPECT_EQ(text_of(settings(in)), row.want) << row.name;
+    EXPECT_EQ(settings_text(settings(in)), row.want) << row.name;
   }
 }
 #define R(...) [](oci::Resources& r) { __VA_ARGS__; }
@@ -138,9 +138,9 @@ TEST(Settings, of_pids_mean_what_their_version_says) {
                                {"2.0.0", "pids.max=1"}}) {
     oci::Resources in;
     in.pids_limit = 0;
-    EXPECT_EQ(text_of(settings(of_version(in, version))), want) << version;
+    EXPECT_EQ(settings_text(settings(of_version(in, version))), want) << version;
     in.pids_limit = 7;
-    EXPECT_EQ(text_of(settings(of_version(in, version))), "pids.max=7") << version;
+    EXPECT_EQ(settings_text(settings(of_version(in, version))), "pids.max=7") << version;
   }
 }
 
@@ -198,6 +198,8 @@ TEST(Settings, name_their_fields) {
   EXPECT_EQ(got[0].field, "linux.resources.memory.limit");
   EXPECT_EQ(got[1].field, "linux.resources.unified.io.max");
 }
+
+#undef R
 
 }  // namespace
 }  // namespace coracle::cgroup

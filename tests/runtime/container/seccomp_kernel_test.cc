@@ -42,21 +42,21 @@ SeccompProgram program(const std::string& action, const char* more = "") {
 }
 
 // The call's errno, or 0.
-int call(int) { return ::syscall(SYS_getppid) < 0 ? errno : 0; }
+int call_getppid(int) { return ::syscall(SYS_getppid) < 0 ? errno : 0; }
 
 int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
 
 TEST(SeccompKernel, does_as_each_action_says) {
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")"), call)), EPERM);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO","errnoRet":38)"), call)), ENOSYS);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")"), call_getppid)), EPERM);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO","errnoRet":38)"), call_getppid)), ENOSYS);
 #ifndef __SANITIZE_THREAD__  // the sanitizer's own thread would live on, and the process with it
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL")"), call)), -SIGSYS);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL_THREAD")"), call)), -SIGSYS);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL")"), call_getppid)), -SIGSYS);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL_THREAD")"), call_getppid)), -SIGSYS);
 #endif
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL_PROCESS")"), call)), -SIGSYS);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_LOG")"), call)), 0);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ALLOW")"), call)), 0);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_TRACE")"), call)), ENOSYS);  // nobody traces
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL_PROCESS")"), call_getppid)), -SIGSYS);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_LOG")"), call_getppid)), 0);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ALLOW")"), call_getppid)), 0);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_TRACE")"), call_getppid)), ENOSYS);  // nobody traces
 }
 
 TEST(SeccompKernel, takes_several_rules_on_arguments) {
@@ -73,11 +73,11 @@ TEST(SeccompKernel, takes_several_rules_on_arguments) {
 }
 
 TEST(SeccompKernel, takes_the_flags) {
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_LOG"])"), call)), EPERM);
-  EXPECT_EQ(
-      exit_code(status_of(
-          program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_SPEC_ALLOW","SECCOMP_FILTER_FLAG_TSYNC"])"), call)),
-      EPERM);
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_LOG"])"), call_getppid)), EPERM);
+  EXPECT_EQ(exit_code(status_of(
+                program(R"("SCMP_ACT_ERRNO")", R"(,"flags":["SECCOMP_FILTER_FLAG_SPEC_ALLOW","SECCOMP_FILTER_FLAG_TSYNC"])"),
+                call_getppid)),
+            EPERM);
 }
 
 TEST(SeccompKernel, a_trap_is_a_signal_that_says_which_call) {

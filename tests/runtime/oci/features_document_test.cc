@@ -24,7 +24,7 @@ FeatureFacts facts() {
   return out;
 }
 
-const json::array& at(const json::value& value, std::string_view path) {
+const json::array& array_at(const json::value& value, std::string_view path) {
   EXPECT_FALSE(get_array(value, path).empty()) << path;
   return get_array(value, path);
 }
@@ -76,15 +76,15 @@ TEST(OciFeatures, accepts_what_it_lists) {
     wanted.version = get_string(out, version);
     EXPECT_TRUE(validate(wanted).ok()) << version;
   }
-  for (const json::value& name : at(out, "mountOptions")) EXPECT_TRUE(mount_option(std::string(name.as_string())));
-  for (const json::value& name : at(out, "linux.namespaces")) {
+  for (const json::value& name : array_at(out, "mountOptions")) EXPECT_TRUE(mount_option(std::string(name.as_string())));
+  for (const json::value& name : array_at(out, "linux.namespaces")) {
     Spec wanted = spec();
     wanted.linux_.namespaces = {{std::string(name.as_string()), ""}};
     EXPECT_TRUE(validate(wanted).ok()) << name;
   }
-  for (const json::value& name : at(out, "linux.capabilities"))
+  for (const json::value& name : array_at(out, "linux.capabilities"))
     EXPECT_TRUE(capability_number(std::string(name.as_string()))) << name;
-  for (const json::value& name : at(out, "hooks")) {
+  for (const json::value& name : array_at(out, "hooks")) {
     json::value config = to_json(spec());
     json::array one{json::object{{"path", "/bin/true"}}};
     make(config, "hooks").emplace_object()[name.as_string()] = one;
@@ -92,13 +92,13 @@ TEST(OciFeatures, accepts_what_it_lists) {
     ASSERT_OK(read);
     EXPECT_TRUE(*find(to_json(*read), "hooks") == *find(config, "hooks")) << name;
   }
-  for (const json::value& mode : at(out, "linux.memoryPolicy.modes")) {
+  for (const json::value& mode : array_at(out, "linux.memoryPolicy.modes")) {
     Spec wanted = spec();
     bool has_nodes = mode != "MPOL_DEFAULT" && mode != "MPOL_LOCAL";
     wanted.linux_.memory_policy = MemoryPolicy{std::string(mode.as_string()), has_nodes ? "0" : "", {}};
     EXPECT_TRUE(validate(wanted).ok()) << mode;
   }
-  for (const json::value& flag : at(out, "linux.memoryPolicy.flags")) {
+  for (const json::value& flag : array_at(out, "linux.memoryPolicy.flags")) {
     Spec wanted = spec();
     wanted.linux_.memory_policy = MemoryPolicy{"MPOL_BIND", "0", {std::string(flag.as_string())}};
     EXPECT_TRUE(validate(wanted).ok()) << flag;
@@ -107,8 +107,8 @@ TEST(OciFeatures, accepts_what_it_lists) {
 
 TEST(OciFeatures, reads_seccomp_profiles_of_what_it_lists) {
   json::value out = features(facts());
-  for (const json::value& action : at(out, "linux.seccomp.actions"))
-    for (const json::value& op : at(out, "linux.seccomp.operators")) {
+  for (const json::value& action : array_at(out, "linux.seccomp.actions"))
+    for (const json::value& op : array_at(out, "linux.seccomp.operators")) {
       json::object rule{{"names", json::array{"read"}},
                         {"action", action},
                         {"args", json::array{json::object{{"index", 0}, {"value", 1}, {"op", op}}}}};

@@ -26,15 +26,9 @@ int64_t pods_of(const json::value& quota, std::string_view path) {
   return amount ? amount->value() : -1;
 }
 
-const json::value* condition(const Object& object, std::string_view type) {
-  for (const json::value& one : get_array(object.json(), "status.conditions"))
-    if (get_string(one, "type") == type) return &one;
-  return nullptr;
-}
-
 bool is_evicted(const Object& pod) {
-  const json::value* target = condition(pod, "DisruptionTarget");
-  return target && get_string(*target, "status") == "True" && get_string(*target, "reason") == "EvictionByEvictionAPI";
+  return condition(pod, "DisruptionTarget", "status") == "True" &&
+         condition(pod, "DisruptionTarget", "reason") == "EvictionByEvictionAPI";
 }
 
 int64_t number(const Object& budget, const char* name) { return get_int(budget.json(), std::string("status.") + name); }
@@ -103,8 +97,7 @@ class BudgetRule : public Rule {
  private:
   // The daemon has counted the budget's pods: more than it could take for healthy there are not.
   void note_count(const World& world, const Object& budget) {
-    const json::value* told = condition(budget, "DisruptionAllowed");
-    if (told && get_string(*told, "reason") == "SyncFailed") return;
+    if (condition(budget, "DisruptionAllowed", "reason") == "SyncFailed") return;
     std::set<std::string>& healthy = counted_[budget.uid()];
     healthy.clear();
     for (const ObjectPtr& pod : world.believable_in(kPod, budget.ns())) {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "store/schema/schedule.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/rules/jobs.h"
 
 namespace coracle::simulation {
 namespace {
@@ -16,14 +16,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-
-bool ended(const Object& job, std::string_view how) {
-  const json::array& all = get_array(job.json(), "status.conditions");
-  return std::any_of(all.begin(), all.end(), [&](const json::value& each) {
-    return get_string(each, "type") == how && get_string(each, "status") == "True";
-  });
-}
-bool over(const Object& job) { return ended(job, "Complete") || ended(job, "Failed"); }
 
 std::optional<WallTime> last_run(const Object& cron_job) {
   auto at = parse_time(get_string(cron_job.json(), "status.lastScheduleTime"));
@@ -57,7 +49,7 @@ class CronJobsRule : public Rule {
       std::set<std::string> run, told;
       int64_t complete = 0, failed = 0;
       for (const ObjectPtr& job : world.controlled(kJob, *cron_job)) {
-        complete += ended(*job, "Complete"), failed += ended(*job, "Failed");
+        complete += has_condition(*job, "Complete"), failed += has_condition(*job, "Failed");
         if (!over(*job)) run.insert(job->uid());
       }
       const json::array& active = get_array(cron_job->json(), "status.active");
@@ -144,7 +136,7 @@ class CronJobsRule : public Rule {
     for (const ObjectPtr& cron_job : world.believable_owner(kCronJob, job)) {
       if (maybe_runs(world, job) && policy(*cron_job) == "Replace") return;
       for (std::string_view how : {"Complete", "Failed"})
-        if (ended(job, how) && maybe_ended(world, *cron_job, how) > limit(*cron_job, how)) return;
+        if (has_condition(job, how) && maybe_ended(world, *cron_job, how) > limit(*cron_job, how)) return;
     }
     world.violated("cronjobs: removed " + job.key().text() +
                    (over(job) ? ", which the history has room for" : ", which still runs"));
@@ -164,7 +156,7 @@ class CronJobsRule : public Rule {
     for (const Key& key : runs->second) {
       std::vector<ObjectPtr> seen = world.believable(kJob, key);
       count += std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) {
-        return is_run(*each) && each->controller()->uid == cron_job.uid() && ended(*each, how);
+        return is_run(*each) && each->controller()->uid == cron_job.uid() && has_condition(*each, how);
       });
     }
     return count;

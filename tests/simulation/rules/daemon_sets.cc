@@ -6,12 +6,13 @@
 #include <set>
 
 #include "tests/simulation/rules/revisions.h"
+#include "tests/simulation/rules/room.h"
 
 namespace coracle::simulation {
 namespace {
 
 // The node that it stands on, or is made for.
-std::string node_of(const Object& pod) {
+std::string target_node(const Object& pod) {
   std::string bound(get_string(pod.json(), "spec.nodeName"));
   if (!bound.empty()) return bound;
   for (const json::value& term :
@@ -21,18 +22,14 @@ std::string node_of(const Object& pod) {
   return "";
 }
 
-bool tolerates(const json::array& tolerations, const json::value& taint) {
+bool daemon_tolerates(const json::array& tolerations, const json::value& taint) {
   std::string_view key = get_string(taint, "key"), effect = get_string(taint, "effect");
   static const std::set<std::pair<std::string_view, std::string_view>> always{
       {"node.kubernetes.io/not-ready", "NoExecute"},      {"node.kubernetes.io/unreachable", "NoExecute"},
       {"node.kubernetes.io/disk-pressure", "NoSchedule"}, {"node.kubernetes.io/memory-pressure", "NoSchedule"},
       {"node.kubernetes.io/pid-pressure", "NoSchedule"},  {"node.kubernetes.io/unschedulable", "NoSchedule"}};
   if (always.contains({key, effect})) return true;
-  return std::any_of(tolerations.begin(), tolerations.end(), [&](const json::value& each) {
-    bool named = get_string(each, "key").empty() || get_string(each, "key") == key;
-    return named && (get_string(each, "effect").empty() || get_string(each, "effect") == effect) &&
-           (get_string(each, "operator") == "Exists" || get_string(each, "value") == get_string(taint, "value"));
-  });
+  return std::any_of(tolerations.begin(), tolerations.end(), [&](const json::value& each) { return tolerates(each, taint); });
 }
 
 struct Fit {
@@ -44,7 +41,7 @@ Fit fit(const json::value& spec, const Object& node) {  // spec: of a pod, or of
   Fit fit{true, true};
   for (const json::value& taint : get_array(node.json(), "spec.taints")) {
     std::string_view effect = get_string(taint, "effect");
-    if (effect == "PreferNoSchedule" || tolerates(get_array(spec, "tolerations"), taint)) continue;
+    if (effect == "PreferNoSchedule" || daemon_tolerates(get_array(spec, "tolerations"), taint)) continue;
     fit.runs = false;
     fit.stays &= effect != "NoExecute";
   }
@@ -52,12 +49,9 @@ Fit fit(const json::value& spec, const Object& node) {  // spec: of a pod, or of
 }
 const json::value& pod_spec(const Object& set) { return *find(set.json(), "spec.template.spec"); }
 
-bool rolls(const Object& set) { return get_string(set.json(), "spec.updateStrategy.type") != "OnDelete"; }
 int64_t amount(const Object& set, const char* name, int64_t nodes, int64_t otherwise) {
   const json::value* value = find(set.json(), std::string("spec.updateStrategy.rollingUpdate.") + name);
-  if (!value) return otherwise;
-  if (const json::string* share = value->if_string()) return (std::strtol(share->c_str(), nullptr, 10) * nodes + 99) / 100;
-  return value->to_number<int64_t>();
+  return value ? scaled_value(*value, nodes, true) : otherwise;
 }
 int64_t surge(const Object& set, int64_t nodes) { return amount(set, "maxSurge", nodes, 0); }
 
@@ -91,7 +85,7 @@ class DaemonSetsRule : public Rule {
   }
 
   void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
-    std::string node = node_of(pod), name = "daemonsets: made " + pod.key().text() + " for " + node;
+    std::string node = target_node(pod), name = "daemonsets: made " + pod.key().text() + " for " + node;
     if (sets.empty()) return world.violated(name + ", of a set that the daemon knows is gone");
     std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
     bool taken = std::any_of(nodes.begin(), nodes.end(),
@@ -100,7 +94,7 @@ class DaemonSetsRule : public Rule {
     std::vector<ObjectPtr> others = world.controlled(kPod, *sets.front());
     std::erase_if(others, [&](const ObjectPtr& other) {
       bool ended = perhaps(world, *other, [](const Object& each) { return finished(each); });
-      return other->uid() == pod.uid() || node_of(*other) != node || ended || world.daemon_unaware_of(*other);
+      return other->uid() == pod.uid() || target_node(*other) != node || ended || world.daemon_unaware_of(*other);
     });
     bool may_surge = std::any_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return surge(*set, 1) > 0; });
     if (!others.empty() && !may_surge) return world.violated(name + ", where " + others.front()->name() + " is");
@@ -158,7 +152,7 @@ class DaemonSetsRule : public Rule {
 
   // Why this set would not have done it.
   std::string against(const World& world, const Object& set, const Object& pod) const {
-    std::string node = node_of(pod);
+    std::string node = target_node(pod);
     if (!surely(world, pod, [&](const Object& each) { return available(world, each, set); })) {
       bool old = perhaps(world, pod, [](const Object& each) { return finished(each); }) || !of_template(world, set, pod);
       if (old) return "";
@@ -174,7 +168,7 @@ class DaemonSetsRule : public Rule {
     int64_t beside = 0;
     bool replaced = false;
     for (const auto& [uid, other] : perhaps_controlled(world, set)) {
-      if (uid == pod.uid() || node_of(*other) != node) continue;
+      if (uid == pod.uid() || target_node(*other) != node) continue;
       bool counts = !surges || of_template(world, set, *other) == of_template(world, set, pod);  // one of each may be there
       beside +=
           counts && !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
@@ -208,7 +202,7 @@ class DaemonSetsRule : public Rule {
 
   bool perhaps_served(const World& world, const Object& set, const std::string& node) const {
     for (const auto& [uid, pod] : perhaps_controlled(world, set))
-      if (node_of(*pod) == node && !removals_.known(world, *pod) &&
+      if (target_node(*pod) == node && !removals_.known(world, *pod) &&
           perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); }))
         return true;
     return false;
@@ -223,7 +217,7 @@ class DaemonSetsRule : public Rule {
       Fit fit = simulation::fit(pod_spec(set), *node);
       std::vector<ObjectPtr> here;
       std::copy_if(pods.begin(), pods.end(), std::back_inserter(here),
-                   [&](const ObjectPtr& pod) { return node_of(*pod) == node->name(); });
+                   [&](const ObjectPtr& pod) { return target_node(*pod) == node->name(); });
       wanted += fit.runs;
       if (here.size() > 1 && !(here.size() == 2 && surge(set, 1) > 0))
         return world.violated(name + std::to_string(here.size()) + " pods on " + node->name());

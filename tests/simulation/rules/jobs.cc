@@ -38,14 +38,9 @@ bool holds(const Object& pod) {
   return std::find(all.begin(), all.end(), json::value(kTracking)) != all.end();
 }
 
-bool condition(const Object& object, std::string_view type) {
-  const json::array& all = get_array(object.json(), "status.conditions");
-  return std::any_of(all.begin(), all.end(), [&](const json::value& each) {
-    return get_string(each, "type") == type && get_string(each, "status") == "True";
-  });
+bool ending(const Object& job) {
+  return over(job) || has_condition(job, "FailureTarget") || has_condition(job, "SuccessCriteriaMet");
 }
-bool over(const Object& job) { return condition(job, "Complete") || condition(job, "Failed"); }
-bool ending(const Object& job) { return over(job) || condition(job, "FailureTarget") || condition(job, "SuccessCriteriaMet"); }
 bool phase(const Object& pod, std::string_view name) { return get_string(pod.json(), "status.phase") == name; }
 
 int64_t spec(const Object& job, const std::string& name, int64_t otherwise = 0) {
@@ -86,7 +81,7 @@ bool has_place(const Object& job, const Object& pod) {  // an index that the job
 bool ignored(const Object& job, const Object& pod) {
   for (const json::value& rule : get_array(job.json(), "spec.podFailurePolicy.rules")) {
     bool fits = false;
-    for (const json::value& pattern : get_array(rule, "onPodConditions")) fits |= condition(pod, get_string(pattern, "type"));
+    for (const json::value& pattern : get_array(rule, "onPodConditions")) fits |= has_condition(pod, get_string(pattern, "type"));
     for (const json::value& container : get_array(pod.json(), "status.containerStatuses")) {
       int64_t code = get_int(container, "state.terminated.exitCode");
       const json::array& named = get_array(rule, "onExitCodes.values");
@@ -242,7 +237,9 @@ class JobsRule : public Rule {
     if (!has_place(job, pod)) return true;
     if (finished(pod)) return phase(pod, "Failed") && ignored(job, pod);
     auto now = world.find(kJob, job.key());
-    auto is = [&](const char* type) { return condition(job, type) || (now && now->uid() == job.uid() && condition(*now, type)); };
+    auto is = [&](const char* type) {
+      return has_condition(job, type) || (now && now->uid() == job.uid() && has_condition(*now, type));
+    };
     if (job.deleting() || suspended(job) || is("SuccessCriteriaMet")) return true;
     if (is("FailureTarget") && ignored(job, pod)) return true;  // it fails with its Job
     return too_many(world, job, pod);
@@ -285,7 +282,8 @@ class JobsRule : public Rule {
     if (actor != Actor::daemon) return;
     const json::value *was = find(before.json(), "status"), *is = find(after.json(), "status");
     if (over(before) && was && is && *was != *is) return world.violated(name + "was over, and says something else now");
-    if (condition(after, "Complete") && condition(after, "Failed")) return world.violated(name + "is Complete and Failed");
+    if (has_condition(after, "Complete") && has_condition(after, "Failed"))
+      return world.violated(name + "is Complete and Failed");
     std::string wrong = count(world, before, after, change.revision, ledger);
     if (wrong.empty() && indexed(after)) wrong = wrong_indexes(before, after, ledger);
     if (wrong.empty() && ending(after) && !ending(before)) wrong = wrong_cause(world, after);
@@ -312,7 +310,7 @@ class JobsRule : public Rule {
         auto ended = ledger.ended.find(uid);
         if (well && (ended == ledger.ended.end() || !ended->second.well)) return "names a pod as succeeded that has not";
         if (!well && ended != ledger.ended.end() && ended->second.well && waits_for_the_end(after) &&
-            !condition(after, "FailureTarget"))
+            !has_condition(after, "FailureTarget"))
           return "names a pod as failed that has succeeded";
       }
     }
@@ -348,18 +346,14 @@ class JobsRule : public Rule {
     return "";
   }
 
-  static std::string reason(const Object& job, std::string_view type) {
-    for (const json::value& each : get_array(job.json(), "status.conditions"))
-      if (get_string(each, "type") == type) return std::string(get_string(each, "reason"));
-    return "";
-  }
+  static std::string reason(const Object& job, std::string_view type) { return std::string(condition(job, type, "reason")); }
 
   static std::string wrong_end(const Object& job) {
     for (const char* list : {"succeeded", "failed"})
       if (!uncounted(job, list).empty()) return "is over, and not all is counted";
     for (const char* count : {"active", "terminating"})
       if (status(job, count) > 0) return std::string("is over, and has pods that are ") + count;
-    if (condition(job, "Complete") != condition(job, "SuccessCriteriaMet")) return "ends otherwise than it was to";
+    if (has_condition(job, "Complete") != has_condition(job, "SuccessCriteriaMet")) return "ends otherwise than it was to";
     return "";
   }
 
@@ -373,7 +367,7 @@ class JobsRule : public Rule {
   static std::string wrong_cause(const Object& job, const Object& asked) {
     int64_t well = status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size()),
             badly = status(job, "failed") + int64_t(uncounted(job, "failed").size());
-    if (condition(job, "SuccessCriteriaMet")) {
+    if (has_condition(job, "SuccessCriteriaMet")) {
       std::string how = reason(job, "SuccessCriteriaMet");
       bool met = how == "SuccessPolicy" ? has(asked, "successPolicy") && well > 0
                  : completions(asked)   ? well >= *completions(asked)
@@ -440,10 +434,10 @@ class JobsRule : public Rule {
     }
     if (ending(job)) return "does not come to its end";
     if (suspended(job))
-      return there > 0                     ? "is suspended, and has pods that run"
-             : condition(job, "Suspended") ? ""
-                                           : "does not say that it is suspended";
-    if (condition(job, "Suspended")) return "says that it is suspended";
+      return there > 0                         ? "is suspended, and has pods that run"
+             : has_condition(job, "Suspended") ? ""
+                                               : "does not say that it is suspended";
+    if (has_condition(job, "Suspended")) return "says that it is suspended";
     if (has(job, "activeDeadlineSeconds")) return "runs on after its deadline";
     if (may_end) return "has pods that do not end";
     int64_t well = status(job, "succeeded"), wanted = spec(job, "parallelism", 1);
@@ -476,6 +470,8 @@ class JobsRule : public Rule {
 };
 
 }  // namespace
+
+bool over(const Object& job) { return has_condition(job, "Complete") || has_condition(job, "Failed"); }
 
 bool waits_for_another(const World& world, const Object& pod) {
   ObjectPtr job = job_of(world, pod);

@@ -6,6 +6,8 @@
 
 namespace coracle::simulation {
 
+bool over(const Object& job);  // Complete or Failed
+
 // A failed pod that its Job holds until another one of its index follows, which takes over how often the index has failed: for as
 // long as none can be made. Source: KEP-3850.
 bool waits_for_another(const World& world, const Object& pod);

@@ -34,12 +34,6 @@ std::optional<seconds> may_stay(const Object& node, const Object& pod) {
   return least;
 }
 
-std::string_view condition(const Object& object, std::string_view type, const char* part) {
-  for (const json::value& one : get_array(object.json(), "status.conditions"))
-    if (get_string(one, "type") == type) return get_string(one, part);
-  return "";
-}
-
 bool has_taint(const Object& node, std::string_view key, std::string_view effect) {
   const json::array& taints = get_array(node.json(), "spec.taints");
   return std::any_of(taints.begin(), taints.end(), [&](const json::value& taint) {

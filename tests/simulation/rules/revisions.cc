@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 
-json::value template_of(const Object& revision) {
+json::value template_kept(const Object& revision) {
   json::value kept = *find(revision.json(), "data.spec.template");
   kept.get_object().erase("$patch");
   return kept;
@@ -23,10 +23,12 @@ bool names(const Object& set, const Object& pod, const Object& revision) {
 
 }  // namespace
 
+bool rolls(const Object& set) { return get_string(set.json(), "spec.updateStrategy.type") != "OnDelete"; }
+
 bool of_template(const World& world, const Object& set, const Object& pod) {
   std::vector<ObjectPtr> revisions = world.controlled(kControllerRevision, set);
   return std::any_of(revisions.begin(), revisions.end(), [&](const ObjectPtr& revision) {
-    return names(set, pod, *revision) && template_of(*revision) == *find(set.json(), "spec.template");
+    return names(set, pod, *revision) && template_kept(*revision) == *find(set.json(), "spec.template");
   });
 }
 
@@ -68,7 +70,7 @@ int64_t revisions_kept(const World& world, const Object& set) {
   for (const ObjectPtr& revision : world.controlled(kControllerRevision, set)) {
     bool used = std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return names(set, *pod, *revision); });
     used |= revision->name() == get_string(set.json(), "status.currentRevision");
-    kept += !used && template_of(*revision) != *find(set.json(), "spec.template");
+    kept += !used && template_kept(*revision) != *find(set.json(), "spec.template");
   }
   return kept;
 }

@@ -12,6 +12,7 @@
 
 namespace coracle::simulation {
 
+bool rolls(const Object& set);  // its update strategy is not OnDelete
 // The pod's revision holds the template that the set has.
 bool of_template(const World& world, const Object& set, const Object& pod);
 

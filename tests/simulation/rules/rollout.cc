@@ -14,11 +14,9 @@ namespace {
 
 constexpr std::string_view kDesired = "deployment.kubernetes.io/desired-replicas";
 
-int64_t amount(const json::value* value, int64_t total, bool round_up) {
-  if (!value) return (25 * total + (round_up ? 99 : 0)) / 100;
-  if (const json::string* text = value->if_string())
-    return (std::strtol(text->c_str(), nullptr, 10) * total + (round_up ? 99 : 0)) / 100;
-  return value->to_number<int64_t>();
+int64_t limit_or_default(const json::value* limit, int64_t replicas, bool round_up) {
+  static const json::value quarter("25%");
+  return scaled_value(limit ? *limit : quarter, replicas, round_up);
 }
 
 bool recreates(const Object& deployment) { return get_string(deployment.json(), "spec.strategy.type") == "Recreate"; }
@@ -30,13 +28,13 @@ struct Fences {
 Fences fences(const Object& deployment) {
   int64_t replicas = get_int(deployment.json(), "spec.replicas", 1);
   if (recreates(deployment)) return {replicas, replicas, 0};
-  int64_t surge = amount(find(deployment.json(), "spec.strategy.rollingUpdate.maxSurge"), replicas, true);
-  int64_t unavailable = amount(find(deployment.json(), "spec.strategy.rollingUpdate.maxUnavailable"), replicas, false);
+  int64_t surge = limit_or_default(find(deployment.json(), "spec.strategy.rollingUpdate.maxSurge"), replicas, true);
+  int64_t unavailable = limit_or_default(find(deployment.json(), "spec.strategy.rollingUpdate.maxUnavailable"), replicas, false);
   if (surge == 0 && unavailable == 0) unavailable = 1;
   return {replicas, replicas + surge, std::max<int64_t>(0, replicas - unavailable)};
 }
 
-json::value template_of(const Object& object) {
+json::value template_without_hash(const Object& object) {
   json::value pod_template = *find(object.json(), "spec.template");
   make(pod_template, "metadata.labels").get_object().erase("pod-template-hash");
   return pod_template;
@@ -88,7 +86,7 @@ class RolloutRule : public Rule {
     if (!set || set->uid() != owner->uid) return;
     std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, *set);
     if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // of several it may have meant another one
-    if (template_of(*set) != template_of(*deployments.front())) return;
+    if (template_without_hash(*set) != template_without_hash(*deployments.front())) return;
     if (raised_.contains(deployments.front()->uid())) return;  // somebody has old pods beside the new ones
     for (const ObjectPtr& other : world.controlled(kReplicaSet, *deployments.front())) {
       if (other->uid() == set->uid() || get_int(other->json(), "spec.replicas", 1) > 0) continue;
@@ -148,7 +146,7 @@ class RolloutRule : public Rule {
     ObjectPtr current;
     std::vector<ObjectPtr> sets = world.controlled(kReplicaSet, deployment);
     for (const ObjectPtr& set : sets) {
-      bool is_current = !current && template_of(*set) == template_of(deployment);
+      bool is_current = !current && template_without_hash(*set) == template_without_hash(deployment);
       if (is_current) current = set;
       asked += get_int(set->json(), "spec.replicas", 1);
       if (!is_current) old_asked += get_int(set->json(), "spec.replicas", 1);

@@ -31,16 +31,12 @@ Range range(const Object& set) {
   return {first, first + get_int(set.json(), "spec.replicas", 1)};
 }
 bool ordered(const Object& set) { return get_string(set.json(), "spec.podManagementPolicy") != "Parallel"; }
-bool rolls(const Object& set) { return get_string(set.json(), "spec.updateStrategy.type") != "OnDelete"; }
 int64_t partition(const Object& set) { return get_int(set.json(), "spec.updateStrategy.rollingUpdate.partition"); }
 const json::value* limit_of(const Object& set) { return find(set.json(), "spec.updateStrategy.rollingUpdate.maxUnavailable"); }
 bool limited(const Object& set) { return limit_of(set) != nullptr; }
 int64_t most_unavailable(const Object& set) {
   const json::value* told = limit_of(set);
-  if (!told) return 1;
-  if (const json::string* share = told->if_string())
-    return std::max<int64_t>(1, std::strtol(share->c_str(), nullptr, 10) * get_int(set.json(), "spec.replicas", 1) / 100);
-  return std::max<int64_t>(1, told->to_number<int64_t>());
+  return told ? std::max<int64_t>(1, scaled_value(*told, get_int(set.json(), "spec.replicas", 1), false)) : 1;
 }
 bool keeps(const Object& set, const char* when) {
   return get_string(set.json(), std::string("spec.persistentVolumeClaimRetentionPolicy.") + when) != "Delete";

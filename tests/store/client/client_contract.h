@@ -70,8 +70,6 @@ class ClientContract : public testing::TestWithParam<ClientMaker> {
   std::unique_ptr<ClientWorld> world_;
 };
 
-using Names = std::vector<std::string>;
-
 TEST_P(ClientContract, creates_and_gets) {
   ObjectPtr made = create("a");
   EXPECT_FALSE(made->uid().empty());

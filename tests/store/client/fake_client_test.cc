@@ -9,11 +9,9 @@
 namespace coracle {
 namespace {
 
-constexpr const char* kBody = R"({"metadata":{"name":"a"}})";
-
 TEST(FakeClient, fails_on_the_nth_call) {
   FakeClient client;
-  client.put(kConfigMap, kBody);
+  client.put(kConfigMap, R"({"metadata":{"name":"a"}})");
   client.fail(2, Error(Code::unavailable, "no"), "get");
   EXPECT_TRUE(client.get(kConfigMap, {"default", "a"}));
   EXPECT_TRUE(client.list(kConfigMap, {}));

@@ -12,6 +12,8 @@
 
 namespace coracle {
 
+using Names = std::vector<std::string>;
+
 class RecordingSink : public WatchSink {
  public:
   void on_event(const WatchEvent& event) override {
@@ -35,8 +37,8 @@ class RecordingSink : public WatchSink {
         [](const Record& record) { return record.end; });
   }
   // "added a", "modified a", "deleted a", "synced": the first `count`.
-  std::vector<std::string> wait_names(size_t count) {
-    std::vector<std::string> names;
+  Names wait_names(size_t count) {
+    Names names;
     for (const WatchEvent& event : wait(count)) names.push_back(name_of(event));
     return names;
   }

@@ -17,7 +17,6 @@ std::unique_ptr<Remote> remote_to(const std::string& url) {
   return MUST(Remote::make(std::move(access)));
 }
 
-using Names = std::vector<std::string>;
 constexpr const char* kBody = R"({"metadata":{"name":"a"}})";
 
 TEST(Remote, names_paths_as_kubernetes_does) {

@@ -2,12 +2,9 @@
 // Roles, bindings and certificate requests: defaults, what is refused where and in which words, what may not change, tables.
 #include <gtest/gtest.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
-#include "store/schema/decode.h"
-#include "store/schema/default.h"
-#include "store/schema/table.h"
 #include "store/schema/validate.h"
+#include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
 namespace {
@@ -27,63 +24,55 @@ const std::string kForged =
     "FNS0ZCSHlyREZvcjBBUjAvSHBieHRYSzFVNzlSWW9wd3E3UzdBdE9WYkxUQWlBSApFVzhOMEE5ZDFTQ0xEbnluY0lXMnFwMy8zclFVZkJsT3NU"
     "RFFGRmt3VEE9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
 
-json::value prepared(const Kind& kind, const std::string& text) {
-  const KindInfo& info = catalog().of(kind);
-  json::value value = MUST(decode(info.type(), MUST(parse_json(text)))).value;
-  apply_defaults(info, value);
-  return value;
-}
-
-std::string shown(const std::vector<Cause>& causes) {
-  std::string text;
-  for (const Cause& cause : causes) text += cause.field + ": " + cause.message + "\n";
-  return text;
-}
-
-struct Row {
+struct AccessRow {
   const Kind& kind;
   std::string object;
   std::string want;  // "" = valid; else every line of the result
 };
 
-const std::string kMeta = R"({"metadata":{"name":"x","namespace":"d"},)";
+const std::string kNamespacedMeta = R"({"metadata":{"name":"x","namespace":"d"},)";
 const std::string kClusterMeta = R"({"metadata":{"name":"x"},)";
 const std::string kRoleRef = R"("roleRef":{"kind":"Role","name":"r"})";
 const std::string kClusterRef = R"("roleRef":{"kind":"ClusterRole","name":"r"})";
 
 TEST(AccessKinds, roles_say_what_is_wrong_with_them) {
-  for (const Row& row : {
-           Row{kRole, kMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]}]})", ""},
-           Row{kRole, R"({"metadata":{"name":"system:a b","namespace":"d"}})", ""},
-           Row{kRole, R"({"metadata":{"name":"a/b","namespace":"d"}})",
-               "metadata.name: Invalid value: \"a/b\": may not contain '/'\n"},
-           Row{kRole, R"({"metadata":{"name":"..","namespace":"d"}})", "metadata.name: Invalid value: \"..\": may not be '..'\n"},
-           Row{kRole, kMeta + R"("rules":[{"apiGroups":[""],"resources":["pods"]}]})",
-               "rules[0].verbs: Required value: verbs must contain at least one value\n"},
-           Row{kRole, kMeta + R"("rules":[{"verbs":["get"]}]})",
-               "rules[0].apiGroups: Required value: resource rules must supply at least one api group\n"
-               "rules[0].resources: Required value: resource rules must supply at least one resource\n"},
-           Row{kRole, kMeta + R"("rules":[{"verbs":["get"],"nonResourceURLs":["/x"]}]})",
-               "rules[0].nonResourceURLs: Invalid value: [\"/x\"]: namespaced rules cannot apply to non-resource URLs\n"},
-           Row{kClusterRole, kClusterMeta + R"("rules":[{"verbs":["get"],"nonResourceURLs":["/x/*"]}]})", ""},
-           Row{kClusterRole,
+  for (const AccessRow& row : {
+           AccessRow{
+               kRole,
+               kNamespacedMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a"]}]})",
+               ""},
+           AccessRow{kRole, R"({"metadata":{"name":"system:a b","namespace":"d"}})", ""},
+           AccessRow{kRole, R"({"metadata":{"name":"a/b","namespace":"d"}})",
+                     "metadata.name: Invalid value: \"a/b\": may not contain '/'\n"},
+           AccessRow{kRole, R"({"metadata":{"name":"..","namespace":"d"}})",
+                     "metadata.name: Invalid value: \"..\": may not be '..'\n"},
+           AccessRow{kRole, kNamespacedMeta + R"("rules":[{"apiGroups":[""],"resources":["pods"]}]})",
+                     "rules[0].verbs: Required value: verbs must contain at least one value\n"},
+           AccessRow{kRole, kNamespacedMeta + R"("rules":[{"verbs":["get"]}]})",
+                     "rules[0].apiGroups: Required value: resource rules must supply at least one api group\n"
+                     "rules[0].resources: Required value: resource rules must supply at least one resource\n"},
+           AccessRow{kRole, kNamespacedMeta + R"("rules":[{"verbs":["get"],"nonResourceURLs":["/x"]}]})",
+                     "rules[0].nonResourceURLs: Invalid value: [\"/x\"]: namespaced rules cannot apply to non-resource URLs\n"},
+           AccessRow{kClusterRole, kClusterMeta + R"("rules":[{"verbs":["get"],"nonResourceURLs":["/x/*"]}]})", ""},
+           AccessRow{
+               kClusterRole,
                kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"nonResourceURLs":["/x"]}]})",
                "rules[0].nonResourceURLs: Invalid value: [\"/x\"]: rules cannot apply to both regular resources and non-resource "
                "URLs\n"},
-           Row{kClusterRole,
-               kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""]},{"apiGroups":[""],"resources":["pods"]}]})",
-               "rules[0].resources: Required value: resource rules must supply at least one resource\n"
-               "rules[1].verbs: Required value: verbs must contain at least one value\n"},
-           Row{kClusterRole, kClusterMeta + R"("aggregationRule":{}})",
-               "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if "
-               "aggregationRule is non-nil\n"},
-           Row{kClusterRole,
-               kClusterMeta +
-                   R"("aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Is"}]}]}})",
-               "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: \"Is\": not a valid "
-               "selector operator\n"},
-           Row{kClusterRole, R"({"metadata":{"name":"x","namespace":"d"}})",
-               "metadata.namespace: Forbidden: not allowed on this type\n"},
+           AccessRow{kClusterRole,
+                     kClusterMeta + R"("rules":[{"verbs":["get"],"apiGroups":[""]},{"apiGroups":[""],"resources":["pods"]}]})",
+                     "rules[0].resources: Required value: resource rules must supply at least one resource\n"
+                     "rules[1].verbs: Required value: verbs must contain at least one value\n"},
+           AccessRow{kClusterRole, kClusterMeta + R"("aggregationRule":{}})",
+                     "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if "
+                     "aggregationRule is non-nil\n"},
+           AccessRow{kClusterRole,
+                     kClusterMeta +
+                         R"("aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Is"}]}]}})",
+                     "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: \"Is\": not a valid "
+                     "selector operator\n"},
+           AccessRow{kClusterRole, R"({"metadata":{"name":"x","namespace":"d"}})",
+                     "metadata.namespace: Forbidden: not allowed on this type\n"},
        }) {
     EXPECT_EQ(shown(validate_create(catalog().of(row.kind), prepared(row.kind, row.object))), row.want) << row.object;
   }
@@ -91,48 +80,54 @@ TEST(AccessKinds, roles_say_what_is_wrong_with_them) {
 
 TEST(AccessKinds, bindings_say_what_is_wrong_with_them) {
   const std::string group = "supported values: \"rbac.authorization.k8s.io\"\n";
-  for (const Row& row : {
-           Row{kRoleBinding,
-               kMeta + R"("subjects":[{"kind":"User","name":"jane"},{"kind":"ServiceAccount","name":"a"}],)" + kRoleRef + "}",
-               ""},
-           Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Rule","name":"r"}})",
-               "roleRef.kind: Unsupported value: \"Rule\": supported values: \"ClusterRole\", \"Role\"\n"},
-           Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role"}})", "roleRef.name: Required value\n"},
-           Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"a%b"}})",
-               "roleRef.name: Invalid value: \"a%b\": may not contain '%'\n"},
-           Row{kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"r","apiGroup":"apps"}})",
-               "roleRef.apiGroup: Unsupported value: \"apps\": " + group},
-           Row{kRoleBinding, kMeta + R"("subjects":[{"kind":"Robot","name":"a"}],)" + kRoleRef + "}",
+  for (const AccessRow& row : {
+           AccessRow{kRoleBinding,
+                     kNamespacedMeta + R"("subjects":[{"kind":"User","name":"jane"},{"kind":"ServiceAccount","name":"a"}],)" +
+                         kRoleRef + "}",
+                     ""},
+           AccessRow{kRoleBinding, kNamespacedMeta + R"("roleRef":{"kind":"Rule","name":"r"}})",
+                     "roleRef.kind: Unsupported value: \"Rule\": supported values: \"ClusterRole\", \"Role\"\n"},
+           AccessRow{kRoleBinding, kNamespacedMeta + R"("roleRef":{"kind":"Role"}})", "roleRef.name: Required value\n"},
+           AccessRow{kRoleBinding, kNamespacedMeta + R"("roleRef":{"kind":"Role","name":"a%b"}})",
+                     "roleRef.name: Invalid value: \"a%b\": may not contain '%'\n"},
+           AccessRow{kRoleBinding, kNamespacedMeta + R"("roleRef":{"kind":"Role","name":"r","apiGroup":"apps"}})",
+                     "roleRef.apiGroup: Unsupported value: \"apps\": " + group},
+           AccessRow{
+               kRoleBinding, kNamespacedMeta + R"("subjects":[{"kind":"Robot","name":"a"}],)" + kRoleRef + "}",
                "subjects[0].kind: Unsupported value: \"Robot\": supported values: \"Group\", \"ServiceAccount\", \"User\"\n"},
-           Row{kRoleBinding, kMeta + R"("subjects":[{"kind":"User"}],)" + kRoleRef + "}",
-               "subjects[0].name: Required value\nsubjects[0].name: Invalid value: \"\": user name cannot be empty\n"},
-           Row{kRoleBinding, kMeta + R"("subjects":[{"kind":"Group","name":"g","apiGroup":"x"}],)" + kRoleRef + "}",
-               "subjects[0].apiGroup: Unsupported value: \"x\": " + group},
-           Row{kClusterRoleBinding,
-               kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d"}],)" + kClusterRef + "}", ""},
-           Row{kClusterRoleBinding, kClusterMeta + kRoleRef + "}",
-               "roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"\n"},
-           Row{kClusterRoleBinding, kClusterMeta + R"("roleRef":{"kind":"ClusterRole"}})", "roleRef.name: Required value\n"},
-           Row{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a"}],)" + kClusterRef + "}",
-               "subjects[0].namespace: Required value\n"},
-           Row{kClusterRoleBinding,
-               kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d","apiGroup":"x"}],)" +
-                   kClusterRef + "}",
-               "subjects[0].apiGroup: Unsupported value: \"x\": supported values: \"\"\n"},
-           Row{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"Group"}],)" + kClusterRef + "}",
-               "subjects[0].name: Required value\nsubjects[0].name: Invalid value: \"\": group name cannot be empty\n"},
+           AccessRow{kRoleBinding, kNamespacedMeta + R"("subjects":[{"kind":"User"}],)" + kRoleRef + "}",
+                     "subjects[0].name: Required value\nsubjects[0].name: Invalid value: \"\": user name cannot be empty\n"},
+           AccessRow{kRoleBinding,
+                     kNamespacedMeta + R"("subjects":[{"kind":"Group","name":"g","apiGroup":"x"}],)" + kRoleRef + "}",
+                     "subjects[0].apiGroup: Unsupported value: \"x\": " + group},
+           AccessRow{kClusterRoleBinding,
+                     kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d"}],)" + kClusterRef + "}",
+                     ""},
+           AccessRow{kClusterRoleBinding, kClusterMeta + kRoleRef + "}",
+                     "roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"\n"},
+           AccessRow{kClusterRoleBinding, kClusterMeta + R"("roleRef":{"kind":"ClusterRole"}})",
+                     "roleRef.name: Required value\n"},
+           AccessRow{kClusterRoleBinding,
+                     kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a"}],)" + kClusterRef + "}",
+                     "subjects[0].namespace: Required value\n"},
+           AccessRow{kClusterRoleBinding,
+                     kClusterMeta + R"("subjects":[{"kind":"ServiceAccount","name":"a","namespace":"d","apiGroup":"x"}],)" +
+                         kClusterRef + "}",
+                     "subjects[0].apiGroup: Unsupported value: \"x\": supported values: \"\"\n"},
+           AccessRow{kClusterRoleBinding, kClusterMeta + R"("subjects":[{"kind":"Group"}],)" + kClusterRef + "}",
+                     "subjects[0].name: Required value\nsubjects[0].name: Invalid value: \"\": group name cannot be empty\n"},
        }) {
     EXPECT_EQ(shown(validate_create(catalog().of(row.kind), prepared(row.kind, row.object))), row.want) << row.object;
   }
 }
 
 TEST(AccessKinds, a_binding_keeps_its_role) {
-  json::value before = prepared(kRoleBinding, kMeta + kRoleRef + "}");
-  json::value other = prepared(kRoleBinding, kMeta + R"("roleRef":{"kind":"Role","name":"s"}})");
+  json::value before = prepared(kRoleBinding, kNamespacedMeta + kRoleRef + "}");
+  json::value other = prepared(kRoleBinding, kNamespacedMeta + R"("roleRef":{"kind":"Role","name":"s"}})");
   EXPECT_EQ(shown(validate_update(catalog().of(kRoleBinding), other, before)),
             R"(roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"s"}: cannot change roleRef)"
             "\n");
-  json::value more = prepared(kRoleBinding, kMeta + R"("subjects":[{"kind":"User","name":"a"}],)" + kRoleRef + "}");
+  json::value more = prepared(kRoleBinding, kNamespacedMeta + R"("subjects":[{"kind":"User","name":"a"}],)" + kRoleRef + "}");
   EXPECT_EQ(shown(validate_update(catalog().of(kRoleBinding), more, before)), "");
   EXPECT_EQ(to_text(*find(more, "subjects")), R"([{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"a"}])");
 }
@@ -147,27 +142,30 @@ TEST(AccessKinds, certificate_requests_say_what_is_wrong_with_them) {
       "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
       "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
   const std::string other = base64_encode("hello");
-  for (const Row& row : {
-           Row{kCertificateSigningRequest, request(signer + "," + usages), ""},
-           Row{kCertificateSigningRequest, request(signer + "," + usages, other),
-               "spec.request: Invalid value: \"" + other + "\": PEM block type must be CERTIFICATE REQUEST\n"},
-           Row{kCertificateSigningRequest, request(signer + "," + usages, kForged),
-               "spec.request: Invalid value: \"" + kForged + "\": x509: ECDSA verification failure\n"},
-           Row{kCertificateSigningRequest, request(signer), "spec.usages: Required value\n"},
-           Row{kCertificateSigningRequest, request(signer + R"(,"usages":["client auth","any","any"])"),
-               "spec.usages[2]: Duplicate value: \"any\"\n"},
-           Row{kCertificateSigningRequest, request(usages), "spec.signerName: Required value\n"},
-           Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"example.com")"),
-               "spec.signerName: Invalid value: \"example.com\": must be a fully qualified domain and path of the form "
-               "'example.com/signer-name'\n"},
-           Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"Example.com/a")"),
-               "spec.signerName: Invalid value: \"Example.com\": validating label \"Example\": " + label + "\n"},
-           Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"example/a")"),
+  for (const AccessRow& row : {
+           AccessRow{kCertificateSigningRequest, request(signer + "," + usages), ""},
+           AccessRow{kCertificateSigningRequest, request(signer + "," + usages, other),
+                     "spec.request: Invalid value: \"" + other + "\": PEM block type must be CERTIFICATE REQUEST\n"},
+           AccessRow{kCertificateSigningRequest, request(signer + "," + usages, kForged),
+                     "spec.request: Invalid value: \"" + kForged + "\": x509: ECDSA verification failure\n"},
+           AccessRow{kCertificateSigningRequest, request(signer), "spec.usages: Required value\n"},
+           AccessRow{kCertificateSigningRequest, request(signer + R"(,"usages":["client auth","any","any"])"),
+                     "spec.usages[2]: Duplicate value: \"any\"\n"},
+           AccessRow{kCertificateSigningRequest, request(usages), "spec.signerName: Required value\n"},
+           AccessRow{kCertificateSigningRequest, request(usages + R"(,"signerName":"example.com")"),
+                     "spec.signerName: Invalid value: \"example.com\": must be a fully qualified domain and path of the form "
+                     "'example.com/signer-name'\n"},
+           AccessRow{kCertificateSigningRequest, request(usages + R"(,"signerName":"Example.com/a")"),
+                     "spec.signerName: Invalid value: \"Example.com\": validating label \"Example\": " + label + "\n"},
+           AccessRow{
+               kCertificateSigningRequest, request(usages + R"(,"signerName":"example/a")"),
                "spec.signerName: Invalid value: \"example\": should be a domain with at least two segments separated by dots\n"},
-           Row{kCertificateSigningRequest, request(usages + R"(,"signerName":"kubernetes.io/legacy-unknown")"),
+           AccessRow{
+               kCertificateSigningRequest, request(usages + R"(,"signerName":"kubernetes.io/legacy-unknown")"),
                "spec.signerName: Invalid value: \"kubernetes.io/legacy-unknown\": the legacy signerName is not allowed via this "
                "API version\n"},
-           Row{kCertificateSigningRequest, request(signer + "," + usages + R"(,"expirationSeconds":599)"),
+           AccessRow{
+               kCertificateSigningRequest, request(signer + "," + usages + R"(,"expirationSeconds":599)"),
                "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)\n"},
        }) {
     EXPECT_EQ(shown(validate_create(catalog().of(row.kind), prepared(row.kind, row.object))), row.want)
@@ -217,24 +215,20 @@ TEST(AccessKinds, what_was_decided_about_a_request_stays_decided) {
   }
 }
 
-std::string cells(const Kind& kind, const json::value& object) {
-  return to_text(cells_of(catalog().of(kind), object, MUST(parse_time("2026-01-02T00:00:00Z"))));
-}
-
 TEST(AccessKinds, are_shown_as_kubectl_shows_them) {
   json::value binding = prepared(
       kRoleBinding, R"({"metadata":{"name":"b","namespace":"d"},"subjects":[{"kind":"User","name":"a"},{"kind":"User","name":"b"},
       {"kind":"ServiceAccount","name":"s","namespace":"n"},{"kind":"Group","name":"g"}],)" +
                         kRoleRef + "}");
-  EXPECT_EQ(cells(kRoleBinding, binding), R"(["b","Role/r","<unknown>","a, b","g","n/s"])");
+  EXPECT_EQ(row_text(kRoleBinding, binding), R"(["b","Role/r","<unknown>","a, b","g","n/s"])");
   EXPECT_EQ(
-      cells(kClusterRole, prepared(kClusterRole, R"({"metadata":{"name":"c","creationTimestamp":"2026-01-01T00:00:00Z"}})")),
+      row_text(kClusterRole, prepared(kClusterRole, R"({"metadata":{"name":"c","creationTimestamp":"2026-01-01T00:00:00Z"}})")),
       R"(["c","2026-01-01T00:00:00Z"])");
   std::string text = request(R"("signerName":"example.com/a","username":"jane","expirationSeconds":3600)");
-  EXPECT_EQ(cells(kCertificateSigningRequest, prepared(kCertificateSigningRequest, text)),
+  EXPECT_EQ(row_text(kCertificateSigningRequest, prepared(kCertificateSigningRequest, text)),
             R"(["any name/at all","<unknown>","example.com/a","jane","60m","Pending"])");
   json::value approved = with_status(R"({"conditions":[{"type":"Approved","status":"True"}],"certificate":"eA=="})");
-  EXPECT_EQ(cells(kCertificateSigningRequest, approved),
+  EXPECT_EQ(row_text(kCertificateSigningRequest, approved),
             R"(["any name/at all","<unknown>","example.com/a","","<none>","Approved,Issued"])");
 }
 

@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/store/schema/prepared.h"
+
 namespace coracle::schema {
 namespace {
 
-const WallTime kNow = *parse_time("2026-01-02T00:00:00Z");
 const json::value kNone;
 
 json::value parsed(std::string_view text) { return MUST(parse_json(text)); }

@@ -5,18 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "store/schema/apply.h"
-#include "store/schema/decode.h"
-#include "store/schema/table.h"
+#include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
 namespace {
 
-constexpr WallTime kNow{};
-
 const KindInfo& kind(std::string_view api_version, std::string_view name) { return *catalog().by_kind(api_version, name); }
-json::value parsed(const KindInfo& info, std::string_view text) {
-  return MUST(decode(info.type(), MUST(parse_json(text)))).value;
-}
 
 const KindInfo& old_event() { return kind("v1", "Event"); }
 const KindInfo& new_event() { return kind("events.k8s.io/v1", "Event"); }
@@ -34,7 +28,7 @@ TEST(Convert, knows_what_is_stored) {
 
 TEST(Convert, events_call_the_same_things_otherwise) {
   json::value older =
-      parsed(old_event(), R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p"},"message":"m","count":3,
+      canonical(old_event(), R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p"},"message":"m","count":3,
     "firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:06Z","source":{"component":"c","host":"h"},"reportingComponent":"r"})");
   json::value newer = convert(old_event(), new_event(), older);
   EXPECT_EQ(get_string(newer, "apiVersion"), "events.k8s.io/v1");
@@ -49,7 +43,7 @@ TEST(Convert, events_call_the_same_things_otherwise) {
 }
 
 TEST(Convert, an_autoscaler_of_the_first_version_says_cpu_alone) {
-  json::value first = parsed(v1(), R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"minReplicas":1,
+  json::value first = canonical(v1(), R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"minReplicas":1,
     "scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"},"targetCPUUtilizationPercentage":55},"status":{"currentReplicas":1,"desiredReplicas":2}})");
   json::value second = convert(v1(), v2(), first);
   EXPECT_EQ(to_text(*find(second, "spec.metrics")),
@@ -62,7 +56,7 @@ TEST(Convert, an_autoscaler_of_the_first_version_says_cpu_alone) {
 
 TEST(Convert, what_the_first_version_lacks_travels_in_annotations) {
   json::value second =
-      parsed(v2(), R"({"metadata":{"name":"a","annotations":{"mine":"x"}},"spec":{"maxReplicas":3,"minReplicas":1,
+      canonical(v2(), R"({"metadata":{"name":"a","annotations":{"mine":"x"}},"spec":{"maxReplicas":3,"minReplicas":1,
     "scaleTargetRef":{"kind":"Deployment","name":"d"},"metrics":[
       {"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"100Mi"}}},
       {"type":"Pods","pods":{"metric":{"name":"queue","selector":{"matchLabels":{"a":"b"}}},"target":{"type":"AverageValue","averageValue":"5"}}},
@@ -94,7 +88,7 @@ TEST(Convert, what_the_first_version_lacks_travels_in_annotations) {
 
 TEST(Convert, leaves_out_annotations_that_cannot_be_read) {
   for (const char* note : {"{", "5", R"([{"type":"Pods","pods":{"metricName":5}}])"}) {
-    json::value first = parsed(
+    json::value first = canonical(
         v1(),
         R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":5}})");
     for (const char* name : {"metrics", "current-metrics", "conditions", "behavior"}) {
@@ -109,7 +103,7 @@ TEST(Convert, leaves_out_annotations_that_cannot_be_read) {
 }
 
 TEST(Convert, fields_are_held_in_the_version_they_were_written_in) {
-  json::value first = parsed(
+  json::value first = canonical(
       v1(),
       R"({"metadata":{"name":"a"},"spec":{"maxReplicas":3,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":50}})");
   json::value live = *server_side_apply(v1(), nullptr, first, {"alice"}, kNow);

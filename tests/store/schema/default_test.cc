@@ -6,18 +6,13 @@
 
 #include "store/schema/decode.h"
 #include "store/schema/views.h"
+#include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
 namespace {
 
-json::value defaulted(const Kind& kind, const char* text) {
-  json::value value = MUST(decode(catalog().of(kind).type(), *parse_json(text))).value;
-  apply_defaults(catalog().of(kind), value);
-  return value;
-}
-
 TEST(Default, fills_a_minimal_pod) {
-  json::value pod = defaulted(kPod, R"({"metadata":{"name":"x"},"spec":{"containers":[{"name":"a","image":"busybox"}]}})");
+  json::value pod = prepared(kPod, R"({"metadata":{"name":"x"},"spec":{"containers":[{"name":"a","image":"busybox"}]}})");
   EXPECT_EQ(to_text(*find(pod, "spec")),
             R"({"containers":[{"name":"a","image":"busybox","resources":{},"terminationMessagePath":"/dev/termination-log",)"
             R"("imagePullPolicy":"Always","terminationMessagePolicy":"File"}],"restartPolicy":"Always",)"
@@ -34,7 +29,7 @@ TEST(Default, is_idempotent_and_keeps_canonical_order) {
         std::pair{&kDeployment, R"({"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}})"},
         std::pair{&kNamespace, R"({"metadata":{"name":"n","labels":{"a":"b","z":"y"}}})"},
         std::pair{&kSecret, R"({"data":{"b":"Yg=="},"stringData":{"a":"x"}})"}}) {
-    json::value once = defaulted(*kind, text);
+    json::value once = prepared(*kind, text);
     json::value twice = once;
     apply_defaults(catalog().of(*kind), twice);
     EXPECT_EQ(to_text(once), to_text(twice));
@@ -53,13 +48,13 @@ TEST(Default, the_pull_policy_follows_the_tag) {
        {Row{"a", "Always"}, Row{"a:latest", "Always"}, Row{"a:1", "IfNotPresent"}, Row{"host:5000/a", "Always"},
         Row{"host:5000/a:1", "IfNotPresent"}, Row{"a@sha256:00", "IfNotPresent"}, Row{"a:latest@sha256:00", "IfNotPresent"}}) {
     std::string text = std::string(R"({"spec":{"containers":[{"name":"a","image":")") + row.image + "\"}]}}";
-    json::value pod = defaulted(kPod, text.c_str());
+    json::value pod = prepared(kPod, text);
     EXPECT_EQ(view::Pod(pod).spec().containers()[0].image_pull_policy(), row.want) << row.image;
   }
 }
 
 TEST(Default, fills_probes_ports_and_volumes) {
-  json::value pod = defaulted(kPod, R"({"spec":{"hostNetwork":true,"volumes":[{"name":"e"},{"name":"c","configMap":{"name":"x"}},
+  json::value pod = prepared(kPod, R"({"spec":{"hostNetwork":true,"volumes":[{"name":"e"},{"name":"c","configMap":{"name":"x"}},
     {"name":"h","hostPath":{"path":"/x"}},{"name":"p","projected":{"sources":[{"serviceAccountToken":{"path":"t"}},
     {"downwardAPI":{"items":[{"path":"n","fieldRef":{"fieldPath":"metadata.name"}}]}}]}}],
     "containers":[{"name":"a","ports":[{"containerPort":80}],"readinessProbe":{"httpGet":{"port":80}},
@@ -78,7 +73,7 @@ TEST(Default, fills_probes_ports_and_volumes) {
 }
 
 TEST(Default, leaves_templates_as_they_were_written_where_kubernetes_does) {
-  json::value set = defaulted(kReplicaSet, R"({"spec":{"template":{"spec":{"hostNetwork":true,"containers":[{"name":"a",
+  json::value set = prepared(kReplicaSet, R"({"spec":{"template":{"spec":{"hostNetwork":true,"containers":[{"name":"a",
     "ports":[{"containerPort":80}],"resources":{"limits":{"cpu":"1"}}}]}}}})");
   std::string text = to_text(set);
   EXPECT_EQ(text.find("enableServiceLinks"), std::string::npos);
@@ -89,35 +84,35 @@ TEST(Default, leaves_templates_as_they_were_written_where_kubernetes_does) {
 }
 
 TEST(Default, fills_deployments) {
-  json::value rolling = defaulted(kDeployment, R"({"spec":{}})");
+  json::value rolling = prepared(kDeployment, R"({"spec":{}})");
   EXPECT_EQ(to_text(*find(rolling, "spec.strategy")),
             R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}})");
   EXPECT_EQ(get_int(rolling, "spec.revisionHistoryLimit"), 10);
   EXPECT_EQ(get_int(rolling, "spec.progressDeadlineSeconds"), 600);
-  json::value recreate = defaulted(kDeployment, R"({"spec":{"strategy":{"type":"Recreate"},"replicas":0}})");
+  json::value recreate = prepared(kDeployment, R"({"spec":{"strategy":{"type":"Recreate"},"replicas":0}})");
   EXPECT_EQ(to_text(*find(recreate, "spec.strategy")), R"({"type":"Recreate"})");
   EXPECT_EQ(get_int(recreate, "spec.replicas", 7), 0);
 }
 
 TEST(Default, fills_services_by_type) {
-  json::value plain = defaulted(kService, R"({"spec":{"ports":[{"port":80},{"port":81,"targetPort":"web"}]}})");
+  json::value plain = prepared(kService, R"({"spec":{"ports":[{"port":80},{"port":81,"targetPort":"web"}]}})");
   EXPECT_EQ(to_text(*find(plain, "spec")),
             R"({"ports":[{"protocol":"TCP","port":80,"targetPort":80},{"protocol":"TCP","port":81,"targetPort":"web"}],)"
             R"("type":"ClusterIP","sessionAffinity":"None","internalTrafficPolicy":"Cluster"})");
-  json::value balanced = defaulted(kService, R"({"spec":{"type":"LoadBalancer","sessionAffinity":"ClientIP"}})");
+  json::value balanced = prepared(kService, R"({"spec":{"type":"LoadBalancer","sessionAffinity":"ClientIP"}})");
   EXPECT_EQ(get_string(balanced, "spec.externalTrafficPolicy"), "Cluster");
   EXPECT_TRUE(get_bool(balanced, "spec.allocateLoadBalancerNodePorts"));
   EXPECT_EQ(get_int(balanced, "spec.sessionAffinityConfig.clientIP.timeoutSeconds"), 10800);
-  json::value named = defaulted(kService, R"({"spec":{"type":"ExternalName","externalName":"x.example"}})");
+  json::value named = prepared(kService, R"({"spec":{"type":"ExternalName","externalName":"x.example"}})");
   EXPECT_EQ(find(named, "spec.internalTrafficPolicy"), nullptr);
 }
 
 TEST(Default, merges_string_data_and_labels_namespaces) {
-  json::value secret = defaulted(kSecret, R"({"data":{"a":"eA==","b":"Yg=="},"stringData":{"a":"new","c":"c"}})");
+  json::value secret = prepared(kSecret, R"({"data":{"a":"eA==","b":"Yg=="},"stringData":{"a":"new","c":"c"}})");
   EXPECT_EQ(to_text(*find(secret, "data")), R"({"a":"bmV3","b":"Yg==","c":"Yw=="})");
   EXPECT_EQ(find(secret, "stringData"), nullptr);
   EXPECT_EQ(get_string(secret, "type"), "Opaque");
-  json::value space = defaulted(kNamespace, R"({"metadata":{"name":"n"}})");
+  json::value space = prepared(kNamespace, R"({"metadata":{"name":"n"}})");
   EXPECT_EQ(find_keys(space, {"metadata", "labels", "kubernetes.io/metadata.name"})->as_string(), "n");
 }
 

@@ -14,14 +14,14 @@
 namespace coracle::schema {
 namespace {
 
-const KindInfo& info_of(const std::string& qualified) {
+const KindInfo& info_by_kind(const std::string& qualified) {
   size_t slash = qualified.rfind('/');
   const KindInfo* info = catalog().by_kind(qualified.substr(0, slash), qualified.substr(slash + 1));
   if (!info) ADD_FAILURE() << qualified;
   return *info;
 }
 
-json::value prepared(const KindInfo& info, json::value body) {
+json::value prepared_as_stored(const KindInfo& info, json::value body) {
   if (info.kind.namespaced) make(body, "metadata.namespace") = "default";
   json::value value = MUST(decode(info.type(), std::move(body))).value;
   apply_defaults(info, value);
@@ -46,7 +46,7 @@ json::value changed(const std::string& kind, const std::string& pointer, const s
   return body;
 }
 
-std::string shown(const std::vector<Cause>& causes) {
+std::string shown_with_reasons(const std::vector<Cause>& causes) {
   std::string text;
   for (const Cause& cause : causes) text += cause.field + ": " + cause.reason + ": " + cause.message + "\n";
   return text;
@@ -57,14 +57,14 @@ TEST(Samples, are_valid) {
     size_t slash = name.rfind('/');
     const KindInfo* info = catalog().by_kind(name.substr(0, slash), name.substr(slash + 1));
     if (!info || text.empty() || name == "batch/v1/Job") continue;  // a job's selector is made when it is created
-    json::value object = prepared(*info, MUST(parse_json(text)));
+    json::value object = prepared_as_stored(*info, MUST(parse_json(text)));
     make(object, "status.storedVersions") = json::array{"v1"};
     if (name != "apiextensions.k8s.io/v1/CustomResourceDefinition") object.get_object().erase("status");
-    EXPECT_EQ(shown(validate_create(*info, object)), "") << name;
+    EXPECT_EQ(shown_with_reasons(validate_create(*info, object)), "") << name;
   }
 }
 
-struct Row {
+struct SampleRow {
   const char* kind;
   const char* pointer;
   const char* value;
@@ -73,7 +73,7 @@ struct Row {
 
 constexpr const char* kClass = "storage.k8s.io/v1/StorageClass";
 constexpr const char* kDriver = "storage.k8s.io/v1/CSIDriver";
-constexpr const char* kNode = "storage.k8s.io/v1/CSINode";
+constexpr const char* kCsiNode = "storage.k8s.io/v1/CSINode";
 constexpr const char* kRoom = "storage.k8s.io/v1/CSIStorageCapacity";
 constexpr const char* kAttach = "storage.k8s.io/v1/VolumeAttachment";
 constexpr const char* kAttributes = "storage.k8s.io/v1/VolumeAttributesClass";
@@ -86,16 +86,16 @@ constexpr const char* kBinding = "admissionregistration.k8s.io/v1/ValidatingAdmi
 constexpr const char* kChanger = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy";
 constexpr const char* kChangerBinding = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding";
 constexpr const char* kDefinition = "apiextensions.k8s.io/v1/CustomResourceDefinition";
-constexpr const char* kService = "apiregistration.k8s.io/v1/APIService";
+constexpr const char* kApiService = "apiregistration.k8s.io/v1/APIService";
 constexpr const char* kDeviceClass = "resource.k8s.io/v1/DeviceClass";
 constexpr const char* kClaim = "resource.k8s.io/v1/ResourceClaim";
-constexpr const char* kTemplate = "resource.k8s.io/v1/ResourceClaimTemplate";
+constexpr const char* kClaimTemplate = "resource.k8s.io/v1/ResourceClaimTemplate";
 constexpr const char* kSlice = "resource.k8s.io/v1/ResourceSlice";
-constexpr const char* kLease = "coordination.k8s.io/v1/Lease";
+constexpr const char* kCoordinationLease = "coordination.k8s.io/v1/Lease";
 constexpr const char* kOldEvent = "v1/Event";
 constexpr const char* kNewEvent = "events.k8s.io/v1/Event";
 
-const Row kRows[] = {
+const SampleRow kSampleRows[] = {
     // ---- StorageClass
     {kClass, "/provisioner", R"("")", "provisioner: FieldValueRequired: Required value\n"},
     {kClass, "/provisioner", R"("a b")", "provisioner: FieldValueInvalid: Invalid value: \"a b\": name part must consist of"},
@@ -125,14 +125,14 @@ const Row kRows[] = {
      "spec.nodeAllocatableUpdatePeriodSeconds: FieldValueInvalid: Invalid value: 9: must be greater than or equal to 10 "
      "seconds\n"},
     // ---- CSINode
-    {kNode, "/spec/drivers/0/name", R"("")", "spec.drivers[0].name: FieldValueRequired: Required value\n"},
-    {kNode, "/spec/drivers/0/name", R"("a_b")",
+    {kCsiNode, "/spec/drivers/0/name", R"("")", "spec.drivers[0].name: FieldValueRequired: Required value\n"},
+    {kCsiNode, "/spec/drivers/0/name", R"("a_b")",
      "spec.drivers[0].name: FieldValueInvalid: Invalid value: \"a_b\": a lowercase RFC 1123 subdomain"},
-    {kNode, "/spec/drivers/0/nodeID", R"("")", "spec.drivers[0].nodeID: FieldValueRequired: Required value\n"},
-    {kNode, "/spec/drivers/0/allocatable", R"({"count":-1})",
+    {kCsiNode, "/spec/drivers/0/nodeID", R"("")", "spec.drivers[0].nodeID: FieldValueRequired: Required value\n"},
+    {kCsiNode, "/spec/drivers/0/allocatable", R"({"count":-1})",
      "spec.drivers[0].allocatable.count: FieldValueInvalid: Invalid value: -1: must be greater than or equal to 0\n"},
-    {kNode, "/spec/drivers/0/topologyKeys", R"(["a","a"])", "spec.drivers[0]: FieldValueDuplicate: Duplicate value: \"a\"\n"},
-    {kNode, "/spec/drivers", R"([{"name":"a.b","nodeID":"1"},{"name":"a.b","nodeID":"1"}])",
+    {kCsiNode, "/spec/drivers/0/topologyKeys", R"(["a","a"])", "spec.drivers[0]: FieldValueDuplicate: Duplicate value: \"a\"\n"},
+    {kCsiNode, "/spec/drivers", R"([{"name":"a.b","nodeID":"1"},{"name":"a.b","nodeID":"1"}])",
      "spec.drivers[1].name: FieldValueDuplicate: Duplicate value: \"a.b\"\n"},
     // ---- CSIStorageCapacity
     {kRoom, "/storageClassName", R"("")",
@@ -340,19 +340,19 @@ const Row kRows[] = {
      "spec.preserveUnknownFields: FieldValueInvalid: Invalid value: true: cannot set to true, set "
      "x-kubernetes-preserve-unknown-fields"},
     // ---- APIService
-    {kService, "/metadata/name", R"("v1.example.org")",
+    {kApiService, "/metadata/name", R"("v1.example.org")",
      "metadata.name: FieldValueInvalid: Invalid value: \"v1.example.org\": must be `spec.version+\".\"+spec.group`: "
      "\"v1.example.com\"\n"},
-    {kService, "/spec/groupPriorityMinimum", "0",
+    {kApiService, "/spec/groupPriorityMinimum", "0",
      "spec.groupPriorityMinimum: FieldValueInvalid: Invalid value: 0: must be positive and less than 20000\n"},
-    {kService, "/spec/versionPriority", "1001",
+    {kApiService, "/spec/versionPriority", "1001",
      "spec.versionPriority: FieldValueInvalid: Invalid value: 1001: must be positive and less than 1000\n"},
-    {kService, "/spec/version", R"("V1")",
+    {kApiService, "/spec/version", R"("V1")",
      "spec.version: FieldValueInvalid: Invalid value: \"V1\": a DNS-1035 label must consist of"},
-    {kService, "/spec/caBundle", R"("YWI=")",
+    {kApiService, "/spec/caBundle", R"("YWI=")",
      "spec.caBundle: FieldValueInvalid: Invalid value: \"2 bytes\": local APIServices may not have a caBundle\n"},
-    {kService, "/spec/service", R"({"name":"a"})", "spec.service.namespace: FieldValueRequired: Required value\n"},
-    {kService, "/spec/insecureSkipTLSVerify", "true",
+    {kApiService, "/spec/service", R"({"name":"a"})", "spec.service.namespace: FieldValueRequired: Required value\n"},
+    {kApiService, "/spec/insecureSkipTLSVerify", "true",
      "spec.insecureSkipTLSVerify: FieldValueInvalid: Invalid value: true: local APIServices may not have "
      "insecureSkipTLSVerify\n"},
     // ---- devices
@@ -383,17 +383,17 @@ const Row kRows[] = {
     {kClaim, "/spec/devices/constraints", R"([{"matchAttribute":"c"}])",
      "spec.devices.constraints[0].matchAttribute: FieldValueInvalid: Invalid value: \"c\": a fully qualified name must be a "
      "domain and a name separated by a slash\n"},
-    {kTemplate, "/spec/spec/devices/requests/0/name", R"("")",
+    {kClaimTemplate, "/spec/spec/devices/requests/0/name", R"("")",
      "spec.spec.devices.requests[0].name: FieldValueInvalid: Invalid value: \"\": a lowercase RFC 1123 label"},
-    {kTemplate, "/spec/spec/devices/requests/0", R"({"name":"a"})",
+    {kClaimTemplate, "/spec/spec/devices/requests/0", R"({"name":"a"})",
      "spec.spec.devices.requests[0]: FieldValueRequired: Required value: exactly one of"},
-    {kTemplate, "/spec/spec/devices/requests/0/exactly/allocationMode", R"("Some")",
+    {kClaimTemplate, "/spec/spec/devices/requests/0/exactly/allocationMode", R"("Some")",
      "spec.spec.devices.requests[0].exactly.allocationMode: FieldValueNotSupported: Unsupported value: \"Some\": supported "
      "values: \"All\", \"ExactCount\"\n"},
-    {kTemplate, "/spec/spec/devices/requests/0/exactly/tolerations", R"([{"operator":"Exists","value":"x"}])",
+    {kClaimTemplate, "/spec/spec/devices/requests/0/exactly/tolerations", R"([{"operator":"Exists","value":"x"}])",
      "spec.spec.devices.requests[0].exactly.tolerations[0].value: FieldValueInvalid: Invalid value: \"x\": must be empty for "
      "operator `Exists`\n"},
-    {kTemplate, "/spec/metadata", R"({"labels":{"a b":"c"}})",
+    {kClaimTemplate, "/spec/metadata", R"({"labels":{"a b":"c"}})",
      "spec.metadata.labels: FieldValueInvalid: Invalid value: \"a b\": name part must consist of"},
     {kSlice, "/spec/nodeName", R"("")",
      "spec.nodeName: FieldValueInvalid: Invalid value: \"\": must be either unset or set to a non-empty string\n"},
@@ -413,15 +413,15 @@ const Row kRows[] = {
     {kSlice, "/spec/devices/0/capacity/memory/requestPolicy", R"({"default":"1","validValues":["1"]})",
      "spec.devices[0].capacity[memory].requestPolicy: FieldValueForbidden: Forbidden: allowMultipleAllocations must be true\n"},
     // ---- Lease
-    {kLease, "/spec/leaseDurationSeconds", "0",
+    {kCoordinationLease, "/spec/leaseDurationSeconds", "0",
      "spec.leaseDurationSeconds: FieldValueInvalid: Invalid value: 0: must be greater than 0\n"},
-    {kLease, "/spec/leaseTransitions", "-1",
+    {kCoordinationLease, "/spec/leaseTransitions", "-1",
      "spec.leaseTransitions: FieldValueInvalid: Invalid value: -1: must be greater than or equal to 0\n"},
-    {kLease, "/spec/strategy", R"("Newest")",
+    {kCoordinationLease, "/spec/strategy", R"("Newest")",
      "spec.strategy: FieldValueNotSupported: Unsupported value: \"Newest\": supported values: \"OldestEmulationVersion\"\n"},
-    {kLease, "/spec/preferredHolder", R"("x")",
+    {kCoordinationLease, "/spec/preferredHolder", R"("x")",
      "spec.preferredHolder: FieldValueForbidden: Forbidden: may only be specified when `strategy` is defined\n"},
-    {kLease, "/metadata/name", R"("A")",
+    {kCoordinationLease, "/metadata/name", R"("A")",
      "metadata.name: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
     // ---- Event, in both shapes
     {kOldEvent, "/involvedObject/namespace", R"("other")",
@@ -443,9 +443,10 @@ const Row kRows[] = {
 
 TEST(ExtensionValidate, finds_what_is_wrong_and_says_where) {
   std::map<std::string, int> per_kind;
-  for (const Row& row : kRows) {
-    const KindInfo& info = info_of(row.kind);
-    std::string text = shown(validate_create(info, prepared(info, changed(row.kind, row.pointer, row.value))));
+  for (const SampleRow& row : kSampleRows) {
+    const KindInfo& info = info_by_kind(row.kind);
+    std::string text =
+        shown_with_reasons(validate_create(info, prepared_as_stored(info, changed(row.kind, row.pointer, row.value))));
     EXPECT_NE(text.find(row.want), text.npos)
         << row.kind << " " << row.pointer << " = " << row.value << "\nwant: " << row.want << "\ngot:\n"
         << text;
@@ -465,7 +466,7 @@ TEST(ExtensionValidate, keeps_what_may_not_change) {
                   "volumeBindingMode: FieldValueInvalid: Invalid value: \"WaitForFirstConsumer\": field is immutable\n"},
            Change{kDriver, "/spec/attachRequired", "true",
                   "spec.attachedRequired: FieldValueInvalid: Invalid value: true: field is immutable\n"},
-           Change{kNode, "/spec/drivers/0/nodeID", R"("n2")", "spec.drivers: FieldValueInvalid: Invalid value: {"},
+           Change{kCsiNode, "/spec/drivers/0/nodeID", R"("n2")", "spec.drivers: FieldValueInvalid: Invalid value: {"},
            Change{kRoom, "/storageClassName", R"("slow")",
                   "storageClassName: FieldValueInvalid: Invalid value: \"slow\": field is immutable\n"},
            Change{kAttach, "/spec/nodeName", R"("n2")", "spec: FieldValueInvalid: Invalid value: {"},
@@ -478,23 +479,24 @@ TEST(ExtensionValidate, keeps_what_may_not_change) {
                   "spec.driver: FieldValueInvalid: Invalid value: \"npu.example.com\": field is immutable\n"},
            Change{kNewEvent, "/note", R"("other")", "message: FieldValueInvalid: Invalid value: \"other\": field is immutable\n"},
        }) {
-    const KindInfo& info = info_of(row.kind);
-    json::value before = prepared(info, MUST(parse_json(sample_objects().at(row.kind))));
-    std::string text = shown(validate_update(info, prepared(info, changed(row.kind, row.pointer, row.value)), before));
+    const KindInfo& info = info_by_kind(row.kind);
+    json::value before = prepared_as_stored(info, MUST(parse_json(sample_objects().at(row.kind))));
+    std::string text =
+        shown_with_reasons(validate_update(info, prepared_as_stored(info, changed(row.kind, row.pointer, row.value)), before));
     EXPECT_NE(text.find(row.want), text.npos) << row.kind << " " << row.pointer << "\ngot:\n" << text;
   }
 }
 
 TEST(ExtensionValidate, looks_at_status_too) {
-  const KindInfo& claims = info_of(kClaim);
-  json::value before = prepared(claims, MUST(parse_json(sample_objects().at(kClaim)))), now = before;
+  const KindInfo& claims = info_by_kind(kClaim);
+  json::value before = prepared_as_stored(claims, MUST(parse_json(sample_objects().at(kClaim)))), now = before;
   now.get_object()["status"] = MUST(parse_json(R"({"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]})"));
-  EXPECT_EQ(shown(validate_update(claims, now, before, "status")),
+  EXPECT_EQ(shown_with_reasons(validate_update(claims, now, before, "status")),
             "status.reservedFor: FieldValueForbidden: Forbidden: may not be specified when `allocated` is not set\n");
-  const KindInfo& services = info_of(kService);
-  before = now = prepared(services, MUST(parse_json(sample_objects().at(kService))));
+  const KindInfo& services = info_by_kind(kApiService);
+  before = now = prepared_as_stored(services, MUST(parse_json(sample_objects().at(kApiService))));
   now.get_object()["status"] = MUST(parse_json(R"({"conditions":[{"type":"Available","status":"Perhaps"}]})"));
-  EXPECT_EQ(shown(validate_update(services, now, before, "status")),
+  EXPECT_EQ(shown_with_reasons(validate_update(services, now, before, "status")),
             "status.conditions[0].status: FieldValueNotSupported: Unsupported value: \"Perhaps\": supported values: \"True\", "
             "\"False\", \"Unknown\"\n");
 }
@@ -517,22 +519,23 @@ TEST(ExtensionDefaults, fill_in_what_depends) {
            {kMutating, "webhooks", nullptr},
            {kClaim, "spec.devices.requests", nullptr},
        }) {
-    const KindInfo& info = info_of(want.kind);
-    json::value object = prepared(info, MUST(parse_json(sample_objects().at(want.kind))));
+    const KindInfo& info = info_by_kind(want.kind);
+    json::value object = prepared_as_stored(info, MUST(parse_json(sample_objects().at(want.kind))));
     const json::value* found = find(object, want.path);
     ASSERT_TRUE(found) << want.kind << " " << want.path;
     if (want.value) {
       EXPECT_EQ(to_text(*found), want.value) << want.kind << " " << want.path;
     }
   }
-  json::value hook = get_array(prepared(info_of(kMutating), MUST(parse_json(sample_objects().at(kMutating)))), "webhooks")[0];
+  json::value hook =
+      get_array(prepared_as_stored(info_by_kind(kMutating), MUST(parse_json(sample_objects().at(kMutating)))), "webhooks")[0];
   EXPECT_EQ(get_string(hook, "failurePolicy"), "Fail");
   EXPECT_EQ(get_string(hook, "matchPolicy"), "Equivalent");
   EXPECT_EQ(get_int(hook, "timeoutSeconds"), 10);
   EXPECT_EQ(get_string(hook, "reinvocationPolicy"), "Never");
   EXPECT_TRUE(find(hook, "namespaceSelector")) << "everything is selected unless said otherwise";
-  json::value request =
-      get_array(prepared(info_of(kClaim), MUST(parse_json(sample_objects().at(kClaim)))), "spec.devices.requests")[0];
+  json::value request = get_array(prepared_as_stored(info_by_kind(kClaim), MUST(parse_json(sample_objects().at(kClaim)))),
+                                  "spec.devices.requests")[0];
   EXPECT_EQ(get_string(request, "exactly.allocationMode"), "ExactCount");
   EXPECT_EQ(get_int(request, "exactly.count"), 1);
 }

@@ -13,7 +13,7 @@
 namespace coracle::schema {
 namespace {
 
-const std::string kTemplate = R"({"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+const std::string kPodTemplate = R"({"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
 const std::string kOnce =
     R"({"metadata":{"labels":{"a":"b","controller-uid":"u","job-name":"x","batch.kubernetes.io/controller-uid":"u",
   "batch.kubernetes.io/job-name":"x"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}})";
@@ -30,17 +30,18 @@ const std::map<std::string, std::string>& valid_objects() {
       {"namespaces", "{}"},
       {"nodes", "{}"},
       {"events", R"({"involvedObject":{"namespace":"d"}})"},
-      {"replicationcontrollers", R"({"spec":{"selector":{"a":"b"},"template":)" + kTemplate + "}}"},
-      {"podtemplates", R"({"template":)" + kTemplate + "}"},
+      {"replicationcontrollers", R"({"spec":{"selector":{"a":"b"},"template":)" + kPodTemplate + "}}"},
+      {"podtemplates", R"({"template":)" + kPodTemplate + "}"},
       {"limitranges", R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"2"}}]}})"},
       {"resourcequotas", R"({"spec":{"hard":{"pods":"10"}}})"},
       {"persistentvolumes",
        R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})"},
       {"persistentvolumeclaims", R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})"},
-      {"deployments.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
-      {"replicasets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
-      {"statefulsets.apps", R"({"spec":{"serviceName":"s","selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
-      {"daemonsets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kTemplate + "}}"},
+      {"deployments.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kPodTemplate + "}}"},
+      {"replicasets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kPodTemplate + "}}"},
+      {"statefulsets.apps",
+       R"({"spec":{"serviceName":"s","selector":{"matchLabels":{"a":"b"}},"template":)" + kPodTemplate + "}}"},
+      {"daemonsets.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)" + kPodTemplate + "}}"},
       {"controllerrevisions.apps", R"({"data":{"x":1},"revision":1})"},
       {"jobs.batch",
        R"({"metadata":{"uid":"u"},"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"u"}},"template":)" +
@@ -63,7 +64,7 @@ const std::map<std::string, std::string>& valid_objects() {
   return all;
 }
 
-const KindInfo& info_of(const std::string& name) {
+const KindInfo& info_by_resource(const std::string& name) {
   size_t dot = name.find('.');
   std::string group = dot == name.npos ? "" : name.substr(dot + 1);
   for (const KindInfo& info : catalog().kinds()) {
@@ -74,7 +75,7 @@ const KindInfo& info_of(const std::string& name) {
 }
 
 json::value made(const std::string& name, std::string_view patch) {
-  const KindInfo& info = info_of(name);
+  const KindInfo& info = info_by_resource(name);
   json::value object = json::object{{"metadata", json::object{{"name", "x"}}}};
   if (info.kind.namespaced) make(object, "metadata.namespace") = "d";
   apply_merge_patch(object, MUST(parse_json(valid_objects().at(name))));
@@ -84,7 +85,7 @@ json::value made(const std::string& name, std::string_view patch) {
   return MUST(decode(info.type(), std::move(value))).value;
 }
 
-std::string_view reason_of(std::string_view message) {
+std::string_view cause_reason(std::string_view message) {
   static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {{"Required value", "FieldValueRequired"},
                                                                                {"Invalid value", "FieldValueInvalid"},
                                                                                {"Unsupported value", "FieldValueNotSupported"},
@@ -99,13 +100,13 @@ std::string_view reason_of(std::string_view message) {
   return "";
 }
 
-struct Row {
+struct InvalidRow {
   const char* kind;
   const char* patch;
   const char* want;  // "field: message"
 };
 
-void expect_cause(const std::vector<Cause>& causes, const Row& row) {
+void expect_cause(const std::vector<Cause>& causes, const InvalidRow& row) {
   std::string all, want = row.want;
   bool found = false;
   for (const Cause& cause : causes) {
@@ -113,12 +114,12 @@ void expect_cause(const std::vector<Cause>& causes, const Row& row) {
     all += line + "\n";
     if (line != want) continue;
     found = true;
-    EXPECT_EQ(cause.reason, reason_of(cause.message)) << line;
+    EXPECT_EQ(cause.reason, cause_reason(cause.message)) << line;
   }
   EXPECT_TRUE(found) << row.kind << " " << row.patch << "\nwant " << want << "\ngot  " << all;
 }
 
-const Row kInvalid[] = {
+const InvalidRow kInvalid[] = {
     {"pods", R"({"spec":{"containers":[]}})", "spec.containers: Required value"},
     {"pods", R"({"spec":{"containers":[{"name":"c"}]}})", "spec.containers[0].image: Required value"},
     {"pods", R"({"spec":{"containers":[{"name":"C","image":"i"}]}})",
@@ -659,16 +660,16 @@ const Row kInvalid[] = {
 
 TEST(Invalid, the_samples_are_valid) {
   for (const auto& [name, object] : valid_objects()) {
-    std::vector<Cause> causes = validate_create(info_of(name), made(name, "{}"));
+    std::vector<Cause> causes = validate_create(info_by_resource(name), made(name, "{}"));
     EXPECT_TRUE(causes.empty()) << name << ": " << causes.front().field << ": " << causes.front().message;
   }
 }
 
 TEST(Invalid, each_kind_says_what_is_wrong_where_and_why) {
   std::map<std::string, size_t> seen;
-  for (const Row& row : kInvalid) {
+  for (const InvalidRow& row : kInvalid) {
     ++seen[row.kind];
-    expect_cause(validate_create(info_of(row.kind), made(row.kind, row.patch)), row);
+    expect_cause(validate_create(info_by_resource(row.kind), made(row.kind, row.patch)), row);
   }
   for (const auto& [name, object] : valid_objects()) EXPECT_GE(seen[name], 5u) << name;
 }
@@ -795,7 +796,7 @@ const Change kChanges[] = {
 
 TEST(Invalid, what_may_not_change_stays) {
   for (const Change& change : kChanges) {
-    std::vector<Cause> causes = validate_update(info_of(change.kind), made(change.kind, change.now),
+    std::vector<Cause> causes = validate_update(info_by_resource(change.kind), made(change.kind, change.now),
                                                 made(change.kind, change.before), change.subresource);
     if (*change.want) expect_cause(causes, {change.kind, change.now, change.want});
     else

@@ -8,7 +8,7 @@
 namespace coracle::schema {
 namespace {
 
-struct Row {
+struct DefaultRow {
   const char* api_version;
   const char* kind;
   const char* text;
@@ -18,7 +18,7 @@ struct Row {
 
 constexpr const char* kBehavior = R"({"spec":{"metrics":[{"type":"Pods"}],"behavior":{"scaleUp":{"selectPolicy":"Min"}}}})";
 
-const Row kRows[] = {
+const DefaultRow kDefaultRows[] = {
     {"apps/v1", "StatefulSet", "{}", "spec.updateStrategy", R"({"type":"RollingUpdate","rollingUpdate":{"partition":0}})"},
     {"apps/v1", "StatefulSet", R"({"spec":{"updateStrategy":{"type":"RollingUpdate"}}})", "spec.updateStrategy",
      R"({"type":"RollingUpdate"})"},
@@ -80,7 +80,7 @@ const Row kRows[] = {
 };
 
 TEST(KindDefaults, follow_from_what_was_written) {
-  for (const Row& row : kRows) {
+  for (const DefaultRow& row : kDefaultRows) {
     const KindInfo* info = catalog().by_kind(row.api_version, row.kind);
     ASSERT_NE(info, nullptr) << row.kind;
     json::value object = MUST(decode(info->type(), MUST(parse_json(row.text)))).value;

@@ -3,14 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "store/schema/table.h"
+#include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
 namespace {
 
-const WallTime kNow = *parse_time("2026-01-02T00:00:00Z");
-constexpr std::string_view kMeta = R"("metadata":{"name":"x","namespace":"d","creationTimestamp":"2026-01-01T00:00:00Z"})";
+constexpr std::string_view kDatedMetadata =
+    R"("metadata":{"name":"x","namespace":"d","creationTimestamp":"2026-01-01T00:00:00Z"})";
 
-struct Row {
+struct TableRow {
   const char* api_version;
   const char* kind;
   const char* object;  // after the metadata
@@ -20,13 +21,13 @@ struct Row {
 constexpr const char* kPods =
     R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"},{"name":"d","image":"j"}]}})";
 
-std::string text_of(const Row& row) {
-  std::string text = "{" + std::string(kMeta) + row.object + "}";
+std::string text_of(const TableRow& row) {
+  std::string text = "{" + std::string(kDatedMetadata) + row.object + "}";
   for (size_t at; (at = text.find("$PODS")) != text.npos;) text.replace(at, 5, kPods);
   return text;
 }
 
-const Row kRows[] = {
+const TableRow kTableRows[] = {
     {"batch/v1", "Job",
      R"(,"spec":{"completions":3,"selector":{"matchLabels":{"a":"b"}},$PODS},"status":{"succeeded":1,"startTime":"2026-01-01T23:59:00Z"})",
      R"(["x","Running","1/3","60s","24h","c,d","i,j","a=b"])"},
@@ -83,7 +84,7 @@ const Row kRows[] = {
 };
 
 TEST(KindTables, show_what_kubectl_prints) {
-  for (const Row& row : kRows) {
+  for (const TableRow& row : kTableRows) {
     const KindInfo* info = catalog().by_kind(row.api_version, row.kind);
     ASSERT_NE(info, nullptr) << row.kind;
     EXPECT_EQ(to_text(json::value(cells_of(*info, MUST(parse_json(text_of(row))), kNow))), row.want)

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "store/schema/decode.h"
 #include "store/schema/wire.h"
+#include "tests/store/schema/prepared.h"
 #include "tests/store/schema/sample.h"
 
 namespace coracle::schema {
@@ -17,8 +17,6 @@ bool has_numbers(const Type& type) {
   }
   return false;
 }
-
-json::value canonical(const Type& type, json::value value) { return MUST(decode(type, std::move(value))).value; }
 
 std::string bytes(std::initializer_list<int> values) {
   std::string out;

@@ -6,15 +6,12 @@
 
 #include "runtime/base/text.h"
 #include "store/schema/table/cells.h"
+#include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
 namespace {
 
-const WallTime kNow = *parse_time("2026-01-02T00:00:00Z");
-
-std::string cells(const Kind& kind, const char* text) {
-  return to_text(json::value(cells_of(catalog().of(kind), *parse_json(text), kNow)));
-}
+std::string cells(const Kind& kind, const char* text) { return row_text(kind, *parse_json(text)); }
 
 TEST(Table, every_column_has_a_rule) {
   for (const KindInfo& info : catalog().kinds()) {

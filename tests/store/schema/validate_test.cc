@@ -7,24 +7,10 @@
 #include <cstring>
 
 #include "store/object/status.h"
-#include "store/schema/decode.h"
-#include "store/schema/default.h"
+#include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
 namespace {
-
-json::value prepared(const Kind& kind, const std::string& text) {
-  const KindInfo& info = catalog().of(kind);
-  json::value value = MUST(decode(info.type(), MUST(parse_json(text)))).value;
-  apply_defaults(info, value);
-  return value;
-}
-
-std::string shown(const std::vector<Cause>& causes) {
-  std::string text;
-  for (const Cause& cause : causes) text += cause.field + ": " + cause.message + "\n";
-  return text;
-}
 
 std::string pod(const std::string& spec) { return R"({"metadata":{"name":"x","namespace":"d"},"spec":{)" + spec + "}}"; }
 
@@ -32,7 +18,7 @@ std::string container(const std::string& more) {
   return pod(R"("containers":[{"name":"a","image":"b")" + std::string(more.empty() ? "" : ",") + more + "}]");
 }
 
-struct Row {
+struct ValidateRow {
   const Kind& kind;
   std::string object;
   const char* want;  // "" = valid; else every line of the result
@@ -41,31 +27,37 @@ struct Row {
 TEST(Validate, finds_what_is_wrong_and_says_where) {
   const std::string meta = R"({"metadata":{"name":"x","namespace":"d"},)";
   for (
-      const Row& row : {
-          Row{kPod, container(""), ""},
-          Row{kPod, R"({"metadata":{"name":"X","namespace":"d"},"spec":{"containers":[]}})",
+      const ValidateRow& row : {
+          ValidateRow{kPod, container(""), ""},
+          ValidateRow{
+              kPod, R"({"metadata":{"name":"X","namespace":"d"},"spec":{"containers":[]}})",
               "metadata.name: Invalid value: \"X\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
               "characters, "
               "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "
               "is "
               "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\nspec.containers: Required value\n"},
-          Row{kPod, pod(R"("containers":[{"name":"a"},{"name":"a","image":"x"}])"),
-              "spec.containers[0].image: Required value\nspec.containers[1].name: Duplicate value: \"a\"\n"},
-          Row{kPod, pod(R"("restartPolicy":"Sometimes","containers":[{"name":"a","image":"b"}])"),
+          ValidateRow{kPod, pod(R"("containers":[{"name":"a"},{"name":"a","image":"x"}])"),
+                      "spec.containers[0].image: Required value\nspec.containers[1].name: Duplicate value: \"a\"\n"},
+          ValidateRow{
+              kPod, pod(R"("restartPolicy":"Sometimes","containers":[{"name":"a","image":"b"}])"),
               "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"Never\", \"OnFailure\"\n"},
-          Row{kPod,
+          ValidateRow{
+              kPod,
               pod(R"("initContainers":[{"name":"s","image":"b","restartPolicy":"always"}],"containers":[{"name":"a","image":"b"}])"),
               "spec.initContainers[0].restartPolicy: Unsupported value: \"always\": supported values: \"Always\", \"Never\", "
               "\"OnFailure\"\n"},
-          Row{kPod, container(R"("ports":[{"containerPort":0},{"containerPort":70000},{"containerPort":80,"name":"-x-"}])"),
-              "spec.containers[0].ports[0].containerPort: Required value\n"
-              "spec.containers[0].ports[1].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive\n"
-              "spec.containers[0].ports[2].name: Invalid value: \"-x-\": must not begin or end with a hyphen\n"},
-          Row{kPod, container(R"("volumeMounts":[{"name":"v","mountPath":"/x"},{"name":"v","mountPath":"/x"}])"),
+          ValidateRow{kPod,
+                      container(R"("ports":[{"containerPort":0},{"containerPort":70000},{"containerPort":80,"name":"-x-"}])"),
+                      "spec.containers[0].ports[0].containerPort: Required value\n"
+                      "spec.containers[0].ports[1].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive\n"
+                      "spec.containers[0].ports[2].name: Invalid value: \"-x-\": must not begin or end with a hyphen\n"},
+          ValidateRow{
+              kPod, container(R"("volumeMounts":[{"name":"v","mountPath":"/x"},{"name":"v","mountPath":"/x"}])"),
               "spec.containers[0].volumeMounts[0].name: Not found: \"v\"\nspec.containers[0].volumeMounts[1].name: Not found: "
               "\"v\"\n"
               "spec.containers[0].volumeMounts[1].mountPath: Invalid value: \"/x\": must be unique\n"},
-          Row{kPod,
+          ValidateRow{
+              kPod,
               container(
                   R"("env":[{"name":"A=B","value":"1"},{"name":"C","value":"1","valueFrom":{"fieldRef":{"fieldPath":"spec.foo"}}},{"name":"D","valueFrom":{}}])"),
               "spec.containers[0].env[0].name: Invalid value: \"A=B\": a valid environment variable name must consist only of "
@@ -77,92 +69,104 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
               "spec.containers[0].env[1].valueFrom: Invalid value: \"\": may not be specified when `value` is not empty\n"
               "spec.containers[0].env[2].valueFrom: Invalid value: \"\": must specify one of: `fieldRef`, `resourceFieldRef`, "
               "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`\n"},
-          Row{kPod,
+          ValidateRow{
+              kPod,
               container(
                   R"("livenessProbe":{"successThreshold":2,"exec":{"command":["x"]},"tcpSocket":{"port":80}},"readinessProbe":{"periodSeconds":-1})"),
               "spec.containers[0].livenessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type\n"
               "spec.containers[0].readinessProbe: Required value: must specify a handler type\n"
               "spec.containers[0].readinessProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0\n"
               "spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1\n"},
-          Row{kPod, container(R"("resources":{"requests":{"cpu":"2","memory":"-1","foo":"1"},"limits":{"cpu":"1"}})"),
+          ValidateRow{
+              kPod, container(R"("resources":{"requests":{"cpu":"2","memory":"-1","foo":"1"},"limits":{"cpu":"1"}})"),
               "spec.containers[0].resources.requests[foo]: Invalid value: \"foo\": must be a standard resource type or fully "
               "qualified\n"
               "spec.containers[0].resources.requests[foo]: Invalid value: \"foo\": must be a standard resource for containers\n"
               "spec.containers[0].resources.requests[memory]: Invalid value: \"-1\": must be greater than or equal to 0\n"
               "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1\n"},
-          Row{kPod,
+          ValidateRow{
+              kPod,
               pod(R"("volumes":[{"name":"v","emptyDir":{},"hostPath":{"path":"/a/../b"}},{"name":"v"},{"name":"s","secret":{}}],"containers":[{"name":"a","image":"b"}])"),
               "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'\n"
               "spec.volumes[0].emptyDir: Forbidden: may not specify more than 1 volume type\n"
               "spec.volumes[2].secret.secretName: Required value\n"
               "spec.volumes[1].name: Duplicate value: \"v\"\n"},
-          Row{kPod,
+          ValidateRow{
+              kPod,
               pod(R"("dnsPolicy":"None","activeDeadlineSeconds":0,"hostname":"A","tolerations":[{"operator":"Equal","value":"x"}],"containers":[{"name":"a","image":"b"}])"),
               nullptr},
-          Row{kPod, container(R"("securityContext":{"privileged":true,"allowPrivilegeEscalation":false,"runAsUser":-1})"),
-              nullptr},
-          Row{kPod,
+          ValidateRow{kPod, container(R"("securityContext":{"privileged":true,"allowPrivilegeEscalation":false,"runAsUser":-1})"),
+                      nullptr},
+          ValidateRow{
+              kPod,
               pod(R"("hostUsers":false,"hostNetwork":true,"hostPID":true,"hostIPC":true,"containers":[{"name":"a","image":"b"}])"),
               "spec.hostNetwork: Forbidden: when `hostUsers` is false\nspec.HostPID: Forbidden: when `hostUsers` is false\n"
               "spec.HostIPC: Forbidden: when `hostUsers` is false\n"},
-          Row{kPod,
+          ValidateRow{
+              kPod,
               pod(R"("hostUsers":false,"shareProcessNamespace":true,"containers":[{"name":"a","image":"b","securityContext":{"procMount":"Unmasked"}}])"),
               ""},
-          Row{kPod, pod(R"("hostUsers":true,"hostNetwork":true,"containers":[{"name":"a","image":"b"}])"), ""},
-          Row{kPod,
+          ValidateRow{kPod, pod(R"("hostUsers":true,"hostNetwork":true,"containers":[{"name":"a","image":"b"}])"), ""},
+          ValidateRow{
+              kPod,
               pod(R"("hostUsers":false,"volumes":[{"name":"v","hostPath":{"path":"/a"}}],"containers":[{"name":"a","image":"b","volumeDevices":[{"name":"v","devicePath":"/dev/x"}]}])"),
               "spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false\n"
               "spec.containers[0].volumeDevices[0].name: Invalid value: \"v\": can only use volume source type of "
               "PersistentVolumeClaim or "
               "Ephemeral for block mode\n"},
-          Row{kPod, container(R"("securityContext":{"procMount":"Unmasked"})"),
+          ValidateRow{
+              kPod, container(R"("securityContext":{"procMount":"Unmasked"})"),
               "spec.containers[0].securityContext.procMount: Invalid value: \"Unmasked\": `hostUsers` must be false to use "
               "`Unmasked`\n"},
-          Row{kDeployment, meta + R"("spec":{"template":{"spec":{"containers":[{"name":"a","image":"b"}]}}}})",
-              "spec.selector: Required value\n"},
-          Row{kDeployment,
+          ValidateRow{kDeployment, meta + R"("spec":{"template":{"spec":{"containers":[{"name":"a","image":"b"}]}}}})",
+                      "spec.selector: Required value\n"},
+          ValidateRow{
+              kDeployment,
               meta + R"("spec":{"replicas":-1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"c"}},
                "spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}})",
               "spec.replicas: Invalid value: -1: must be greater than or equal to 0\n"
               "spec.template.metadata.labels: Invalid value: {\"a\":\"c\"}: `selector` does not match template `labels`\n"
               "spec.template.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"\n"},
-          Row{kDeployment,
+          ValidateRow{
+              kDeployment,
               meta +
                   R"("spec":{"strategy":{"rollingUpdate":{"maxUnavailable":0,"maxSurge":"0%"}},"selector":{"matchLabels":{"a":"b"}},
                "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"b"}]}}}})",
               "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0\n"},
-          Row{kService, R"({"metadata":{"name":"1x","namespace":"d"},"spec":{}})",
+          ValidateRow{
+              kService, R"({"metadata":{"name":"1x","namespace":"d"},"spec":{}})",
               "metadata.name: Invalid value: \"1x\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
               "start with an "
               "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
               "validation is "
               "'[a-z]([-a-z0-9]*[a-z0-9])?')\nspec.ports: Required value\n"},
-          Row{kService, meta + R"("spec":{"ports":[{"port":80,"nodePort":30000},{"name":"b","port":0}]}})",
-              "spec.ports[0].name: Required value\nspec.ports[0].nodePort: Forbidden: may not be used when `type` is "
-              "'ClusterIP'\n"
-              "spec.ports[1].port: Invalid value: 0: must be between 1 and 65535, inclusive\n"
-              "spec.ports[1].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive\n"},
-          Row{kService, meta + R"("spec":{"clusterIP":"None"}})", ""},
-          Row{kService, meta + R"("spec":{"type":"ExternalName"}})", "spec.externalName: Required value\n"},
-          Row{kConfigMap, meta + R"("data":{"a/b":"x","c":"y"},"binaryData":{"c":"AA=="}})", nullptr},
-          Row{kSecret, meta + R"("type":"kubernetes.io/tls","data":{"tls.crt":""}})", "data[tls.key]: Required value\n"},
-          Row{kConfigMap, R"({"metadata":{"name":"x"}})", "metadata.namespace: Required value\n"},
-          Row{kNamespace, R"({"metadata":{"name":"a.b"}})", nullptr},
-          Row{kNode, R"({"metadata":{"name":"a.b"},"spec":{"taints":[{"key":"k","effect":"Never"}]}})",
-              "spec.taints[0].effect: Unsupported value: \"Never\": supported values: \"NoExecute\", \"NoSchedule\", "
-              "\"PreferNoSchedule\"\n"},
-          Row{kEndpointSlice, meta + R"("addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"]},{"addresses":["::1"]}]})",
-              "endpoints[1].addresses[0]: Invalid value: \"::1\": must be a valid IP address, (e.g. 10.9.8.7 or "
-              "2001:db8::ffff)\n"},
-          Row{kEndpointSlice, meta + R"("addressType":"IPv4","endpoints":[]})", ""},
-          Row{kLease, meta + R"("spec":{"leaseDurationSeconds":0}})",
-              "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0\n"},
-          Row{kEvent, meta + R"("involvedObject":{"namespace":"other"}})",
-              "involvedObject.namespace: Invalid value: \"other\": does not match event.namespace\n"},
-          Row{kServiceAccount,
-              R"({"metadata":{"name":"x","namespace":"d","labels":{"a b":"c","d":"e f"},"annotations":{"A/B/C":""},
+          ValidateRow{kService, meta + R"("spec":{"ports":[{"port":80,"nodePort":30000},{"name":"b","port":0}]}})",
+                      "spec.ports[0].name: Required value\nspec.ports[0].nodePort: Forbidden: may not be used when `type` is "
+                      "'ClusterIP'\n"
+                      "spec.ports[1].port: Invalid value: 0: must be between 1 and 65535, inclusive\n"
+                      "spec.ports[1].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive\n"},
+          ValidateRow{kService, meta + R"("spec":{"clusterIP":"None"}})", ""},
+          ValidateRow{kService, meta + R"("spec":{"type":"ExternalName"}})", "spec.externalName: Required value\n"},
+          ValidateRow{kConfigMap, meta + R"("data":{"a/b":"x","c":"y"},"binaryData":{"c":"AA=="}})", nullptr},
+          ValidateRow{kSecret, meta + R"("type":"kubernetes.io/tls","data":{"tls.crt":""}})", "data[tls.key]: Required value\n"},
+          ValidateRow{kConfigMap, R"({"metadata":{"name":"x"}})", "metadata.namespace: Required value\n"},
+          ValidateRow{kNamespace, R"({"metadata":{"name":"a.b"}})", nullptr},
+          ValidateRow{kNode, R"({"metadata":{"name":"a.b"},"spec":{"taints":[{"key":"k","effect":"Never"}]}})",
+                      "spec.taints[0].effect: Unsupported value: \"Never\": supported values: \"NoExecute\", \"NoSchedule\", "
+                      "\"PreferNoSchedule\"\n"},
+          ValidateRow{kEndpointSlice,
+                      meta + R"("addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"]},{"addresses":["::1"]}]})",
+                      "endpoints[1].addresses[0]: Invalid value: \"::1\": must be a valid IP address, (e.g. 10.9.8.7 or "
+                      "2001:db8::ffff)\n"},
+          ValidateRow{kEndpointSlice, meta + R"("addressType":"IPv4","endpoints":[]})", ""},
+          ValidateRow{kLease, meta + R"("spec":{"leaseDurationSeconds":0}})",
+                      "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0\n"},
+          ValidateRow{kEvent, meta + R"("involvedObject":{"namespace":"other"}})",
+                      "involvedObject.namespace: Invalid value: \"other\": does not match event.namespace\n"},
+          ValidateRow{kServiceAccount,
+                      R"({"metadata":{"name":"x","namespace":"d","labels":{"a b":"c","d":"e f"},"annotations":{"A/B/C":""},
                "ownerReferences":[{}]}})",
-              nullptr},
+                      nullptr},
       }) {
     std::vector<Cause> causes = validate_create(catalog().of(row.kind), prepared(row.kind, row.object));
     if (row.want) {

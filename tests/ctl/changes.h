@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes as the command line gives them, for the tests of edit and set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ctl/edit.h"
+
+namespace coracle::ctl {
+
+inline std::vector<Change> changes_of(const std::vector<std::string>& args) {
+  std::vector<std::string> objects = {"pod/x"};
+  std::vector<Change> changes;
+  split_changes(args, objects, changes);
+  return changes;
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Users to ask for.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/admission/user.h"
+
+namespace coracle::fairness {
+
+inline User user(const std::string& name, std::vector<std::string> groups = {}) { return {name, "", std::move(groups), {}}; }
+
+}  // namespace coracle::fairness

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON that a test writes down.
+#pragma once
+
+#include <string_view>
+
+#include "runtime/base/json.h"
+
+namespace coracle {
+
+inline json::value parsed(std::string_view text) { return MUST(parse_json(text)); }
+
+}  // namespace coracle
