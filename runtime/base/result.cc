@@ -82,6 +82,11 @@ Error Error::from_errno(int err, std::string_view doing, std::source_location wh
   return error;
 }
 
+void wrong_side_of_result() {
+  std::fputs("<2>bug: the value of a Result that has an error was used, or the reverse\n", stderr);
+  std::abort();
+}
+
 void bug(const char* what, const char* text, std::source_location where) {
   std::fprintf(stderr, "<2>bug: %s:%u: %s: %s\n", where.file_name(), where.line(), what, text);
   std::abort();

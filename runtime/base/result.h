@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace coracle {
@@ -100,34 +99,67 @@ class [[nodiscard]] Error {
   std::shared_ptr<const ErrorDetails> details_;
 };
 
+[[noreturn]] void wrong_side_of_result();  // a bug: ends the process
+
+// A union and a flag rather than a std::variant: there are hundreds of T, and what a variant brings for each of them took 5 % of the
+// time to compile.
 template <typename T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : ok_(true), value_(std::move(value)) {}
+  Result(Error error) : ok_(false), error_(std::move(error)) {}
   template <typename U>
   requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
            !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, T>) Result(U&& value)
-      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+      : ok_(true), value_(std::forward<U>(value)) {}
+  Result(Result&& other) noexcept : ok_(other.ok_) { take(std::move(other)); }
+  Result(const Result& other) requires std::is_copy_constructible_v<T> : ok_(other.ok_) {
+    if (ok_) std::construct_at(&value_, other.value_);
+    else std::construct_at(&error_, other.error_);
+  }
+  Result& operator=(Result other) noexcept {
+    destroy();
+    ok_ = other.ok_;
+    take(std::move(other));
+    return *this;
+  }
+  ~Result() { destroy(); }
 
-  explicit operator bool() const { return state_.index() == 0; }
-  bool ok() const { return state_.index() == 0; }
-  T& operator*() & { return std::get<0>(state_); }
-  const T& operator*() const& { return std::get<0>(state_); }
-  T&& operator*() && { return std::get<0>(std::move(state_)); }
-  T* operator->() { return &std::get<0>(state_); }
-  const T* operator->() const { return &std::get<0>(state_); }
-  const Error& error() const { return std::get<1>(state_); }
-  Error take_error() { return std::get<1>(std::move(state_)); }
+  explicit operator bool() const { return ok_; }
+  bool ok() const { return ok_; }
+  // Errors: whoever asks for a value that is not there, or for an error that is not there, ends the process.
+  T& operator*() & { return need(true), value_; }
+  const T& operator*() const& { return need(true), value_; }
+  T&& operator*() && { return need(true), std::move(value_); }
+  T* operator->() { return need(true), &value_; }
+  const T* operator->() const { return need(true), &value_; }
+  const Error& error() const { return need(false), error_; }
+  Error take_error() { return need(false), std::move(error_); }
   Result wrap(std::string_view doing) && {
-    if (!ok()) return Result(std::get<1>(std::move(state_)).wrap(doing));
+    if (!ok_) return Result(std::move(error_).wrap(doing));
     return std::move(*this);
   }
-  T value_or(T other) && { return ok() ? std::get<0>(std::move(state_)) : std::move(other); }
+  T value_or(T other) && { return ok_ ? std::move(value_) : std::move(other); }
 
  private:
-  std::variant<T, Error> state_;
+  void need(bool has_value) const {
+    if (ok_ != has_value) [[unlikely]] wrong_side_of_result();
+  }
+  void take(Result&& other) {
+    if (ok_) std::construct_at(&value_, std::move(other.value_));
+    else std::construct_at(&error_, std::move(other.error_));
+  }
+  void destroy() {
+    if (ok_) value_.~T();
+    else error_.~Error();
+  }
+
+  bool ok_;
+  union {
+    T value_;
+    Error error_;
+  };
 };
 
 template <>

@@ -24,6 +24,33 @@ TEST(Result, try_hands_the_error_up_with_its_context) {
   EXPECT_EQ(failed.error().text(), "second half: odd");
 }
 
+TEST(Result, is_copied_moved_and_assigned_as_what_it_holds) {
+  const std::string text(100, 'x');  // on the heap: a double free or a leak shows under the sanitizers
+  Result<std::string> value(text), error = Error(Code::conflict, text);
+  Result<std::string> copy = value;
+  EXPECT_EQ(*copy, text);
+  copy = error;  // a value becomes an error
+  ASSERT_FALSE(copy);
+  EXPECT_EQ(copy.error().text(), text);
+  copy = Result<std::string>(value);  // and a value again
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(*value, text);
+  Result<std::string> moved = std::move(copy);
+  EXPECT_EQ(*moved, text);
+  moved = Error(Code::gone, text);
+  EXPECT_EQ(moved.take_error().text(), text);
+
+  Result<std::unique_ptr<int>> only_movable(std::make_unique<int>(3));
+  Result<std::unique_ptr<int>> taken = std::move(only_movable);
+  EXPECT_EQ(**taken, 3);
+  static_assert(!std::is_copy_constructible_v<Result<std::unique_ptr<int>>>);
+}
+
+TEST(ResultDeathTest, the_side_that_is_not_there_ends_the_process) {
+  EXPECT_DEATH((void)*Result<int>(Error(Code::gone, "")), "bug");
+  EXPECT_DEATH((void)Result<int>(3).error(), "bug");
+}
+
 TEST(Result, errno_is_positive_and_has_a_code) {
   errno = ENOENT;
   Error error = Error::from_errno("open config");
