@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // coracled, the process: reads the configuration, opens a house (house.h), tells systemd, and waits. A machine that gets
 // another address gets another house.
+#include <getopt.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -9,12 +10,12 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <variant>
 
 #include "daemon/house.h"
 #include "daemon/journal.h"
@@ -132,34 +133,73 @@ Result<void> run(const Config& config) {
   }
 }
 
+// ---- the command line ----
+
+constexpr const char* kHelp =
+    R"(coracled: a whole Kubernetes for one machine
+Usage: coracled [OPTION]...
+
+  --config FILE        the configuration file (default /etc/coracle/config.yaml, where there is one)
+  --check-config       read the configuration, say what is wrong with it, and end
+  --remove-pods        end all pods of this machine and remove its pod network; coracled must not be running
+  --set-aside-damaged  check the store; if it is damaged, keep it under another name and begin an empty one; then end
+  --version            print the version, and end
+  --help               print this, and end
+)";
+
+struct Options {
+  std::string config = "/etc/coracle/config.yaml";
+  bool is_config_given = false;
+  bool check_config = false, remove_pods = false, set_aside_damaged = false;
+};
+
+// Reads the command line, or prints what it asks for or what is wrong with it: then the process's exit status.
+std::variant<Options, int> read_options(int argc, char** argv) {
+  static const option known[] = {{"config", required_argument, nullptr, 'c'},
+                                 {"check-config", no_argument, nullptr, 'k'},
+                                 {"remove-pods", no_argument, nullptr, 'r'},
+                                 {"set-aside-damaged", no_argument, nullptr, 'a'},
+                                 {"version", no_argument, nullptr, 'v'},
+                                 {"help", no_argument, nullptr, 'h'},
+                                 {}};
+  Options out;
+  for (int read; (read = ::getopt_long(argc, argv, "h", known, nullptr)) != -1;) switch (read) {
+      case 'c': out.config = optarg, out.is_config_given = true; break;
+      case 'k': out.check_config = true; break;
+      case 'r': out.remove_pods = true; break;
+      case 'a': out.set_aside_damaged = true; break;
+      case 'v': std::puts("coracled " CORACLE_VERSION); return 0;
+      case 'h': std::fputs(kHelp, stdout); return 0;
+      default: std::fputs("See coracled --help.\n", stderr); return 2;  // getopt has said what is wrong
+    }
+  if (optind == argc) return out;
+  std::fprintf(stderr, "coracled: unexpected argument '%s'\nSee coracled --help.\n", argv[optind]);
+  return 2;
+}
+
 }  // namespace
 }  // namespace coracle
 
 int main(int argc, char** argv) {
-  CLI::App app("coracled: a whole Kubernetes for one machine", "coracled");
-  std::string path = "/etc/coracle/config.yaml";
-  bool check = false, remove = false, aside = false;
-  auto* given = app.add_option("--config", path, "the configuration file (default " + path + ", where there is one)");
-  app.add_flag("--check-config", check, "read the configuration, say what is wrong with it, and end");
-  app.add_flag("--remove-pods", remove, "end all pods of this machine and remove its pod network; coracled must not be running");
-  app.add_flag("--set-aside-damaged", aside,
-               "check the store; if it is damaged, keep it under another name and begin an empty one; then end");
-  app.set_version_flag("--version", "coracled " CORACLE_VERSION);
-  CLI11_PARSE(app, argc, argv);
+  auto read = coracle::read_options(argc, argv);
+  if (const int* status = std::get_if<int>(&read)) return *status;
+  const auto& options = std::get<coracle::Options>(read);
 
   coracle::prepare_process();
-  if (given->count() > 0 && ::access(path.c_str(), F_OK) != 0) {
-    std::fprintf(stderr, "coracled: %s: %s\n", path.c_str(), std::strerror(errno));
+  if (options.is_config_given && ::access(options.config.c_str(), F_OK) != 0) {
+    std::fprintf(stderr, "coracled: %s: %s\n", options.config.c_str(), std::strerror(errno));
     return 2;
   }
-  auto config = coracle::read_config(path);
+  auto config = coracle::read_config(options.config);
   if (!config) {
     std::fprintf(stderr, "coracled: %s\n", config.error().text().c_str());
     return 2;
   }
-  if (check) return 0;
+  if (options.check_config) return 0;
   coracle::choose_log(config->log_level);
-  auto done = remove ? coracle::remove_pods(*config) : aside ? coracle::set_aside_damaged(*config) : coracle::run(*config);
+  auto done = options.remove_pods         ? coracle::remove_pods(*config)
+              : options.set_aside_damaged ? coracle::set_aside_damaged(*config)
+                                          : coracle::run(*config);
   if (done) return 0;
   coracle::log_error("main", done.error().text());
   return 1;
