@@ -68,30 +68,19 @@ compilers() {
   echo $((fitting < cores ? fitting : cores))
 }
 
-# Of ninja's "[done/all] …" lines, one per tenth.
-show_progress() {
-  local line tenth shown=0
-  while IFS= read -r line; do
-    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
-    tenth=$((BASH_REMATCH[1] * 10 / BASH_REMATCH[2]))
-    [ "$tenth" -gt "$shown" ] || continue
-    shown=$tenth
-    echo "  ${shown}0 %"
-  done
-}
-
 compile() {
   local log jobs failed=0 started=$SECONDS
   log=$(mktemp)
   jobs=$(compilers)
   if [ ! -f "$build/build.ninja" ]; then
-    echo "compiling with $jobs of $(nproc) cores; the first time this takes 15 to 30 minutes of a PC's core, on a small board an hour or more"
+    echo "compiling with $jobs of $(nproc) cores; the first time this takes a PC some minutes, a small board up to an hour"
     meson setup "$build" --prefix=/usr >"$log" 2>&1
   else  # what is new in the source becomes known before targets() asks; another meson's directory is made anew
     meson setup --reconfigure "$build" --prefix=/usr >"$log" 2>&1 || meson setup --wipe "$build" --prefix=/usr >"$log" 2>&1
   fi || { tail -n 40 "$log" >&2; rm -f "$log"; die "meson could not set up $build (above)"; }
   # shellcheck disable=SC2046  # a list of targets
-  ninja -C "$build" -j "$jobs" $(targets) 2>&1 | tee "$log" | show_progress || failed=1
+  set -- $(targets)
+  ninja -C "$build" -j "$jobs" "$@" 2>&1 | tee "$log" | systemd/time_left.py "$build" "$@" || failed=1
   [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$build"
   [ "$failed" = 0 ] || { grep -v '^\[' "$log" | tail -n 60 >&2; rm -f "$log"; die "the build failed (above)"; }
   rm -f "$log"

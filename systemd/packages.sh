@@ -3,6 +3,7 @@
 # Installs what Coracle needs, by Debian package name; asks apt only when something is missing.
 #   packages.sh build         what it is built with (and runs with)
 #   packages.sh build test    … and what its tests use beside that
+#   packages.sh --download …  only fetches them, for a time without a network
 set -eu
 
 . /etc/os-release
@@ -15,10 +16,12 @@ build="g++ meson ninja-build pkg-config python3 $boost $boost_headers libsqlite3
   libssl-dev libseccomp-dev libcap-dev libyaml-dev libarchive-dev libzstd-dev zlib1g-dev libnl-route-3-dev libnftables-dev
   libsystemd-dev libldns-dev libfmt-dev libabsl-dev tzdata libcli11-dev libgtest-dev libgmock-dev ca-certificates"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
-  strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
+  ccache mold zstd strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
   crun podman catatonit uidmap golang-go dpkg-dev dbus-daemon wrk"
 hello="busybox-static"
 
+mode= doing="installing from Debian (some minutes, the first time)"
+if [ "${1:-}" = --download ]; then mode=--download-only doing="fetching from Debian"; shift; fi
 wanted=
 for set in "$@"; do
   case $set in
@@ -40,12 +43,12 @@ if [ "$(id -u)" -ne 0 ]; then
   echo "packages.sh: these are missing, and only root can install them: apt-get install$missing" >&2
   exit 1
 fi
-echo "installing from Debian (some minutes, the first time):$missing"
+echo "$doing:$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 # Waits for another apt: a machine just booted may be upgrading itself. The lists may be missing or out of date.
 apt() { apt-get -q -o DPkg::Lock::Timeout=600 "$@" >>"$log" 2>&1; }
 # shellcheck disable=SC2086  # a list of words
-apt install -y --no-install-recommends $missing || { apt update && apt install -y --no-install-recommends $missing; } ||
+apt install -y --no-install-recommends $mode $missing || { apt update && apt install -y --no-install-recommends $mode $missing; } ||
   { tail -n 15 "$log" >&2; echo "packages.sh: apt could not install what is missing (above)" >&2; rm -f "$log"; exit 1; }
 rm -f "$log"

@@ -1,190 +1,208 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests: installs what they need from Debian by name, builds, runs, and ends with the line
+# Runs the tests: installs what they need from Debian by name, builds what they run, runs them side by side, and ends with the line
 # "N passed, N failed, N skipped". What cannot run on this machine is skipped by name, with the reason.
 #
-#   sudo tests/run.sh            unit, live, OCI and end-to-end tests, the fuzzers' corpus, and a virtual machine with a few power cuts;
-#                                about 30 minutes on 2 cores, and as long again the first time, to build
-#   sudo tests/run.sh --long     adds a soak, hundreds of kills and power cuts, the sanitizers, fuzzing time, the benchmarks: hours
-#        tests/run.sh --unit     unit tests only, seconds once built
-#        tests/run.sh --only P   only the part P: unit simulation live oci fuzz e2e soak sanitize vm clock ocivm tsan bench
+#   sudo tests/run.sh                  unit, simulation, live, OCI and end-to-end tests, the fuzzers' corpus, a virtual machine with a
+#                                      few power cuts: about half an hour on 2 cores, the build included
+#        tests/run.sh --unit           unit tests only
+#   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also soak sanitize clock ocivm
+#                                      attacks tsan bench
+#   sudo tests/run.sh --changed [BASE] what a change since the commit BASE can have touched (default: since what was pushed last)
+#   sudo tests/run.sh --long           every part, in its long form: hundreds of kills and power cuts, sanitizers, fuzzing time, hours.
+#                                      Alone or with --only. A part that counts goes on where an earlier run of this commit stopped
+#   --minutes N                        with --long: each part begins nothing new after N minutes (60)
+#   --jobs N                           how many tests run at a time (one more than there are cores)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
-long=0 only=
+default_parts="unit simulation live oci fuzz e2e vm"
+long_parts="soak sanitize clock ocivm attacks tsan bench"
+long=0 parts= changed=0 base= minutes=60 jobs=$(($(nproc) + 1))
+fail_usage() { echo "run.sh: $*; see --help" >&2; exit 2; }
+is_number() { [[ $1 =~ ^[1-9][0-9]*$ ]]; }
 while [ $# -gt 0 ]; do
   case $1 in
     --long) long=1 ;;
-    --unit) only=unit ;;
+    --unit) parts="$parts unit" ;;
     --only)
-      only=${2:?--only needs a name}; shift
-      case $only in unit|simulation|live|oci|fuzz|e2e|soak|sanitize|vm|clock|ocivm|tsan|bench) ;; *) echo "run.sh: there is no part $only; see --help" >&2; exit 2 ;; esac ;;
-    -h|--help) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    *) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
+      [ -n "${2:-}" ] || fail_usage "--only needs the names of parts"
+      for part in ${2//,/ }; do
+        case " $default_parts $long_parts " in *" $part "*) parts="$parts $part" ;; *) fail_usage "there is no part $part" ;; esac
+      done
+      shift ;;
+    --changed)
+      changed=1
+      case ${2:-} in ''|-*) ;; *) base=$2; shift ;; esac ;;
+    --minutes) is_number "${2:-}" || fail_usage "--minutes needs a number"; minutes=$2; shift ;;
+    --jobs) is_number "${2:-}" || fail_usage "--jobs needs a number"; jobs=$2; shift ;;
+    -h|--help) sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) fail_usage "unknown option $1" ;;
   esac
   shift
 done
+[ $changed = 0 ] || [ -z "$parts" ] || fail_usage "--changed chooses by itself: not with --only or --unit"
+[ $changed = 0 ] || [ $long = 0 ] || fail_usage "--changed is not for long runs"
+if [ -z "$parts" ]; then
+  parts=$default_parts
+  [ $long = 0 ] || parts="$parts $long_parts"
+fi
 
 export CORACLE_TEST_CACHE=${CORACLE_TEST_CACHE:-/var/tmp/coracle-tests}
 build=${CORACLE_BUILD:-$root/build}
-passed=0 failed=0 skipped=0
 results=$(mktemp -d)
+: >"$results/totals"
+runner=
+stop() { [ -z "$runner" ] || { kill -TERM "$runner"; wait "$runner"; }; exit "$1"; }  # what runs takes its machines apart first
 trap 'rm -rf "$results"' EXIT
+trap 'stop 143' TERM
+trap 'stop 130' INT
 
 say() { printf '\n== %s\n' "$*"; }
-wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
-# Adds up what a log says: GoogleTest summaries, and TAP lines ("ok", "not ok", "ok … # SKIP reason").
-count() {  # count NAME LOG EXIT_STATUS
-  local name=$1 log=$2 status=$3 ok bad skip
-  ok=$(awk '/^\[  PASSED  \] [0-9]+ tests?\./ {n += $4} /^ok / && !/# SKIP/ {n++} END {print n + 0}' "$log")
-  bad=$(awk '/^\[  FAILED  \] [0-9]+ tests?, listed below/ {n += $4} /^not ok / {n++} END {print n + 0}' "$log")
-  skip=$(awk '/^\[  SKIPPED \] [0-9]+ tests?, listed below/ {n += $4} /^ok .*# SKIP/ {n++} END {print n + 0}' "$log")
-  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] && [ "$bad" -eq 0 ]; then  # died without saying so
-    bad=1
-    echo "not ok $name: ended with status $status"
-  fi
-  [ "$status" -ne 77 ] || [ "$skip" -gt 0 ] || skip=1
-  if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ] && [ "$skip" -eq 0 ]; then
-    if grep -q '^\[==========\]' "$log"; then bad=1; echo "not ok $name: ran no test"
-    else ok=1; fi  # a program of one test, a fuzzer's corpus: its exit status says it
-  fi
-  passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-  printf '%-32s %4d passed %3d failed %3d skipped\n' "$name" "$ok" "$bad" "$skip"
-}
+# ---- building ----
 
-# Runs one test program or script; shows its output only when it fails or skips.
-run() {  # run NAME SECONDS COMMAND...
-  local name=$1 seconds=$2 log=$results/${1//\//_}.log status=0
-  shift 2
-  timeout --kill-after=20 "$seconds" "$@" >"$log" 2>&1 </dev/null || status=$?
-  if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "not ok $name: no end after $seconds s" >>"$log"; fi
-  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok' "$log"; then
-    if [ "$(wc -l <"$log")" -gt 400 ]; then  # of a long log, the failures and the end
-      grep -nE -A 8 '^not ok|Failure$|ERROR: |WARNING: ThreadSanitizer' "$log" | head -n 200
-      echo "…"; tail -n 150 "$log"
-    else
-      cat "$log"
-    fi
-  else
-    grep -E '# SKIP|^(Skipped|skipped):' "$log" || grep -A1 -E '\[  SKIPPED \] [A-Z]|: Skipped$' "$log" | grep -vE '^--$' | head -n 20 || true
-    grep -E '^(# )?(bench|measured):' "$log" || true
-  fi
-  count "$name" "$log" "$status"
-}
-
-meson_tests() {  # meson_tests BUILD_DIR SUITE: "name<TAB>program<TAB>environment..." of the suite's tests
-  meson introspect "$1" --tests | python3 -c '
-import json, sys
-for test in json.load(sys.stdin):
-    if any(s.split(":")[-1] == sys.argv[1] for s in test["suite"]):
-        env = ["%s=%s" % pair for pair in test["env"].items()]
-        print("\t".join([test["name"], str(int(test["timeout"] or 30)), *env, *test["cmd"]]))' "$2"
-}
-
-run_suite() {  # run_suite PREFIX BUILD_DIR SUITE [FACTOR]
-  local prefix=$1 dir=$2 suite=$3 factor=${4:-1} line
-  while IFS=$'\t' read -r -a line; do
-    run "$prefix/${line[0]}" $((line[1] * factor)) env -C "$dir" "${line[@]:2}"  # as meson test: in the build directory
-  done < <(meson_tests "$dir" "$suite")
-}
-
-run_simulation() {
-  local count=150
-  [ "$long" = 0 ] || count=10000
-  run simulation $((300 * patience * patience)) "$build/tests/simulation/simulation" "$count"
-}
-
-setup() {  # setup BUILD_DIR OPTIONS...
-  local dir=$1
+setup() {  # setup BUILD_DIR OPTIONS...: with a compiler cache where one is installed
+  local dir=$1 compiler=${CXX:-g++}
   shift
-  if [ -f "$dir/build.ninja" ]; then meson configure "$dir" "$@" >/dev/null
-  else CXX="${CXX:-g++}" meson setup "$dir" "$@" >"$results/meson.log" 2>&1 || { cat "$results/meson.log"; return 1; }
-  fi
+  if [ -f "$dir/build.ninja" ]; then [ $# -eq 0 ] || meson configure "$dir" "$@" >/dev/null; return; fi
+  case $compiler in *ccache*) ;; *) ! command -v ccache >/dev/null || compiler="ccache $compiler" ;; esac
+  CXX=$compiler meson setup "$dir" "$@" >"$results/meson.log" 2>&1 || { cat "$results/meson.log"; return 1; }
+}
+compile() {  # compile BUILD_DIR TARGETS...
+  local dir=$1 started=$SECONDS
+  shift
+  ninja -C "$dir" "$@" >"$results/ninja.log" 2>&1 ||
+    { grep -vE '^\[[0-9]+/[0-9]+\] (Compiling|Linking)' "$results/ninja.log" | tail -n 80; return 1; }
+  echo "built in $((SECONDS - started)) s"
+}
+not_built() { echo "not ok build of $1"; printf '0\t1\t0\t0\t%s/build\n' "$1" >>"$results/totals"; }
+
+# What the parts run, and the programs that are installed where a part installs them.
+build_for() {  # build_for PART...
+  local part suites=() targets=()
+  for part in "$@"; do
+    case $part in
+      vm|clock)      targets+=(all) ;;
+      ocivm)         suites+=(oci bench live); targets+=(all) ;;
+      attacks)       suites+=(live); targets+=(all) ;;
+      sanitize|tsan) ;;  # in directories of their own
+      *)             suites+=("$part") ;;
+    esac
+  done
+  if [ ${#suites[@]} -gt 0 ]; then mapfile -t -O ${#targets[@]} targets < <(tests/runner.py targets "$build" "${suites[@]}"); fi
+  [ ${#targets[@]} -eq 0 ] || compile "$build" "${targets[@]}"
+}
+build_sanitized() {  # build_sanitized NAME SANITIZERS
+  setup "$build-$1" "-Db_sanitize=$2" -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 &&
+    compile "$build-$1" $(tests/runner.py targets "$build-$1" unit live fuzz)
 }
 
-compile() {  # compile BUILD_DIR [TARGETS]
-  local dir=$1
-  shift
-  ninja -C "$dir" "$@" >"$results/ninja.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Compiling|Linking)' "$results/ninja.log" | tail -n 80; return 1; }
+# ---- running ----
+
+queue_suite() { tests/runner.py list "$@" >>"$results/queue"; }  # queue_suite BUILD_DIR SUITE... [OPTION...]
+queue() {  # queue NAME SECONDS PRIORITY COMMAND...: one job more; the command may begin as env's
+  tests/runner.py job "$@" >>"$results/queue"
+}
+run_queue() {
+  [ -s "$results/queue" ] || return 0
+  tests/runner.py run --jobs "$jobs" --totals "$results/totals" "$results/queue" &
+  runner=$!
+  wait $runner
+  local status=$?
+  runner=
+  rm -f "$results/queue"
+  [ $status -eq 0 ] || exit $status  # it was stopped
+}
+
+queue_part() {  # queue_part PART
+  local each
+  case $1 in
+    unit) tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; queue_suite "$build" unit --factor $patience ;;
+    simulation) queue simulation $((300 * patience * patience)) 40 "$build/tests/simulation/simulation" "$scenarios" ;;
+    vm) queue vm $((2400 + long * minutes * 60)) 90 CORACLE_BIN="$build" "$root/tests/vm/run.sh" ;;
+    clock) queue clock 5400 90 CORACLE_BIN="$build" "$root/tests/vm/clock.sh" ;;
+    ocivm)
+      for each in cgroup validation podman bench cycles; do
+        queue "ocivm/$each" $((minutes * 60 + 3600)) 50 CORACLE_BIN="$build" CORACLE_OCI_PARTS="$each" "$root/tests/oci/vm.sh"
+      done ;;
+    attacks) queue attacks 14400 50 CORACLE_BIN="$build" "$root/tests/attacks/vm.sh" ;;
+    sanitize)
+      build_sanitized asan address,undefined || { not_built asan; return; }
+      export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+      queue_suite "$build-asan" unit --prefix asan --factor $((4 * patience))
+      queue asan/runtime_live 1200 0 "$build-asan/tests/runtime/container/runtime_live_test"
+      # exec ends with the container's process ids for its children: the leak checker's helper would be born there, and not found.
+      for each in oci_live oci_fields_live; do
+        queue "asan/$each" 600 0 -C "$build-asan" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
+          sh "$root/tests/runtime/cli/$each.sh" runtime/cli/coracle-oci
+      done
+      export CORACLE_FUZZ_SECONDS=${CORACLE_FUZZ_SECONDS:-60}
+      queue_suite "$build-asan" fuzz --prefix asan --factor 20 ;;
+    tsan)
+      build_sanitized tsan thread || { not_built tsan; return; }
+      export TSAN_OPTIONS=halt_on_error=1
+      queue_suite "$build-tsan" unit --prefix tsan --factor $((6 * patience)) ;;
+    soak) export CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800}; queue_suite "$build" soak ;;
+    *) queue_suite "$build" "$1" --factor $patience ;;
+  esac
 }
 
 finish() {
   say "result"
-  echo "$passed passed, $failed failed, $skipped skipped"
-  [ "$failed" -eq 0 ]
+  awk -F '\t' '{split($5, name, "/"); part = name[1]; if (!(part in seconds)) order[++n] = part
+      passed[part] += $1; failed[part] += $2; skipped[part] += $3; seconds[part] += $4}
+    END {for (i = 1; i <= n; i++) {part = order[i]
+      printf "%-32s %4d passed %3d failed %3d skipped %6d s\n", part, passed[part], failed[part], skipped[part], seconds[part]}}' \
+    "$results/totals"
+  echo "$((SECONDS / 60)) min $((SECONDS % 60)) s in all"
+  awk -F '\t' '{passed += $1; failed += $2; skipped += $3}
+    END {printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0}' "$results/totals"
   exit
 }
 
+# ---- the run ----
+
 say "packages"
-"$root/systemd/packages.sh" build test || { echo "not ok packages: could not be installed"; failed=1; finish; }
+systemd/packages.sh build test || { echo "not ok packages: could not be installed"; not_built packages; finish; }
+
+patience=1 scenarios=150
+if [ $long = 1 ]; then  # more tries, more time
+  export CORACLE_LONG=1 CORACLE_KILLS=200 CORACLE_CRASH_TRIES=300 CORACLE_POWER_CUTS=1000
+  patience=5 scenarios=10000
+fi
 
 say "build"
-started=$SECONDS
-if ! { setup "$build" && compile "$build"; }; then
-  echo "not ok build"
-  failed=1
+setup "$build" || { not_built setup; finish; }
+if [ $changed = 1 ]; then
+  # shellcheck disable=SC2086  # a commit, or nothing
+  tests/changed.py "$build" $base >"$results/chosen" || exit 2
+  mapfile -t chosen <"$results/chosen"
+  if [ ${#chosen[@]} -gt 0 ]; then
+    mapfile -t targets < <(tests/runner.py targets "$build" "${chosen[@]}")
+    compile "$build" all "${targets[@]}" || { not_built programs; finish; }
+    say "tests"
+    queue_suite "$build" "${chosen[@]}"
+    run_queue
+  fi
   finish
 fi
-echo "built in $((SECONDS - started)) s"
+# shellcheck disable=SC2086  # a list of words
+build_for $parts || { not_built programs; finish; }
 
-patience=1
-if [ "$long" = 1 ]; then  # more tries, more time
-  export CORACLE_LONG=1 CORACLE_KILLS=200 CORACLE_CRASH_TRIES=300 CORACLE_POWER_CUTS=1000
-  patience=5
+if [ $long = 0 ]; then
+  say "tests: ${parts# }"
+  for part in $parts; do queue_part "$part"; done
+  run_queue
+else
+  for part in $parts; do  # one after the other, each with a time of its own
+    say "$part"
+    CORACLE_UNTIL=$(($(date +%s) + minutes * 60))
+    export CORACLE_UNTIL
+    queue_part "$part"
+    run_queue
+    unset ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS CORACLE_FUZZ_SECONDS
+  done
 fi
-also() { [ "$only" = "$1" ] || { [ "$long" = 1 ] && wants "$1"; }; }  # parts of a long run
-
-if wants unit; then say "unit"; tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; run_suite unit "$build" unit $patience; fi
-if wants simulation; then say "simulation: controllers and scheduler, from seeds, with faults"; run_simulation; fi
-if wants live; then say "live: real kernel objects, in namespaces of their own"; run_suite live "$build" live $patience; fi
-if wants oci; then say "oci: coracle-oci beside crun and runc; each system call of a launch fails once"; run_suite oci "$build" oci $patience; fi
-if wants fuzz; then say "fuzz: the corpus, replayed"; run_suite fuzz "$build" fuzz; fi
-if wants e2e; then say "end to end: the real daemon, real containers, kubectl"; run_suite e2e "$build" e2e $patience; fi
-if also soak; then say "soak: the same day over and over"; CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800} run_suite soak "$build" soak; fi
-
-if also sanitize; then
-  say "sanitize: address and undefined behaviour"
-  if setup "$build-asan" -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-asan"; then
-    export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-    run_suite asan "$build-asan" unit $((4 * patience))
-    run asan/runtime_live 1200 "$build-asan/tests/runtime/container/runtime_live_test"
-    # exec ends with the container's process ids for its children: the leak checker's helper would be born there, and not found.
-    for each in oci_live oci_fields_live; do
-      run "asan/$each" 600 env -C "$build-asan" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" sh "$root/tests/runtime/cli/$each.sh" runtime/cli/coracle-oci
-    done
-    CORACLE_FUZZ_SECONDS=${CORACLE_FUZZ_SECONDS:-60} run_suite asan "$build-asan" fuzz 20
-    unset ASAN_OPTIONS UBSAN_OPTIONS
-  else
-    echo "not ok sanitize build"; failed=$((failed + 1))
-  fi
-fi
-
-if wants vm; then
-  say "virtual machine: systemd, cgroup v2, power cuts"
-  run vm "$([ "$long" = 1 ] && echo 14400 || echo 2400)" env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/vm/run.sh"
-fi
-
-if also clock; then
-  say "virtual machine: a board without a clock"
-  run clock 5400 env CORACLE_BIN="$build" "$root/tests/vm/clock.sh"
-fi
-
-if also ocivm; then
-  say "virtual machine: the OCI runtimes with systemd and cgroup v2; the attacks"
-  run ocivm 36000 env CORACLE_BIN="$build" CORACLE_LONG="$long" "$root/tests/oci/vm.sh"
-  run ocivm/attacks 14400 env CORACLE_BIN="$build" "$root/tests/attacks/vm.sh"
-fi
-
-if also tsan; then
-  say "sanitize: threads"
-  if setup "$build-tsan" -Db_sanitize=thread -Db_lundef=false -Doptimization=0 -Dcpp_args=-g1 && compile "$build-tsan"; then
-    TSAN_OPTIONS=halt_on_error=1 run_suite tsan "$build-tsan" unit $((6 * patience))
-  else
-    echo "not ok tsan build"; failed=$((failed + 1))
-  fi
-fi
-if also bench; then say "benchmarks"; run_suite bench "$build" bench; fi
-
 finish

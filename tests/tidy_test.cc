@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -221,6 +222,33 @@ TEST(House, keeps_its_rules_of_one_line) {
         ADD_FAILURE() << source.path << ":" << i + 1 << ": " << rule.name << ": " << source.lines[i];
       }
     }
+  }
+}
+
+// `tests/run.sh --changed` finds the end-to-end scripts of a change by their line "# for:", a list of how paths begin.
+TEST(House, end_to_end_scripts_say_what_they_are_for) {
+  const char* variable = std::getenv("CORACLE_SOURCE");
+  const fs::path root = variable ? variable : ".";
+  const std::vector<std::string> for_all = {"lib.sh", "fetch_kubectl.sh", "soak.sh"};
+  std::vector<std::string> prefixes;
+  for (const auto& entry : fs::directory_iterator(root / "tests/e2e")) {
+    std::string name = entry.path().filename();
+    if (!name.ends_with(".sh") || std::find(for_all.begin(), for_all.end(), name) != for_all.end()) continue;
+    std::ifstream file(entry.path());
+    std::string line, list;
+    while (std::getline(file, line) && line.starts_with("#"))
+      if (line.starts_with("# for: ")) list = line.substr(7);
+    EXPECT_FALSE(list.empty()) << name << " does not say what it is for";
+    std::istringstream words(list);
+    for (std::string word; words >> word;) prefixes.push_back(word);
+  }
+  std::set<std::string> paths;
+  for (const auto& source : sources()) paths.insert(source.path);
+  for (const auto& entry : fs::directory_iterator(root / "store/schema/types"))
+    paths.insert("store/schema/types/" + entry.path().filename().string());
+  for (const auto& prefix : prefixes) {
+    auto found = paths.lower_bound(prefix);
+    EXPECT_TRUE(found != paths.end() && found->starts_with(prefix)) << "no file's path begins with " << prefix;
   }
 }
 

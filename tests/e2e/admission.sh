@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Admission as people meet it: a namespace that enforces a security level, a quota that is used up, a range's defaults, an
 # eviction that a budget refuses; with KUBECTL set, by the real kubectl.
+# for: daemon/admission daemon/quota
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Backup and restore of the running machine: what comes back, what is refused and how, a disk that is full, a process that is
 # killed in the middle; and the store's own checks.
+# for: daemon/backup daemon/api/store store/engine ctl/backup
 . "$(dirname "$0")/lib.sh"
 
 trap cleanup EXIT

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What coraclectl does beyond the verbs that every client shares: doctor, completion, the node's verbs, run -it, cp, diff,
 # events, and the words it finds when something is wrong.
+# for: ctl store/client runtime/sys/terminal
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What happens to a small machine: no network at boot and another address later, a clock that stands at 1970, a full disk, a
 # damaged store, a second daemon. The daemon says what is wrong, loses nothing that it can keep, and touches no pod.
+# for: daemon/house daemon/main daemon/machine store/engine runtime/sys/clock_watch runtime/sys/netlink
 . "$(dirname "$0")/lib.sh"
 
 daemon_says() { tail -c +$((log_from + 1)) "$T/coracled.log" | grep -Eq -- "$1"; }  # since note_log
@@ -134,4 +135,4 @@ expect_match "without a copy it is set aside" 'kept=.*state.db.damaged-' once --
 check "… and kept" eval 'cmp "$T"/state/state.db.damaged-* "$T/damaged.db"'
 start_daemon
 check "an empty store begins" until_true 20 node_is_ready
-check "… and pods nobody knows any more are ended" until_true 40 eval '! pgrep -f "sleep 10000[0]" | grep -q .'
+check "… and pods nobody knows any more are ended" until_true 40 eval '! our_processes -f "sleep 100000" | grep -q .'

@@ -5,6 +5,9 @@
 set -eu
 target=${1:?usage: fetch_kubectl.sh DIRECTORY}
 . "$(dirname "$0")/../apt_aside.sh"
+mkdir -p "$target"
+exec 9>"$target/lock"
+flock 9  # several tests ask for them at a time
 
 for suite in bookworm trixie sid; do
   binary=$target/$suite/kubectl

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Real pulls from a real registry: by tag and digest, with a password, from a private one by a pull secret; cut off; import.
+# for: runtime/image daemon/node/images daemon/api/images ctl/image ctl/pack
 . "$(dirname "$0")/lib.sh"
 command -v docker-registry >/dev/null && command -v skopeo >/dev/null && command -v htpasswd >/dev/null || skip_all "docker-registry, skopeo or htpasswd is missing"
 REGISTRY_PORT=5999

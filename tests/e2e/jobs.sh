@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Jobs and CronJobs with real pods: the lines of Kubernetes' conformance suite about them, each by its name; then what a small
 # machine does to them: a killed daemon, a clock that is set.
+# for: daemon/controller/job daemon/controller/cron_job daemon/controller/ttl_after_finished daemon/controller/pod store/schema/schedule store/schema/time_zone store/schema/types/batch
 . "$(dirname "$0")/lib.sh"
 start_machine
 

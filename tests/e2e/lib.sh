@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the end-to-end tests stand on: the real daemon in a network namespace of its own, with directories of its own, and
 # a few words to test with. Source it, call `start_machine`, then `check NAME COMMAND...`; output is TAP.
-# EXTRA_CONFIG: further lines of config.yaml. Nothing here sleeps for something to happen without a bound, and everything made is taken away on exit.
+# EXTRA_CONFIG: further lines of config.yaml. Nothing here sleeps for something to happen without a bound, and everything made is taken
+# away on exit. Several scripts run at a time: each has its own namespaces, directories and cgroups, and looks for its own processes only.
 set -uo pipefail
 
 bin=${CORACLE_BIN:?CORACLE_BIN names the build directory}
@@ -12,6 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 test_number=0 failures=0 daemon_pid=
 T=$(mktemp -d /tmp/coracle-e2e.XXXXXX)
 ns=ce2e-$$
+cgroup_mount=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
 
 skip_all() { echo "ok 1 - $(basename "$0") # SKIP $*"; rm -rf "$T"; exit 77; }
 
@@ -23,14 +25,21 @@ in_ns() { nsenter --net="/run/netns/$ns" -- "$@"; }
 k() { in_ns "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 c() { in_ns "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 
-# until_true SECONDS COMMAND...: runs it every 50 ms until it succeeds; fails when time is up.
+# until_true SECONDS COMMAND...: runs it every 50 ms until it succeeds; fails when time is up. The seconds are those of a machine that does
+# nothing else; others may run beside us, so it gets three times as many.
 until_true() {
-  local end=$((SECONDS + $1))
+  local end=$((SECONDS + $1 * 3))
   shift
   until "$@" >/dev/null 2>&1; do
     [ "$SECONDS" -lt "$end" ] || return 1
     read -r -t 0.05 <> <(:) || true
   done
+}
+
+# our_processes PGREP_ARGUMENT...: those of our pods that match, not those of a script beside us
+our_processes() {
+  local pid
+  for pid in $(pgrep "$@"); do ! grep -qs "^0::.*/$ns/" "/proc/$pid/cgroup" || echo "$pid"; done
 }
 
 ok() { test_number=$((test_number + 1)); echo "ok $test_number - $*"; }
@@ -68,7 +77,14 @@ expect_fail() {  # expect_fail NAME REGEX COMMAND...: fails, and says so in word
   fi
 }
 
+# A cgroup of our own for the pods; what the daemon enables at the top for its usual one, is enabled for this one too.
+enable_controllers() {
+  local each
+  for each in cpu memory pids io cpuset; do echo "+$each" >"$cgroup_mount/cgroup.subtree_control"; done 2>/dev/null
+}
+
 write_config() {
+  [ -z "$cgroup_mount" ] || enable_controllers
   mkdir -p "$T/etc/manifests" "$T/state" "$T/run" "$T/log"
   cat > "$T/etc/config.yaml" <<EOF
 nodeName: edge
@@ -81,6 +97,7 @@ logDir: $T/log
 pauseProgram: $pause
 imageProgram: $image_worker
 insecureRegistries: ["127.0.0.1:${REGISTRY_PORT:-5999}", "10.55.0.2:${REGISTRY_PORT:-5999}"]
+${cgroup_mount:+cgroupRoot: $cgroup_mount/$ns}
 logLevel: ${CORACLE_LOG:-info}
 ${EXTRA_CONFIG:-}
 EOF
@@ -172,6 +189,7 @@ cleanup() {
   in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >"$T/remove.log" 2>&1 || { echo "# --remove-pods:"; sed 's/^/# /' "$T/remove.log"; }
   [ "$failures" -eq 0 ] && [ "$status" -eq 0 ] || { echo "# daemon's log:"; tail -n "${LOG_LINES:-60}" "$T/coracled.log" | sed 's/^/# /'; }
   ip netns del "$ns" 2>/dev/null; ip netns del "$ns-out" 2>/dev/null
+  [ -z "$cgroup_mount" ] || find "$cgroup_mount/$ns" -depth -type d -exec rmdir {} + 2>/dev/null
   if mountpoint -q "$T/state"; then umount -l "$T/state"; fi
   [ -n "${KEEP:-}" ] || rm -rf "$T"
   [ "$failures" -eq 0 ] || exit 1

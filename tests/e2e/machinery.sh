@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The API's machinery with its controllers at work: the lines of Kubernetes' conformance suite about garbage and namespaces, each
 # by its name. What needs no controllers is in tests/daemon/api/conformance_test.cc.
+# for: daemon/controller/garbage daemon/controller/namespace daemon/registry daemon/api/discovery daemon/api/watch store/engine daemon/informer daemon/queue
 . "$(dirname "$0")/lib.sh"
 start_machine
 

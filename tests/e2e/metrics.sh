@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What pods and nodes use, measured by the live daemon from real containers: metrics.k8s.io as clients see it, top by kubectl 1.20,
 # 1.32, 1.36 and coraclectl, and an autoscaler that follows a busy Deployment up and an idle one down.
+# for: daemon/node/meter daemon/node/metrics daemon/api/metrics daemon/controller/horizontal_autoscaler runtime/cgroup/stats ctl/top
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a pod may ask for, and what becomes of it: users, environment, init containers, probes, hooks, restarts, volumes,
 # confinement, termination, static pods.
+# for: runtime daemon/node daemon/event store/schema/types/core
 . "$(dirname "$0")/lib.sh"
 start_machine
 

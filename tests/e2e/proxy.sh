@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The proxy subresources with real pods behind: methods, bodies, paths, links, upgrades, and servers and clients that break off.
 # Then the lines of Kubernetes' conformance suite about them, each by its name.
+# for: daemon/api/proxy daemon/api/forward daemon/api/upgrade daemon/network
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Resource quotas over the life of what they count: the lines of Kubernetes' conformance suite about them, each by its name, with the
 # quota controller, the garbage collector and admission at work.
+# for: daemon/quota daemon/admission/resource_quota daemon/controller/resource_quota
 . "$(dirname "$0")/lib.sh"
 start_machine
 

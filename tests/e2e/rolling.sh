@@ -3,6 +3,7 @@
 # A Deployment of ten behind its Service, rolled many times under steady load through the service address: no request fails.
 # The server ends as a good one does (graceful_server.cc), with no preStop hook to wait for the rules: that nobody is sent to
 # a pod that was told to end is the daemon's business.
+# for: daemon/controller/deployment daemon/controller/endpoint daemon/network daemon/node/probes daemon/node/pod
 . "$(dirname "$0")/lib.sh"
 start_machine
 rolls=${CORACLE_ROLLS:-20}

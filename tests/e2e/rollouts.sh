@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a person does to workloads that run: rollout, scale, autoscale, set, wait, events, taint, cordon, drain, describe; by
 # kubectl 1.20, 1.32 and 1.36 and by coraclectl, with what is done wrong. Each client works in a namespace of its own.
+# for: ctl/rollout ctl/scale ctl/set ctl/wait ctl/events ctl/node ctl/describe ctl/edit daemon/controller
 . "$(dirname "$0")/lib.sh"
 start_machine
 

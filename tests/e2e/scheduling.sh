@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Scheduling on the running daemon: the [sig-scheduling] lines of Kubernetes' conformance suite, each by its name, and what this
 # scheduler adds to them. Room is counted in an extended resource that the node is given through the API, as that suite does.
+# for: daemon/scheduler daemon/placement
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # StatefulSets, DaemonSets and their revisions with real pods: the lines of Kubernetes' conformance suite about them, each by its name, and
 # what claims and orphans come to.
+# for: daemon/controller/stateful_set daemon/controller/daemon_set daemon/controller/history daemon/controller/storage_protection
 . "$(dirname "$0")/lib.sh"
 start_machine
 c image pack "$T/rootfs" localhost/busybox:two --cmd sh >/dev/null

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # exec, attach, cp and port-forward by kubectl 1.20 (SPDY), 1.32 and 1.36 (WebSocket, SPDY within one) and by coraclectl: what goes
 # in comes out, whole and in both directions at once; each side's end is carried; nothing is left when a client is killed.
+# for: daemon/api/exec daemon/api/port_forward daemon/api/spdy daemon/api/websocket daemon/api/logs daemon/api/byte daemon/node/streams daemon/node/log_reader daemon/stream ctl/exec ctl/logs ctl/port_forward ctl/stream ctl/forward ctl/websocket runtime/pause/log runtime/sys/stream
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 start_machine
@@ -125,9 +126,9 @@ peer.recv(1), input()" <> <(:) > "$T/sent" 2>/dev/null) &
   kill -KILL "$forwarder"; wait "$forwarder" 2>/dev/null
   nsenter --net="/run/netns/$ns" -- "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n talk exec -i "$pod" -c main -- sleep 12345 <> <(:) &
   forwarder=$!
-  until_true 10 pgrep -f 'sleep 12345'
+  until_true 10 eval '[ -n "$(our_processes -fx "sleep 12345")" ]'
   kill -KILL "$forwarder"; wait "$forwarder" 2>/dev/null
-  check "$who: what a killed client had begun ends" until_true 20 sh -c '! pgrep -fx "sleep 12345"'
+  check "$who: what a killed client had begun ends" until_true 20 eval '[ -z "$(our_processes -fx "sleep 12345")" ]'
   check "$who: … and no descriptor is left" until_true 20 settled "$((before + 2))"
   kill "$talker" 2>/dev/null; wait "$talker" 2>/dev/null
   return 0

@@ -3,6 +3,7 @@
 # Pods with users of their own (hostUsers: false): ranges of ids that no two share and that outlast the daemon, volumes whose
 # files have the same owner on the disk as inside, and everything that pods do besides: probes, exec, logs, networks,
 # restarts, terminals, deletion.
+# for: runtime/container runtime/launch daemon/node/id_ranges daemon/node/volumes runtime/sys/namespaces
 . "$(dirname "$0")/lib.sh"
 start_machine
 
@@ -73,7 +74,7 @@ check "and none of the host's own" test "$one" -ge 65536 -a "$two" -ge 65536
 expect "all containers of a pod have the same" "$one" eval "k exec one -c side -- cat /proc/self/uid_map | awk '{ print \$2 }'"
 expect "root is root inside" "0:0" eval "k exec one -c main -- sh -c 'echo \$(id -u):\$(id -g)'"
 state=$T/state/pods/$(uid_of one)
-host_pid=$(pgrep -f "httpd -p 80 -h /www" | while read -r p; do [ "$(stat -c %u "/proc/$p")" = "$one" ] && echo "$p" && break; done)
+host_pid=$(our_processes -f "httpd -p 80 -h /www" | while read -r p; do [ "$(stat -c %u "/proc/$p")" = "$one" ] && echo "$p" && break; done)
 check "and somebody else outside" test -n "$host_pid"
 
 expect "volumes have their owners inside" "0:3000 777

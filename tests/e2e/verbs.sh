@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The ordinary verbs, by kubectl 1.20, 1.32 and 1.36 and by coraclectl: the same object changes, the same exit codes,
 # Kubernetes' columns. Each client works in a namespace of its own against the same live daemon.
+# for: ctl/apply ctl/create ctl/delete ctl/edit ctl/get ctl/print daemon/api/resources daemon/registry/registry store/schema/apply store/schema/merge store/schema/table store/object/patch daemon/api/openapi
 . "$(dirname "$0")/lib.sh"
 start_machine
 

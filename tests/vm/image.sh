@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a bootable Debian for the virtual machine, of the same release as this machine (the programs under test are built
-# here), and keeps it: base.ext4, vmlinuz, initrd. Prints the directory. What it is made of decides its name, so a change makes
-# a new one.
+# here), and keeps it: base.ext4, vmlinuz, initrd, and the machine as it was once it had started (vm.py keep). Prints the directory.
+# What it is made of decides its name, so a change makes a new one.
 #   image.sh CACHE_DIRECTORY [--oci] [--name]    --name: only say where it would be
 #   --oci: for tests/oci/vm.sh: podman and the other runtimes, a message bus, a user, and at /opt/systemd a Debian to be run inside
 set -euo pipefail
@@ -16,6 +16,7 @@ for option in "${@:2}"; do
   esac
 done
 here=$(cd "$(dirname "$0")" && pwd)
+payload_bytes=$("$here/vm.py" payload-bytes)
 . /etc/os-release
 suite=${CORACLE_VM_SUITE:-$VERSION_CODENAME}
 case $suite in
@@ -30,14 +31,18 @@ if [ $kind = oci ]; then
     python3-minimal python3"
 fi
 
-name=$kind-$suite-$( (echo "$packages"; cat "$0" "$here"/guest/agent.* "$here"/guest/light.sh) | sha256sum | cut -c1-12)
+name=$kind-$suite-$( (echo "$packages" "${CORACLE_VM_ACCEL:-tcg}"; qemu-system-x86_64 --version
+  cat "$0" "$here"/vm.py "$here"/guest/agent.* "$here"/guest/light.sh) | sha256sum | cut -c1-12)
 dir=$cache/$name
 if [ -n "$name_only" ]; then echo "$dir"; exit 0; fi
 if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
 mkdir -p "$cache"
+exec 9>"$cache/$kind-image.lock"
+flock 9  # who comes second finds it made
+if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
 find "$cache" -maxdepth 1 -name "$kind-$suite-*" -mtime +0 -exec rm -rf {} + 2>/dev/null || true  # another build may be using one
 work=$(mktemp -d "$cache/making.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap '"$here/vm.py" cut "$work/first" 9>&- 2>/dev/null; rm -rf "$work"' EXIT
 root=$work/root
 
 # ---- the system ----
@@ -118,6 +123,15 @@ truncate -s 3G "$work/base.ext4"
 mke2fs -q -t ext4 -L root -d "$root" "$work/base.ext4"
 rm -rf "$root" "$work/initrd" "$work/modules" "$work/log"
 mv "$work/initrd.gz" "$work/initrd"
+
+# ---- started once, for all who would only wait for that ----
+mkdir "$work/first"
+truncate -s "$payload_bytes" "$work/first/payload"
+"$here/vm.py" start "$work/first" "$work" -drive "file=$work/first/payload,if=virtio,format=raw,readonly=on" 9>&-
+"$here/vm.py" run "$work/first" 1800 'timeout 1700 systemctl is-system-running --wait; systemctl --failed --no-legend --no-pager; sync' >"$work/first/log" 2>&1 || true
+[ "$(cat "$work/first/log")" = running ] || { echo "image.sh: the machine does not start:" >&2; cat "$work/first/log" >&2; exit 1; }
+"$here/vm.py" keep "$work/first" "$work"
+rm -rf "$work/first"
 touch "$work/complete"
 mv "$work" "$dir"
 trap - EXIT

@@ -43,15 +43,21 @@ libraries() {  # libraries PROGRAM...: what they are linked with goes in
   mkdir -p "$T/payload/payload/lib"
   for program in "$@"; do ldd "$program" 2>/dev/null | awk '$3 ~ /^\// {print $3}'; done | sort -u | xargs -r cp -L -t "$T/payload/payload/lib"
 }
-pack() { tar -C "$T/payload" --owner=0 --group=0 -cf "$T/payload.tar" $(ls -A "$T/payload") && rm -rf "$T/payload" || bail "payload"; }
+pack() {
+  tar -C "$T/payload" --owner=0 --group=0 -cf "$T/payload.tar" $(ls -A "$T/payload") && rm -rf "$T/payload" &&
+    truncate -s "$("$vm/vm.py" payload-bytes)" "$T/payload.tar" || bail "payload"
+}
 unpack='tar -C / --no-overwrite-dir -xf /dev/vdb || exit 1
   for library in /payload/lib/*; do [ ! -e $library ] || ldconfig -p | grep -q "^\s$(basename $library) " || cp $library /usr/local/lib/; done; ldconfig;'
 
 # ---- the machine ----
 
-boot() {  # boot [OPTION...]: those of image.sh
+boot() {  # boot [OPTION...]: those of image.sh. A new machine is one that has started once already, told the time and what is new on its disk
+  local verb=start
   image=$("$vm/image.sh" "$cache" "$@") || bail "a Debian for the machine can be made"
-  "$vm/vm.py" start "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"
+  [ -e "$T/disk.qcow2" ] || verb=resume
+  "$vm/vm.py" $verb "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"
+  [ $verb = start ] || "$vm/vm.py" run "$T" 300 "date -s @$(date +%s); blockdev --flushbufs /dev/vdb" >/dev/null || bail "the machine goes on"
 }
 # Runs a script in it. What that says comes out as it is said, over the machine's third serial line.
 follow() {  # follow SECONDS SCRIPT

@@ -3,18 +3,25 @@
 """One virtual machine: started, spoken to over its second serial line (guest/agent.sh), cut off.
 
   vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
+  vm.py resume DIRECTORY IMAGE [qemu arguments]  a new one, which goes on where the one that IMAGE/booted.* keeps was held
+  vm.py keep DIRECTORY IMAGE                     holds the machine and keeps it there, for resume; it is off then
   vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
   vm.py cut DIRECTORY                            as a power cut: qemu is killed, nothing is flushed
   vm.py copy DIRECTORY NEW                       what a cut would leave at this moment: NEW has the disk and the third line
   vm.py wait-off DIRECTORY SECONDS               until it has switched itself off
+  vm.py payload-bytes                            how large the second disk has to be for resume
 """
 import base64
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+
+
+PAYLOAD_BYTES = 1 << 30  # of the second disk, whatever is on it: one that goes on expects the disks that it knows
 
 
 def pid_of(directory):
@@ -27,13 +34,17 @@ def pid_of(directory):
     return None
 
 
+def make_disk(disk, backing, backing_format):
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", backing_format, "-b", backing, disk], check=True)
+
+
 def start(directory, image, more):
     disk = f"{directory}/disk.qcow2"
     if not os.path.exists(disk):
-        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", f"{image}/base.ext4", disk], check=True)
+        make_disk(disk, f"{image}/base.ext4", "raw")
     if not os.path.exists(f"{directory}/acks"):
         open(f"{directory}/acks", "w").close()
-    for name in ("agent", "pid"):
+    for name in ("agent", "pid", "qmp"):
         if os.path.exists(f"{directory}/{name}"):
             os.unlink(f"{directory}/{name}")
     accel = os.environ.get("CORACLE_VM_ACCEL", "tcg")
@@ -49,6 +60,7 @@ def start(directory, image, more):
                "-chardev", f"file,id=console,path={directory}/console.log,append=on", "-serial", "chardev:console",
                "-chardev", f"socket,id=agent,path={directory}/agent,server=on,wait=off", "-serial", "chardev:agent",
                "-chardev", f"file,id=acks,path={directory}/acks,append=on", "-serial", "chardev:acks",
+               "-qmp", f"unix:{directory}/qmp,server=on,wait=off",
                *more]
     with open(f"{directory}/qemu.log", "ab") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -57,6 +69,43 @@ def start(directory, image, more):
     time.sleep(0.5)
     if process.poll() is not None:
         sys.exit(f"qemu ended: {open(f'{directory}/qemu.log').read()[-2000:]}")
+
+
+# A machine that is kept: booted.qcow2, what its disk has beyond base.ext4, and booted.state, all else. It can go on where the same qemu
+# is given the same devices, disks of the same size among them.
+
+def resume(directory, image, more):
+    make_disk(f"{directory}/disk.qcow2", f"{image}/booted.qcow2", "qcow2")
+    start(directory, image, [*more, "-incoming", f"exec:zstd -dcq {image}/booted.state"])
+
+
+def keep(directory, image):
+    qmp = socket.socket(socket.AF_UNIX)
+    qmp.connect(f"{directory}/qmp")
+    answers = qmp.makefile()
+
+    def ask(command, **arguments):
+        qmp.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
+        for line in answers:
+            answer = json.loads(line)
+            if "error" in answer:
+                sys.exit(f"{command}: {answer['error']['desc']}")
+            if "return" in answer:
+                return answer["return"]
+        sys.exit(f"{command}: qemu ended")
+
+    answers.readline()  # its greeting
+    ask("qmp_capabilities")
+    ask("stop")
+    ask("migrate", uri=f"exec:zstd -1 -T0 -q -f -o {image}/booted.state")
+    while (status := ask("query-migrate")["status"]) != "completed":
+        if status in ("failed", "cancelled"):
+            sys.exit(f"the machine cannot be kept: {status}")
+        time.sleep(0.1)
+    ask("quit")
+    wait_off(directory, 60)
+    subprocess.run(["qemu-img", "rebase", "-q", "-u", "-F", "raw", "-b", "base.ext4", f"{directory}/disk.qcow2"], check=True)
+    os.replace(f"{directory}/disk.qcow2", f"{image}/booted.qcow2")
 
 
 class Line:
@@ -155,11 +204,17 @@ def wait_off(directory, seconds):
 
 
 def main():
-    verb, directory = sys.argv[1], sys.argv[2]
+    verb, directory = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     if verb == "start":
         start(directory, sys.argv[3], sys.argv[4:])
+    elif verb == "resume":
+        resume(directory, sys.argv[3], sys.argv[4:])
+    elif verb == "keep":
+        keep(directory, sys.argv[3])
     elif verb == "run":
         sys.exit(run(directory, float(sys.argv[3]), sys.argv[4]))
+    elif verb == "payload-bytes":
+        print(PAYLOAD_BYTES)
     elif verb == "cut":
         cut(directory)
     elif verb == "copy":
