@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What there is and who we are: api-resources, api-versions, explain, version, cluster-info, auth.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 
@@ -190,33 +189,33 @@ Result<int> run_whoami(Commands& commands) {
 
 void add_about(Commands& commands) {
   auto resources_flags = std::make_shared<ResourcesFlags>();
-  CLI::App* resources = commands.add("api-resources", "The kinds of objects the server knows");
-  resources->add_option("-o,--output", resources_flags->output, "name or wide");
-  CLI::Option* group = resources->add_option("--api-group", resources_flags->group, "only this group");
-  resources->add_option("--namespaced", resources_flags->namespaced, "true or false")->expected(0, 1)->default_str("true");
-  resources->add_flag("--no-headers", resources_flags->no_headers, "no line of column names");
+  Command resources = commands.add("api-resources", "The kinds of objects the server knows");
+  resources.add_option("-o,--output", resources_flags->output, "name or wide");
+  Flag group = resources.add_option("--api-group", resources_flags->group, "only this group");
+  resources.add_option("--namespaced", resources_flags->namespaced, "true or false").optional_value("true");
+  resources.add_flag("--no-headers", resources_flags->no_headers, "no line of column names");
   commands.on(resources, [&commands, resources_flags, group] {
-    resources_flags->has_group = group->count() > 0;
+    resources_flags->has_group = group.count() > 0;
     return run_resources(commands, *resources_flags);
   });
-  CLI::App* versions = commands.add("api-versions", "The groups and versions the server knows");
+  Command versions = commands.add("api-versions", "The groups and versions the server knows");
   commands.on(versions, [&commands] { return run_versions(commands); });
 
   auto explain_path = std::make_shared<std::string>();
   auto recursive = std::make_shared<bool>(false);
-  CLI::App* explain = commands.add("explain", "What a field means: explain pod.spec.containers");
-  explain->add_option("path", *explain_path, "KIND[.FIELD...]")->required();
-  explain->add_flag("--recursive", *recursive, "names of all fields below");
+  Command explain = commands.add("explain", "What a field means: explain pod.spec.containers");
+  explain.add_option("path", *explain_path, "KIND[.FIELD...]").required();
+  explain.add_flag("--recursive", *recursive, "names of all fields below");
   commands.on(explain, [explain_path, recursive] { return run_explain(*explain_path, *recursive); });
 
   auto client_only = std::make_shared<bool>(false);
   auto version_output = std::make_shared<std::string>();
-  CLI::App* version = commands.add("version", "Ours and the server's");
-  version->add_flag("--client", *client_only, "ours only");
-  version->add_option("-o,--output", *version_output, "json or yaml");
+  Command version = commands.add("version", "Ours and the server's");
+  version.add_flag("--client", *client_only, "ours only");
+  version.add_option("-o,--output", *version_output, "json or yaml");
   commands.on(version, [&commands, client_only, version_output] { return run_version(commands, *client_only, *version_output); });
 
-  CLI::App* cluster = commands.add("cluster-info", "Where the server is");
+  Command cluster = commands.add("cluster-info", "Where the server is");
   commands.on(cluster, [&commands]() -> Result<int> {
     Session* session = TRY(commands.session());
     TRY(session->text({.path = "/readyz", .accept = "*/*"}));
@@ -225,13 +224,13 @@ void add_about(Commands& commands) {
   });
 
   add_config(commands);
-  CLI::App* auth = commands.add("auth", "Who we are, and what we may do");
-  auth->require_subcommand(1);
+  Command auth = commands.add("auth", "Who we are, and what we may do");
+  auth.require_command();
   auto asked = std::make_shared<std::vector<std::string>>();
-  CLI::App* can_i = commands.add("can-i", "VERB KIND[/NAME]: yes or no", auth);
-  can_i->add_option("args", *asked, "VERB KIND")->required();
+  Command can_i = commands.add("can-i", "VERB KIND[/NAME]: yes or no", auth);
+  can_i.add_option("args", *asked, "VERB KIND").required();
   commands.on(can_i, [&commands, asked] { return run_can_i(commands, *asked); });
-  CLI::App* whoami = commands.add("whoami", "Our name and groups", auth);
+  Command whoami = commands.add("whoami", "Our name and groups", auth);
   commands.on(whoami, [&commands] { return run_whoami(commands); });
 }
 

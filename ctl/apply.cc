@@ -5,14 +5,12 @@
 //         └─▶ annotation kubectl.kubernetes.io/last-applied-configuration
 // diff asks the server for the same without doing it, and compares with what is there now.
 // Source: Kubernetes "Declarative Management of Kubernetes Objects Using Configuration Files".
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "ctl/command.h"
 #include "ctl/last_applied.h"
-#include "ctl/print.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -206,26 +204,23 @@ Result<int> run_diff(Commands& commands, ApplyFlags flags) {
 
 void add_apply(Commands& commands) {
   auto flags = std::make_shared<ApplyFlags>();
-  CLI::App* apply = commands.add("apply", "Bring objects to what files say");
+  Command apply = commands.add("apply", "Bring objects to what files say");
   flags->files.add_to(apply);
-  apply->add_option("-o,--output", flags->output, "yaml, json or name");
-  apply->add_option("--dry-run", flags->dry_run, "none, client or server")
-      ->expected(0, 1)
-      ->default_str("client")
-      ->check(CLI::IsMember({"none", "client", "server"}));
-  apply->add_option("--field-manager", flags->field_manager, "who owns the fields");
-  apply->add_option("--validate", flags->validate, "strict, warn or ignore")->expected(0, 1);
-  apply->add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
-  apply->add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
-  apply->add_option("-k,--kustomize", flags->kustomize, "a directory with a kustomization: not supported");
+  apply.add_option("-o,--output", flags->output, "yaml, json or name");
+  add_dry_run(apply, flags->dry_run);
+  apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
+  apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value();
+  apply.add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
+  apply.add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
+  apply.add_option("-k,--kustomize", flags->kustomize, "a directory with a kustomization: not supported");
   commands.on(apply, [&commands, flags] { return run_apply(commands, *flags); });
 
   auto diff_flags = std::make_shared<ApplyFlags>();
-  CLI::App* diff = commands.add("diff", "What apply would change. Exit status 0: nothing, 1: something, more: an error");
+  Command diff = commands.add("diff", "What apply would change. Exit status 0: nothing, 1: something, more: an error");
   diff_flags->files.add_to(diff);
-  diff->add_option("--field-manager", diff_flags->field_manager, "who owns the fields");
-  diff->add_flag("--server-side", diff_flags->server_side, "let the server merge, with field ownership");
-  diff->add_flag("--force-conflicts", diff_flags->force_conflicts, "with --server-side: take over fields of others");
+  diff.add_option("--field-manager", diff_flags->field_manager, "who owns the fields");
+  diff.add_flag("--server-side", diff_flags->server_side, "let the server merge, with field ownership");
+  diff.add_flag("--force-conflicts", diff_flags->force_conflicts, "with --server-side: take over fields of others");
   commands.on(diff, [&commands, diff_flags]() -> Result<int> {
     auto done = run_diff(commands, *diff_flags);
     if (done) return done;

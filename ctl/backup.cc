@@ -5,13 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "ctl/command.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/scope.h"
-#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::ctl {
@@ -143,30 +141,30 @@ void add_backup(Commands& commands) {
     bool without_keys = false, force = false;
   };
   auto saved = std::make_shared<Flags>();
-  CLI::App* backup = commands.add("backup", "Save the machine's store to a file, while it runs");
-  backup->footer(
+  Command backup = commands.add("backup", "Save the machine's store to a file, while it runs");
+  backup.footer(
       "Every object as of one moment, and the certificates and keys by which clients and pods know this machine. Not the images, "
       "and\n"
       "not what pods keep in volumes. The file is an SQLite database, and as secret as the machine itself.");
-  backup->add_option("file", saved->file, "where to; - is standard output")->required();
-  backup->add_flag("--without-keys", saved->without_keys, "leave out certificates and keys: for a copy to another machine");
-  backup->add_flag("--force", saved->force, "replace the file if it exists");
+  backup.add_option("file", saved->file, "where to; - is standard output").required();
+  backup.add_flag("--without-keys", saved->without_keys, "leave out certificates and keys: for a copy to another machine");
+  backup.add_flag("--force", saved->force, "replace the file if it exists");
   commands.on(backup, [&commands, saved] { return run_backup(commands, saved->file, !saved->without_keys, saved->force); });
 
   auto brought = std::make_shared<Flags>();
-  CLI::App* restore = commands.add("restore", "Bring back what backup saved, or a copy of a state.db");
-  restore->footer(
+  Command restore = commands.add("restore", "Bring back what backup saved, or a copy of a state.db");
+  restore.footer(
       "All of the file is checked before anything is replaced; the present store is kept beside the new one. Then the daemon "
       "starts\n"
       "anew, and pods that the backup does not know end. Certificates and keys come back too, where the backup has some: who "
       "trusted\n"
       "the machine then trusts it again.");
-  restore->add_option("file", brought->file, "where from; - is standard input")->required();
-  restore->add_flag("--without-keys", brought->without_keys, "keep this machine's certificates and keys");
+  restore.add_option("file", brought->file, "where from; - is standard input").required();
+  restore.add_flag("--without-keys", brought->without_keys, "keep this machine's certificates and keys");
   commands.on(restore, [&commands, brought] { return run_restore(commands, brought->file, !brought->without_keys); });
 
-  CLI::App* store = commands.add("store", "The store's file: its size, its health");
-  store->require_subcommand(1);
+  Command store = commands.add("store", "The store's file: its size, its health");
+  store.require_command();
   auto output = std::make_shared<std::string>();
   struct Action {
     const char *name, *says;
@@ -175,8 +173,8 @@ void add_backup(Commands& commands) {
        {Action{"status", "Show its size and what the latest check found"},
         Action{"check", "Read all of it and compare it with what should be there; status 1 when it is damaged"},
         Action{"compact", "Write it anew without what is unused"}}) {
-    CLI::App* command = commands.add(action.name, action.says, store);
-    command->add_option("-o,--output", *output, "json")->check(CLI::IsMember({"json"}));
+    Command command = commands.add(action.name, action.says, store);
+    command.add_option("-o,--output", *output, "json").one_of({"json"});
     commands.on(command, [&commands, name = std::string(action.name), output] { return run_store(commands, name, *output); });
   }
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // certificate approve, certificate deny: deciding about certificate signing requests. Source: kubectl certificate.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/command.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/text.h"
 
 namespace coracle::ctl {
 namespace {
@@ -68,15 +66,15 @@ Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std:
 }  // namespace
 
 void add_certificate(Commands& commands) {
-  CLI::App* certificate = commands.add("certificate", "Decide about certificate signing requests");
-  certificate->require_subcommand(1);
+  Command certificate = commands.add("certificate", "Decide about certificate signing requests");
+  certificate.require_command();
   for (bool approve : {true, false}) {
     auto flags = std::make_shared<CertificateFlags>();
-    CLI::App* command = approve ? commands.add("approve", "Let the signer sign a request", certificate)
-                                : commands.add("deny", "Keep a request from being signed", certificate);
-    command->add_option("names", flags->names, "NAME of the request");
+    Command command = approve ? commands.add("approve", "Let the signer sign a request", certificate)
+                              : commands.add("deny", "Keep a request from being signed", certificate);
+    command.add_option("names", flags->names, "NAME of the request");
     flags->files.add_to(command);
-    command->add_flag("--force", flags->force, "decide again what is decided");
+    command.add_flag("--force", flags->force, "decide again what is decided");
     commands.on(command, [&commands, flags, approve] {
       return approve ? run_decision(commands, *flags, "Approved", "approved")
                      : run_decision(commands, *flags, "Denied", "denied");

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
 
@@ -19,16 +18,12 @@ extern char** environ;
 
 namespace coracle::ctl {
 
-CLI::App* Commands::add(std::string name, std::string description, CLI::App* parent) {
-  CLI::App* command = (parent ? parent : &app_)->add_subcommand(std::move(name), std::move(description));
-  command->fallthrough();
-  return command;
+Command Commands::add(std::string_view name, std::string_view description, Command parent) {
+  return (parent ? parent : root_).add_command(name, description);
 }
 
-void Commands::on(CLI::App* command, Run run) {
-  command->callback([this, command, run = std::move(run)] {
-    if (command->get_subcommands().empty()) chosen_ = run;
-  });
+void Commands::on(Command command, Run run) {
+  command.on_chosen([this, run = std::move(run)] { chosen_ = run; });
 }
 
 Result<Session*> Commands::session() {
@@ -36,9 +31,15 @@ Result<Session*> Commands::session() {
   return session_.get();
 }
 
-void FileFlags::add_to(CLI::App* command) {
-  command->add_option("-f,--filename", files, "file, directory or - for standard input")->allow_extra_args(false);
-  command->add_flag("-R,--recursive", recursive, "look into subdirectories too");
+void FileFlags::add_to(Command command) {
+  command.add_option("-f,--filename", files, "file, directory or - for standard input");
+  command.add_flag("-R,--recursive", recursive, "look into subdirectories too");
+}
+
+void add_dry_run(Command command, std::string& dry_run) {
+  command.add_option("--dry-run", dry_run, "none, client or server")
+      .optional_value("client")
+      .one_of({"none", "client", "server"});
 }
 
 std::string dry_run_note(std::string_view dry_run) {
@@ -100,24 +101,24 @@ Result<int> run_program(const std::vector<std::string>& argv) {
 
 namespace {
 
-void add_global_flags(CLI::App& app, GlobalFlags& flags) {
-  app.add_option("--kubeconfig", flags.kubeconfig, "the kubeconfig file");
-  app.add_option("--context", flags.context, "its context to use");
-  app.add_option("--cluster", flags.cluster, "its cluster to use");
-  app.add_option("--user", flags.user, "its user to be");
-  app.add_option("-n,--namespace", flags.ns, "the namespace");
-  app.add_option("-s,--server", flags.server, "the server's URL");
-  app.add_option("--token", flags.token, "a bearer token");
-  app.add_option("--certificate-authority", flags.certificate_authority, "the CA's certificate file");
-  app.add_flag("--insecure-skip-tls-verify", flags.insecure_skip_tls_verify, "trust any server");
-  app.add_option("--request-timeout", flags.request_timeout, "give up on a request after this; 0: never");
-  app.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests");
+void add_global_flags(Command root, GlobalFlags& flags) {
+  root.add_option("--kubeconfig", flags.kubeconfig, "the kubeconfig file");
+  root.add_option("--context", flags.context, "its context to use");
+  root.add_option("--cluster", flags.cluster, "its cluster to use");
+  root.add_option("--user", flags.user, "its user to be");
+  root.add_option("-n,--namespace", flags.ns, "the namespace");
+  root.add_option("-s,--server", flags.server, "the server's URL");
+  root.add_option("--token", flags.token, "a bearer token");
+  root.add_option("--certificate-authority", flags.certificate_authority, "the CA's certificate file");
+  root.add_flag("--insecure-skip-tls-verify", flags.insecure_skip_tls_verify, "trust any server");
+  root.add_option("--request-timeout", flags.request_timeout, "give up on a request after this; 0: never");
+  root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests");
 }
 
 }  // namespace
 
 void add_commands(Commands& commands) {
-  add_global_flags(commands.app(), commands.flags());
+  add_global_flags(commands.root(), commands.flags());
   add_get(commands);
   add_describe(commands);
   add_apply(commands);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command joins coraclectl: it adds its CLI11 subcommand with its flags, and hands over what to run when it was chosen.
+// How a command joins coraclectl: it adds itself to the tree of commands, with its flags, and hands over what to run when it was
+// chosen.
 // One file per command (or family); command.cc holds their table.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "ctl/flags.h"
 #include "ctl/session.h"
-
-namespace CLI {
-class App;
-}
 
 namespace coracle::ctl {
 
@@ -21,21 +21,21 @@ class Commands {
  public:
   using Run = std::function<Result<int>()>;
 
-  Commands(CLI::App& app, GlobalFlags& flags) : app_(app), flags_(flags) {}
+  Commands(Command root, GlobalFlags& flags) : root_(root), flags_(flags) {}
 
-  // Adds a subcommand of the root, or of `parent`. Flags of the root are accepted behind it too.
-  CLI::App* add(std::string name, std::string description, CLI::App* parent = nullptr);
+  // Adds a command below the root, or below `parent`.
+  Command add(std::string_view name, std::string_view description, Command parent = {});
   // What runs when `command` was given.
-  void on(CLI::App* command, Run run);
+  void on(Command command, Run run);
   // The connection, made on first use.
   Result<Session*> session();
   GlobalFlags& flags() { return flags_; }
-  CLI::App& app() { return app_; }
+  Command root() const { return root_; }
   const Run& chosen() const { return chosen_; }
   std::vector<std::string>& rest() { return rest_; }  // the words behind "--"
 
  private:
-  CLI::App& app_;
+  Command root_;
   GlobalFlags& flags_;
   std::unique_ptr<Session> session_;
   Run chosen_;
@@ -79,8 +79,9 @@ constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise
 struct FileFlags {
   std::vector<std::string> files;
   bool recursive = false;
-  void add_to(CLI::App* command);
+  void add_to(Command command);
 };
+void add_dry_run(Command command, std::string& dry_run);  // none, client or server; --dry-run alone is client
 
 // Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.
 Result<int> run_program(const std::vector<std::string>& argv);

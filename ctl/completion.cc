@@ -2,7 +2,6 @@
 // See completion.h. Here too: the shells' scripts, which only ask and show.
 #include "ctl/completion.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -19,57 +18,50 @@ namespace {
 constexpr const char* kPatience = "2s";  // for the server: a person waits at the prompt
 constexpr size_t kNamesMax = 500;
 
-bool any_command(const CLI::App*) { return true; }
-
-const CLI::Option* find_option(const CLI::App* command, const std::string& name) {
-  for (; command; command = command->get_parent())  // flags of the root are accepted everywhere
-    if (const CLI::Option* option = command->get_option_no_throw(name)) return option;
-  return nullptr;
+Flag known_flag(Command command, const std::string& dashed) {
+  for (; command; command = command.parent())  // flags of the root are accepted everywhere
+    if (Flag flag = command.find_flag(dashed)) return flag;
+  return {};
 }
 
-bool takes_word(const CLI::Option* option) { return option && option->get_items_expected_min() > 0; }
-std::string long_name(const CLI::Option* option) {
-  return option->get_lnames().empty() ? option->get_name() : option->get_lnames().front();
-}
-
-// Options of one word: "-n", "-nkube-system", "-it". Returns the option that waits for the next word.
-const CLI::Option* read_short(Line& line, const std::string& word) {
+// Flags of one word: "-n", "-nkube-system", "-it". Returns the flag that waits for the next word.
+Flag read_short(Line& line, const std::string& word) {
   for (size_t i = 1; i < word.size(); ++i) {
-    const CLI::Option* option = find_option(line.command, std::string("-") + word[i]);
-    if (!takes_word(option)) continue;
-    if (i + 1 == word.size()) return option;
-    line.given[long_name(option)] = word.substr(word[i + 1] == '=' ? i + 2 : i + 1);
-    return nullptr;
+    Flag flag = known_flag(line.command, std::string("-") + word[i]);
+    if (!flag || !flag.needs_value()) continue;
+    if (i + 1 == word.size()) return flag;
+    line.given[flag.name()] = word.substr(word[i + 1] == '=' ? i + 2 : i + 1);
+    return {};
   }
-  return nullptr;
+  return {};
 }
 
-const CLI::Option* read_long(Line& line, const std::string& word) {
+Flag read_long(Line& line, const std::string& word) {
   size_t equals = word.find('=');
-  const CLI::Option* option = find_option(line.command, word.substr(0, equals));
-  if (!option) return nullptr;
-  if (equals == word.npos) return takes_word(option) ? option : nullptr;
-  line.given[long_name(option)] = word.substr(equals + 1);
-  return nullptr;
+  Flag flag = known_flag(line.command, word.substr(0, equals));
+  if (!flag) return {};
+  if (equals == word.npos) return flag.needs_value() ? flag : Flag();
+  line.given[flag.name()] = word.substr(equals + 1);
+  return {};
 }
 
-// "--output=ya", "-oya", "-o=ya" being typed: the option, what stays in front, and the value so far.
+// "--output=ya", "-oya", "-o=ya" being typed: the flag, what stays in front, and the value so far.
 void split_typed(Line& line) {
   size_t equals = line.word.find('=');
   bool is_long = line.word.starts_with("--");
   size_t value = equals == line.word.npos ? 2 : equals + 1;
   if (is_long ? equals == line.word.npos : line.word.size() < 3 || line.word.front() != '-' || value > 3) return;
-  const CLI::Option* option = find_option(line.command, line.word.substr(0, is_long ? equals : 2));
-  if (!option || (!is_long && !takes_word(option))) return;
-  line.option = option;
+  Flag flag = known_flag(line.command, line.word.substr(0, is_long ? equals : 2));
+  if (!flag || (!is_long && !flag.needs_value())) return;
+  line.flag = flag;
   line.stem = line.word.substr(0, value);
   line.word.erase(0, value);
 }
 
-const CLI::App* subcommand_of(const CLI::App* command, const std::string& word) {
-  for (const CLI::App* one : command->get_subcommands(any_command))
-    if (one->check_name(word)) return one;
-  return nullptr;
+Command command_below(Command command, const std::string& word) {
+  for (Command one : command.commands())
+    if (one.answers_to(word)) return one;
+  return {};
 }
 
 // "yaml, json or name": the values that a description lists, or nothing when it does not.
@@ -96,8 +88,8 @@ class Completer {
 
   Completion run() {
     if (line_.behind_dashes) return std::move(out_);
-    if (line_.option) complete_value(*line_.option);
-    else if (line_.word.starts_with('-')) complete_options();
+    if (line_.flag) complete_value(line_.flag);
+    else if (line_.word.starts_with('-')) complete_flags();
     else complete_argument();
     return std::move(out_);
   }
@@ -114,15 +106,15 @@ class Completer {
     for (const auto& text : texts) offer(text, {}, before);
   }
 
-  void complete_value(const CLI::Option& option) {
-    std::string name = long_name(&option), about = option.get_description();
+  void complete_value(Flag flag) {
+    std::string name = flag.name(), about = flag.about();
     if (name == "namespace") return offer_all(names_.objects(schema::catalog().of(kNamespace)));
     if (name == "context" || name == "cluster" || name == "user") return offer_all(names_.of_kubeconfig(name + "s"));
     if (name == "container" || name == "containers") return complete_containers();
-    if (name == "for" && line_.command->get_name() == "events") return void(complete_slashed());
-    if (name == "from" && line_.command->get_name() == "job")
+    if (name == "for" && line_.command.name() == "events") return void(complete_slashed());
+    if (name == "from" && line_.command.name() == "job")
       return offer_all(names_.objects(*schema::catalog().by_name("cronjobs")), "cronjob/");
-    if (name == "for" && line_.command->get_name() == "wait") {
+    if (name == "for" && line_.command.name() == "wait") {
       offer_all({"condition=", "create", "delete", "jsonpath="});
       out_.no_space = !out_.words.empty() && out_.words.front().text.ends_with('=');
       return;
@@ -135,23 +127,23 @@ class Completer {
     out_.files = about.find("file") != about.npos || about.find("PATH") != about.npos || about.find("director") != about.npos;
   }
 
-  void complete_options() {
-    for (const CLI::App* command = line_.command; command; command = command->get_parent())
-      for (const CLI::Option* option : command->get_options()) {
-        if (option->get_positional() || option->get_group().empty()) continue;
-        for (const auto& name : option->get_lnames()) offer("--" + name, option->get_description());
+  void complete_flags() {
+    for (Command command = line_.command; command; command = command.parent())
+      for (Flag flag : command.flags()) {
+        if (flag.is_argument() || flag.hidden()) continue;
+        for (const auto& name : flag.long_names()) offer("--" + name, flag.about());
         if (line_.word == "-")
-          for (const auto& name : option->get_snames()) offer("-" + name, option->get_description());
+          for (const auto& name : flag.short_names()) offer("-" + name, flag.about());
       }
   }
 
   void complete_argument() {
     if (line_.positionals.empty())
-      for (const CLI::App* command : line_.command->get_subcommands(any_command))
-        if (!command->get_group().empty()) offer(command->get_name(), command->get_description());
-    const CLI::Option* argument = argument_here();
+      for (Command command : line_.command.commands())
+        if (!command.hidden()) offer(command.name(), command.about());
+    Flag argument = argument_here();
     if (!argument) return;
-    const std::string& about = argument->get_description();
+    const std::string& about = argument.about();
     if (about.starts_with("KIND[.FIELD")) return complete_fields();
     if (about.starts_with("KIND")) return complete_objects();
     if (about.starts_with("VERB")) return complete_permission();
@@ -167,13 +159,13 @@ class Completer {
   }
 
   // The positional that the word being typed belongs to: each takes one, the last takes the rest where it may.
-  const CLI::Option* argument_here() {
-    std::vector<const CLI::Option*> arguments;
-    for (const CLI::Option* option : line_.command->get_options())
-      if (option->get_positional()) arguments.push_back(option);
+  Flag argument_here() {
+    std::vector<Flag> arguments;
+    for (Flag flag : line_.command.flags())
+      if (flag.is_argument()) arguments.push_back(flag);
     size_t index = line_.positionals.size();
     if (index < arguments.size()) return arguments[index];
-    return !arguments.empty() && arguments.back()->get_expected_max() > 1 ? arguments.back() : nullptr;
+    return !arguments.empty() && arguments.back().takes_many() ? arguments.back() : Flag();
   }
 
   void offer_unnamed(const std::vector<std::string>& texts) {  // names that do not stand on the line yet
@@ -182,8 +174,7 @@ class Completer {
   }
 
   bool fits(const schema::KindInfo& kind) const {
-    std::string command = line_.command->get_name(),
-                parent = line_.command->get_parent() ? line_.command->get_parent()->get_name() : "";
+    std::string command = line_.command.name(), parent = line_.command.parent() ? line_.command.parent().name() : "";
     if (parent == "rollout") return rolling_of(kind.kind.kind) != Rolling::none;
     if (command == "scale" || command == "autoscale" || parent == "set")
       return kind.subresource("scale") ||
@@ -202,7 +193,7 @@ class Completer {
       if (schema::catalog().by_name(name) != &kind) name += "." + std::string(kind.kind.group);
       offer(name + after, std::string(kind.kind.kind), before);
     }
-    if (after.empty() && (line_.command->get_name() == "get" || line_.command->get_name() == "delete")) offer("all", "", before);
+    if (after.empty() && (line_.command.name() == "get" || line_.command.name() == "delete")) offer("all", "", before);
   }
 
   // "KIND/na" → names of that kind.
@@ -216,8 +207,8 @@ class Completer {
 
   void complete_objects() {
     bool first_slashed = !line_.positionals.empty() && line_.positionals.front().find('/') != std::string::npos;
-    const CLI::App* parent = line_.command->get_parent();
-    if (parent && parent->get_name() == "set" && first_slashed) return complete_images_of(line_.positionals.front());
+    Command parent = line_.command.parent();
+    if (parent && parent.name() == "set" && first_slashed) return complete_images_of(line_.positionals.front());
     if (complete_slashed() || first_slashed) return;
     if (line_.positionals.empty()) {
       size_t comma = line_.word.rfind(',');
@@ -229,7 +220,7 @@ class Completer {
 
   void complete_images_of(const std::string& object) {  // `set image KIND/NAME` goes on with CONTAINER=IMAGE
     const auto* kind = schema::catalog().by_name(object.substr(0, object.find('/')));
-    if (!kind || line_.command->get_name() != "image") return;
+    if (!kind || line_.command.name() != "image") return;
     for (const auto& name : names_.containers(*kind, object.substr(object.find('/') + 1))) offer(name + "=");
     out_.no_space = true;
   }
@@ -447,15 +438,15 @@ complete -c coraclectl -f -a '(__coraclectl_words)'
 
 }  // namespace
 
-Line parse_line(const CLI::App& app, const std::vector<std::string>& words) {
+Line parse_line(Command root, const std::vector<std::string>& words) {
   Line line;
-  line.command = &app;
-  const CLI::Option* waiting = nullptr;
+  line.command = root;
+  Flag waiting;
   for (size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string& word = words[i];
     if (waiting) {
-      line.given[long_name(waiting)] = word;
-      waiting = nullptr;
+      line.given[waiting.name()] = word;
+      waiting = {};
     } else if (word == "--") {
       line.behind_dashes = true;
       break;
@@ -463,14 +454,14 @@ Line parse_line(const CLI::App& app, const std::vector<std::string>& words) {
       waiting = read_long(line, word);
     } else if (word.size() > 1 && word.front() == '-') {
       waiting = read_short(line, word);
-    } else if (const CLI::App* below = line.positionals.empty() ? subcommand_of(line.command, word) : nullptr) {
+    } else if (Command below = line.positionals.empty() ? command_below(line.command, word) : Command()) {
       line.command = below;
     } else {
       line.positionals.push_back(word);
     }
   }
   line.word = words.empty() ? "" : words.back();
-  line.option = waiting;
+  line.flag = waiting;
   if (!waiting && !line.behind_dashes) split_typed(line);
   return line;
 }
@@ -478,7 +469,7 @@ Line parse_line(const CLI::App& app, const std::vector<std::string>& words) {
 Completion complete(const Line& line, Names& names) { return Completer(line, names).run(); }
 
 Result<int> run_complete(Commands& commands, const std::vector<std::string>& words) {
-  Line line = parse_line(commands.app(), words);
+  Line line = parse_line(commands.root(), words);
   take_given(commands.flags(), line);
   LiveNames names(commands);
   Completion found = complete(line, names);
@@ -490,9 +481,9 @@ Result<int> run_complete(Commands& commands, const std::vector<std::string>& wor
 
 void add_completion(Commands& commands) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* completion =
+  Command completion =
       commands.add("completion", "A script that lets a shell complete our words: source <(coraclectl completion bash)");
-  completion->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion.add_option("shell", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
   commands.on(completion, [shell]() -> Result<int> {
     out(*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
     return 0;

@@ -1,35 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of a command line: what may stand where the cursor is. Shells ask by `coraclectl __complete WORDS...`; what
-// may stand there follows from the CLI11 tree of commands (its options, and what the descriptions of its arguments begin
+// may stand there follows from the tree of commands (its flags, and what the descriptions of its arguments begin
 // with: KIND, POD, NODE) and from the machine's objects.
 //   words ──parse_line──▶ Line ──complete (asks Names)──▶ Completion ──▶ "word\tabout" lines, ":bits" ──▶ the shell's script
 #pragma once
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "ctl/flags.h"
 #include "store/schema/catalog.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace coracle::ctl {
 
 struct Line {                                // a command line as far as it was typed
-  const CLI::App* command = nullptr;         // the deepest one named
-  std::vector<std::string> positionals;      // behind the command, options left out
-  std::map<std::string, std::string> given;  // options with values, by long name
-  const CLI::Option* option = nullptr;       // whose value is being typed
+  Command command;                           // the deepest one named
+  std::vector<std::string> positionals;      // behind the command, flags left out
+  std::map<std::string, std::string> given;  // flags with values, by name
+  Flag flag;                                 // whose value is being typed
   std::string stem, word;                    // "--output=" and "ya" of "--output=ya"; else "" and the word being typed
   bool behind_dashes = false;                // behind "--": words for a program in a container
 };
 
 // `words`: behind the program's name; the last one is being typed, perhaps empty.
-Line parse_line(const CLI::App& app, const std::vector<std::string>& words);
+Line parse_line(Command root, const std::vector<std::string>& words);
 
 class Names {  // what the machine knows. Quiet: empty when it cannot be asked.
  public:

@@ -2,8 +2,6 @@
 // See config.h.
 #include "ctl/config.h"
 
-#include <CLI/CLI.hpp>
-
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -118,26 +116,26 @@ bool set_context(json::value& config, const std::string& name, const ContextChan
 }
 
 void add_config(Commands& commands) {
-  CLI::App* config = commands.add("config", "The kubeconfig in force");
-  config->require_subcommand(1);
-  CLI::App* view = commands.add("view", "Show it, secrets left out", config);
+  Command config = commands.add("config", "The kubeconfig in force");
+  config.require_command();
+  Command view = commands.add("view", "Show it, secrets left out", config);
   commands.on(view, [&commands] { return run_view(commands); });
-  CLI::App* current = commands.add("current-context", "The context in use", config);
+  Command current = commands.add("current-context", "The context in use", config);
   commands.on(current, [&commands] { return run_current(commands); });
   auto names_only = std::make_shared<std::string>();
-  CLI::App* list = commands.add("get-contexts", "The contexts there are", config);
-  list->add_option("-o,--output", *names_only, "name")->check(CLI::IsMember({"name"}));
+  Command list = commands.add("get-contexts", "The contexts there are", config);
+  list.add_option("-o,--output", *names_only, "name").one_of({"name"});
   commands.on(list, [&commands, names_only] { return run_get_contexts(commands, !names_only->empty()); });
   auto used = std::make_shared<std::string>();
-  CLI::App* use = commands.add("use-context", "Use another context from now on", config);
-  use->alias("use");
-  use->add_option("name", *used, "CONTEXT")->required();
+  Command use = commands.add("use-context", "Use another context from now on", config);
+  use.alias("use");
+  use.add_option("name", *used, "CONTEXT").required();
   commands.on(use, [&commands, used] { return run_use(commands, *used); });
   auto changed = std::make_shared<std::string>();
   auto is_current = std::make_shared<bool>(false);
-  CLI::App* set = commands.add("set-context", "Change a context by --cluster, --user, --namespace", config);
-  set->add_option("name", *changed, "CONTEXT");
-  set->add_flag("--current", *is_current, "the one in use");
+  Command set = commands.add("set-context", "Change a context by --cluster, --user, --namespace", config);
+  set.add_option("name", *changed, "CONTEXT");
+  set.add_flag("--current", *is_current, "the one in use");
   commands.on(set, [&commands, changed, is_current] { return run_set(commands, *changed, *is_current); });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp: files and directories to and from containers, by a tar at either end of an exec:
 //   files ──send_tree──▶ pipe ──stdin──▶ tar -x in the container        tar -c ──stdout──▶ pipe ──receive_tree──▶ files
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <thread>
 
@@ -152,10 +151,10 @@ Result<int> run_cp(Commands& commands, const CpFlags& flags) {
 
 void add_cp(Commands& commands) {
   auto flags = std::make_shared<CpFlags>();
-  CLI::App* cp = commands.add("cp", "Copy files and directories to and from containers: FILE POD:PATH, POD:PATH FILE");
-  cp->add_option("args", flags->args, "a file here, or POD:PATH; twice");
-  cp->add_option("-c,--container", flags->container, "the container");
-  cp->add_flag("--no-preserve", flags->no_preserve, "modes as new files get them here");
+  Command cp = commands.add("cp", "Copy files and directories to and from containers: FILE POD:PATH, POD:PATH FILE");
+  cp.add_option("args", flags->args, "a file here, or POD:PATH; twice");
+  cp.add_option("-c,--container", flags->container, "the container");
+  cp.add_flag("--no-preserve", flags->no_preserve, "modes as new files get them here");
   commands.on(cp, [&commands, flags] { return run_cp(commands, *flags); });
 }
 

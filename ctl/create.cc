@@ -2,27 +2,22 @@
 // create and replace: new objects from files, or from a few flags for the kinds people make by hand (generate.h).
 #include "ctl/create.h"
 
-#include <CLI/CLI.hpp>
 #include <array>
 
 #include "ctl/generate.h"
 #include "ctl/last_applied.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
-#include "store/object/status.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
 
-void CreateFlags::add_to(CLI::App* command) {
-  command->add_option("-o,--output", output, "yaml, json or name");
-  command->add_option("--dry-run", dry_run, "none, client or server")
-      ->expected(0, 1)
-      ->default_str("client")
-      ->check(CLI::IsMember({"none", "client", "server"}));
-  command->add_option("--field-manager", field_manager, "who owns the fields");
-  command->add_option("--validate", validate, "strict, warn or ignore")->expected(0, 1);
-  command->add_flag("--save-config", save_config, "remember it for apply");
+void CreateFlags::add_to(Command command) {
+  command.add_option("-o,--output", output, "yaml, json or name");
+  add_dry_run(command, dry_run);
+  command.add_option("--field-manager", field_manager, "who owns the fields");
+  command.add_option("--validate", validate, "strict, warn or ignore").optional_value();
+  command.add_flag("--save-config", save_config, "remember it for apply");
 }
 
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind) {
@@ -111,17 +106,17 @@ Result<int> replace_files(Commands& commands, const CreateFlags& flags, bool for
   return failures ? 1 : 0;
 }
 
-void add_secrets(Commands& commands, CLI::App* create) {
+void add_secrets(Commands& commands, Command create) {
   struct Flags : CreateFlags {
     std::string name, type, cert, key, server = "https://index.docker.io/v1/", username, password, email;
     DataFlags data;
   };
-  CLI::App* secret = commands.add("secret", "Create a Secret", create);
-  secret->require_subcommand(1);
+  Command secret = commands.add("secret", "Create a Secret", create);
+  secret.require_command();
   auto generic_flags = std::make_shared<Flags>();
-  CLI::App* generic = commands.add("generic", "… from literals and files", secret);
-  generic->add_option("name", generic_flags->name, "its name")->required();
-  generic->add_option("--type", generic_flags->type, "its type");
+  Command generic = commands.add("generic", "… from literals and files", secret);
+  generic.add_option("name", generic_flags->name, "its name").required();
+  generic.add_option("--type", generic_flags->type, "its type");
   generic_flags->data.add_to(generic);
   generic_flags->CreateFlags::add_to(generic);
   commands.on(generic, [&commands, flags = generic_flags]() -> Result<int> {
@@ -129,22 +124,22 @@ void add_secrets(Commands& commands, CLI::App* create) {
     return post_made(commands, *flags, secret_of(flags->name, flags->type, data));
   });
   auto tls_flags = std::make_shared<Flags>();
-  CLI::App* tls = commands.add("tls", "… from a certificate and its key", secret);
-  tls->add_option("name", tls_flags->name, "its name")->required();
-  tls->add_option("--cert", tls_flags->cert, "PEM certificate file")->required();
-  tls->add_option("--key", tls_flags->key, "PEM key file")->required();
+  Command tls = commands.add("tls", "… from a certificate and its key", secret);
+  tls.add_option("name", tls_flags->name, "its name").required();
+  tls.add_option("--cert", tls_flags->cert, "PEM certificate file").required();
+  tls.add_option("--key", tls_flags->key, "PEM key file").required();
   tls_flags->CreateFlags::add_to(tls);
   commands.on(tls, [&commands, flags = tls_flags]() -> Result<int> {
     Data data = TRY(read_data({.files = {"tls.crt=" + flags->cert, "tls.key=" + flags->key}}));
     return post_made(commands, *flags, secret_of(flags->name, "kubernetes.io/tls", data));
   });
   auto docker_flags = std::make_shared<Flags>();
-  CLI::App* docker = commands.add("docker-registry", "… that pulls from a registry", secret);
-  docker->add_option("name", docker_flags->name, "its name")->required();
-  docker->add_option("--docker-server", docker_flags->server, "the registry");
-  docker->add_option("--docker-username", docker_flags->username, "user")->required();
-  docker->add_option("--docker-password", docker_flags->password, "password")->required();
-  docker->add_option("--docker-email", docker_flags->email, "e-mail");
+  Command docker = commands.add("docker-registry", "… that pulls from a registry", secret);
+  docker.add_option("name", docker_flags->name, "its name").required();
+  docker.add_option("--docker-server", docker_flags->server, "the registry");
+  docker.add_option("--docker-username", docker_flags->username, "user").required();
+  docker.add_option("--docker-password", docker_flags->password, "password").required();
+  docker.add_option("--docker-email", docker_flags->email, "e-mail");
   docker_flags->CreateFlags::add_to(docker);
   commands.on(docker, [&commands, flags = docker_flags]() -> Result<int> {
     json::object entry{{"username", flags->username}, {"password", flags->password}}, auths;
@@ -156,7 +151,7 @@ void add_secrets(Commands& commands, CLI::App* create) {
   });
 }
 
-void add_plain_kinds(Commands& commands, CLI::App* create) {
+void add_plain_kinds(Commands& commands, Command create) {
   struct Flags : CreateFlags {
     std::string name;
     DataFlags data;
@@ -165,18 +160,18 @@ void add_plain_kinds(Commands& commands, CLI::App* create) {
   for (auto [word, kind, alias] :
        {std::array{"namespace", "Namespace", "ns"}, std::array{"serviceaccount", "ServiceAccount", "sa"}}) {
     auto flags = std::make_shared<Flags>();
-    CLI::App* command = commands.add(word, std::string("Create a ") + kind, create);
-    command->alias(alias);
-    command->add_option("name", flags->name, "its name")->required();
+    Command command = commands.add(word, std::string("Create a ") + kind, create);
+    command.alias(alias);
+    command.add_option("name", flags->name, "its name").required();
     flags->CreateFlags::add_to(command);
     commands.on(command, [&commands, flags, kind = std::string(kind)] {
       return post_made(commands, *flags, named_object("v1", kind, flags->name));
     });
   }
   auto map_flags = std::make_shared<Flags>();
-  CLI::App* configmap = commands.add("configmap", "Create a ConfigMap", create);
-  configmap->alias("cm");
-  configmap->add_option("name", map_flags->name, "its name")->required();
+  Command configmap = commands.add("configmap", "Create a ConfigMap", create);
+  configmap.alias("cm");
+  configmap.add_option("name", map_flags->name, "its name").required();
   map_flags->data.add_to(configmap);
   map_flags->CreateFlags::add_to(configmap);
   commands.on(configmap, [&commands, flags = map_flags]() -> Result<int> {
@@ -184,12 +179,12 @@ void add_plain_kinds(Commands& commands, CLI::App* create) {
     return post_made(commands, *flags, configmap_of(flags->name, data));
   });
   auto flags = std::make_shared<Flags>();
-  CLI::App* deployment = commands.add("deployment", "Create a Deployment", create);
-  deployment->alias("deploy");
-  deployment->add_option("name", flags->deployment.name, "its name")->required();
-  deployment->add_option("--image", flags->deployment.image, "image")->required();
-  deployment->add_option("-r,--replicas", flags->deployment.replicas, "how many pods");
-  deployment->add_option("--port", flags->deployment.port, "port the container listens on");
+  Command deployment = commands.add("deployment", "Create a Deployment", create);
+  deployment.alias("deploy");
+  deployment.add_option("name", flags->deployment.name, "its name").required();
+  deployment.add_option("--image", flags->deployment.image, "image").required();
+  deployment.add_option("-r,--replicas", flags->deployment.replicas, "how many pods");
+  deployment.add_option("--port", flags->deployment.port, "port the container listens on");
   flags->CreateFlags::add_to(deployment);
   commands.on(deployment, [&commands, flags] {
     flags->deployment.command = commands.rest();
@@ -211,7 +206,7 @@ Result<int> create_job(Commands& commands, const CreateFlags& flags, JobFlags jo
 }
 
 // What runs to an end, and the rules for what runs.
-void add_workload_kinds(Commands& commands, CLI::App* create) {
+void add_workload_kinds(Commands& commands, Command create) {
   struct Flags : CreateFlags {
     JobFlags job;
     BudgetFlags budget;
@@ -221,43 +216,43 @@ void add_workload_kinds(Commands& commands, CLI::App* create) {
   };
   auto add = [&](const char* word, const char* alias, const char* description, std::string Flags::*name) {
     auto flags = std::make_shared<Flags>();
-    CLI::App* command = commands.add(word, description, create);
-    if (alias) command->alias(alias);
-    command->add_option("name", flags.get()->*name, "its name")->required();
+    Command command = commands.add(word, description, create);
+    if (alias) command.alias(alias);
+    command.add_option("name", flags.get()->*name, "its name").required();
     flags->CreateFlags::add_to(command);
     return std::pair(command, flags);
   };
   auto [job, job_flags] =
       add("job", nullptr, "Create a Job, of an image or as a CronJob makes them: NAME --from=cronjob/NAME", &Flags::name);
-  job->add_option("--image", job_flags->job.image, "image");
-  job->add_option("--from", job_flags->from, "cronjob/NAME");
+  job.add_option("--image", job_flags->job.image, "image");
+  job.add_option("--from", job_flags->from, "cronjob/NAME");
   commands.on(job, [&commands, flags = job_flags] {
     flags->job.name = flags->name;
     return create_job(commands, *flags, flags->job, flags->from);
   });
   auto [cron_job, cron_flags] = add("cronjob", "cj", "Create a CronJob", &Flags::name);
-  cron_job->add_option("--image", cron_flags->job.image, "image")->required();
-  cron_job->add_option("--schedule", cron_flags->job.schedule, "when, as cron writes it: \"*/5 * * * *\"")->required();
-  cron_job->add_option("--restart", cron_flags->job.restart, "OnFailure or Never");
+  cron_job.add_option("--image", cron_flags->job.image, "image").required();
+  cron_job.add_option("--schedule", cron_flags->job.schedule, "when, as cron writes it: \"*/5 * * * *\"").required();
+  cron_job.add_option("--restart", cron_flags->job.restart, "OnFailure or Never");
   commands.on(cron_job, [&commands, flags = cron_flags] {
     flags->job.name = flags->name;
     flags->job.command = commands.rest();
     return post_made(commands, *flags, job_of(flags->job));
   });
   auto [budget, budget_flags] = add("poddisruptionbudget", "pdb", "Create a PodDisruptionBudget", &Flags::name);
-  budget->add_option("--selector", budget_flags->budget.selector, "labels of its pods: KEY=VALUE,...");
-  budget->add_option("--min-available", budget_flags->budget.min_available, "how many have to stay: a number or percentage");
-  budget->add_option("--max-unavailable", budget_flags->budget.max_unavailable, "how many may be away: a number or percentage");
+  budget.add_option("--selector", budget_flags->budget.selector, "labels of its pods: KEY=VALUE,...");
+  budget.add_option("--min-available", budget_flags->budget.min_available, "how many have to stay: a number or percentage");
+  budget.add_option("--max-unavailable", budget_flags->budget.max_unavailable, "how many may be away: a number or percentage");
   commands.on(budget, [&commands, flags = budget_flags]() -> Result<int> {
     flags->budget.name = flags->name;
     json::value object = TRY(budget_of(flags->budget));
     return post_made(commands, *flags, std::move(object));
   });
   auto [priority, priority_flags] = add("priorityclass", "pc", "Create a PriorityClass", &Flags::name);
-  priority->add_option("--value", priority_flags->value, "the higher, the sooner");
-  priority->add_flag("--global-default", priority_flags->global_default, "of pods that name none");
-  priority->add_option("--description", priority_flags->description, "what it is for");
-  priority->add_option("--preemption-policy", priority_flags->preemption, "PreemptLowerPriority or Never");
+  priority.add_option("--value", priority_flags->value, "the higher, the sooner");
+  priority.add_flag("--global-default", priority_flags->global_default, "of pods that name none");
+  priority.add_option("--description", priority_flags->description, "what it is for");
+  priority.add_option("--preemption-policy", priority_flags->preemption, "PreemptLowerPriority or Never");
   commands.on(priority, [&commands, flags = priority_flags] {
     json::object object = named_object("scheduling.k8s.io/v1", "PriorityClass", flags->name);
     object["value"] = flags->value;
@@ -267,31 +262,31 @@ void add_workload_kinds(Commands& commands, CLI::App* create) {
     return post_made(commands, *flags, std::move(object));
   });
   auto [quota, quota_flags] = add("quota", "resourcequota", "Create a ResourceQuota", &Flags::name);
-  quota->add_option("--hard", quota_flags->hard, "what there is at most: cpu=1,pods=2");
-  quota->add_option("--scopes", quota_flags->scopes, "of which pods: BestEffort,Terminating");
+  quota.add_option("--hard", quota_flags->hard, "what there is at most: cpu=1,pods=2");
+  quota.add_option("--scopes", quota_flags->scopes, "of which pods: BestEffort,Terminating");
   commands.on(quota, [&commands, flags = quota_flags]() -> Result<int> {
     json::value object = TRY(quota_of(flags->name, flags->hard, flags->scopes));
     return post_made(commands, *flags, std::move(object));
   });
 }
 
-void add_service(Commands& commands, CLI::App* create) {
+void add_service(Commands& commands, Command create) {
   struct Flags : CreateFlags {
     ServiceFlags service;
   };
-  CLI::App* service = commands.add("service", "Create a Service", create);
-  service->alias("svc");
-  service->require_subcommand(1);
+  Command service = commands.add("service", "Create a Service", create);
+  service.alias("svc");
+  service.require_command();
   for (auto [word, type] : {std::pair{"clusterip", "ClusterIP"}, std::pair{"nodeport", "NodePort"},
                             std::pair{"loadbalancer", "LoadBalancer"}, std::pair{"externalname", "ExternalName"}}) {
     auto flags = std::make_shared<Flags>();
     flags->service.type = type;
-    CLI::App* command = commands.add(word, "… of that type", service);
-    command->add_option("name", flags->service.name, "its name")->required();
-    command->add_option("--tcp", flags->service.tcp, "PORT[:TARGETPORT]")->delimiter(',')->allow_extra_args(false);
-    command->add_option("--node-port", flags->service.node_port, "the node's port");
-    command->add_option("--external-name", flags->service.external_name, "the name it stands for");
-    command->add_option("--clusterip", flags->service.cluster_ip, "its address; None for headless");
+    Command command = commands.add(word, "… of that type", service);
+    command.add_option("name", flags->service.name, "its name").required();
+    command.add_option("--tcp", flags->service.tcp, "PORT[:TARGETPORT]").delimiter(',');
+    command.add_option("--node-port", flags->service.node_port, "the node's port");
+    command.add_option("--external-name", flags->service.external_name, "the name it stands for");
+    command.add_option("--clusterip", flags->service.cluster_ip, "its address; None for headless");
     flags->CreateFlags::add_to(command);
     commands.on(command, [&commands, flags]() -> Result<int> {
       json::value object = TRY(service_of(flags->service));
@@ -319,15 +314,15 @@ Result<int> run_create_token(Commands& commands, const std::string& name, const 
   return 0;
 }
 
-void add_token(Commands& commands, CLI::App* create) {
+void add_token(Commands& commands, Command create) {
   struct Flags {
     std::string name, duration, output;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* token = commands.add("token", "Ask for a ServiceAccount's token", create);
-  token->add_option("name", flags->name, "the ServiceAccount's name")->required();
-  token->add_option("--duration", flags->duration, "how long it is good for: 10m, 1h");
-  token->add_option("-o,--output", flags->output, "json or yaml");
+  Command token = commands.add("token", "Ask for a ServiceAccount's token", create);
+  token.add_option("name", flags->name, "the ServiceAccount's name").required();
+  token.add_option("--duration", flags->duration, "how long it is good for: 10m, 1h");
+  token.add_option("-o,--output", flags->output, "json or yaml");
   commands.on(token, [&commands, flags] { return run_create_token(commands, flags->name, flags->duration, flags->output); });
 }
 
@@ -335,7 +330,7 @@ void add_token(Commands& commands, CLI::App* create) {
 
 void add_create(Commands& commands) {
   auto flags = std::make_shared<CreateFlags>();
-  CLI::App* create = commands.add("create", "Create objects from files or flags");
+  Command create = commands.add("create", "Create objects from files or flags");
   flags->files.add_to(create);
   flags->add_to(create);
   commands.on(create, [&commands, flags] { return create_files(commands, *flags); });
@@ -347,10 +342,10 @@ void add_create(Commands& commands) {
 
   auto replace_flags = std::make_shared<CreateFlags>();
   auto force = std::make_shared<bool>(false);
-  CLI::App* replace = commands.add("replace", "Replace objects by what files say");
+  Command replace = commands.add("replace", "Replace objects by what files say");
   replace_flags->files.add_to(replace);
   replace_flags->add_to(replace);
-  replace->add_flag("--force", *force, "delete and create anew");
+  replace.add_flag("--force", *force, "delete and create anew");
   commands.on(replace, [&commands, replace_flags, force] { return replace_files(commands, *replace_flags, *force); });
 }
 

@@ -11,7 +11,7 @@ struct CreateFlags {
   std::string output, dry_run, field_manager = "kubectl-create", validate = "strict";
   bool save_config = false;
 
-  void add_to(CLI::App* command);
+  void add_to(Command command);
 };
 
 // Sends one new object, in the namespace in force when it names none, unless it is only tried. Gives it as it is now.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // delete: removes objects and, unless told otherwise, waits until they are gone.
-#include <CLI/CLI.hpp>
-#include <map>
 
 #include "ctl/command.h"
 #include "ctl/wait.h"
@@ -112,22 +110,22 @@ Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
 
 void add_delete(Commands& commands) {
   auto flags = std::make_shared<DeleteFlags>();
-  CLI::App* command = commands.add("delete", "Remove objects");
-  command->add_option("args", flags->args, "KIND NAME ..., KIND/NAME ..., KIND -l SELECTOR, KIND --all");
+  Command command = commands.add("delete", "Remove objects");
+  command.add_option("args", flags->args, "KIND NAME ..., KIND/NAME ..., KIND -l SELECTOR, KIND --all");
   flags->files.add_to(command);
-  command->add_option("-l,--selector", flags->selector, "label selector");
-  command->add_option("--field-selector", flags->field_selector, "field selector");
-  command->add_option("--cascade", flags->cascade, "background, foreground or orphan")->expected(0, 1);
-  command->add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
-  command->add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
-  command->add_option("-o,--output", flags->output, "name");
-  command->add_option("--dry-run", flags->dry_run, "client or server")->expected(0, 1)->default_str("client");
-  command->add_flag("--all", flags->all, "all of the kind in the namespace");
-  command->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
-  command->add_flag("--force", flags->force, "kill at once");
-  command->add_flag("--now", flags->now, "one second of grace");
-  command->add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
-  command->add_flag("--wait,!--no-wait", flags->wait, "wait until they are gone (--wait=false: do not)");
+  command.add_option("-l,--selector", flags->selector, "label selector");
+  command.add_option("--field-selector", flags->field_selector, "field selector");
+  command.add_option("--cascade", flags->cascade, "background, foreground or orphan").optional_value();
+  command.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
+  command.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
+  command.add_option("-o,--output", flags->output, "name");
+  command.add_option("--dry-run", flags->dry_run, "client or server").optional_value("client");
+  command.add_flag("--all", flags->all, "all of the kind in the namespace");
+  command.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  command.add_flag("--force", flags->force, "kill at once");
+  command.add_flag("--now", flags->now, "one second of grace");
+  command.add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
+  command.add_flag("--wait,!--no-wait", flags->wait, "wait until they are gone (--wait=false: do not)");
   commands.on(command, [&commands, flags] { return run_delete(commands, *flags); });
 }
 

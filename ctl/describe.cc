@@ -3,7 +3,6 @@
 // what makes them stands in describe_pod.cc and describe_workload.cc; nodes, Services and Secrets are told here.
 #include "ctl/describe.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/jsonpath.h"
@@ -11,7 +10,6 @@
 #include "ctl/print.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
-#include "store/schema/table.h"
 
 namespace coracle::ctl {
 namespace {
@@ -174,12 +172,12 @@ Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
 
 void add_describe(Commands& commands) {
   auto flags = std::make_shared<DescribeFlags>();
-  CLI::App* describe = commands.add("describe", "Tell all about objects");
-  describe->add_option("args", flags->args, "KIND [NAME ...] or KIND/NAME ...");
+  Command describe = commands.add("describe", "Tell all about objects");
+  describe.add_option("args", flags->args, "KIND [NAME ...] or KIND/NAME ...");
   flags->files.add_to(describe);
-  describe->add_option("-l,--selector", flags->selector, "label selector");
-  describe->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
-  describe->add_flag("--show-events,!--no-show-events", flags->show_events, "with its events");
+  describe.add_option("-l,--selector", flags->selector, "label selector");
+  describe.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  describe.add_flag("--show-events,!--no-show-events", flags->show_events, "with its events");
   commands.on(describe, [&commands, flags] { return run_describe(commands, *flags); });
 }
 

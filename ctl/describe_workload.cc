@@ -6,7 +6,6 @@
 
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
-#include "ctl/pods.h"
 #include "ctl/rollout.h"
 #include "runtime/base/text.h"
 #include "store/schema/table.h"

@@ -4,7 +4,6 @@
 //   read_facts (doctor_facts.cc: files, probes, measurements, the API) ──Facts──▶ examine (doctor_checks.cc: pure) ──▶ findings
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor's eyes: files of the kernel's, probes, measurements and two questions to the API. See doctor.h. What cannot be
 // looked at is noted as such, never guessed; everything made on the way is removed.
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -454,9 +451,9 @@ void add_doctor(Commands& commands) {
     std::string output, config = "/etc/coracle/config.yaml";
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* doctor = commands.add("doctor", "Look at this machine: what is wrong, and what to do about it");
-  doctor->add_option("-o,--output", flags->output, "json")->check(CLI::IsMember({"json"}));
-  doctor->add_option("--config", flags->config, "coracled's settings");
+  Command doctor = commands.add("doctor", "Look at this machine: what is wrong, and what to do about it");
+  doctor.add_option("-o,--output", flags->output, "json").one_of({"json"});
+  doctor.add_option("--config", flags->config, "coracled's settings");
   commands.on(doctor, [&commands, flags]() -> Result<int> {
     std::vector<Finding> findings = examine(read_facts(commands, flags->config));
     if (flags->output == "json") out(to_pretty(findings_json(findings)) + "\n");

@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -190,10 +189,10 @@ void add_edit(Commands& commands) {
     auto flags = std::make_shared<TargetFlags>();
     auto list = std::make_shared<bool>(false);
     flags->field_manager = std::string("kubectl-") + word;
-    CLI::App* command = commands.add(word, std::string("Set or remove ") + field + ": KIND NAME KEY=VALUE KEY-");
+    Command command = commands.add(word, std::string("Set or remove ") + field + ": KIND NAME KEY=VALUE KEY-");
     flags->add_to(command);
-    command->add_flag("--overwrite", flags->overwrite, "replace values that are there");
-    command->add_flag("--list", *list, "show them");
+    command.add_flag("--overwrite", flags->overwrite, "replace values that are there");
+    command.add_flag("--list", *list, "show them");
     commands.on(command,
                 [&commands, flags, list, field = std::string(field)] { return run_mark(commands, *flags, field, *list); });
   }
@@ -203,20 +202,19 @@ void add_edit(Commands& commands) {
   };
   auto patch_flags = std::make_shared<PatchFlags>();
   patch_flags->field_manager = "kubectl-patch";
-  CLI::App* patch = commands.add("patch", "Change fields of objects");
+  Command patch = commands.add("patch", "Change fields of objects");
   patch_flags->add_to(patch);
-  patch->add_option("-p,--patch", patch_flags->patch, "the patch, JSON or YAML");
-  patch->add_option("--patch-file", patch_flags->file, "a file with the patch");
-  patch->add_option("--type", patch_flags->type, "strategic, merge or json")
-      ->check(CLI::IsMember({"strategic", "merge", "json"}));
-  patch->add_option("--subresource", patch_flags->subresource, "status or scale");
+  patch.add_option("-p,--patch", patch_flags->patch, "the patch, JSON or YAML");
+  patch.add_option("--patch-file", patch_flags->file, "a file with the patch");
+  patch.add_option("--type", patch_flags->type, "strategic, merge or json").one_of({"strategic", "merge", "json"});
+  patch.add_option("--subresource", patch_flags->subresource, "status or scale");
   commands.on(patch, [&commands, patch_flags] {
     return run_patch(commands, *patch_flags, patch_flags->patch, patch_flags->file, patch_flags->type, patch_flags->subresource);
   });
 
   auto edit_flags = std::make_shared<TargetFlags>();
   edit_flags->field_manager = "kubectl-edit";
-  CLI::App* edit = commands.add("edit", "Edit objects in $EDITOR");
+  Command edit = commands.add("edit", "Edit objects in $EDITOR");
   edit_flags->add_to(edit);
   commands.on(edit, [&commands, edit_flags]() -> Result<int> {
     Session* session = TRY(commands.session());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // events: what happened, oldest first; of one object with --for, as it happens with -w.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/command.h"
@@ -8,7 +7,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
-#include "store/schema/table.h"
 
 namespace coracle::ctl {
 namespace {
@@ -118,13 +116,13 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
 
 void add_events(Commands& commands) {
   auto flags = std::make_shared<EventFlags>();
-  CLI::App* events = commands.add("events", "What happened, oldest first");
-  events->add_option("--for", flags->about, "of this object: KIND/NAME");
-  events->add_option("--types", flags->types, "Normal or Warning")->delimiter(',')->allow_extra_args(false);
-  events->add_option("-o,--output", flags->output, "json or yaml")->check(CLI::IsMember({"json", "yaml"}));
-  events->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
-  events->add_flag("-w,--watch", flags->watch, "then go on as they happen");
-  events->add_flag("--no-headers", flags->no_headers, "no line of column names");
+  Command events = commands.add("events", "What happened, oldest first");
+  events.add_option("--for", flags->about, "of this object: KIND/NAME");
+  events.add_option("--types", flags->types, "Normal or Warning").delimiter(',');
+  events.add_option("-o,--output", flags->output, "json or yaml").one_of({"json", "yaml"});
+  events.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  events.add_flag("-w,--watch", flags->watch, "then go on as they happen");
+  events.add_flag("--no-headers", flags->no_headers, "no line of column names");
   commands.on(events, [&commands, flags] { return run_events(commands, *flags); });
 }
 

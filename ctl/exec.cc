@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec and attach: a process in a container on this terminal. The talking is stream.h's.
-#include <CLI/CLI.hpp>
 
 #include "ctl/command.h"
 #include "ctl/pods.h"
@@ -68,13 +67,13 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
 void add_exec(Commands& commands) {
   for (bool attach : {false, true}) {
     auto flags = std::make_shared<ExecFlags>();
-    CLI::App* command =
+    Command command =
         attach ? commands.add("attach", "Join a container's own process") : commands.add("exec", "Run a command in a container");
-    command->add_option("args", flags->args, attach ? "POD or KIND/NAME" : "POD or KIND/NAME, -- COMMAND [ARGS...]");
-    command->add_option("-c,--container", flags->container, "the container");
-    command->add_flag("-i,--stdin", flags->use_stdin, "pass standard input");
-    command->add_flag("-t,--tty", flags->tty, "with a terminal");
-    command->add_flag("-q,--quiet", flags->quiet, "only what the process prints");
+    command.add_option("args", flags->args, attach ? "POD or KIND/NAME" : "POD or KIND/NAME, -- COMMAND [ARGS...]");
+    command.add_option("-c,--container", flags->container, "the container");
+    command.add_flag("-i,--stdin", flags->use_stdin, "pass standard input");
+    command.add_flag("-t,--tty", flags->tty, "with a terminal");
+    command.add_flag("-q,--quiet", flags->quiet, "only what the process prints");
     commands.on(command, [&commands, flags, attach] { return run_exec(commands, *flags, attach); });
   }
 }

@@ -2,7 +2,6 @@
 // See generate.h.
 #include "ctl/generate.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -51,10 +50,10 @@ Result<json::object> pairs_of(const std::vector<std::string>& pairs, const char*
 
 }  // namespace
 
-void DataFlags::add_to(CLI::App* command) {
-  command->add_option("--from-literal", literals, "KEY=VALUE")->allow_extra_args(false);
-  command->add_option("--from-file", files, "[KEY=]PATH; a directory gives all its files")->allow_extra_args(false);
-  command->add_option("--from-env-file", env_files, "a file of KEY=VALUE lines")->allow_extra_args(false);
+void DataFlags::add_to(Command command) {
+  command.add_option("--from-literal", literals, "KEY=VALUE");
+  command.add_option("--from-file", files, "[KEY=]PATH; a directory gives all its files");
+  command.add_option("--from-env-file", env_files, "a file of KEY=VALUE lines");
 }
 
 Result<Data> read_data(const DataFlags& flags) {

@@ -7,11 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ctl/flags.h"
 #include "ctl/session.h"
-
-namespace CLI {
-class App;
-}
 
 namespace coracle::ctl {
 
@@ -19,7 +16,7 @@ using Data = std::vector<std::pair<std::string, std::string>>;  // keys and thei
 
 struct DataFlags {
   std::vector<std::string> literals, files, env_files;
-  void add_to(CLI::App* command);
+  void add_to(Command command);
 };
 // Errors: bad_request; of reading; too_large beyond 1 MiB a file.
 Result<Data> read_data(const DataFlags& flags);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
 // as they change.
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <set>
+#include <optional>
 
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
@@ -340,26 +339,24 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
 
 void add_get(Commands& commands) {
   auto flags = std::make_shared<GetFlags>();
-  CLI::App* get = commands.add("get", "Show one or many objects");
-  get->add_option("args", flags->args, "KIND [NAME ...], or KIND/NAME ...");
+  Command get = commands.add("get", "Show one or many objects");
+  get.add_option("args", flags->args, "KIND [NAME ...], or KIND/NAME ...");
   flags->files.add_to(get);
-  get->add_option("-o,--output", flags->output, "wide, yaml, json, name, jsonpath=…, custom-columns=…");
-  get->add_option("-l,--selector", flags->selector, "label selector: a=b,c!=d,e in (f,g)");
-  get->add_option("--field-selector", flags->field_selector, "field selector: status.phase=Running");
-  get->add_option("--sort-by", flags->sort_by, "a JSONPath expression to sort by");
-  get->add_option("-L,--label-columns", flags->label_columns, "labels to show as columns")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  get->add_option("--raw", flags->raw, "a path to read from the server as it is");
-  get->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
-  get->add_flag("-w,--watch", flags->watch, "then show changes as they come");
-  get->add_flag("--watch-only", flags->watch_only, "show changes only");
-  get->add_flag("--output-watch-events", flags->output_watch_events, "with -w: say what happened");
-  get->add_flag("--no-headers", flags->no_headers, "no line of column names");
-  get->add_flag("--show-labels", flags->show_labels, "labels as the last column");
-  get->add_flag("--show-kind", flags->show_kind, "name the kind of each object");
-  get->add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
-  get->add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
+  get.add_option("-o,--output", flags->output, "wide, yaml, json, name, jsonpath=…, custom-columns=…");
+  get.add_option("-l,--selector", flags->selector, "label selector: a=b,c!=d,e in (f,g)");
+  get.add_option("--field-selector", flags->field_selector, "field selector: status.phase=Running");
+  get.add_option("--sort-by", flags->sort_by, "a JSONPath expression to sort by");
+  get.add_option("-L,--label-columns", flags->label_columns, "labels to show as columns").delimiter(',');
+  get.add_option("--raw", flags->raw, "a path to read from the server as it is");
+  get.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  get.add_flag("-w,--watch", flags->watch, "then show changes as they come");
+  get.add_flag("--watch-only", flags->watch_only, "show changes only");
+  get.add_flag("--output-watch-events", flags->output_watch_events, "with -w: say what happened");
+  get.add_flag("--no-headers", flags->no_headers, "no line of column names");
+  get.add_flag("--show-labels", flags->show_labels, "labels as the last column");
+  get.add_flag("--show-kind", flags->show_kind, "name the kind of each object");
+  get.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
+  get.add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
   commands.on(get, [&commands, flags] { return run_get(commands, *flags); });
 }
 

@@ -2,10 +2,8 @@
 // image: the machine's own images. list, pull (with a bar of bytes and rate), import (an archive), pack (a directory becomes an
 // image, without any other tool), remove. Path on the server: /coracle/v1/images; answers that take long are JSON lines.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 
 #include "ctl/command.h"
@@ -13,7 +11,6 @@
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/text.h"
 #include "store/object/status.h"
 
 namespace coracle::ctl {
@@ -198,23 +195,23 @@ Result<int> run_pack(Commands& commands, const std::string& directory, const std
 }  // namespace
 
 void add_image(Commands& commands) {
-  CLI::App* image = commands.add("image", "The machine's images");
-  image->require_subcommand(1);
+  Command image = commands.add("image", "The machine's images");
+  image.require_command();
 
   struct ListFlags {
     std::string output;
     bool no_headers = false;
   };
   auto list_flags = std::make_shared<ListFlags>();
-  CLI::App* list = commands.add("list", "Show them", image);
-  list->alias("ls");
-  list->add_option("-o,--output", list_flags->output, "json");
-  list->add_flag("--no-headers", list_flags->no_headers, "no line of column names");
+  Command list = commands.add("list", "Show them", image);
+  list.alias("ls");
+  list.add_option("-o,--output", list_flags->output, "json");
+  list.add_flag("--no-headers", list_flags->no_headers, "no line of column names");
   commands.on(list, [&commands, list_flags] { return run_image_list(commands, list_flags->output, list_flags->no_headers); });
 
   auto pulled = std::make_shared<std::vector<std::string>>();
-  CLI::App* pull = commands.add("pull", "Fetch from a registry", image);
-  pull->add_option("reference", *pulled, "registry/name:tag, name@sha256:…")->required();
+  Command pull = commands.add("pull", "Fetch from a registry", image);
+  pull.add_option("reference", *pulled, "registry/name:tag, name@sha256:…").required();
   commands.on(pull, [&commands, pulled] { return run_pull(commands, *pulled); });
 
   struct ImportFlags {
@@ -222,35 +219,33 @@ void add_image(Commands& commands) {
     std::string name;
   };
   auto import_flags = std::make_shared<ImportFlags>();
-  CLI::App* import = commands.add("import", "Take in an OCI or docker archive, plain or compressed", image);
-  import->alias("load");
-  import->add_option("files", import_flags->files, "archives; - is standard input")->required();
-  import->add_option("--name", import_flags->name, "what to call the image");
+  Command import = commands.add("import", "Take in an OCI or docker archive, plain or compressed", image);
+  import.alias("load");
+  import.add_option("files", import_flags->files, "archives; - is standard input").required();
+  import.add_option("--name", import_flags->name, "what to call the image");
   commands.on(import, [&commands, import_flags] { return run_import(commands, import_flags->files, import_flags->name); });
 
   struct PackFlags : ImageConfig {
     std::string directory, name, output;
   };
   auto pack_flags = std::make_shared<PackFlags>();
-  CLI::App* pack = commands.add("pack", "Make an image of a directory", image);
-  pack->add_option("directory", pack_flags->directory, "the root file system")->required();
-  pack->add_option("name", pack_flags->name, "localhost/NAME:TAG")->required();
-  pack->add_option("--entrypoint", pack_flags->entrypoint, "what a container runs; repeat for each word")
-      ->allow_extra_args(false);
-  pack->add_option("--cmd", pack_flags->cmd, "its arguments, unless others are given; repeat for each word")
-      ->allow_extra_args(false);
-  pack->add_option("--env", pack_flags->env, "NAME=VALUE")->allow_extra_args(false);
-  pack->add_option("--user", pack_flags->user, "user[:group]");
-  pack->add_option("--workdir", pack_flags->working_dir, "the working directory");
-  pack->add_option("--output", pack_flags->output, "write an OCI archive here instead of importing it");
+  Command pack = commands.add("pack", "Make an image of a directory", image);
+  pack.add_option("directory", pack_flags->directory, "the root file system").required();
+  pack.add_option("name", pack_flags->name, "localhost/NAME:TAG").required();
+  pack.add_option("--entrypoint", pack_flags->entrypoint, "what a container runs; repeat for each word");
+  pack.add_option("--cmd", pack_flags->cmd, "its arguments, unless others are given; repeat for each word");
+  pack.add_option("--env", pack_flags->env, "NAME=VALUE");
+  pack.add_option("--user", pack_flags->user, "user[:group]");
+  pack.add_option("--workdir", pack_flags->working_dir, "the working directory");
+  pack.add_option("--output", pack_flags->output, "write an OCI archive here instead of importing it");
   commands.on(pack, [&commands, pack_flags] {
     return run_pack(commands, pack_flags->directory, pack_flags->name, *pack_flags, pack_flags->output);
   });
 
   auto removed = std::make_shared<std::vector<std::string>>();
-  CLI::App* remove = commands.add("remove", "Remove names, and what no container uses", image);
-  remove->alias("rm");
-  remove->add_option("reference", *removed, "the image's name")->required();
+  Command remove = commands.add("remove", "Remove names, and what no container uses", image);
+  remove.alias("rm");
+  remove.add_option("reference", *removed, "the image's name").required();
   commands.on(remove, [&commands, removed]() -> Result<int> {
     Session* session = TRY(commands.session());
     for (const auto& reference : *removed) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // logs: what containers wrote, of one pod, of the pods of a Deployment, ReplicaSet or Service, or of all that a selector names.
-#include <CLI/CLI.hpp>
 #include <mutex>
 #include <thread>
 
@@ -134,20 +133,20 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
 
 void add_logs(Commands& commands) {
   auto flags = std::make_shared<LogFlags>();
-  CLI::App* logs = commands.add("logs", "Show what containers wrote");
-  logs->add_option("args", flags->args, "POD [CONTAINER], or deployment/NAME, job/NAME, ...");
-  logs->add_option("-c,--container", flags->container, "the container");
-  logs->add_option("-l,--selector", flags->selector, "of all pods with these labels");
-  logs->add_option("--since", flags->since, "only what is newer than this: 10s, 5m, 1h");
-  logs->add_option("--since-time", flags->since_time, "only what is newer than this RFC 3339 time");
-  logs->add_option("--tail", flags->tail, "only the last lines");
-  logs->add_option("--limit-bytes", flags->limit_bytes, "no more than this");
-  logs->add_flag("-f,--follow", flags->follow, "go on as more is written");
-  logs->add_flag("-p,--previous", flags->previous, "of the container before its last restart");
-  logs->add_flag("--timestamps", flags->timestamps, "with the time of each line");
-  logs->add_flag("--all-containers", flags->all_containers, "of all containers of the pod");
-  logs->add_flag("--prefix", flags->prefix, "say where each line comes from");
-  logs->add_flag("--ignore-errors", flags->ignore_errors, "go on when one of several fails");
+  Command logs = commands.add("logs", "Show what containers wrote");
+  logs.add_option("args", flags->args, "POD [CONTAINER], or deployment/NAME, job/NAME, ...");
+  logs.add_option("-c,--container", flags->container, "the container");
+  logs.add_option("-l,--selector", flags->selector, "of all pods with these labels");
+  logs.add_option("--since", flags->since, "only what is newer than this: 10s, 5m, 1h");
+  logs.add_option("--since-time", flags->since_time, "only what is newer than this RFC 3339 time");
+  logs.add_option("--tail", flags->tail, "only the last lines");
+  logs.add_option("--limit-bytes", flags->limit_bytes, "no more than this");
+  logs.add_flag("-f,--follow", flags->follow, "go on as more is written");
+  logs.add_flag("-p,--previous", flags->previous, "of the container before its last restart");
+  logs.add_flag("--timestamps", flags->timestamps, "with the time of each line");
+  logs.add_flag("--all-containers", flags->all_containers, "of all containers of the pod");
+  logs.add_flag("--prefix", flags->prefix, "say where each line comes from");
+  logs.add_flag("--ignore-errors", flags->ignore_errors, "go on when one of several fails");
   commands.on(logs, [&commands, flags] { return run_logs(commands, *flags); });
 }
 

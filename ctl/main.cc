@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // coraclectl: the command line of a Coracle machine, in kubectl's grammar. A client and nothing more: all it does goes
 // through the API. This file reads the command line and words failures; the table of commands stands in command.cc.
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 
@@ -13,26 +12,26 @@ namespace coracle::ctl {
 
 namespace {
 
-bool known_option(const CLI::App* command, const std::string& name) {
-  for (; command; command = command->get_parent())
-    if (command->get_option_no_throw(name)) return true;
+bool is_known(const std::string& dashed, Command command) {
+  for (; command; command = command.parent())
+    if (command.find_flag(dashed)) return true;
   return false;
 }
 
-std::vector<std::string> options_of(const CLI::App* command) {
+std::vector<std::string> long_flags_of(Command command) {
   std::vector<std::string> names;
-  for (; command; command = command->get_parent())
-    for (const CLI::Option* option : command->get_options())
-      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  for (; command; command = command.parent())
+    for (Flag flag : command.flags())
+      for (const auto& name : flag.long_names()) names.push_back("--" + name);
   return names;
 }
 
-// The first option of the line that nobody knows, "" when all are known.
-std::string unknown_option(const CLI::App* command, const std::vector<std::string>& words) {
+// The first flag of the line that nobody knows, "" when all are known.
+std::string unknown_flag(Command command, const std::vector<std::string>& words) {
   for (const auto& word : words) {
     if (word.size() < 2 || word.front() != '-') continue;
     std::string name = word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
-    if (!known_option(command, name)) return name;
+    if (!is_known(name, command)) return name;
   }
   return {};
 }
@@ -50,19 +49,19 @@ constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
 };
 
 // Why a line could not be read, in words that lead on. `said`: what the parser says.
-std::string explain(const CLI::App& app, const std::vector<std::string>& words, const std::string& said) {
+std::string explain(Command root, const std::vector<std::string>& words, const std::string& said) {
   std::vector<std::string> all = words;
   all.emplace_back();  // nothing is being typed behind them
-  Line line = parse_line(app, all);
+  Line line = parse_line(root, all);
   std::string path, help;
-  for (const CLI::App* at = line.command; at->get_parent(); at = at->get_parent()) path.insert(0, " " + at->get_name());
+  for (Command at = line.command; at.parent(); at = at.parent()) path.insert(0, " " + at.name());
   help = "See 'coraclectl" + path + " --help'.\n";
-  if (std::string option = unknown_option(line.command, words); !option.empty())
-    return "error: unknown flag: " + option + "\n" + did_you_mean(option, options_of(line.command)) + help;
-  auto below = line.command->get_subcommands([](const CLI::App*) { return true; });
+  if (std::string flag = unknown_flag(line.command, words); !flag.empty())
+    return "error: unknown flag: " + flag + "\n" + did_you_mean(flag, long_flags_of(line.command)) + help;
+  std::vector<Command> below = line.command.commands();
   if (!below.empty() && !line.positionals.empty()) {
     std::vector<std::string> names;
-    for (const CLI::App* command : below) names.push_back(command->get_name());
+    for (Command command : below) names.push_back(command.name());
     const std::string& word = line.positionals.front();
     std::string close = did_you_mean(word, names);
     for (const auto& [name, instead] : kElsewhere)
@@ -75,34 +74,38 @@ std::string explain(const CLI::App& app, const std::vector<std::string>& words, 
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("coraclectl controls the pods of this machine. Usual flags and grammar: those of kubectl.", "coraclectl");
-  app.require_subcommand(0, 1);
+  CommandLine command_line("coraclectl",
+                           "coraclectl controls the pods of this machine. Usual flags and grammar: those of kubectl.");
+  Command root = command_line.root();
   GlobalFlags flags;
-  Commands commands(app, flags);
+  Commands commands(root, flags);
   add_commands(commands);
   if (argc < 2) {
-    out(app.help());
+    out(root.help());
     return 0;
   }
   if (argv[1] == std::string_view("__complete")) {
     auto done = run_complete(commands, {argv + 2, argv + argc});
     return done ? *done : 1;
   }
-  // What stands behind "--" belongs to a program in a container: CLI11 does not get to see it.
+  // What stands behind "--" belongs to a program in a container: the parser does not get to see it.
   int own = 1;
   while (own < argc && std::string_view(argv[own]) != "--") ++own;
   for (int i = own + 1; i < argc; ++i) commands.rest().emplace_back(argv[i]);
-  try {  // wall: CLI11 reports by exceptions
-    app.parse(own, argv);
-  } catch (const CLI::ParseError& thrown) {
-    if (thrown.get_exit_code() == 0) return app.exit(thrown);
-    std::fputs(explain(app, std::vector<std::string>(argv + 1, argv + own), thrown.what()).c_str(), stderr);
-    return app.got_subcommand("diff") ? 2 : 1;  // of diff, 1 says that something differs
+  auto help = command_line.parse(own, argv);
+  if (!help) {
+    std::fputs(explain(root, std::vector<std::string>(argv + 1, argv + own), help.error().text()).c_str(), stderr);
+    Command named = root.given_command();
+    return named && named.name() == "diff" ? 2 : 1;  // of diff, 1 says that something differs
+  }
+  if (!help->empty()) {
+    out(*help);
+    return 0;
   }
   if (!commands.chosen()) {
-    const CLI::App* at = &app;
-    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    out(at->help());
+    Command at = root;
+    while (Command below = at.given_command()) at = below;
+    out(at.help());
     return 0;
   }
   auto done = commands.chosen()();

@@ -3,8 +3,6 @@
 // come with it that no other command should have to load. Source: libnftables(3).
 #pragma once
 
-#include <string>
-
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 

@@ -2,10 +2,8 @@
 // cordon, uncordon, drain, taint: keeping pods away from the node, or sending them away. See node.h.
 #include "ctl/node.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "ctl/target.h"
 #include "ctl/wait.h"
@@ -382,12 +380,9 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
   return 0;
 }
 
-void add_dry_run(CLI::App* command, NodeFlags& flags) {
-  command->add_option("--dry-run", flags.dry_run, "none, client or server")
-      ->expected(0, 1)
-      ->default_str("client")
-      ->check(CLI::IsMember({"none", "client", "server"}));
-  command->add_option("-l,--selector", flags.selector, "label selector, of nodes");
+void add_node_flags(Command command, NodeFlags& flags) {
+  add_dry_run(command, flags.dry_run);
+  command.add_option("-l,--selector", flags.selector, "label selector, of nodes");
 }
 
 }  // namespace
@@ -395,34 +390,34 @@ void add_dry_run(CLI::App* command, NodeFlags& flags) {
 void add_node(Commands& commands) {
   for (bool closed : {true, false}) {
     auto flags = std::make_shared<NodeFlags>();
-    CLI::App* command =
+    Command command =
         closed ? commands.add("cordon", "Let no new pods come to a node") : commands.add("uncordon", "Let new pods come again");
-    command->add_option("args", flags->args, "NODE ...");
-    add_dry_run(command, *flags);
+    command.add_option("args", flags->args, "NODE ...");
+    add_node_flags(command, *flags);
     commands.on(command, [&commands, flags, closed] { return run_cordon(commands, *flags, closed); });
   }
   auto flags = std::make_shared<NodeFlags>();
-  CLI::App* drain = commands.add("drain", "Cordon a node and send its pods away, before work on it");
-  drain->add_option("args", flags->args, "NODE ...");
-  add_dry_run(drain, *flags);
-  drain->add_option("--pod-selector", flags->pod_selector, "only pods with these labels");
-  drain->add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
-  drain->add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds,
-                    "do not wait for pods that were asked to go longer ago than these seconds");
-  drain->add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
-  drain->add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
-  drain->add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data,
-                  "also pods whose emptyDir goes with them");
-  drain->add_flag("--force", flags->force, "also pods that nobody will make again");
-  drain->add_flag("--disable-eviction", flags->disable_eviction, "delete instead of evicting: disruption budgets are not asked");
+  Command drain = commands.add("drain", "Cordon a node and send its pods away, before work on it");
+  drain.add_option("args", flags->args, "NODE ...");
+  add_node_flags(drain, *flags);
+  drain.add_option("--pod-selector", flags->pod_selector, "only pods with these labels");
+  drain.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
+  drain.add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds,
+                   "do not wait for pods that were asked to go longer ago than these seconds");
+  drain.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
+  drain.add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
+  drain.add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data,
+                 "also pods whose emptyDir goes with them");
+  drain.add_flag("--force", flags->force, "also pods that nobody will make again");
+  drain.add_flag("--disable-eviction", flags->disable_eviction, "delete instead of evicting: disruption budgets are not asked");
   commands.on(drain, [&commands, flags] { return run_drain(commands, *flags); });
 
   auto taint_flags = std::make_shared<NodeFlags>();
-  CLI::App* taint = commands.add("taint", "Keep pods away that do not tolerate it: nodes NAME KEY=VALUE:EFFECT, KEY-");
-  taint->add_option("args", taint_flags->args, "KIND NAME KEY=VALUE:EFFECT ... KEY- ..., KIND being nodes");
-  add_dry_run(taint, *taint_flags);
-  taint->add_flag("--overwrite", taint_flags->overwrite, "replace a taint that is there");
-  taint->add_flag("--all", taint_flags->all, "all nodes");
+  Command taint = commands.add("taint", "Keep pods away that do not tolerate it: nodes NAME KEY=VALUE:EFFECT, KEY-");
+  taint.add_option("args", taint_flags->args, "KIND NAME KEY=VALUE:EFFECT ... KEY- ..., KIND being nodes");
+  add_node_flags(taint, *taint_flags);
+  taint.add_flag("--overwrite", taint_flags->overwrite, "replace a taint that is there");
+  taint.add_flag("--all", taint_flags->all, "all nodes");
   commands.on(taint, [&commands, taint_flags] { return run_taint(commands, *taint_flags); });
 }
 

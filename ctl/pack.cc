@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <memory>
 
 #include "ctl/archive_handles.h"
 #include "runtime/base/json.h"

@@ -3,7 +3,6 @@
 // server (forward.h), so that none waits for another.
 #include <poll.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <list>
 #include <optional>
@@ -152,10 +151,10 @@ Result<int> run_port_forward(Commands& commands, const PortForwardFlags& flags) 
 
 void add_port_forward(Commands& commands) {
   auto flags = std::make_shared<PortForwardFlags>();
-  CLI::App* command = commands.add(
+  Command command = commands.add(
       "port-forward", "Make a pod's ports reachable here: POD, deployment/NAME or service/NAME, then [LOCAL:]REMOTE ...");
-  command->add_option("args", flags->args, "POD or KIND/NAME, then ports: LOCAL:REMOTE, :REMOTE, PORT");
-  command->add_option("--address", flags->address, "addresses to listen on, comma separated; localhost");
+  command.add_option("args", flags->args, "POD or KIND/NAME, then ports: LOCAL:REMOTE, :REMOTE, PORT");
+  command.add_option("--address", flags->address, "addresses to listen on, comma separated; localhost");
   commands.on(command, [&commands, flags] { return run_port_forward(commands, *flags); });
 }
 

@@ -2,7 +2,6 @@
 // rollout: status, history, undo, restart, pause and resume of Deployments, StatefulSets and DaemonSets. See rollout.h.
 #include "ctl/rollout.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/describe.h"
@@ -14,8 +13,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
-#include "store/object/status.h"
-#include "store/object/yaml.h"
 
 namespace coracle::ctl {
 namespace {
@@ -328,27 +325,27 @@ Result<int> run_pause(Commands& commands, const RolloutFlags& flags, bool pause)
 }  // namespace
 
 void add_rollout(Commands& commands) {
-  CLI::App* rollout = commands.add("rollout", "Follow and steer the rollout of Deployments, StatefulSets and DaemonSets");
-  rollout->require_subcommand(1);
+  Command rollout = commands.add("rollout", "Follow and steer the rollout of Deployments, StatefulSets and DaemonSets");
+  rollout.require_command();
   auto add = [&](const char* word, const char* description, std::function<Result<int>(RolloutFlags&)> run) {
     auto flags = std::make_shared<RolloutFlags>();
     flags->field_manager = "kubectl-rollout";
-    CLI::App* command = commands.add(word, description, rollout);
-    command->add_option("args", flags->args, "KIND/NAME, as deployment/web");
+    Command command = commands.add(word, description, rollout);
+    command.add_option("args", flags->args, "KIND/NAME, as deployment/web");
     flags->files.add_to(command);
-    command->add_option("-l,--selector", flags->selector, "label selector");
+    command.add_option("-l,--selector", flags->selector, "label selector");
     commands.on(command, [flags, run] { return run(*flags); });
     return std::pair(command, flags);
   };
   auto [status, status_flags] =
       add("status", "Wait until a rollout has ended", [&commands](RolloutFlags& flags) { return run_status(commands, flags); });
-  status->add_option("--timeout", status_flags->timeout, "how long to wait; 0s: as long as it takes");
-  status->add_option("--revision", status_flags->revision, "that it has to be this one");
-  status->add_flag("-w,--watch", status_flags->watch, "wait (--watch=false: only look)");
+  status.add_option("--timeout", status_flags->timeout, "how long to wait; 0s: as long as it takes");
+  status.add_option("--revision", status_flags->revision, "that it has to be this one");
+  status.add_flag("-w,--watch", status_flags->watch, "wait (--watch=false: only look)");
   auto [history, history_flags] =
       add("history", "Show the revisions", [&commands](RolloutFlags& flags) { return run_history(commands, flags); });
-  history->add_option("--revision", history_flags->revision, "show this one");
-  history->add_option("-o,--output", history_flags->output, "yaml, json or name");
+  history.add_option("--revision", history_flags->revision, "show this one");
+  history.add_option("-o,--output", history_flags->output, "yaml, json or name");
   for (auto [word, description, run] :
        {std::tuple{"undo", "Go back to an earlier revision",
                    +[](Commands&commands, RolloutFlags&flags) { return run_undo(commands, flags); }},
@@ -359,10 +356,10 @@ void add_rollout(Commands& commands) {
         std::tuple{"resume", "Let a held rollout go on",
                    +[](Commands&commands, RolloutFlags&flags) { return run_pause(commands, flags, false); }}}) {
     auto [command, flags] = add(word, description, [&commands, run = run](RolloutFlags& flags) { return run(commands, flags); });
-    flags->add_dry_run(command);
-    command->add_option("-o,--output", flags->output, "yaml, json or name");
-    command->add_option("--field-manager", flags->field_manager, "who owns the fields");
-    if (word == std::string_view("undo")) command->add_option("--to-revision", flags->revision, "to this one; 0: the one before");
+    add_dry_run(command, flags->dry_run);
+    command.add_option("-o,--output", flags->output, "yaml, json or name");
+    command.add_option("--field-manager", flags->field_manager, "who owns the fields");
+    if (word == std::string_view("undo")) command.add_option("--to-revision", flags->revision, "to this one; 0: the one before");
   }
 }
 

@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
+#include <optional>
 #include <thread>
 
 #include "ctl/create.h"
@@ -204,29 +204,28 @@ Result<int> run_pod(Commands& commands, RunFlags& flags) {
 void add_pod(Commands& commands) {
   auto flags = std::make_shared<RunFlags>();
   flags->field_manager = "kubectl-run";
-  CLI::App* run_command = commands.add("run", "Run an image as a pod: NAME --image=IMAGE [-- ARGS...]");
+  Command run_command = commands.add("run", "Run an image as a pod: NAME --image=IMAGE [-- ARGS...]");
   PodFlags& pod = flags->pod;
-  run_command->add_option("name", pod.name, "the pod's name")->required();
-  run_command->add_option("--image", pod.image, "image")->required();
-  run_command->add_option("--restart", pod.restart, "Always, OnFailure or Never")
-      ->check(CLI::IsMember({"Always", "OnFailure", "Never"}));
-  run_command->add_option("--image-pull-policy", pod.pull_policy, "Always, IfNotPresent or Never");
-  run_command->add_option("--port", pod.port, "port the container listens on");
-  run_command->add_option("--env", pod.env, "NAME=VALUE")->allow_extra_args(false);
-  run_command->add_option("-l,--labels", pod.labels, "KEY=VALUE,...")->delimiter(',')->allow_extra_args(false);
-  run_command->add_option("--annotations", pod.annotations, "KEY=VALUE")->allow_extra_args(false);
-  run_command->add_option("--overrides", pod.overrides, "JSON that is laid over the pod");
-  run_command->add_flag("--command", pod.words_are_command, "what follows -- is the command, not its arguments");
-  run_command->add_flag("--privileged", pod.privileged, "with all the machine's rights");
-  run_command->add_flag("-i,--stdin", pod.use_stdin, "pass standard input");
-  run_command->add_flag("-t,--tty", pod.tty, "with a terminal");
-  run_command->add_flag("--attach", flags->attach, "show what it prints until it ends");
-  run_command->add_flag("--rm", flags->remove, "delete it afterwards");
-  run_command->add_flag("--leave-stdin-open", flags->leave_stdin_open, "its input stays open after the first attach");
-  run_command->add_flag("-q,--quiet", flags->quiet, "only what the process prints");
-  run_command->add_flag("--expose", flags->expose, "make a Service for --port too");
-  run_command->add_option("--grace-period", flags->grace_period, "with --rm: seconds it gets to stop; -1: its own");
-  run_command->add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
+  run_command.add_option("name", pod.name, "the pod's name").required();
+  run_command.add_option("--image", pod.image, "image").required();
+  run_command.add_option("--restart", pod.restart, "Always, OnFailure or Never").one_of({"Always", "OnFailure", "Never"});
+  run_command.add_option("--image-pull-policy", pod.pull_policy, "Always, IfNotPresent or Never");
+  run_command.add_option("--port", pod.port, "port the container listens on");
+  run_command.add_option("--env", pod.env, "NAME=VALUE");
+  run_command.add_option("-l,--labels", pod.labels, "KEY=VALUE,...").delimiter(',');
+  run_command.add_option("--annotations", pod.annotations, "KEY=VALUE");
+  run_command.add_option("--overrides", pod.overrides, "JSON that is laid over the pod");
+  run_command.add_flag("--command", pod.words_are_command, "what follows -- is the command, not its arguments");
+  run_command.add_flag("--privileged", pod.privileged, "with all the machine's rights");
+  run_command.add_flag("-i,--stdin", pod.use_stdin, "pass standard input");
+  run_command.add_flag("-t,--tty", pod.tty, "with a terminal");
+  run_command.add_flag("--attach", flags->attach, "show what it prints until it ends");
+  run_command.add_flag("--rm", flags->remove, "delete it afterwards");
+  run_command.add_flag("--leave-stdin-open", flags->leave_stdin_open, "its input stays open after the first attach");
+  run_command.add_flag("-q,--quiet", flags->quiet, "only what the process prints");
+  run_command.add_flag("--expose", flags->expose, "make a Service for --port too");
+  run_command.add_option("--grace-period", flags->grace_period, "with --rm: seconds it gets to stop; -1: its own");
+  run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
   flags->CreateFlags::add_to(run_command);
   commands.on(run_command, [&commands, flags] { return run_pod(commands, *flags); });
 }
@@ -240,19 +239,17 @@ void add_expose(Commands& commands) {
   };
   auto flags = std::make_shared<Flags>();
   flags->field_manager = "kubectl-expose";
-  CLI::App* expose = commands.add("expose", "Make a Service for pods, a Deployment or a ReplicaSet");
-  expose->add_option("args", flags->args, "KIND NAME or KIND/NAME");
+  Command expose = commands.add("expose", "Make a Service for pods, a Deployment or a ReplicaSet");
+  expose.add_option("args", flags->args, "KIND NAME or KIND/NAME");
   flags->files.add_to(expose);
-  expose->add_option("--name", flags->service.name, "the Service's name");
-  expose->add_option("--port", flags->service.port, "its port");
-  expose->add_option("--target-port", flags->service.target_port, "the container's port, number or name");
-  expose->add_option("--protocol", flags->service.protocol, "TCP, UDP or SCTP");
-  expose->add_option("--type", flags->service.type, "ClusterIP, NodePort or LoadBalancer");
-  expose->add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
-  expose->add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
-  expose->add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  expose.add_option("--name", flags->service.name, "the Service's name");
+  expose.add_option("--port", flags->service.port, "its port");
+  expose.add_option("--target-port", flags->service.target_port, "the container's port, number or name");
+  expose.add_option("--protocol", flags->service.protocol, "TCP, UDP or SCTP");
+  expose.add_option("--type", flags->service.type, "ClusterIP, NodePort or LoadBalancer");
+  expose.add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
+  expose.add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
+  expose.add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...").delimiter(',');
   flags->CreateFlags::add_to(expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
     Session* session = TRY(commands.session());

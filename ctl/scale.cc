@@ -2,8 +2,6 @@
 // scale and autoscale: how many pods there are to be, by hand or by what they use. See scale.h.
 #include "ctl/scale.h"
 
-#include <CLI/CLI.hpp>
-
 #include "ctl/create.h"
 #include "ctl/generate.h"
 #include "ctl/target.h"
@@ -135,27 +133,27 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
 
 void add_scale(Commands& commands) {
   auto flags = std::make_shared<ScaleFlags>();
-  CLI::App* scale = commands.add("scale", "Set the number of replicas");
+  Command scale = commands.add("scale", "Set the number of replicas");
   flags->add_to(scale);
-  CLI::Option* replicas = scale->add_option("--replicas", flags->replicas, "how many");
-  scale->add_option("--current-replicas", flags->current, "only when there are this many now");
-  scale->add_option("--resource-version", flags->resource_version, "only when it is at this version");
-  scale->add_option("--timeout", flags->timeout, "wait until there are as many; 0s: do not");
-  commands.on(scale, [&commands, flags, replicas] { return run_scale(commands, *flags, replicas->count() > 0); });
+  Flag replicas = scale.add_option("--replicas", flags->replicas, "how many");
+  scale.add_option("--current-replicas", flags->current, "only when there are this many now");
+  scale.add_option("--resource-version", flags->resource_version, "only when it is at this version");
+  scale.add_option("--timeout", flags->timeout, "wait until there are as many; 0s: do not");
+  commands.on(scale, [&commands, flags, replicas] { return run_scale(commands, *flags, replicas.count() > 0); });
 
   auto scaler = std::make_shared<AutoscaleCommand>();
   scaler->field_manager = "kubectl-autoscale";
-  CLI::App* autoscale = commands.add("autoscale", "Let the number of replicas follow what the pods use");
-  autoscale->add_option("args", scaler->targets.args, "KIND NAME or KIND/NAME");
+  Command autoscale = commands.add("autoscale", "Let the number of replicas follow what the pods use");
+  autoscale.add_option("args", scaler->targets.args, "KIND NAME or KIND/NAME");
   scaler->files.add_to(autoscale);
   scaler->add_to(autoscale);
-  autoscale->add_option("--min", scaler->scaler.min, "no fewer pods than this");
-  CLI::Option* max = autoscale->add_option("--max", scaler->scaler.max, "no more pods than this");
-  autoscale->add_option("--cpu", scaler->scaler.cpu, "the average to aim at: 70% of the request, or an amount as 500m");
-  autoscale->add_option("--memory", scaler->scaler.memory, "the average to aim at: 70% of the request, or an amount as 200Mi");
-  autoscale->add_option("--cpu-percent", scaler->scaler.cpu_percent, "as --cpu in percent");
-  autoscale->add_option("--name", scaler->scaler.name, "the autoscaler's name; else that of the object");
-  commands.on(autoscale, [&commands, scaler, max] { return run_autoscale(commands, *scaler, max->count() > 0); });
+  autoscale.add_option("--min", scaler->scaler.min, "no fewer pods than this");
+  Flag max = autoscale.add_option("--max", scaler->scaler.max, "no more pods than this");
+  autoscale.add_option("--cpu", scaler->scaler.cpu, "the average to aim at: 70% of the request, or an amount as 500m");
+  autoscale.add_option("--memory", scaler->scaler.memory, "the average to aim at: 70% of the request, or an amount as 200Mi");
+  autoscale.add_option("--cpu-percent", scaler->scaler.cpu_percent, "as --cpu in percent");
+  autoscale.add_option("--name", scaler->scaler.name, "the autoscaler's name; else that of the object");
+  commands.on(autoscale, [&commands, scaler, max] { return run_autoscale(commands, *scaler, max.count() > 0); });
 }
 
 }  // namespace coracle::ctl

@@ -3,10 +3,8 @@
 // shows the very same. See set.h.
 #include "ctl/set.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "ctl/print.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
@@ -268,32 +266,32 @@ Result<int> set_selector(Commands& commands, const SetFlags& flags) {
 }  // namespace
 
 void add_set(Commands& commands) {
-  CLI::App* set = commands.add("set", "Set parts of objects");
-  set->require_subcommand(1);
+  Command set = commands.add("set", "Set parts of objects");
+  set.require_command();
   auto add = [&](const char* word, const char* description, Result<int> (*run)(Commands&, const SetFlags&)) {
     auto flags = std::make_shared<SetFlags>();
     flags->field_manager = "kubectl-set";
-    CLI::App* command = commands.add(word, description, set);
+    Command command = commands.add(word, description, set);
     flags->add_to(command);
-    command->add_flag("--local", flags->local, "of the files, without asking the server");
+    command.add_flag("--local", flags->local, "of the files, without asking the server");
     commands.on(command, [&commands, flags, run] { return run(commands, *flags); });
     return std::pair(command, flags);
   };
   add("image", "Images of containers: KIND/NAME CONTAINER=IMAGE", set_image);
   auto [env, env_flags] = add("env", "Environment of containers: KIND/NAME NAME=VALUE NAME-", set_environment);
-  env->add_option("-c,--containers", env_flags->container, "only this container");
-  env->add_option("-e,--env", env_flags->env, "NAME=VALUE")->allow_extra_args(false);
-  env->add_option("--from", env_flags->from, "configmap/NAME or secret/NAME: a variable for each key");
-  env->add_option("--keys", env_flags->keys, "with --from: only these")->delimiter(',')->allow_extra_args(false);
-  env->add_option("--prefix", env_flags->prefix, "with --from: in front of each name");
-  env->add_flag("--overwrite", env_flags->overwrite, "replace values that are there (--overwrite=false: do not)");
-  env->add_flag("--list", env_flags->list, "show it");
+  env.add_option("-c,--containers", env_flags->container, "only this container");
+  env.add_option("-e,--env", env_flags->env, "NAME=VALUE");
+  env.add_option("--from", env_flags->from, "configmap/NAME or secret/NAME: a variable for each key");
+  env.add_option("--keys", env_flags->keys, "with --from: only these").delimiter(',');
+  env.add_option("--prefix", env_flags->prefix, "with --from: in front of each name");
+  env.add_flag("--overwrite", env_flags->overwrite, "replace values that are there (--overwrite=false: do not)");
+  env.add_flag("--list", env_flags->list, "show it");
   auto [resources, resources_flags] =
       add("resources", "What containers may use and ask for: KIND/NAME --limits=cpu=1,memory=1Gi", set_amounts);
-  resources->add_option("-c,--containers", resources_flags->container, "only this container");
-  resources->add_option("--limits", resources_flags->limits, "cpu=200m,memory=512Mi");
-  resources->add_option("--requests", resources_flags->requests, "cpu=100m,memory=256Mi");
-  add("serviceaccount", "Whom the pods are: KIND/NAME ACCOUNT", set_account).first->alias("sa");
+  resources.add_option("-c,--containers", resources_flags->container, "only this container");
+  resources.add_option("--limits", resources_flags->limits, "cpu=200m,memory=512Mi");
+  resources.add_option("--requests", resources_flags->requests, "cpu=100m,memory=256Mi");
+  add("serviceaccount", "Whom the pods are: KIND/NAME ACCOUNT", set_account).first.alias("sa");
   add("selector", "Which pods a Service stands for: service/NAME KEY=VALUE,...", set_selector);
 }
 

@@ -2,28 +2,18 @@
 // See target.h.
 #include "ctl/target.h"
 
-#include <CLI/CLI.hpp>
-
 #include "ctl/print.h"
-#include "runtime/base/text.h"
 
 namespace coracle::ctl {
 
-void TargetFlags::add_dry_run(CLI::App* command) {
-  command->add_option("--dry-run", dry_run, "none, client or server")
-      ->expected(0, 1)
-      ->default_str("client")
-      ->check(CLI::IsMember({"none", "client", "server"}));
-}
-
-void TargetFlags::add_to(CLI::App* command) {
-  command->add_option("args", args, "KIND NAME ..., KIND/NAME ..., then what to change");
+void TargetFlags::add_to(Command command) {
+  command.add_option("args", args, "KIND NAME ..., KIND/NAME ..., then what to change");
   files.add_to(command);
-  command->add_option("-l,--selector", selector, "label selector");
-  add_dry_run(command);
-  command->add_option("-o,--output", output, "yaml, json or name");
-  command->add_option("--field-manager", field_manager, "who owns the fields");
-  command->add_flag("--all", all, "all of the kind in the namespace");
+  command.add_option("-l,--selector", selector, "label selector");
+  add_dry_run(command, dry_run);
+  command.add_option("-o,--output", output, "yaml, json or name");
+  command.add_option("--field-manager", field_manager, "who owns the fields");
+  command.add_flag("--all", all, "all of the kind in the namespace");
 }
 
 Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any,

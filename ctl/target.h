@@ -21,8 +21,7 @@ struct TargetFlags {
   std::string selector, dry_run, output, field_manager;
   bool all = false, overwrite = false, local = false;
 
-  void add_to(CLI::App* command);
-  void add_dry_run(CLI::App* command);  // by add_to, too
+  void add_to(Command command);
 };
 
 struct Live {

@@ -2,13 +2,12 @@
 // top: what nodes and pods use now, as metrics.k8s.io measures it while it is asked; of nodes, as a part of what they can give.
 #include "ctl/top.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "ctl/command.h"
 #include "ctl/print.h"
-#include "runtime/base/text.h"
 
 namespace coracle::ctl {
 
@@ -175,36 +174,36 @@ Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
   return 0;
 }
 
-void add_shared(CLI::App* command, TopFlags& flags) {
-  command->add_option("-l,--selector", flags.selector, "label selector");
-  command->add_option("--sort-by", flags.sort_by, "cpu or memory");
-  command->add_flag("--no-headers", flags.no_headers, "rows only");
-  command->add_flag("--use-protocol-buffers", flags.protobuf, "for kubectl's sake: changes nothing");
+void add_shared(Command command, TopFlags& flags) {
+  command.add_option("-l,--selector", flags.selector, "label selector");
+  command.add_option("--sort-by", flags.sort_by, "cpu or memory");
+  command.add_flag("--no-headers", flags.no_headers, "rows only");
+  command.add_flag("--use-protocol-buffers", flags.protobuf, "for kubectl's sake: changes nothing");
 }
 
 }  // namespace
 
 void add_top(Commands& commands) {
-  CLI::App* top = commands.add("top", "What nodes and pods use: cpu and memory");
+  Command top = commands.add("top", "What nodes and pods use: cpu and memory");
   auto pod_flags = std::make_shared<TopFlags>();
-  CLI::App* pods = commands.add("pods", "What pods use", top);
-  pods->alias("pod")->alias("po");
-  pods->add_option("name", pod_flags->name, "POD");
+  Command pods = commands.add("pods", "What pods use", top);
+  pods.alias("pod").alias("po");
+  pods.add_option("name", pod_flags->name, "POD");
   add_shared(pods, *pod_flags);
-  pods->add_option("--field-selector", pod_flags->field_selector, "field selector");
-  pods->add_flag("-A,--all-namespaces", pod_flags->all_namespaces, "in all namespaces");
-  pods->add_flag("--containers", pod_flags->containers, "each container by itself");
-  pods->add_flag("--sum", pod_flags->sum, "and all together");
+  pods.add_option("--field-selector", pod_flags->field_selector, "field selector");
+  pods.add_flag("-A,--all-namespaces", pod_flags->all_namespaces, "in all namespaces");
+  pods.add_flag("--containers", pod_flags->containers, "each container by itself");
+  pods.add_flag("--sum", pod_flags->sum, "and all together");
   commands.on(pods, [&commands, pod_flags] { return run_pods(commands, *pod_flags); });
 
   auto node_flags = std::make_shared<TopFlags>();
-  CLI::App* nodes = commands.add("nodes", "What nodes use", top);
-  nodes->alias("node")->alias("no");
-  nodes->add_option("name", node_flags->name, "NODE");
+  Command nodes = commands.add("nodes", "What nodes use", top);
+  nodes.alias("node").alias("no");
+  nodes.add_option("name", node_flags->name, "NODE");
   add_shared(nodes, *node_flags);
-  nodes->add_flag("--show-capacity", node_flags->show_capacity, "as a part of what nodes have, not of what pods may use");
+  nodes.add_flag("--show-capacity", node_flags->show_capacity, "as a part of what nodes have, not of what pods may use");
   commands.on(nodes, [&commands, node_flags] { return run_nodes(commands, *node_flags); });
-  commands.on(top, [top]() -> Result<int> { return out(top->help()), 0; });
+  commands.on(top, [top]() -> Result<int> { return out(top.help()), 0; });
 }
 
 }  // namespace coracle::ctl

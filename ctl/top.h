@@ -2,9 +2,7 @@
 // The pure part of top: metrics.k8s.io's answers as kubectl's columns.
 #pragma once
 
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/base/json.h"

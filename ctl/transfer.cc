@@ -2,10 +2,6 @@
 // See transfer.h.
 #include "ctl/transfer.h"
 
-#include <sys/stat.h>
-
-#include <memory>
-
 #include "ctl/archive_handles.h"
 #include "runtime/base/text.h"
 

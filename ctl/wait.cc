@@ -2,8 +2,6 @@
 // See wait.h. The watch is ended by the server after timeoutSeconds, so a wait needs no timer of its own.
 #include "ctl/wait.h"
 
-#include <CLI/CLI.hpp>
-
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
 #include "ctl/target.h"
@@ -294,16 +292,16 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
 
 void add_wait(Commands& commands) {
   auto flags = std::make_shared<WaitFlags>();
-  CLI::App* wait = commands.add("wait", "Wait until objects are as wanted");
-  wait->add_option("args", flags->args, "KIND/NAME ..., KIND NAME ..., KIND -l SELECTOR");
+  Command wait = commands.add("wait", "Wait until objects are as wanted");
+  wait.add_option("args", flags->args, "KIND/NAME ..., KIND NAME ..., KIND -l SELECTOR");
   flags->files.add_to(wait);
-  wait->add_option("--for", flags->condition, "condition=Ready, create, delete, jsonpath={.status.phase}=Running");
-  wait->add_option("-l,--selector", flags->selector, "label selector");
-  wait->add_option("--field-selector", flags->field_selector, "field selector");
-  wait->add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");
-  wait->add_option("-o,--output", flags->output, "yaml, json or name");
-  wait->add_flag("--all", flags->all, "all of the kind");
-  wait->add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
+  wait.add_option("--for", flags->condition, "condition=Ready, create, delete, jsonpath={.status.phase}=Running");
+  wait.add_option("-l,--selector", flags->selector, "label selector");
+  wait.add_option("--field-selector", flags->field_selector, "field selector");
+  wait.add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");
+  wait.add_option("-o,--output", flags->output, "yaml, json or name");
+  wait.add_flag("--all", flags->all, "all of the kind");
+  wait.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   commands.on(wait, [&commands, flags] { return run_wait(commands, *flags); });
 }
 

@@ -2,8 +2,6 @@
 // The command `why`: gives why_text.cc what it reads.
 #include "ctl/why.h"
 
-#include <CLI/CLI.hpp>
-
 #include "ctl/command.h"
 #include "store/schema/catalog.h"
 
@@ -52,8 +50,8 @@ Result<int> run_why(Commands& commands, const std::vector<std::string>& args) {
 
 void add_why(Commands& commands) {
   auto args = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = commands.add("why", "What keeps an object from being what it should be, down to the cause");
-  command->add_option("what", *args, "pod NAME, deployment/NAME, …")->required();
+  Command command = commands.add("why", "What keeps an object from being what it should be, down to the cause");
+  command.add_option("what", *args, "pod NAME, deployment/NAME, …").required();
   commands.on(command, [&commands, args] { return run_why(commands, *args); });
 }
 

@@ -2,13 +2,11 @@
 // What `why` says, as a function of what it reads. See why.h.
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "ctl/print.h"
 #include "ctl/why.h"
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
-#include "store/object/status.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::ctl {

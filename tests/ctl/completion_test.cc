@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "ctl/command.h"
@@ -31,16 +30,16 @@ class FewNames : public Names {
 class CompletionTest : public testing::Test {
  protected:
   CompletionTest() { add_commands(commands_); }
-  Completion at(const std::vector<std::string>& words) { return complete(parse_line(app_, words), names_); }
+  Completion at(const std::vector<std::string>& words) { return complete(parse_line(command_line_.root(), words), names_); }
   std::vector<std::string> words_at(const std::vector<std::string>& words) {
     std::vector<std::string> texts;
     for (const auto& word : at(words).words) texts.push_back(word.text);
     return texts;
   }
 
-  CLI::App app_{"x", "coraclectl"};
+  CommandLine command_line_{"coraclectl", "x"};
   GlobalFlags flags_;
-  Commands commands_{app_, flags_};
+  Commands commands_{command_line_.root(), flags_};
   FewNames names_;
 };
 
@@ -135,17 +134,17 @@ TEST_F(CompletionTest, offers_every_command_with_what_it_does) {
 }
 
 TEST_F(CompletionTest, reads_the_line_as_the_parser_does) {
-  Line line = parse_line(app_, {"get", "-A", "-l", "a=b", "--kubeconfig=/x", "pods", "na"});
-  EXPECT_EQ(line.command->get_name(), "get");
+  Line line = parse_line(command_line_.root(), {"get", "-A", "-l", "a=b", "--kubeconfig=/x", "pods", "na"});
+  EXPECT_EQ(line.command.name(), "get");
   EXPECT_EQ(line.positionals, Words{"pods"});
   EXPECT_EQ(line.given["selector"], "a=b");
   EXPECT_EQ(line.given["kubeconfig"], "/x");
   EXPECT_EQ(line.word, "na");
-  EXPECT_EQ(line.option, nullptr);
-  line = parse_line(app_, {"create", "secret", "tls", "--cert", ""});
-  EXPECT_EQ(line.command->get_name(), "tls");
-  ASSERT_NE(line.option, nullptr);
-  EXPECT_EQ(line.option->get_lnames().front(), "cert");
+  EXPECT_FALSE(line.flag);
+  line = parse_line(command_line_.root(), {"create", "secret", "tls", "--cert", ""});
+  EXPECT_EQ(line.command.name(), "tls");
+  ASSERT_TRUE(line.flag);
+  EXPECT_EQ(line.flag.long_names().front(), "cert");
 }
 
 }  // namespace

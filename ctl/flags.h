@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's command line: the tree of its commands with their flags and arguments, and the reading of a line. A cover for
+// CLI11, whose templates take seconds to compile: flags.cc alone includes it.
+//   CommandLine ──root()──▶ Command ──add_command()──▶ Command ──add_option(), add_flag()──▶ Flag
+//               ──parse(line)──▶ the variables of the flags that it gives, on_chosen() of the command that it names
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace coracle::ctl {
+
+// A flag as "-o,--output", or an argument as "name", which has its place instead. A handle: it is copied freely, is good as long
+// as its CommandLine, and may stand for none, of which nothing can be asked.
+class Flag {
+ public:
+  Flag() = default;
+  explicit Flag(CLI::Option* option) : option_(option) {}
+  explicit operator bool() const { return option_; }
+
+  // Each gives the flag back.
+  Flag required() const;                                           // a line without it is wrong
+  Flag one_of(std::initializer_list<std::string_view> all) const;  // a line with another value is wrong
+  Flag delimiter(char sign) const;                                 // one word may hold several values of a list
+  Flag optional_value(std::string_view otherwise = {}) const;      // the value may be left out: it is `otherwise` then
+
+  size_t count() const;  // how many values the line gave it
+
+  std::string name() const;                             // "output": the first long name, or else what there is, as "-x"
+  const std::vector<std::string>& long_names() const;   // without dashes
+  const std::vector<std::string>& short_names() const;  // likewise
+  const std::string& about() const;
+  bool hidden() const;       // from help
+  bool is_argument() const;  // not named, but in its place
+  bool needs_value() const;  // and takes the next word for it
+  bool takes_many() const;   // values
+
+ private:
+  CLI::Option* option_ = nullptr;
+};
+
+// A command of the tree, or its root. A handle, as Flag is.
+class Command {
+ public:
+  Command() = default;
+  explicit Command(CLI::App* app) : app_(app) {}
+  explicit operator bool() const { return app_; }
+
+  // A command below this one. What is a flag of this one is accepted behind that one too. A name twice is a bug, and ends the
+  // process.
+  Command add_command(std::string_view name, std::string_view about) const;
+
+  // A flag with a value, or an argument. `value` is where a line's goes: it outlives the parsing, holds the default, and is left
+  // alone by a line that does not give it. A number has to be one. A name twice is a bug, as above.
+  Flag add_option(std::string_view names, std::string& value, std::string_view about) const;
+  Flag add_option(std::string_view names, int& value, std::string_view about) const;
+  Flag add_option(std::string_view names, int64_t& value, std::string_view about) const;
+  // A flag takes one word each time that it is given; an argument takes all words that are left.
+  Flag add_option(std::string_view names, std::vector<std::string>& values, std::string_view about) const;
+  // A flag without a value, but for "--name=false". Behind "!" a name that means the contrary: "--wait,!--no-wait".
+  Flag add_flag(std::string_view names, bool& value, std::string_view about) const;
+
+  Command alias(std::string_view name) const;   // gives the command back
+  Command footer(std::string_view text) const;  // below its help; gives the command back
+  void require_command() const;                 // a line that names none of the commands below is wrong
+  // Calls `act` once a line was read without an error, if the line names this command and none below it.
+  void on_chosen(std::function<void()> act) const;
+
+  std::string name() const;
+  std::string about() const;
+  std::string help() const;
+  bool hidden() const;                              // from help
+  bool answers_to(const std::string& word) const;   // is its name, or an alias
+  Command parent() const;                           // of the root: none
+  std::vector<Command> commands() const;            // below it, in the order of help
+  std::vector<Flag> flags() const;                  // and arguments, in that order; not those of the commands above
+  Flag find_flag(const std::string& dashed) const;  // by "-o" or "--output", likewise; none where there is none
+
+  Command given_command() const;  // of those below, the one that the line named, or none
+
+ private:
+  CLI::App* app_ = nullptr;
+};
+
+// Owns the tree.
+class CommandLine {
+ public:
+  CommandLine(std::string_view program, std::string_view about);
+  ~CommandLine();
+
+  Command root() const { return Command(app_.get()); }
+
+  // Reads a line, once, the program first. Gives the help that it asks for, "" where it asks for none. Errors: bad_request, with
+  // the parser's words.
+  Result<std::string> parse(int count, const char* const* words);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace coracle::ctl
