@@ -120,8 +120,8 @@ queue_part() {  # queue_part PART
   local each
   case $1 in
     unit) tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; queue_suite "$build" unit --factor $patience ;;
-    simulation) queue simulation $((300 * patience * patience)) 40 "$build/tests/simulation/simulation" "$scenarios" ;;
-    vm) queue vm $((2400 + long * minutes * 60)) 90 CORACLE_BIN="$build" "$root/tests/vm/run.sh" ;;
+    simulation) queue simulation $((300 * patience * patience)) 300 "$build/tests/simulation/simulation" "$scenarios" ;;
+    vm) queue vm $((2400 + long * minutes * 60)) 3000 CORACLE_BIN="$build" "$root/tests/vm/run.sh" ;;
     clock) queue clock 5400 90 CORACLE_BIN="$build" "$root/tests/vm/clock.sh" ;;
     ocivm)
       for each in cgroup validation podman bench cycles; do
@@ -171,6 +171,9 @@ patience=1 scenarios=150
 if [ $long = 1 ]; then  # more tries, more time
   export CORACLE_LONG=1 CORACLE_KILLS=200 CORACLE_CRASH_TRIES=300 CORACLE_POWER_CUTS=1000
   patience=5 scenarios=10000
+  if commit=$(git rev-parse HEAD 2>/dev/null) && [ -z "$(git status --porcelain)" ]; then  # what was counted of another tree counts for nothing
+    export CORACLE_PROGRESS=$CORACLE_TEST_CACHE/long/$commit
+  fi
 fi
 
 say "build"

@@ -25,6 +25,8 @@ import termios
 import threading
 import time
 
+from progress import Progress
+
 PATIENCE = int(os.environ.get("CORACLE_PATIENCE", "1"))
 COMMAND_SECONDS = 40 * PATIENCE
 PEER, OURS = "crun", "coracle-oci"
@@ -728,8 +730,9 @@ def main():
         options.prefix = ["runuser", "-u", user, "--", "env", f"HOME=/home/{user}", f"XDG_RUNTIME_DIR=/run/user/{uid}",
                           f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{uid}/bus"]
     prefix = "rootless " if options.rootless else ""
-    count = failures = 0
+    count = failures = begun = 0
     lock = threading.Lock()
+    progress = Progress("podman-rootless" if options.rootless else "podman")
 
     def judge(name, engines):
         nonlocal count, failures
@@ -746,6 +749,7 @@ def main():
             labels = list(peer.notes) + [label for label in (ours.notes if ours else {}) if label not in peer.notes]
             differ = [label for label in labels if ours and peer.notes.get(label) != ours.notes.get(label)]
             if not differ:
+                progress.has_passed(name)
                 print(f"ok {title} ({len(peer.notes)} things seen)", flush=True)
                 return
             if any("is not compatible with NoCgroups" in line for line in ours.log):
@@ -759,16 +763,25 @@ def main():
                 print(f"  | {line[:400]}")
             sys.stdout.flush()
 
+    missing = dict(wanted(options))
+    possible = [name for name in missing if not missing[name]]
+    names = progress.left(possible)
+
+    def run_in_time(name):
+        return run_scenario(options, name) if progress.time_is_left() else None
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        running = {}
-        for name, missing in wanted(options):
-            if missing:
+        for name in missing:
+            if missing[name]:
                 count += 1
-                print(f"ok {count} - podman {prefix}{name} # SKIP {missing}")
-            else:
-                running[pool.submit(run_scenario, options, name)] = name
+                print(f"ok {count} - podman {prefix}{name} # SKIP {missing[name]}")
+        running = {pool.submit(run_in_time, name): name for name in names}
         for future in concurrent.futures.as_completed(running):
-            judge(running[future], future.result())
+            if future.result() is not None:
+                begun += 1
+                judge(running[future], future.result())
+    if begun < len(possible):
+        print(f"measured: {begun} of {len(possible)} scenarios in this run, {len(names) - begun} are left")
     print(f"1..{count}")
     sys.exit(failures > 0)
 

@@ -28,6 +28,8 @@ import sys
 import threading
 import time
 
+from progress import Progress
+
 OURS = "coracle-oci"
 # These use one and the same cgroup by name, whichever runtime they run with.
 SHARED = re.compile(r"cgroups|delete_only_create_resources")
@@ -154,13 +156,17 @@ def main():
     runtimes = dict(each.split("=", 1) for each in options.runtimes)
     peers = [name for name in runtimes if name != OURS]
     runner = Runner(options.programs)
+    progress = Progress("validation")
     programs = sorted(name for name in os.listdir(options.programs)
                       if name not in ("runtimetest", "complete") and fnmatch.fnmatch(name, options.only))
 
+    all_programs, programs = programs, progress.left(programs)
     explained = Explained(options.explained, options.where)
 
     def run_all(program):
         """Again where ours fails what a peer passes, or a peer what is not explained: some programs race with what they test."""
+        if not progress.time_is_left():
+            return None
         results = {name: runner.run(program, command) for name, command in runtimes.items()}
         passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
         for name, command in runtimes.items():
@@ -180,6 +186,8 @@ def main():
     print("# program: runtime: what it said")
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     for program, results in zip(programs, pool.map(run_all, programs)):
+        if results is None:
+            continue
         answers[program] = results
         for name, (said, err, seconds) in results.items():
             bad = failed(said)
@@ -190,7 +198,9 @@ def main():
         sys.stdout.flush()
     for name in runtimes:
         whole = sum(1 for results in answers.values() if not failed(results[name][0]))
-        print(f"measured: {name} passes {whole} of {len(programs)} programs ({options.where})")
+        print(f"measured: {name} passes {whole} of {len(answers)} programs ({options.where})")
+    if len(answers) < len(all_programs):
+        print(f"measured: {len(answers)} of {len(all_programs)} programs in this run, {len(programs) - len(answers)} are left")
 
     count = failures = 0
 
@@ -216,6 +226,8 @@ def main():
                        if not ours.get(line, False) and not explained.is_theirs(program, line)]
             more = [f"… and {len(missing) - 8} more"] if len(missing) > 8 else []
             more += [f"said here: {line}" for line in failed(ours)[:3] if line not in passing_at_peers(results)]
+            if not missing:
+                progress.has_passed(program)
             report(not missing, f"{program}: what a peer passes, passes here", missing[:8] + more)
         passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
         for name, line in [(name, line) for name in runtimes for line in failed(results[name][0])]:

@@ -34,6 +34,7 @@ case " $parts " in *" validation "*)
     parts=${parts/validation/}
   fi ;;
 esac
+if [ -n "${CORACLE_PROGRESS:-}" ]; then mkdir -p "$CORACLE_PROGRESS/oci" && cp -r "$CORACLE_PROGRESS/oci" "$there/progress"; fi
 pack
 boot --oci
 out=$("$vm/vm.py" run "$T" 900 "timeout 800 systemctl is-system-running --wait; systemctl --failed --no-pager
@@ -46,9 +47,13 @@ sed 's/^/# /' <<<"$out"
 part() {  # part NAME SECONDS COMMAND
   local status=0 began=$SECONDS
   echo "# ---- $1, in a virtual machine ($CORACLE_VM_SUITE) ----"
-  follow "$2" "cd /; export CORACLE_BIN=/payload/build CORACLE_TEST_CACHE=/payload/cache CORACLE_PATIENCE=4 CORACLE_LONG=${CORACLE_LONG:-0}
+  follow "$2" "cd /; export CORACLE_BIN=/payload/build CORACLE_TEST_CACHE=/payload/cache CORACLE_PATIENCE=4 CORACLE_LONG=${CORACLE_LONG:-0} CORACLE_UNTIL=${CORACLE_UNTIL:-}
+    ${CORACLE_PROGRESS:+export CORACLE_PROGRESS=/payload/progress}
     ${CORACLE_OCI_VM_SETTINGS:+export $CORACLE_OCI_VM_SETTINGS}
     $3" || status=$?
+  # shellcheck disable=SC2016  # the machine's own
+  [ -z "${CORACLE_PROGRESS:-}" ] || "$vm/vm.py" run "$T" 120 'cd /payload/progress 2>/dev/null && for f in *; do [ ! -s "$f" ] || sed "s/^/$f /" "$f"; done' |
+    while read -r file name; do [ -z "$name" ] || echo "$name" >>"$CORACLE_PROGRESS/oci/$file"; done
   echo "# ---- $1: status $status after $((SECONDS - began)) s ----"
   [ $status -eq 0 ] || [ $status -eq 77 ] || { failures=$((failures + 1)); grep -q '^not ok' "$T/acks" || echo "not ok - $1: ended with status $status"; }
 }

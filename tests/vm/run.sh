@@ -8,6 +8,7 @@
 set -uo pipefail
 title="virtual machine"
 . "$(dirname "$0")/machine.sh"
+. "$root/tests/progress.sh"
 cuts=${CORACLE_VM_CUTS:-$([ "${CORACLE_LONG:-0}" = 1 ] && echo 200 || echo 3)}
 
 # Times are those of a machine at rest; where others use its processors as well, it takes longer: see patience in guest/lib.sh.
@@ -143,7 +144,8 @@ wait_for_acks() {  # wait_for_acks COUNT
   return 1
 }
 what_is_there='whole_images; told 60 coraclectl get configmaps -o name | sed "s#^configmap/#object #"; told 60 coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"'
-acked_all=0 judged=0
+acked_all=0 judged=0 judged_before=$(done_before power-cuts)
+[ "$judged_before" -lt "$cuts" ] || judged_before=0  # all were done: once more from the beginning
 judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what is listed, acknowledged or not, is whole
   local wanted missing undead acked said=$1.said
   judged=$((judged + 1))
@@ -183,27 +185,30 @@ until_true 60 phase_is whole-$1 Succeeded && is \"\$(coraclectl logs whole-$1)\"
 }
 clean_up='coraclectl get configmaps -o name | grep /cut- | xargs -r coraclectl delete >/dev/null; for i in $(coraclectl image list | awk "\$1 ~ /cut/ {print \$1 \":\" \$2}"); do coraclectl image remove $i; done'
 copies_per_round=24
-for ((round = 1; judged < cuts; round++)); do
+left() { echo $((cuts - judged_before - judged)); }
+for ((round = 1; $(left) > 0; round++)); do
+  time_is_left || break
   : >"$T/acks"
   on 240 "until_true 200 ready; systemd-run --quiet --unit=writer-$round /root/writer.sh $round" >/dev/null && wait_for_acks 6 ||
     { not_ok "round $round of power cuts: something is written"; diagnose; break; }
   copies=()
-  for ((copy = 1; copy <= copies_per_round && judged + copy < cuts; copy++)); do
+  for ((copy = 1; copy <= copies_per_round && copy < $(left); copy++)); do
     sleep "$((RANDOM % 3)).$((RANDOM % 10))"
     "$vm/vm.py" copy "$T" "$T/cut-$copy" && copies+=("$T/cut-$copy")
   done
   sleep "$((RANDOM % 3)).$((RANDOM % 10))"
   "$vm/vm.py" cut "$T"
-  for copy in "${copies[@]}"; do judge_copy "$copy"; done
+  for copy in "${copies[@]}"; do if time_is_left; then judge_copy "$copy"; else rm -rf "$copy"; fi; done
   boot
   # Its address comes after the daemon, which then starts anew: what is asked in between is refused.
   there=$(on 300 'until_true 150 eval "coraclectl get nodes -o wide | grep -w Ready | grep -qw 10.0.2.15" >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
   judge "$T/acks" "$there" || { diagnose; break; }
   last=$(acknowledged "$T/acks" | awk '$1 == "image" {print $2}' | sort -V | tail -n 1)
   [ -z "$last" ] || run_image "$round" "$last" || diagnose
-  [ "$judged" -ge "$cuts" ] || on 240 "$clean_up" >/dev/null 2>&1
+  [ "$(left)" -le 0 ] || on 240 "$clean_up" >/dev/null 2>&1
+  keep_count power-cuts $((judged_before + judged))
 done
-echo "measured: $judged power cuts, $acked_all acknowledged objects and images"
+echo "measured: $judged power cuts, $acked_all acknowledged objects and images; $((judged_before + judged)) of $cuts with those of earlier runs"
 check "after all that the pods run" 300 'until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 
 # ---- and away ----

@@ -4,7 +4,7 @@
 
   vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
   vm.py resume DIRECTORY IMAGE [qemu arguments]  a new one, which goes on where the one that IMAGE/booted.* keeps was held
-  vm.py keep DIRECTORY IMAGE                     holds the machine and keeps it there, for resume; it is off then
+  vm.py keep DIRECTORY IMAGE                     keeps the machine there as it is now, for resume; it is off then
   vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
   vm.py cut DIRECTORY                            as a power cut: qemu is killed, nothing is flushed
   vm.py copy DIRECTORY NEW                       what a cut would leave at this moment: NEW has the disk and the third line
@@ -96,7 +96,6 @@ def keep(directory, image):
 
     answers.readline()  # its greeting
     ask("qmp_capabilities")
-    ask("stop")
     ask("migrate", uri=f"exec:zstd -1 -T0 -q -f -o {image}/booted.state")
     while (status := ask("query-migrate")["status"]) != "completed":
         if status in ("failed", "cancelled"):

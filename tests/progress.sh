@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# For tests that do the same many times in a long run (tests/run.sh --long), to be sourced: when to stop, and how often it was done.
+#   CORACLE_UNTIL      no more is begun after this moment (seconds since 1970); unset: as often as asked
+#   CORACLE_PROGRESS   a directory that keeps the counts from run to run, of one commit; unset: each run begins anew
+
+time_is_left() { [ -z "${CORACLE_UNTIL:-}" ] || [ "$(date +%s)" -lt "$CORACLE_UNTIL" ]; }
+done_before() { cat "${CORACLE_PROGRESS:-/nonexistent}/$1" 2>/dev/null || echo 0; }  # done_before NAME
+keep_count() {  # keep_count NAME COUNT
+  [ -n "${CORACLE_PROGRESS:-}" ] || return 0
+  mkdir -p "$CORACLE_PROGRESS" && echo "$2" >"$CORACLE_PROGRESS/$1.new" && mv "$CORACLE_PROGRESS/$1.new" "$CORACLE_PROGRESS/$1"
+}
