@@ -11,6 +11,8 @@
 
 #include "daemon/scheduler/resources.h"
 #include "runtime/base/clock.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 #include "store/object/selector.h"
 
 namespace coracle::scheduler {

@@ -343,6 +343,8 @@ bool Object::same_as(const Object& stored) const {
          other.substr(at + digits.size()) == mine.substr(at + size);
 }
 
+const json::value& json_of(const Object& object) { return object.json(); }
+
 const json::value& Object::json() const {
   std::call_once(parse_once_, [this] {
     json::stream_parser parser({}, [] {

@@ -20,11 +20,9 @@
 #include "runtime/base/json.h"
 #include "runtime/base/units.h"
 #include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle {
-
-class Object;
-using ObjectPtr = std::shared_ptr<const Object>;
 
 struct OwnerReference {
   std::string api_version, kind, name, uid;

@@ -2,6 +2,7 @@
 // See convert.h: the table.
 #include "store/schema/convert.h"
 
+#include "store/object/object.h"
 #include "store/schema/convert/rules.h"
 #include "store/schema/decode.h"
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "runtime/base/json.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::schema {

@@ -76,7 +76,7 @@ json::value to_table(const KindInfo& kind, std::span<const json::value* const> o
 
 json::value to_table(const KindInfo& kind, std::span<const ObjectPtr> objects, const TableOptions& options, WallTime now) {
   std::vector<const json::value*> values;
-  for (const ObjectPtr& object : objects) values.push_back(&object->json());
+  for (const ObjectPtr& object : objects) values.push_back(&json_of(*object));
   return to_table(kind, values, options, now);
 }
 

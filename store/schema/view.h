@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "runtime/base/json.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::view {
 
@@ -85,7 +85,7 @@ class View {
  public:
   View() = default;
   explicit View(const json::value& value) : value_(&value) {}
-  explicit View(const Object& object) : value_(&object.json()) {}
+  explicit View(const Object& object) : value_(&json_of(object)) {}
   explicit operator bool() const { return value_->is_object(); }  // present
   const json::value& raw() const { return *value_; }              // null when absent
 

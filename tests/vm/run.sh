@@ -208,7 +208,8 @@ for ((round = 1; $(left) > 0; round++)); do
   [ "$(left)" -le 0 ] || on 240 "$clean_up" >/dev/null 2>&1
   keep_count power-cuts $((judged_before + judged))
 done
-echo "measured: $judged power cuts, $acked_all acknowledged objects and images; $((judged_before + judged)) of $cuts with those of earlier runs"
+echo "measured: $judged power cuts, $acked_all acknowledged objects and images"
+[ "$judged" = "$cuts" ] || echo "measured: $((judged_before + judged)) of $cuts power cuts, with those of earlier runs"
 check "after all that the pods run" 300 'until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 
 # ---- and away ----
