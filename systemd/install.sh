@@ -59,11 +59,11 @@ for target in json.load(sys.stdin):
         for name in target["filename"]: print(os.path.relpath(name, sys.argv[1]))' "$build"
 }
 
-# As many compilers at once as there are cores, but no more than fit into the memory: each takes up to 600 MB.
+# As many compilers at once as there are cores, but no more than fit into the memory: each takes up to 700 MB.
 compilers() {
   local cores fitting
   cores=$(nproc)
-  fitting=$(awk '/^MemAvailable:/ {print int($2 / 1024 / 600)}' /proc/meminfo)
+  fitting=$(awk '/^MemAvailable:/ {print int($2 / 1024 / 700)}' /proc/meminfo)
   [ "${fitting:-0}" -ge 1 ] || fitting=1
   echo $((fitting < cores ? fitting : cores))
 }

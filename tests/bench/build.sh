@@ -100,8 +100,9 @@ fresh_debian() {  # fresh_debian SUITE: $T/SUITE.tar, with the packages fetched,
 first_pod() {  # first_pod DIRECTORY: in namespaces of its own, as on a machine without systemd
   unshare --mount --pid --net --uts --ipc --fork --kill-child bash -c '
     ip link set lo up
-    mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" && mount -t tmpfs run "$1/run" &&
-    chroot "$1" /root/coracle/systemd/install.sh --hello' bash "$1"
+    mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" &&
+    mount -t tmpfs run "$1/run" && mkdir -p "$1/run/before" && cd "$1" && pivot_root . run/before && umount -l run/before &&
+    exec /root/coracle/systemd/install.sh --hello' bash "$1"
 }
 install() {
   local suite run
