@@ -73,7 +73,7 @@ compile() {
   log=$(mktemp)
   jobs=$(compilers)
   if [ ! -f "$build/build.ninja" ]; then
-    echo "compiling with $jobs of $(nproc) cores; the first time this takes a PC some minutes, a small board up to an hour"
+    echo "compiling with $jobs of $(nproc) cores; the first time this takes a PC 3 to 5 minutes, a small board many times that"
     meson setup "$build" --prefix=/usr >"$log" 2>&1
   else  # what is new in the source becomes known before targets() asks; another meson's directory is made anew
     meson setup --reconfigure "$build" --prefix=/usr >"$log" 2>&1 || meson setup --wipe "$build" --prefix=/usr >"$log" 2>&1
