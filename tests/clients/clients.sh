@@ -68,12 +68,13 @@ start_machine
 # In this shell: the one that launched the daemon is the one that can stop it.
 coproc PROGRAM { exec nsenter --net="/run/netns/$ns" -- "${program[@]}" "$T/etc/admin.kubeconfig" "$source" localhost/busybox:latest 2>"$T/program.err"; }
 program_pid=$PROGRAM_PID
-while IFS= read -r line <&"${PROGRAM[0]}"; do
+exec 5<&"${PROGRAM[0]}" 6>&"${PROGRAM[1]}"  # bash forgets PROGRAM once it has seen the program end, which may be before the last line is read
+while IFS= read -r line <&5; do
   case $line in
     "ok - "*) ok "${line#ok - }" ;;
     "not ok - "*) not_ok "${line#not ok - }" ;;
-    "!stop") stop_daemon; echo done >&"${PROGRAM[1]}" ;;
-    "!start") start_daemon; echo done >&"${PROGRAM[1]}" ;;
+    "!stop") stop_daemon; echo done >&6 ;;
+    "!start") start_daemon; echo done >&6 ;;
     *) printf '  %s\n' "$line" ;;
   esac
 done
