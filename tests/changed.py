@@ -10,7 +10,7 @@ commit that was pushed last, else HEAD.
   a program of a suite in PROGRAM_SUITES   when ninja's own graph leads from a changed file to it: sources, headers, generated files
   a test that reads the source tree        always
   an end-to-end script                     when a path behind "# for:" in its head begins a changed file's path, or when it is changed itself
-Nothing is built here. In a directory where nothing was built yet, every program counts as touched.
+Nothing is built here: a program of which a part was never compiled counts as touched.
 """
 import json
 import os
@@ -51,11 +51,15 @@ def header_dependencies(build):
 
 
 def inputs_of(build, programs, dependencies):
+    """Paths of all that the programs are made from; None when a part of them was never compiled, so that one cannot know."""
     names = set(output_of("ninja", "-C", build, "-t", "inputs", *programs).splitlines())
     names = {name for name in names if not name.startswith("ninja: ")}
     paths = {os.path.realpath(os.path.join(build, name)) for name in names}
     for name in names:
-        paths |= dependencies.get(name, set())
+        if name in dependencies:
+            paths |= dependencies[name]
+        elif name.endswith(".o"):
+            return None
     return paths
 
 
@@ -99,9 +103,9 @@ def main():
         suite = test["suite"][0].split(":")[-1]
         if suite in PROGRAM_SUITES:
             programs = [os.path.relpath(name, build) for each in test["depends"] for name in files.get(each, [])]
-            is_touched = (is_setup_changed or not dependencies or "CORACLE_SOURCE" in test["env"]
-                          or bool(paths & {os.path.realpath(word) for word in test["cmd"]})
-                          or bool(programs) and bool(paths & inputs_of(build, programs, dependencies)))
+            inputs = inputs_of(build, programs, dependencies) if programs else set()
+            is_touched = (is_setup_changed or inputs is None or "CORACLE_SOURCE" in test["env"]
+                          or bool(paths & ({os.path.realpath(word) for word in test["cmd"]} | inputs)))
         elif suite == "e2e":
             is_touched = test["name"] in scripts
         else:

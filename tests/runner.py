@@ -115,6 +115,7 @@ class Running:
         self.started = time.monotonic()
         self.limit = self.started + job["seconds"]
         self.killed_at = None
+        self.is_stopped = False  # with the run, before its limit
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(job["cmd"], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=job.get("cwd"),
                                         env={**os.environ, **job.get("env", {})}, start_new_session=True)
@@ -147,7 +148,8 @@ class Running:
         text = self.log.read().decode(errors="replace")
         name = self.job["name"]
         if self.killed_at is not None:
-            text += f"\nnot ok {name}: no end after {self.job['seconds']} s\n"
+            why = "stopped" if self.is_stopped else f"no end after {self.job['seconds']} s"
+            text += f"\nnot ok {name}: {why}\n"
         seconds = time.monotonic() - self.started
         passed, failed, skipped, more = count(name, text, 128 - status if status < 0 else status)
         for line in shown(text, failed > 0) + ([more] if more else []):
@@ -187,7 +189,8 @@ def run_jobs(jobs, slots, totals):
                     file.write(f"{passed}\t{failed}\t{skipped}\t{seconds:.1f}\t{each.job['name']}\n")
             now = time.monotonic()
             for each in running:
-                if stopped:
+                if stopped and each.killed_at is None:
+                    each.is_stopped = True
                     each.limit = min(each.limit, now)
                 each.enforce(now)
     return 128 + stopped[0] if stopped else 0

@@ -55,7 +55,7 @@ fresh() {  # fresh DIRECTORY: a clone, set up
 }
 unit_tests() {  # as tests/run.sh runs them
   local jobs=$T/jobs
-  (cd "$1" && tests/runner.py list build unit >"$jobs" && : >"$T/totals" && tests/runner.py run --totals "$T/totals" "$jobs" &&
+  (cd "$1" && tests/runner.py list build unit >"$jobs" && : >"$T/totals" && tests/runner.py run --jobs $(($(nproc) + 1)) --totals "$T/totals" "$jobs" &&
     awk '$2 > 0 {bad = 1} END {exit bad}' "$T/totals")
 }
 

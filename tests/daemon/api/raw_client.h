@@ -43,6 +43,7 @@ class RawClient {
     std::string where = "127.0.0.1:" + std::to_string(port);
     bio_.reset(BIO_new_ssl_connect(context_.get()));
     BIO_set_conn_hostname(bio_.get(), where.c_str());
+    BIO_set_conn_mode(bio_.get(), BIO_SOCK_NODELAY);  // as Go's clients do; else the first request waits for the end of the handshake
     connected = BIO_do_connect(bio_.get()) == 1 && BIO_do_handshake(bio_.get()) == 1;
   }
   bool connected = false;
