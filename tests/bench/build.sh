@@ -91,7 +91,7 @@ mounts_below() { awk -v below="$T/" 'index($5, below) == 1 {print $5}' /proc/sel
 unmount_all() { mounts_below | xargs -r -n 1 umount -l; }
 fresh_debian() {  # fresh_debian SUITE: $T/SUITE.tar, with the packages fetched, not installed
   local dir=$T/$1
-  mmdebstrap --quiet --variant=apt --include=ca-certificates "$1" "$dir" >"$T/log" 2>&1 || fail "mmdebstrap $1"
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates "$1" "$dir" >"$T/log" 2>&1 || fail "mmdebstrap $1"
   git clone -q "$root" "$dir/root/coracle" || fail clone
   chroot "$dir" sh -c 'cd /root/coracle && apt-get -q update && systemd/packages.sh --download build hello' >"$T/log" 2>&1 ||
     fail "the packages for $1 cannot be fetched"
