@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a change costs: the programs of two build directories in turns on one machine, by one driver.
+#
+#   tests/bench/compare.sh BEFORE AFTER [ROUNDS]     (root; AFTER also has what `ninja bench` builds; 7 rounds, each about a minute)
+#
+# Of each round one figure of BEFORE and one of AFTER: what a client waits for, the memory of the daemon and the other processes with
+# two pods. Printed is the median over the rounds of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
+set -uo pipefail
+fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [ROUNDS]" >&2; exit 2; }
+case ${1:-} in -h|--help) sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+[ $# -ge 2 ] && [ $# -le 3 ] || fail_usage "it needs two build directories"
+before=$(realpath -- "$1") after=$(realpath -- "$2") rounds=${3:-7}
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || fail_usage "ROUNDS is a number"
+for each in "$before" "$after"; do
+  [ -x "$each/daemon/coracled" ] || fail_usage "there is no daemon/coracled in $each"
+done
+[ -x "$after/tests/bench/driver" ] && [ -x "$after/tests/bench/stamp" ] || fail_usage "there is no driver in $after: ninja -C $after bench"
+command -v wrk >/dev/null || { echo "compare.sh: wrk is missing"; exit 77; }
+here=$(dirname "$0")
+figures=$(mktemp -d)
+trap 'rm -rf "$figures"' EXIT
+
+# The median of the driver's line that begins with NAME, in milliseconds.
+median_of() { sed -n "s/^bench: $1 .*median \([0-9.]*\) ms.*/\1/p"; }
+# Milliseconds from one answer to the next over eight connections.
+between_answers() {
+  in_ns wrk -t 2 -c 8 -d 3s -H 'Authorization: Bearer bench' "https://10.55.0.2:6443$1" |
+    awk '/Non-2xx|Socket errors/ {bad = 1} /^Requests\/sec:/ && !bad && $2 > 0 {print 1000 / $2}'
+}
+pss_kib() { cat "$@" | awk '/^Pss:/ {sum += $2} END {print sum}'; }
+figure() { [ -n "$3" ] && echo "$3" >>"$figures/$2.$1" || { echo "compare.sh: no figure of $2 from $1" >&2; exit 1; }; }
+
+# measure before|after BUILD: one machine, made and taken away
+measure() (
+  CORACLE_BIN=$2
+  . "$here/lib.sh"
+  driver=$after/tests/bench/driver stamp=$after/tests/bench/stamp
+  mkdir -p "$T/etc"
+  echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"
+  EXTRA_CONFIG="tokenAuthFile: $T/etc/tokens.csv"
+  start_machine
+  make_bundle || exit 1
+  config=$T/etc/admin.kubeconfig
+  in_ns "$driver" pods "$config" 2 >/dev/null || exit 1
+  read -r -t 5 <> <(:)
+  figure "$1" memory "$(pss_kib "/proc/$daemon_pid/smaps_rollup")"
+  figure "$1" pauses "$(our_processes -x coracle-pause | sed 's|.*|/proc/&/smaps_rollup|' | xargs cat | pss_kib -)"
+  figure "$1" start "$(in_ns "$driver" pod-start "$config" "$T/log" "$T/bundle" 60 | median_of 'POST pod to first instruction')"
+  figure "$1" create "$(in_ns "$driver" objects "$config" 300 | median_of 'create, on the disk')"
+  in_ns "$driver" gated "$config" 200 >/dev/null || exit 1
+  figure "$1" get "$(between_answers /api/v1/namespaces/default/pods/gated-7)"
+  figure "$1" list "$(between_answers /api/v1/namespaces/default/pods)"
+  figure "$1" watch "$(in_ns "$driver" watchers "$config" 100 50 4 | median_of 'change to watcher')"
+)
+
+for ((round = 0; round < rounds; round++)); do
+  if ((round % 2 == 0)); then measure before "$before" && measure after "$after"; else measure after "$after" && measure before "$before"; fi || exit 1
+done
+
+report() {  # report NAME UNIT TEXT
+  paste "$figures/$1.before" "$figures/$1.after" | awk -v unit="$2" -v text="$3" '
+    function median(v, n,  i, j, t) {
+      for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j - 1] > v[j]; j--) {t = v[j]; v[j] = v[j - 1]; v[j - 1] = t}
+      return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+    }
+    {n++; b[n] = $1; a[n] = $2; r[n] = $2 / $1}
+    END {printf "bench: %-40s %10.3f %s before %10.3f after: %.3f\n", text, median(b, n), unit, median(a, n), median(r, n)}'
+}
+report start ms "POST of a pod to its first instruction"
+report create ms "create, on the disk"
+report get ms "GET of a pod, from answer to answer"
+report list ms "LIST of 200 pods, from answer to answer"
+report watch ms "a change to each of 100 watchers"
+report memory KiB "PSS of the daemon with two pods"
+report pauses KiB "PSS of its other processes"
+for program in daemon/coracled ctl/coraclectl runtime/cli/coracle-oci runtime/pause/coracle-pause runtime/image/fetch/coracle-image; do
+  for each in before after; do
+    size "${!each}/$program" | awk 'NR == 2 {print ($1 + $2) / 1024}' >"$figures/size.$each"
+  done
+  report size KiB "text and data of $(basename "$program")"
+done
