@@ -123,7 +123,7 @@ install() {
 
 # One compiler at a time, on one core, that may not have more than 1 GB less what a small system needs for itself.
 small() {
-  runs=1
+  local runs=1
   fresh "$T/small"
   timed small prlimit --as=$((850 << 20)) taskset -c 0 ninja -C "$T/small/build" -j 1
   rm -rf "$T/small"
