@@ -142,7 +142,7 @@ queue_part() {  # queue_part PART
       queue_suite "$build-asan" fuzz --prefix asan --factor 20 ;;
     tsan)
       build_sanitized tsan thread || { not_built tsan; return; }
-      export TSAN_OPTIONS=halt_on_error=1
+      export TSAN_OPTIONS=halt_on_error=1:suppressions=$root/tests/thread_sanitizer.supp
       queue_suite "$build-tsan" unit --prefix tsan --factor $((6 * patience)) ;;
     soak) export CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800}; queue_suite "$build" soak ;;
     *) queue_suite "$build" "$1" --factor $patience ;;

@@ -3,6 +3,7 @@
 // measures a span uses steady time. Timestamps are RFC 3339 in UTC.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -23,19 +24,18 @@ class Clock {
 
 const Clock& system_clock();
 
-class FakeClock : public Clock {  // for tests; not thread-safe
+class FakeClock : public Clock {  // for tests: one thread turns it, any may look
  public:
-  explicit FakeClock(WallTime start = WallTime(std::chrono::seconds(1'700'000'000))) : wall_(start) {}
-  WallTime now() const override { return wall_; }
-  SteadyTime steady() const override { return steady_; }
-  void advance(std::chrono::nanoseconds span) {
-    wall_ += std::chrono::duration_cast<WallTime::duration>(span);
-    steady_ += std::chrono::duration_cast<SteadyTime::duration>(span);
-  }
+  explicit FakeClock(WallTime start = WallTime(std::chrono::seconds(1'700'000'000))) : start_(start) {}
+  WallTime now() const override { return start_.load() + std::chrono::duration_cast<WallTime::duration>(passed_.load()); }
+  SteadyTime steady() const override { return SteadyTime(std::chrono::duration_cast<SteadyTime::duration>(passed_.load())); }
+  void advance(std::chrono::nanoseconds span) { passed_ = passed_.load() + span; }
+  // As a person or NTP does: the wall shows another time, and none has passed.
+  void set(WallTime to) { start_ = start_.load() + (to - now()); }
 
  private:
-  WallTime wall_;
-  SteadyTime steady_{};
+  std::atomic<WallTime> start_;
+  std::atomic<std::chrono::nanoseconds> passed_{std::chrono::nanoseconds(0)};
 };
 
 std::string format_time(WallTime time);        // 2006-01-02T15:04:05Z        (metav1.Time)

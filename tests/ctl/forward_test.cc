@@ -157,7 +157,7 @@ TEST_F(Tied, large_amounts_pass_both_ways_at_once) {
   size_t heard = 0;
   for (std::string piece; (piece = next_from_client(server)).size() > 2;) heard += piece.size() - 1;
   EXPECT_GE(heard, kBytes);
-  says.join(), hears.join();
+  sends.join(), says.join(), hears.join();
   leave();
   local.reset();
   thread.join();

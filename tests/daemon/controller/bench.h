@@ -35,17 +35,6 @@ class CollectedEvents : public EventSink {
   Guarded<std::vector<EventRecord>> records_;
 };
 
-// A clock that can be set, as a person or NTP does: the wall shows another time, and none has passed.
-class SettableClock : public FakeClock {
- public:
-  using FakeClock::FakeClock;
-  WallTime now() const override { return FakeClock::now() + set_by_; }
-  void set(WallTime to) { set_by_ += to - now(); }
-
- private:
-  WallTime::duration set_by_{};
-};
-
 struct Bench : testing::Test {
   FakeClock clock;
   FakeClient client{clock};

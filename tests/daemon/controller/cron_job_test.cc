@@ -17,7 +17,7 @@ WallTime time_of(const char* text) { return MUST(parse_time(text)); }
 
 // Only the cron jobs have a controller: a hand ends their jobs.
 struct CronWorld {
-  SettableClock clock{time_of("2024-03-01T10:00:30Z")};
+  FakeClock clock{time_of("2024-03-01T10:00:30Z")};
   FakeClient client{clock};
   CollectedEvents events;
   Config config;

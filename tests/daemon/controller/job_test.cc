@@ -13,7 +13,7 @@ const Key kJobKey{"default", "j"};
 
 // A world that can lose its controllers at any time, and a hand that plays the kubelet.
 struct JobWorld {
-  SettableClock clock;
+  FakeClock clock;
   FakeClient client{clock};
   CollectedEvents events;
   std::unique_ptr<Informers> informers;

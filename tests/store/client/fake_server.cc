@@ -60,7 +60,6 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
         {}, [](const Lines& lines) { return lines.ended || !lines.text.empty(); },
         [](Lines& lines) { return std::exchange(lines.text, {}); });
   }
-  std::unique_ptr<Watch> watch;
 
  private:
   struct Lines {
@@ -72,6 +71,9 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
     lines_.notify();
   }
   Guarded<Lines> lines_;
+
+ public:
+  std::unique_ptr<Watch> watch;  // the last: it ends, and with it what it delivers, before the lines do
 };
 
 PatchType patch_type(const std::string& content_type) {

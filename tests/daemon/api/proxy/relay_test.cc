@@ -263,22 +263,23 @@ TEST(Relay, a_slow_client_gets_all_of_it) {
 }
 
 TEST(Relay, links_and_places_lead_through_the_proxy) {
-  std::string answer;
-  Both both([&](Peer& peer) { peer.read_head(), peer.write(answer); });
-  answer =
-      "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 32\r\n\r\n<a href=\"/rewriteme\">test</a>...";
+  Guarded<std::string> next;
+  auto answer = [&](std::string text) { next.with([&](std::string& each) { each = std::move(text); }); };
+  Both both([&](Peer& peer) { peer.read_head(), peer.write(next.with([](const std::string& text) { return text; })); });
+  answer(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 32\r\n\r\n<a href=\"/rewriteme\">test</a>...");
   RawAnswer page = both.client.get("/p/x");
   EXPECT_EQ(page.body, "<a href=\"/p/rewriteme\">test</a>...");
   EXPECT_EQ(page.header("Content-Length"), "");
-  answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\n<a href=\"/stay\">.";
+  answer("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\n<a href=\"/stay\">.");
   EXPECT_EQ(both.client.get("/p/x").body, "<a href=\"/stay\">.");
-  answer = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:" + std::to_string(both.backend.port()) +
-           "/login?to=/\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<a href=\"/x\">";
+  answer("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:" + std::to_string(both.backend.port()) +
+         "/login?to=/\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<a href=\"/x\">");
   RawAnswer moved = both.client.get("/p/x");
   EXPECT_EQ(moved.status, 302);
   EXPECT_EQ(moved.header("Location"), "/p/login?to=/");
   EXPECT_EQ(moved.body, "<a href=\"/x\">");
-  answer = "HTTP/1.1 302 Found\r\nLocation: /%zz\r\nContent-Length: 0\r\n\r\n";
+  answer("HTTP/1.1 302 Found\r\nLocation: /%zz\r\nContent-Length: 0\r\n\r\n");
   RawAnswer nowhere = both.client.get("/p/x");
   EXPECT_EQ(nowhere.status, 500);
   EXPECT_NE(nowhere.body.find("error trying to parse Location header: "), std::string::npos);
