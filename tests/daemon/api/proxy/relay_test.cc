@@ -70,6 +70,20 @@ class Proxy {
   std::unique_ptr<Front> front_;  // the last: its handlers use what stands above
 };
 
+// What a backend says to whoever asks next. Its thread reads it while the test goes on.
+class NextAnswer {
+ public:
+  void operator=(std::string text) {
+    text_.with([&](std::string& mine) { mine = std::move(text); });
+  }
+  std::string get() const {
+    return text_.with([](const std::string& text) { return text; });
+  }
+
+ private:
+  Guarded<std::string> text_;
+};
+
 struct Both {  // a script, and a client in front of it
   explicit Both(Backend::Script script) : backend(std::move(script)), proxy(backend.port()), client(proxy.port()) {}
   Backend backend;
@@ -263,23 +277,22 @@ TEST(Relay, a_slow_client_gets_all_of_it) {
 }
 
 TEST(Relay, links_and_places_lead_through_the_proxy) {
-  Guarded<std::string> next;
-  auto answer = [&](std::string text) { next.with([&](std::string& each) { each = std::move(text); }); };
-  Both both([&](Peer& peer) { peer.read_head(), peer.write(next.with([](const std::string& text) { return text; })); });
-  answer(
-      "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 32\r\n\r\n<a href=\"/rewriteme\">test</a>...");
+  NextAnswer answer;
+  Both both([&](Peer& peer) { peer.read_head(), peer.write(answer.get()); });
+  answer =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 32\r\n\r\n<a href=\"/rewriteme\">test</a>...";
   RawAnswer page = both.client.get("/p/x");
   EXPECT_EQ(page.body, "<a href=\"/p/rewriteme\">test</a>...");
   EXPECT_EQ(page.header("Content-Length"), "");
-  answer("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\n<a href=\"/stay\">.");
+  answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\n<a href=\"/stay\">.";
   EXPECT_EQ(both.client.get("/p/x").body, "<a href=\"/stay\">.");
-  answer("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:" + std::to_string(both.backend.port()) +
-         "/login?to=/\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<a href=\"/x\">");
+  answer = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:" + std::to_string(both.backend.port()) +
+           "/login?to=/\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<a href=\"/x\">";
   RawAnswer moved = both.client.get("/p/x");
   EXPECT_EQ(moved.status, 302);
   EXPECT_EQ(moved.header("Location"), "/p/login?to=/");
   EXPECT_EQ(moved.body, "<a href=\"/x\">");
-  answer("HTTP/1.1 302 Found\r\nLocation: /%zz\r\nContent-Length: 0\r\n\r\n");
+  answer = "HTTP/1.1 302 Found\r\nLocation: /%zz\r\nContent-Length: 0\r\n\r\n";
   RawAnswer nowhere = both.client.get("/p/x");
   EXPECT_EQ(nowhere.status, 500);
   EXPECT_NE(nowhere.body.find("error trying to parse Location header: "), std::string::npos);
@@ -489,8 +502,8 @@ TEST(Relay, a_tunnel_ends_when_its_client_leaves_or_the_house_closes) {
 }
 
 TEST(Relay, a_refused_upgrade_is_told) {
-  std::string answer;
-  Both both([&](Peer& peer) { peer.read_head(), peer.write(answer); });
+  NextAnswer answer;
+  Both both([&](Peer& peer) { peer.read_head(), peer.write(answer.get()); });
   const std::string upgrade = "Connection: Upgrade\r\nUpgrade: echo\r\n";
   answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno";
   RawAnswer refused = both.client.get("/p/x", upgrade);
