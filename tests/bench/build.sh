@@ -15,7 +15,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 runs=3 what=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --runs) runs=${2:?--runs needs a number}; shift ;;
+    --runs)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "build.sh: --runs needs a number; see --help" >&2; exit 2; }
+      runs=$2; shift ;;
     product|tests|touch|install|small) what+=("$1") ;;
     -h|--help) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "build.sh: unknown word $1; see --help" >&2; exit 2 ;;
