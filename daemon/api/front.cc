@@ -7,6 +7,7 @@
 #include <httplib.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -25,7 +26,6 @@ constexpr std::chrono::seconds kCrewIdle{20};  // a thread without work leaves
 constexpr std::chrono::milliseconds kLinger{20};
 // How long a thread waits for the rest of a handshake or head; who takes longer waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
-constexpr std::chrono::milliseconds kSettled{100};   // who rests for less may be on the way into the ready set still
 constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 constexpr size_t kBodyPiece = 16 << 10;
@@ -193,6 +193,7 @@ struct Connection {
   SteadyTime rests_until{};              // closed when nothing comes by then
   std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
   bool in_set = false;                   // known to the ReadySet
+  std::atomic<int> arming = 0;           // threads that put it into the ready set just now: its descriptor must stay open
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
@@ -324,12 +325,16 @@ void Front::State::let_in(const Fd& listener) {
 }
 
 // Makes room for a newcomer: otherwise whoever opens connections and says nothing, even a stranger, would keep all others out.
+// However fast they come, there is always one to close: who never finished a handshake first, then who rested for the longest.
 bool Front::State::close_the_longest_at_rest() {
   auto longest = book.with([](Book& b) -> ConnectionPtr {
-    auto since = [](const auto& entry) { return entry.second->rests_since; };
-    auto found = std::min_element(b.resting.begin(), b.resting.end(), [&](auto& x, auto& y) { return since(x) < since(y); });
-    bool settled = found != b.resting.end() && std::chrono::steady_clock::now() - since(*found) >= kSettled;
-    return settled ? b.resting.extract(found).mapped() : nullptr;
+    auto worse = [](const Connection& x, const Connection& y) {
+      return x.greeted != y.greeted ? !x.greeted : x.rests_since < y.rests_since;
+    };
+    auto worst = b.resting.end();
+    for (auto at = b.resting.begin(); at != b.resting.end(); ++at)
+      if (at->second->arming == 0 && (worst == b.resting.end() || worse(*at->second, *worst->second))) worst = at;
+    return worst == b.resting.end() ? nullptr : b.resting.extract(worst).mapped();
   });
   if (longest) longest->tls.close();
   return longest != nullptr;
@@ -362,14 +367,16 @@ void Front::State::rest(ConnectionPtr connection) {
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
   connection->rests_since = std::chrono::steady_clock::now();
+  connection->arming++;
   bool first_due = book.with([&](Book& b) {
     b.serving.erase(token);
     if (b.stopping) return false;
     bool earlier = b.resting.empty();
-    b.resting.emplace(token, std::move(connection));
+    b.resting.emplace(token, connection);
     return earlier;
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
+  connection->arming--;
   if (!armed) book.with([&](Book& b) { b.resting.erase(token); });
   if (first_due) bell.ring();  // the doorman may sleep without an end
 }
