@@ -113,7 +113,11 @@ make_network() {
   ip -n "$ns" route add default via 10.55.0.1
 }
 
+# A subshell, as `check` runs its command in, would lose the daemon's process id: another daemon would be stopped later, or none.
+in_main_shell() { [ "$BASHPID" = $$ ] || { echo "Bail out! ${FUNCNAME[1]} in a subshell" >&2; kill -TERM $$; exit 1; }; }
+
 launch() {  # starts the daemon over the present state, in the background
+  in_main_shell
   # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the daemon alive.
   nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
   daemon_pid=$!
@@ -123,8 +127,9 @@ start_daemon() {
   launch
   until_true "${1:-20}" ready || { echo "Bail out! coracled is not ready:"; tail -n 40 "$T/coracled.log"; exit 1; }
 }
-kill_daemon() { kill -KILL "$daemon_pid" 2>/dev/null; wait "$daemon_pid" 2>/dev/null; daemon_pid=; }
+kill_daemon() { in_main_shell; kill -KILL "$daemon_pid" 2>/dev/null; wait "$daemon_pid" 2>/dev/null; daemon_pid=; }
 stop_daemon() {
+  in_main_shell
   [ -n "$daemon_pid" ] || return 0
   kill -TERM "$daemon_pid" 2>/dev/null
   wait "$daemon_pid" 2>/dev/null
