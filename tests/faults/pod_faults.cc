@@ -9,10 +9,8 @@
 //                                   users of its own
 //   CORACLE_FAULTS_LOG, CORACLE_FAULTS_ONLY: as of oci_faults
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -126,7 +124,7 @@ class Driver {
 class Examination {
  public:
   Examination(const std::string& self, Tracer& tracer, Verdict& verdict, const std::string& inmate, bool has_users)
-      : driver_{self, "drive", house_.path()}, tracer_(tracer), verdict_(verdict), has_users_(has_users) {
+      : driver_{self, "drive", house_.path()}, tracer_(tracer), verdict_(verdict) {
     if (has_users) driver_.push_back("users");
     fs::copy_file(inmate, house_.rootfs() + "/inmate");
     fs::create_directory(house_.rootfs() + "/data");
@@ -152,7 +150,6 @@ class Examination {
     std::string left = left_behind();
     verdict_.say(left.empty(), "a good run leaves nothing " + left);
     calls_ = tracer_.calls();
-    add_call_of_chance();
     return left.empty();
   }
 
@@ -162,17 +159,6 @@ class Examination {
   }
 
  private:
-  // The holder of a user namespace may be ended before it comes to wait. Its wait is tried in any case: which checks there are
-  // must not depend on what the recorded run came to.
-  void add_call_of_chance() {
-    if (!has_users_) return;
-    Call wait;
-    wait.process = "daemon.1", wait.number = SYS_ppoll;
-    bool recorded = std::any_of(calls_.begin(), calls_.end(),
-                                [&](const Call& call) { return call.process == wait.process && call.number == wait.number; });
-    if (!recorded) calls_.push_back(wait);
-  }
-
   Trial try_one(const Fault& fault) {
     Trial out;
     out.fault = fault;
@@ -264,7 +250,6 @@ class Examination {
   std::vector<std::string> driver_;  // its command line
   Tracer& tracer_;
   Verdict& verdict_;
-  const bool has_users_;
   Places places_;
   Machine before_;
   std::vector<Call> calls_;
