@@ -7,7 +7,6 @@
 #include <httplib.h>
 
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -193,7 +192,6 @@ struct Connection {
   SteadyTime rests_until{};              // closed when nothing comes by then
   std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
   bool in_set = false;                   // known to the ReadySet
-  std::atomic<int> arming = 0;           // threads that put it into the ready set just now: its descriptor must stay open
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
@@ -230,7 +228,7 @@ struct Front::State {
   // ---- doorman ----
   void keep_door(std::stop_token stop);
   void let_in(const Fd& listener);
-  bool close_the_longest_at_rest();
+  bool make_room();
   void shut_door(const Error& why);
   void open_door();
   void stirred(uint64_t token);
@@ -318,7 +316,7 @@ void Front::State::let_in(const Fd& listener) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
     });
-    if (full && !close_the_longest_at_rest()) continue;  // closed by leaving scope
+    if (full && !make_room()) continue;  // closed by leaving scope
     connection->rests_until = std::chrono::steady_clock::now() + limits.handshake;
     rest(std::move(connection));
   }
@@ -326,18 +324,17 @@ void Front::State::let_in(const Fd& listener) {
 
 // Makes room for a newcomer: otherwise whoever opens connections and says nothing, even a stranger, would keep all others out.
 // However fast they come, there is always one to close: who never finished a handshake first, then who rested for the longest.
-bool Front::State::close_the_longest_at_rest() {
-  auto longest = book.with([](Book& b) -> ConnectionPtr {
+bool Front::State::make_room() {
+  auto worst = book.with([](Book& b) -> ConnectionPtr {
     auto worse = [](const Connection& x, const Connection& y) {
       return x.greeted != y.greeted ? !x.greeted : x.rests_since < y.rests_since;
     };
-    auto worst = b.resting.end();
-    for (auto at = b.resting.begin(); at != b.resting.end(); ++at)
-      if (at->second->arming == 0 && (worst == b.resting.end() || worse(*at->second, *worst->second))) worst = at;
-    return worst == b.resting.end() ? nullptr : b.resting.extract(worst).mapped();
+    auto found = std::min_element(b.resting.begin(), b.resting.end(),
+                                  [&](const auto& x, const auto& y) { return worse(*x.second, *y.second); });
+    return found == b.resting.end() ? nullptr : b.resting.extract(found).mapped();
   });
-  if (longest) longest->tls.close();
-  return longest != nullptr;
+  if (worst) worst->tls.close();
+  return worst != nullptr;
 }
 
 // Closes who rested for too long. Returns how long the doorman may sleep.
@@ -367,16 +364,14 @@ void Front::State::rest(ConnectionPtr connection) {
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
   connection->rests_since = std::chrono::steady_clock::now();
-  connection->arming++;
   bool first_due = book.with([&](Book& b) {
     b.serving.erase(token);
     if (b.stopping) return false;
     bool earlier = b.resting.empty();
-    b.resting.emplace(token, connection);
+    b.resting.emplace(token, connection);  // shared: its descriptor stays open until it is armed, whoever closes it meanwhile
     return earlier;
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
-  connection->arming--;
   if (!armed) book.with([&](Book& b) { b.resting.erase(token); });
   if (first_due) bell.ring();  // the doorman may sleep without an end
 }
