@@ -48,8 +48,12 @@ Ruleset base_rules(const ProxyInput& input) {
   rules.sets[kRefusedNodePorts] = {false, "type inet_proto . inet_service;", {}};
   rules.sets[kHairpin] = {false, "type ipv4_addr . ipv4_addr;", {}};
 
-  rules.chains["prerouting"] = {"type nat hook prerouting priority -100; policy accept;", {"jump translate"}};
-  rules.chains["output"] = {"type nat hook output priority -100; policy accept;", {"jump translate"}};
+  // A packet that is on its way through the rules while they change finds its Service's chain as it was, but the endpoints
+  // in it are gone already: the kernel asks a map by the newest generation. So what was not translated comes by once more.
+  for (const std::string hook : {"prerouting", "output"}) {
+    rules.chains[hook] = {"type nat hook " + hook + " priority -100; policy accept;", {"jump translate"}};
+    rules.chains[hook + "-again"] = {"type nat hook " + hook + " priority -99; policy accept;", {"jump translate"}};
+  }
   rules.chains["translate"].rules = {
       "meta l4proto . ip daddr . th dport vmap @services",
       std::string(kProtocols) + " dnat ip to meta l4proto . ip daddr . th dport map @host-ports-at",
