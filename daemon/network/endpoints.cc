@@ -80,4 +80,12 @@ std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_
   return out;
 }
 
+std::set<Ipv4> served_addresses(const std::vector<ObjectPtr>& slices) {
+  std::set<Ipv4> out;
+  for (const ObjectPtr& slice : slices)
+    for (view::Endpoint endpoint : view::EndpointSlice(*slice).endpoints())
+      if (ready(endpoint) && !endpoint.conditions().terminating()) out.insert(address_of(endpoint));
+  return out;
+}
+
 }  // namespace coracle::network

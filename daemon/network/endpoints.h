@@ -3,6 +3,7 @@
 // Source: discovery/v1 EndpointSlice (conditions), KEP-1669 (terminating endpoints).
 #pragma once
 
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -35,5 +36,9 @@ struct Backend {
 // Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve
 // while they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
 std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name, std::string_view protocol);
+
+// The addresses of all endpoints that are sent connections and are not known to end. Who ends and is sent them all the same
+// (publishNotReadyAddresses, or no other is left) is sent them until it is gone.
+std::set<Ipv4> served_addresses(const std::vector<ObjectPtr>& slices);
 
 }  // namespace coracle::network

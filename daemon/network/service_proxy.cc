@@ -33,14 +33,6 @@ Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPat
   return forgotten ? Result<void>() : Result<void>(forgotten.take_error());
 }
 
-std::set<Ipv4> ready_addresses(const std::vector<ObjectPtr>& slices) {
-  std::set<Ipv4> out;
-  for (const ObjectPtr& slice : slices)
-    for (view::Endpoint endpoint : view::EndpointSlice(*slice).endpoints())
-      if (ready(endpoint)) out.insert(address_of(endpoint));
-  return out;
-}
-
 }  // namespace
 
 struct ServiceProxy::State {
@@ -55,7 +47,7 @@ struct ServiceProxy::State {
     uint64_t applied = 0;
   };
   Guarded<Progress> progress{Progress{}};
-  Guarded<std::set<Ipv4>> served{std::set<Ipv4>{}};  // ready endpoints in the rules
+  Guarded<std::set<Ipv4>> served{std::set<Ipv4>{}};  // by the rules, and by those that are being applied
   std::function<void()> tell_applied;
 
   // The thread's own.
@@ -103,7 +95,7 @@ void ServiceProxy::on_applied(std::function<void()> applied) { state_->tell_appl
 
 bool ServiceProxy::serves(Ipv4 address) const {
   bool by_rules = state_->served.with([&](const std::set<Ipv4>& served) { return served.contains(address); });
-  return by_rules || ready_addresses(state_->slices.list()).contains(address);
+  return by_rules || served_addresses(state_->slices.list()).contains(address);
 }
 
 void ServiceProxy::wake() {
@@ -176,8 +168,10 @@ Result<void> ServiceProxy::State::bring_level() {
                    services.list(), slices.list(),   config.host_ports()};
   ProxyPlan plan = plan_proxy(input);
   hear_of_tables();
+  std::set<Ipv4> to_serve = served_addresses(input.slices);
+  served.with([&](std::set<Ipv4>& now) { now.insert(to_serve.begin(), to_serve.end()); });
   bool replaced = TRY(firewall.apply(plan.rules));
-  served.with([&](std::set<Ipv4>& now) { now = ready_addresses(input.slices); });
+  served.with([&](std::set<Ipv4>& now) { now = std::move(to_serve); });
   // A replacement removes the table once, too; and what is lost here was news of our own change.
   if (tables.read(kTableName).removals > (replaced ? 1 : 0)) table_is_gone();
   // Flows that began while there was no table are not translated.

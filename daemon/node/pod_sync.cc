@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/object/selector.h"
 
 namespace coracle::node {
 
@@ -382,6 +383,8 @@ void PodSync::wait_for_rules() {
     bool was_ready =
         std::all_of(record_.containers.begin(), record_.containers.end(), [](const auto& c) { return c.ready || !c.running; });
     entry_.drain_from = was_ready ? now + kDrainMin : now;
+    if (was_ready && entry_.ready_since && *entry_.ready_since + kRulesDelayMax > *entry_.drain_from && is_selected())
+      entry_.drain_from = *entry_.ready_since + kRulesDelayMax;
   }
   if (now >= *entry_.drain_deadline) return;
   seams_.draining.with([&](auto& draining) { draining.insert(uid_); });  // before asking: no change in between is missed
@@ -395,11 +398,22 @@ void PodSync::wait_for_rules() {
   }
 }
 
+bool PodSync::is_selected() const {
+  std::vector<ObjectPtr> services = seams_.services.list(record_.key.ns);
+  return std::any_of(services.begin(), services.end(), [&](const ObjectPtr& service) {
+    const json::object& selector = get_object(service->json(), "spec.selector");
+    return !selector.empty() && LabelSelector::from_map(selector).matches(*desired_.object);
+  });
+}
+
 Result<void> PodSync::write_status() {
   ObjectPtr known = api();
   if (!known || desired_.gone) return {};
   json::object wanted = make_status(record_, known->json(), {seams_.config.node_ips, deleting(), seams_.clock.now()});
-  if (seams_.start_order.note(uid_, says_ready(wanted))) seams_.readiness_changed(record_.key.ns);
+  bool ready = says_ready(wanted);
+  if (!ready) entry_.ready_since.reset();
+  else if (!entry_.ready_since) entry_.ready_since = seams_.clock.steady();
+  if (seams_.start_order.note(uid_, ready)) seams_.readiness_changed(record_.key.ns);
   auto patch = status_patch(known->json(), wanted);
   if (!patch) return {};
   auto written = seams_.client.patch(kPod, known->key(), PatchType::strategic, *patch,

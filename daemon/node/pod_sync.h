@@ -17,8 +17,9 @@
 namespace coracle::node {
 
 constexpr std::chrono::seconds kConfigErrorRetry{10};  // a container that cannot be carried out as defined is tried again
-constexpr std::chrono::seconds kDrainMax{2};           // a pod that is to end waits no longer for the service rules
+constexpr std::chrono::seconds kDrainMax{5};           // a pod that is to end waits no longer for the service rules
 constexpr std::chrono::milliseconds kDrainMin{20};     // one that was ready may be on its way into them
+constexpr std::chrono::seconds kRulesDelayMax{1};      // so long a pod that has just become ready may be on that way
 constexpr std::chrono::seconds kPullErrorShown{2};     // ErrImagePull is shown so long, then ImagePullBackOff
 
 // What hooks are known by until they are done: "<container id> postStart".
@@ -55,6 +56,7 @@ class PodSync {
   void shorten_grace();
   void wait_for_others();
   void wait_for_rules();
+  bool is_selected() const;  // by a Service
   void take_verdict(const Plan& plan);
 
   // ---- doing ----

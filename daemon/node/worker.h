@@ -93,6 +93,7 @@ class PodWorker {
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false;
+    std::optional<SteadyTime> ready_since;                 // since this daemon has told so
     std::optional<SteadyTime> drain_from, drain_deadline;  // set once
   };
   std::shared_ptr<Entry> entry_of(const std::string& uid);

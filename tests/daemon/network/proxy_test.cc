@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/network/endpoints.h"
 #include "tests/daemon/network/golden.h"
 #include "tests/daemon/network/objects.h"
 
@@ -48,6 +49,15 @@ TEST(Proxy, empty) { EXPECT_GOLDEN("empty.nft", replace_script(plan_proxy(input(
 
 TEST(Proxy, cluster_ip_goes_to_ready_endpoints) {
   EXPECT_GOLDEN("cluster-ip.nft", replace_script(plan_proxy(input({web()}, {web_slice()})).rules));
+}
+
+TEST(Endpoints, who_is_known_to_end_is_not_waited_for) {
+  const std::string ends = R"(,"conditions":{"ready":true,"serving":true,"terminating":true})";
+  std::vector<ObjectPtr> slices = {web_slice(),
+                                   slice("own", "[" + endpoint("10.244.0.8", ends) + "," + endpoint("10.244.0.9") + "]", kHttp)};
+  std::string served;
+  for (Ipv4 one : served_addresses(slices)) served += one.text() + " ";
+  EXPECT_EQ(served, "10.244.0.4 10.244.0.5 10.244.0.9 ");
 }
 
 TEST(Proxy, node_port_udp_affinity_and_host_ports) {

@@ -170,7 +170,40 @@ TEST_F(AgentTest, a_pod_ends_though_the_rules_never_let_go_of_it) {
   ASSERT_TRUE(client_.remove(kPod, {"default", "web"}));
   settle();
   EXPECT_FALSE(pod().is_null());
+  advance(seconds(5));
+  EXPECT_TRUE(pod().is_null());
+}
+
+// Its way into the rules: its status, an EndpointSlice, a ruleset.
+TEST_F(AgentTest, a_pod_deleted_as_soon_as_it_is_ready_may_be_on_its_way_into_the_rules) {
+  network_.serves = [](const std::string&) { return false; };
+  client_.put(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"web"},
+      "spec":{"selector":{"app":"web"}}})");
+  boot();
+  const std::string labels = R"(,"labels":{"app":")";
+  put_pod(kOne, "web", labels + R"(web"})");
+  put_pod(kOne, "other", labels + R"(other"})");
+  for (const char* name : {"web", "other"}) ASSERT_TRUE(client_.remove(kPod, {"default", name}));
+  settle();
+  clock_.advance(std::chrono::milliseconds(100));
+  settle();
+  EXPECT_FALSE(pod("web").is_null());
+  EXPECT_TRUE(pod("other").is_null()) << "no Service sends to it";
+  advance(seconds(1));
+  EXPECT_TRUE(pod("web").is_null());
+}
+
+TEST_F(AgentTest, a_pod_that_was_ready_for_long_and_is_not_in_the_rules_ends_at_once) {
+  network_.serves = [](const std::string&) { return false; };
+  client_.put(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"web"},
+      "spec":{"selector":{"app":"web"}}})");
+  boot();
+  put_pod(kOne, "web", R"(,"labels":{"app":"web"})");
   advance(seconds(2));
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}));
+  settle();
+  clock_.advance(std::chrono::milliseconds(20));
+  settle();
   EXPECT_TRUE(pod().is_null());
 }
 
