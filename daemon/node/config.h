@@ -35,8 +35,8 @@ struct PodNetworkHooks {
       attach;
   // Releases what attach gave. Succeeds when there is nothing.
   std::function<Result<void>(const std::string& sandbox_id)> detach;
-  // Whether Services still send new connections to this pod's address. Absent: never. Agent::look_at_draining says when to
-  // ask again.
+  // Whether Services send new connections to this address as a ready endpoint's; one that is known to be ending is none.
+  // Absent: never. Agent::look_at_draining says when to ask again.
   std::function<bool(const std::string& address)> serves;
   std::vector<std::string> nameservers;  // the cluster's DNS, for dnsPolicy ClusterFirst
   std::string cluster_domain = "cluster.local";

@@ -32,6 +32,10 @@ int64_t nanoseconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
+bool has_begun(const pause::State& state) {
+  return state.status == pause::Status::running || state.status == pause::Status::ended;
+}
+
 // The tree that pause and its children start from: see pause/setup.cc.
 Result<Fd> make_pause_root() {
   Fd root = TRY(sys::new_file_system("tmpfs", {{"size", "64k", true}, {"nr_inodes", "16", true}, {"mode", "755", true}},
@@ -243,22 +247,31 @@ bool Sandbox::adopt() {
   events_ = std::move(*events);
   pause_ = std::move(*pidfd);
   pause_pid_ = link_.peer_pid();
-  std::map<std::string, bool> seen;
-  while (true) {
+  std::set<std::string> seen, starting;
+  for (bool is_synced = false; !is_synced || !starting.empty();) {
     auto message = events_.next(kStatePatience);
+    // A start that hangs is ended below, and not the whole sandbox.
+    if (!message && is_synced && message.error().code() == Code::timeout) break;
     if (!message) return false;
     if (!*message) continue;
     StateMessage& told = **message;
-    if (told.state.kind == pause::Kind::synced) break;
-    seen[told.state.id] = true;
+    if (told.state.kind == pause::Kind::synced) {
+      is_synced = true;
+      continue;
+    }
+    // The daemon was killed within a start: what comes of it is known in a moment.
+    const std::string id = told.state.id;
+    if (told.state.status == pause::Status::starting) starting.insert(id);
+    else starting.erase(id);
+    if (has_begun(told.state)) seen.insert(id);
     apply(told.state, std::move(told.pidfd));
   }
-  // A record without a process: the daemon was killed between the two, and the container never was.
+  // A record without a process: the daemon was killed before the start, or it failed; the container never was.
   std::vector<ContainerRecord> never_started;
   known_.with([&](Known& known) {
     known.is_alive = true;
     for (auto at = known.containers.begin(); at != known.containers.end();) {
-      if (seen.count(at->first)) {
+      if (seen.contains(at->first)) {
         ++at;
       } else {
         never_started.push_back(std::move(at->second.record));
@@ -404,6 +417,7 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
     exec->inside.notify();
     return;
   }
+  if (!has_begun(state)) return;  // who asked for the start has its outcome from the reply
   const bool oom_killed = has_ended && was_oom_killed(id);
   const int pid = pidfd ? sys::pid_of(pidfd).value_or(0) : 0;
   known_.with([&](Known& known) {

@@ -24,6 +24,9 @@
 //        │── subscribe ─────────────────────────────────────▶│
 //        │◀──────────── state [pidfd], one per process ──────│  then `synced`, then one whenever something changed
 //
+// A daemon that subscribes while a launch of the one before it is under way is told `starting`, and after that `running`,
+// or `free` when the launch failed.
+//
 // The plan: launch/flat_plan.h.
 #pragma once
 

@@ -22,6 +22,7 @@ void finish(int index, int wait_status) {
   if (slot.has_failure) {
     reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0}, nullptr, 0);
     free_slot(index);
+    tell_subscribers(index);  // a daemon that came within the start has no reply to wait for
     return;
   }
   slot.finished_ns = k_now();

@@ -51,7 +51,7 @@ void subscribe(int connection) {
   Connection& to = pod.connections[connection];
   to.is_subscribed = to.owes_synced = true;
   for (int i = 0; i < kSlotsMax; ++i)
-    if (pod.slots[i].status != Status::free && pod.slots[i].status != Status::starting) to.unsent[i / 64] |= 1ull << (i % 64);
+    if (pod.slots[i].status != Status::free) to.unsent[i / 64] |= 1ull << (i % 64);
   flush_states(connection);
 }
 
@@ -147,7 +147,7 @@ void flush_states(int index) {
     uint64_t bit = 1ull << (i % 64);
     const Slot& slot = pod.slots[i];
     if (!(connection.unsent[i / 64] & bit)) continue;
-    if (slot.status != Status::free) {
+    if (slot.status != Status::free || slot.has_failure) {
       State state{};
       state.kind = Kind::state;
       state.status = slot.status;

@@ -67,7 +67,11 @@ wrong=0
 for file in "$T"/run-*; do
   try=${file##*-} code=$((${file##*-} % 200 + 1))
   got=$(k get pod "run-$try" -o 'jsonpath={.status.containerStatuses[0].state.terminated.exitCode} {.status.containerStatuses[0].restartCount}' 2>&1)
-  [ "$got" = "$code 0" ] || { wrong=$((wrong + 1)); echo "# run-$try: want exit code and restarts '$code 0', got '$got'"; }
+  [ "$got" = "$code 0" ] || {
+    wrong=$((wrong + 1))
+    echo "# run-$try: want exit code and restarts '$code 0', got '$got'"
+    echo "# run-$try: $(k get pod "run-$try" -o 'jsonpath={.status.containerStatuses[0].state.terminated}' 2>&1)"
+  }
   got=$(k logs "run-$try" 2>&1 | tr '\n' ' ')
   [ "$got" = "begin end " ] || { wrong=$((wrong + 1)); echo "# run-$try: log is '$got'"; }
 done

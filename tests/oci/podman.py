@@ -591,10 +591,10 @@ def volume_idmap(p):
 
 # ---- user namespaces ----
 
-# With "auto" podman takes its storage's locks in another order than elsewhere: beside another podman both may wait for ever.
 MAPS = "cat /proc/self/uid_map /proc/self/gid_map | tr -s ' '; id -u; touch /tmp/x && stat -c %u /tmp/x"
 one_line("userns-uidmap", "--uidmap 0:200000:1000 --gidmap 0:300000:2000", MAPS, r"0 200000 1000\n 0 300000 2000\n0\n0", needs="root")
 one_line("userns-two-ranges", "--uidmap 0:200000:10 --uidmap 10:400000:3000 --gidmap 0:200000:65536", MAPS + "; mount | grep -c ' /proc '", needs="root")
+# With "auto" podman takes its storage's locks in another order than elsewhere: beside another podman both may wait for ever.
 one_line("userns-auto", "--userns auto:size=4096", "cut -c 1-11 /proc/self/uid_map; id -u; ls -ld /root | awk '{print $3}'", needs="root alone")
 one_line("userns-auto-hostname", "--userns auto --hostname u --sysctl net.ipv4.ip_default_ttl=44 --tmpfs /x", "hostname; cat /proc/sys/net/ipv4/ip_default_ttl; mount | grep -c ' /x '; cat /dev/null; ls /dev/pts", needs="root alone")
 one_line("userns-keep-id", "--userns keep-id", "id -u; id -g; wc -l </proc/self/uid_map; cd ~ 2>&1; touch /tmp/x; stat -c %u /tmp/x", r"1000\n1000\n3.*", needs="rootless")

@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "tests/runtime/container/live_runtime.h"
 #include "tests/runtime/expect.h"
@@ -380,6 +382,67 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
   std::string ticks = house_->output("steady-0");
   for (std::string_view line : split(trim(ticks), '\n')) ASSERT_EQ(line, "tick " + std::to_string(++tick)) << "seed " << seed;
   EXPECT_GT(tick, 100);
+}
+
+// The container's first process stands still in its cgroup until `thaw`: its daemon dies before the start is over.
+class DiesWithinStart : public LifeLive {
+ protected:
+  void start_and_die(const ContainerSpec& spec) {
+    house_->runtime.reset();
+    cgroup_ = house_->config.cgroup_root + "/pod/c-" + spec.id;
+    ASSERT_EQ(::mkdir(cgroup_.c_str(), 0755), 0);
+    write("cgroup.freeze", "1");
+    const pid_t daemon = ::fork();
+    if (daemon == 0) {
+      LiveHouse same(house_->path());
+      auto started = same.open();
+      if (started) started = same.runtime->start_container("pod", spec);
+      std::fprintf(stderr, "the start was over already: %s\n", started ? "it runs" : started.error().text().c_str());
+      ::_exit(1);
+    }
+    for (int i = 0; i < 10000 && trim(MUST(sys::read_file(cgroup_ + "/cgroup.procs"))).empty(); ++i) ::usleep(1000);
+    ASSERT_EQ(::kill(daemon, SIGKILL), 0);
+    int status;
+    ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+  // The next daemon, which comes before the start is over.
+  void open_and_thaw() {
+    std::thread thaw([&] {
+      ::usleep(300000);
+      write("cgroup.freeze", "0");
+    });
+    auto opened = house_->open();
+    thaw.join();
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+  }
+
+ private:
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream out(cgroup_ + "/" + name);
+    EXPECT_TRUE(out << text << std::flush);
+  }
+  std::string cgroup_;
+};
+
+TEST_F(DiesWithinStart, the_next_daemon_finds_the_container) {
+  start_and_die(house_->shell("app-0", "echo begin; sleep 1000"));
+  open_and_thaw();
+  ASSERT_TRUE(state("app-0"));
+  EXPECT_TRUE(state("app-0")->running);
+  EXPECT_CODE(runtime().start_container("pod", house_->shell("app-0", "true")), Code::conflict);
+  house_->wait_log("app-0", "begin");
+  EXPECT_EQ(house_->output("app-0"), "begin\n");
+  ASSERT_OK(runtime().kill_container("pod", "app-0"));
+  EXPECT_EQ(wait("app-0"), 137);
+}
+
+TEST_F(DiesWithinStart, what_could_not_be_started_is_forgotten) {
+  start_and_die(house_->program("app-0", {"/no/such/program"}));
+  open_and_thaw();
+  EXPECT_FALSE(state("app-0"));
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "exit 4")));
+  EXPECT_EQ(wait("app-0"), 4);
 }
 
 TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
