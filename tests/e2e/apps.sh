@@ -98,8 +98,8 @@ old=$(pods app=again)
 merge "$apps/deployments/again" '{"spec":{"template":{"metadata":{"annotations":{"turn":"2"}}}}}' >/dev/null
 check "it runs anew" until_true 40 eval 'is deployment/again .status.updatedReplicas 2 && all_ready deployment/again 2 && is deployment/again .status.observedGeneration "$(at deployment/again .metadata.generation)"'
 check "with none of the old pods" eval 'for one in $old; do ! k get pod $one >/dev/null 2>&1 || exit 1; done'
-expect_match "the event says that the old set went to nothing" 'Scaled down replica set again-[a-z0-9]+ from 2 to 0' k get events
-expect_match "before the new one came" 'Scaled up replica set again-[a-z0-9]+ from 0 to 2' k get events
+soon expect_match "the event says that the old set went to nothing" 'Scaled down replica set again-[a-z0-9]+ from 2 to 0' k get events
+soon expect_match "before the new one came" 'Scaled up replica set again-[a-z0-9]+ from 0 to 2' k get events
 drop deployment again
 
 echo "# [sig-apps] Deployment RollingUpdateDeployment should delete old pods and create new ones [Conformance]"
@@ -310,7 +310,7 @@ expect "nothing is known of its memory" Unknown condition MemoryPressure status
 check "its pod is no endpoint any more" until_true 10 eval '[ "$(ready_ends)" != true ]'
 check "and is asked to go when its time is over" until_true 20 eval '[ -n "$(at "pod/$one" .metadata.deletionTimestamp)" ]'
 expect "for a reason" DeletionByTaintManager at "pod/$one" '.status.conditions[?(@.type=="DisruptionTarget")].reason'
-expect_match "that an event tells" "TaintManagerEviction.*Marking for deletion Pod default/$one" k get events
+soon expect_match "that an event tells" "TaintManagerEviction.*Marking for deletion Pod default/$one" k get events
 expect "this machine's node is none the worse" True at node/edge '.status.conditions[?(@.type=="Ready")].status'
 hollow_signal far USR2
 check "it speaks again" until_true 30 eval '[ "$(condition Ready status)" = True ]'

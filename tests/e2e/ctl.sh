@@ -139,7 +139,7 @@ expect "diff: a program of one's own" "1" eval "KUBECTL_EXTERNAL_DIFF='diff -rq'
 expect "diff: changes nothing" "1" c get configmap cfg -o 'jsonpath={.data.a}'
 printf 'apiVersion: v1\nkind: Secret\nmetadata: {name: sec}\nstringData: {k: hidden}\n' >"$T/sec.yaml"
 expect "diff: shows no secrets" "0" eval "c diff -f $T/sec.yaml | grep -c -e hidden -e aGlkZGVu"
-expect_match "events --for" '^[0-9]+[sm].* Normal +Started +Pod/cat ' c events --for pod/cat
+soon expect_match "events --for" '^[0-9]+[sm].* Normal +Started +Pod/cat ' c events --for pod/cat
 expect "events --for: of nothing else" "0" eval "c events --for pod/cat --no-headers | grep -vc Pod/cat"
 expect_fail "events --types" 'Normal or Warning' c events --types=Loud
 expect "replace" "configmap/cfg replaced" c replace -f "$T/cfg.yaml"

@@ -49,7 +49,7 @@ spec: {containers: [{name: main, image: "127.0.0.1:5998/private/app:1", imagePul
 Y
 check "a pod pulls with it" until_true 30 eval "[ \"\$(k logs private 2>/dev/null)\" = pulled ]"
 check "a pod without it says why" until_true 30 eval "k get pod refused | grep -qE 'ErrImagePull|ImagePullBackOff'"
-expect_match "… in an event" 'user name and a password|401' k describe pod refused
+soon expect_match "… in an event" 'user name and a password|401' k describe pod refused
 check "import" c image import "$T/app.tar" --name localhost/imported:1
 expect_match "… is there" 'localhost/imported' c image list
 check "remove" c image remove localhost/imported:1

@@ -149,8 +149,8 @@ expect "its labels are patched" 200 merge "$batch/jobs/life" '{"metadata":{"labe
 expect_match "by which it is found" '"name": "life"' admin "$batch/jobs?labelSelector=life%3Dpatched"
 expect "it is resumed" 200 merge "$batch/jobs/life" '{"spec":{"suspend":false}}'
 check "and completes" until_true 30 holds life Complete
-expect_match "as its events tell" '^Resumed: Job resumed' events_of life
-expect_match "in order" '^Completed: Job completed' events_of life
+soon expect_match "as its events tell" '^Resumed: Job resumed' events_of life
+soon expect_match "in order" '^Completed: Job completed' events_of life
 expect "it is deleted by its label" 200 code -X DELETE "$batch/jobs?labelSelector=life%3Dpatched" -H 'Content-Type: application/json' -d '{"propagationPolicy":"Background"}'
 check "and gone" until_true 20 is 404 "$batch/jobs/life"
 
@@ -201,7 +201,7 @@ check "there is more than one running job" until_true 150 eval '[ "$(active conc
 expect "as the jobs themselves say" "$(active concurrent | wc -l)" eval 'jobs_of concurrent | wc -l'
 expect_match "they are named after their minute" "^concurrent-$(($(date +%s) / 60))\$|^concurrent-$(($(date +%s) / 60 - 1))\$" active concurrent
 expect_match "and say for when they were made" '^[0-9-]+T[0-9:]+:00(Z|[+-][0-9:]+)$' k get job "$(active concurrent | head -n 1)" -o 'jsonpath={.metadata.annotations.batch\.kubernetes\.io/cronjob-scheduled-timestamp}'
-expect_match "as an event tells" '^SuccessfulCreate: Created job concurrent-' events_of concurrent
+soon expect_match "as an event tells" '^SuccessfulCreate: Created job concurrent-' events_of concurrent
 
 echo "# [sig-apps] CronJob should replace jobs when ReplaceConcurrent [Conformance]"
 check "one job runs" until_true 70 eval '[ "$(active replace | wc -l)" = 1 ]'

@@ -68,6 +68,17 @@ expect_match() {  # expect_match NAME REGEX COMMAND...: the output has a line th
     not_ok "$name"; printf '  | want a line like: %s\n' "$want"; echo "$out" | sed 's/^/  | /' | head -n 40
   fi
 }
+# soon CHECK NAME WANT COMMAND...: `expect` or `expect_match`, of what comes a moment later, as events do: a thread of their own writes them
+soon() {
+  local check=$1 want=$3 asked=("${@:4}")
+  until_true 10 comes_true
+  "$@"
+}
+comes_true() {
+  local out
+  out=$("${asked[@]}" 2>&1) || true
+  if [ "$check" = expect ]; then [ "$out" = "$want" ]; else grep -Eq -- "$want" <<<"$out"; fi
+}
 expect_fail() {  # expect_fail NAME REGEX COMMAND...: fails, and says so in words that match
   local name=$1 want=$2 out status
   shift 2

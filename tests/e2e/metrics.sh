@@ -98,7 +98,7 @@ Y
 replicas() { [ "$(c get deployment "$1" -o 'jsonpath={.spec.replicas}')" = "$2" ]; }
 condition() { c get hpa "$1" -o "jsonpath={.status.conditions[?(@.type==\"$2\")].reason}"; }
 check "a busy deployment is scaled up" until_true 60 replicas busy 3
-expect_match "and an event says so" 'New size: 3; reason: cpu container resource utilization \(percentage of request\) above target' c get events
+soon expect_match "and an event says so" 'New size: 3; reason: cpu container resource utilization \(percentage of request\) above target' c get events
 check "its pods run" c rollout status deployment/busy --timeout=60s
 check "what is measured is valid" until_true 40 eval '[ "$(condition busy ScalingActive)" = ValidMetricFound ]'
 check "an idle one is left alone" eval 'until_true 40 eval "[ \"\$(condition idle ScalingActive)\" = ValidMetricFound ]" && replicas idle 1'
@@ -106,7 +106,7 @@ shown() { c get hpa busy | grep -Eq '^busy +Deployment/busy +.*[0-9]+%/20% +1 +3
 check "get hpa shows what is measured" until_true 40 shown
 for pod in $(c get pods -l app=busy -o 'jsonpath={.items[*].metadata.name}'); do c exec "$pod" -c main -- rm -f /tmp/busy; done
 check "when the work is done it is scaled down" until_true 120 replicas busy 1
-expect_match "and an event says so" 'New size: 1; reason: All metrics below target' c get events
+soon expect_match "and an event says so" 'New size: 1; reason: All metrics below target' c get events
 deployment lone "exec sleep 100000" | c apply -f - >/dev/null
 c apply -f - >/dev/null <<Y
 apiVersion: autoscaling/v2
@@ -118,7 +118,7 @@ spec:
   metrics: [{type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: 10}}}]
 Y
 check "a metric that nobody serves is told" until_true 40 eval '[ "$(condition lone ScalingActive)" = FailedGetExternalMetric ]'
-expect_match "in Kubernetes' words" 'unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API' c get events
+soon expect_match "in Kubernetes' words" 'unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API' c get events
 c delete deployment busy >/dev/null
 check "a target that is gone is told" until_true 40 eval '[ "$(condition busy AbleToScale)" = FailedGetScale ]'
 

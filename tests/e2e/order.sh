@@ -63,5 +63,5 @@ anew() { is_ready "$1" && [ "$(began "$1")" != "$2" ]; }
 check "the database comes back" until_true 30 anew db "$before_db"
 check "so does who waits for it" until_true 30 anew web "$before_web"
 check "not before the database was ready again" eval 'after "$(began web)" "$(awk -v t="$(began db)" "BEGIN { print t + 2 }")"'
-expect_match "and said meanwhile what it waited for" "WaitingForOthers.*deployment/db: 0 of 1 pods ready" c get events
+soon expect_match "and said meanwhile what it waited for" "WaitingForOthers.*deployment/db: 0 of 1 pods ready" c get events
 echo "1..$test_number"

@@ -110,7 +110,7 @@ check "a crashing container is restarted with back-off" until_true 40 eval "k ge
 expect "its exit code is kept" "9" k get pod crash -o 'jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}'
 expect "its last words too" "why" k get pod crash -o 'jsonpath={.status.containerStatuses[0].lastState.terminated.message}'
 expect "its previous log too" "try" k logs crash --previous
-expect_match "an event says so" 'BackOff' k get events
+soon expect_match "an event says so" 'BackOff' k get events
 
 pod "
 apiVersion: v1

@@ -111,14 +111,14 @@ round() {  # round CLIENT
     expect "$who: wait --for=delete of what is not there" "" k -n "$n" wait --for=delete pod/none --timeout=5s
     local ready; ready=$(k -n "$n" get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
     expect_match "$who: events" '^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE$' k -n "$n" events
-    expect_match "$who: events --for" '^[0-9]+[sm][^ ]* +Normal +Started +Pod/web-' k -n "$n" events --for "pod/$ready"
+    soon expect_match "$who: events --for" '^[0-9]+[sm][^ ]* +Normal +Started +Pod/web-' k -n "$n" events --for "pod/$ready"
     expect "$who: events --for: of nothing else" "0" eval "k -n $n events --for deployment/web --no-headers | grep -vc Deployment/web"
-    expect_match "$who: events --types" "^$n +.* Warning " k events -A --types=Warning
+    soon expect_match "$who: events --types" "^$n +.* Warning " k events -A --types=Warning
     expect_fail "$who: events --types: a wrong one" 'valid --types are Normal or Warning' k events --types=Loud
     expect_fail "$who: events --for: not a name" 'must be in resource/name form' k events --for web
-    expect "$who: events -o name" "true" eval "k -n $n events -o json | jq '.items | length > 3'"
+    soon expect "$who: events -o name" "true" eval "k -n $n events -o json | jq '.items | length > 3'"
   fi
-  expect_match "$who: get events" "^$n +.* Normal +ScalingReplicaSet +deployment/web" k get events -A --sort-by=.metadata.creationTimestamp
+  soon expect_match "$who: get events" "^$n +.* Normal +ScalingReplicaSet +deployment/web" k get events -A --sort-by=.metadata.creationTimestamp
   (sleep 1; c -n "$n" delete configmap cfg >/dev/null) &
   expect "$who: wait --for=delete" "configmap/cfg condition met" k -n "$n" wait --for=delete configmap/cfg --timeout=30s
 

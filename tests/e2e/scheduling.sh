@@ -34,7 +34,7 @@ check "a pod that fits runs" until_true 20 running fills
 pod additional "" "$(asks 4)"
 check "one that does not is told so" until_true 10 refused additional "^0/1 nodes are available: 1 Insufficient $res."
 expect_match "with the figures" "node edge: $res requested 4, free 3 of 10" why additional
-expect_match "in an event too" "^FailedScheduling: 0/1 nodes are available: 1 Insufficient $res" events_of additional
+soon expect_match "in an event too" "^FailedScheduling: 0/1 nodes are available: 1 Insufficient $res" events_of additional
 k delete pod fills --grace-period=0 --force >/dev/null 2>&1
 check "and gets the room when it is free" until_true 20 running additional
 expect "the node agent leaves alone what others say the node has" 10 k get node edge -o "jsonpath={.status.allocatable.example\.com/fakecpu}"

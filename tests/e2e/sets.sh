@@ -83,7 +83,7 @@ mend_pods order
 check "then they go" until_true 30 count pods order 0
 removals() { events | sed -n 's/^SuccessfulDelete delete Pod \(order-[0-9]\) in StatefulSet order successful/\1/p'; }
 check "and events tell" until_true 10 eval '[ "$(removals | sort -u | wc -l)" = 3 ]'
-expect "the last first" "order-2 order-1 order-0" eval 'echo $(k get events --sort-by=.metadata.resourceVersion -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.message}{\"\n\"}{end}" | grep -o "order-[0-9]")'
+soon expect "the last first" "order-2 order-1 order-0" eval 'echo $(k get events --sort-by=.metadata.resourceVersion -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.message}{\"\n\"}{end}" | grep -o "order-[0-9]")'
 remove statefulset order
 
 echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] Should recreate evicted statefulset [Conformance]"
@@ -150,7 +150,7 @@ first=$(get statefulset rolled .status.currentRevision)
 set_image statefulset rolled $two
 check "all pods are updated" until_true 60 eval '[ "$(images rolled)" = "$two $two $two" ] && is statefulset rolled .status.currentRevision "$(get statefulset rolled .status.updateRevision)"'
 check "kubectl sees it" k rollout status statefulset/rolled --timeout=30s
-expect "the last first" "rolled-2 rolled-1 rolled-0" eval 'echo $(k get events --sort-by=.metadata.resourceVersion -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.message}{\"\n\"}{end}" | grep -o "rolled-[0-9]")'
+soon expect "the last first" "rolled-2 rolled-1 rolled-0" eval 'echo $(k get events --sort-by=.metadata.resourceVersion -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.message}{\"\n\"}{end}" | grep -o "rolled-[0-9]")'
 set_image statefulset rolled $one
 check "and back" until_true 60 eval '[ "$(images rolled)" = "$one $one $one" ] && is statefulset rolled .status.currentRevision "$first"'
 expect "the earlier revision has another number" 3 get controllerrevision "$first" .revision
@@ -226,7 +226,7 @@ pod=$(names pods failed)
 patch_status pod "$pod" '{"status":{"phase":"Failed"}}'
 check "what failed goes" until_true 30 gone pod "$pod"
 check "and another comes" until_true 30 runs failed 1
-expect_match "an event tells" "FailedDaemonPod Found failed daemon pod default/$pod on node edge, will try to kill it" events
+soon expect_match "an event tells" "FailedDaemonPod Found failed daemon pod default/$pod on node edge, will try to kill it" events
 remove daemonset failed
 
 echo "# [sig-apps] Daemon set [Serial] should update pod when spec was updated and update strategy is RollingUpdate [Conformance]"

@@ -50,8 +50,8 @@ Y
   expect "$who: the secret's value" "v" eval "k -n $n get secret keys -o 'jsonpath={.data.k}' | base64 -d"
   expect_fail "$who: create twice" 'configmaps "settings" already exists' k -n "$n" create configmap settings
   local pod; pod=$(k -n "$n" get pods -o 'jsonpath={.items[0].metadata.name}')
-  expect_match "$who: describe pod" '^ *Normal +Started' k -n "$n" describe pod "$pod"
-  expect_match "$who: describe deployment" '^ *Normal +ScalingReplicaSet' k -n "$n" describe deployment web
+  soon expect_match "$who: describe pod" '^ *Normal +Started' k -n "$n" describe pod "$pod"
+  soon expect_match "$who: describe deployment" '^ *Normal +ScalingReplicaSet' k -n "$n" describe deployment web
   expect_match "$who: describe node" '^Name: +edge' k describe node edge
   expect "$who: logs" $'one\ntwo\nthree' k -n "$n" logs "$pod"
   expect "$who: logs --tail" "three" k -n "$n" logs "$pod" --tail=1 -c main

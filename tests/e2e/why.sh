@@ -19,7 +19,7 @@ deployment large ', resources: {requests: {cpu: "500"}}' >/dev/null
 told deployment/large "the pod of a Deployment that does not fit" '^ +pod/large-.*on no node'
 told deployment/large "which filter refused it, and by how much" 'NodeResourcesFit +Insufficient cpu.*500'
 told deployment/large "and what would cure it" '→ '
-expect_match "the event has Kubernetes' words" "FailedScheduling.*0/1 nodes are available: 1 Insufficient cpu" c get events
+soon expect_match "the event has Kubernetes' words" "FailedScheduling.*0/1 nodes are available: 1 Insufficient cpu" c get events
 echo "# a pod that wants another node"
 deployment elsewhere '' 'nodeSelector: {disk: ssd},' >/dev/null
 told deployment/elsewhere "the selector that no node matches" "NodeAffinity +node\(s\) didn't match Pod's node affinity/selector"
