@@ -57,7 +57,7 @@ expect_fail "one that wants too much is refused" 'maximum memory usage per Conta
 
 # ---- quotas ----
 
-k create namespace bounded >/dev/null; until_true 10 k get serviceaccount default -n bounded
+k create namespace bounded >/dev/null; until_true 10 eval 'k get serviceaccount default -n bounded && k get configmap kube-root-ca.crt -n bounded'
 check "a quota is made" k apply -f - <<'Y'
 apiVersion: v1
 kind: ResourceQuota
@@ -88,7 +88,7 @@ kind: PodDisruptionBudget
 metadata: {name: keep}
 spec: {minAvailable: 2, selector: {matchLabels: {app: steady}}}
 Y
-k rollout status deployment/steady --timeout=30s >/dev/null
+k rollout status deployment/steady --timeout=90s >/dev/null
 allowed() { [ "$(k get pdb keep -o 'jsonpath={.status.currentHealthy} {.status.disruptionsAllowed}')" = "$1" ]; }
 check "… and counted" until_true 20 allowed "2 0"
 victim=$(k get pods -l app=steady -o 'jsonpath={.items[0].metadata.name}')

@@ -36,6 +36,7 @@ c delete configmap gone >/dev/null
 c patch configmap a -p '{"data":{"v":"now"}}' >/dev/null
 before=$(c get configmap a -o 'jsonpath={.metadata.resourceVersion}')
 in_ns timeout 60 "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" get configmaps -w -o name >"$T/watch.out" 2>&1 & watcher=$!
+until_true 10 test -s "$T/watch.out"
 note_log
 expect_match "restore says what it did" '^restored [0-9]+ objects of .*certificates and keys; coracled starts anew' c restore "$T/one.db"
 check "the daemon starts anew" until_true 20 eval 'daemon_says "ready: node edge" && c get --raw /readyz'
@@ -131,7 +132,7 @@ until_true 20 c get --raw /readyz
 
 # ---- the file's health ----
 
-expect_match "a whole store is told so" '^whole, as of ' c store check
+soon expect_match "a whole store is told so" '^whole, as of ' c store check
 expect_match "its size is told" '^[0-9]+ objects in ' c store status
 c delete configmaps --all >/dev/null
 check "compaction gives back what is unused" eval 'c store compact && [ "$(c get --raw /coracle/v1/store | sed "s/.*\"unusedBytes\":\([0-9]*\).*/\1/")" = 0 ]'

@@ -14,9 +14,10 @@ for suite in bookworm trixie sid; do
   if [ ! -x "$binary" ]; then
     work=$(mktemp -d)
     mkdir -p "$target/$suite"
-    if apt_aside "$work" "$suite"; then
+    # A network that is asked once too often refuses for a moment.
+    if apt_aside "$work" "$suite" || { sleep 5; apt_aside "$work" "$suite"; } || { sleep 20; apt_aside "$work" "$suite"; }; then
       for package in kubectl kubernetes-client; do  # Debian 12 has only the latter
-        (cd "$work" && aside download "$package" >>log 2>&1) && break
+        (cd "$work" && { aside download "$package" || { sleep 5; aside download "$package"; }; } >>log 2>&1) && break
       done
       deb=$(find "$work" -maxdepth 1 -name '*.deb' | head -n 1)
       if [ -n "$deb" ]; then

@@ -19,7 +19,7 @@ spec:
       containers:
       - name: main
         image: localhost/busybox:latest
-        command: [sh, -c, "date +%s.%N; sleep ${3:-0}; touch /tmp/ready; sleep 100000"]
+        command: [sh, -c, "date +%s; sleep ${3:-0}; touch /tmp/ready; sleep 100000"]
         readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1}
 Y
 }
@@ -36,7 +36,7 @@ check "who waits is made" workload web 'coracle.io/after: "deployment/db, servic
 check "it says for what" until_true 10 says web "waiting for deployment/db: not found, service/cache: not found"
 expect_match "as a person sees it" "SchedulingGated" c get pods -l app=web
 check "a warning too, for a name that nobody has" until_true 10 eval 'c get events | grep -q WaitingForUnknown'
-workload db '' 2 >/dev/null
+workload db '' 5 >/dev/null
 check "then that it is not ready" until_true 10 says web "deployment/db: 0 of 1 pods ready"
 check "the database gets ready" until_true 20 is_ready db
 check "the service is still missing" says web "service/cache: not found"
@@ -59,7 +59,7 @@ before_web=$(began web) before_db=$(began db)
 kill_daemon
 in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >/dev/null 2>&1   # nothing runs; the store says that all is ready
 start_daemon
-anew() { is_ready "$1" && [ "$(began "$1")" != "$2" ]; }
+anew() { local now; now=$(began "$1") && [ -n "$now" ] && [ "$now" != "$2" ] && is_ready "$1"; }
 check "the database comes back" until_true 30 anew db "$before_db"
 check "so does who waits for it" until_true 30 anew web "$before_web"
 check "not before the database was ready again" eval 'after "$(began web)" "$(awk -v t="$(began db)" "BEGIN { print t + 2 }")"'

@@ -99,7 +99,7 @@ kind: Service
 metadata: {name: nobody}
 spec: {selector: {app: nobody}, ports: [{port: 80}]}
 Y
-check "a web server becomes ready" k wait --for=condition=Ready pod/web --timeout=60s
+check "a web server becomes ready" k wait --for=condition=Ready pod/web --timeout=90s
 is_there() { [ "$("$@")" = plain ]; }
 check "… and its service has it" until_true 10 is_there admin "$api$in_default/services/web:http/proxy/plain.txt"
 pod=$in_default/pods/web/proxy
@@ -123,10 +123,11 @@ type -P kubectl >/dev/null && expect "… to Kubernetes' own kubectl, too" "$sum
 expect "a slow client gets all of it" "$sum" large_sum --limit-rate 8M "$api$pod/large.bin"
 before=$(awk '/VmRSS/ {print $2}' "/proc/$daemon_pid/status")
 for i in 1 2 3 4; do admin --limit-rate 5M -o /dev/null "$api$pod/large.bin" & pids[i]=$!; done
-until_true 3 false
+read -r -t 2 <> <(:) || true  # each takes four
 during=$(awk '/VmRSS/ {print $2}' "/proc/$daemon_pid/status")
 wait "${pids[@]}"
-check "four slow ones are no burden to the daemon ($((during - before)) KiB)" test $((during - before)) -lt 8192
+check "four slow ones are no burden to the daemon" test $((during - before)) -lt 8192
+echo "# they take $((during - before)) KiB"
 headers=$(admin -H 'X-Mine: yes' -H 'X-Forwarded-For: 198.51.100.1' "$api$pod/cgi-bin/headers/more?x")
 expect_match "headers arrive" '^HTTP_X_MINE=yes$' echo "$headers"
 expect_match "… and who asked" '^HTTP_X_FORWARDED_FOR=198\.51\.100\.1, 127\.0\.0\.1$' echo "$headers"
@@ -179,7 +180,7 @@ Y
   k apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Service, metadata: {name: $1}, spec: {selector: {test: $2}, ports: [{port: 80}]}}
 Y
-  k wait --for=condition=Ready "pod/$1" --timeout=30s >/dev/null
+  k wait --for=condition=Ready "pod/$1" --timeout=90s >/dev/null
   until_true 10 eval '[ "$(code "$api$in_default/services/'"$1"'/proxy/x")" = 200 ]'
 }
 porter agnhost response yes
@@ -232,8 +233,11 @@ spec:
   ports: [{name: portname1, port: 80, targetPort: dest1}, {name: portname2, port: 81, targetPort: 162},
     {name: tlsportname1, port: 443, targetPort: tlsdest1}, {name: tlsportname2, port: 444, targetPort: 462}]
 Y
-check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=30s
+check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=90s
 until_true 10 eval '[ "$(code "$api$in_default/services/proxy-service:portname1/proxy/")" = 200 ]'
+for at in pods/proxy-service:1080 pods/proxy-service:162 ${tls_server:+pods/https:proxy-service:443 pods/https:proxy-service:460 pods/https:proxy-service:462}; do
+  until_true 10 eval '[ "$(code "$api$in_default/$at/proxy/t")" = 200 ]'  # each port has a server of its own
+done
 for row in services/proxy-service:portname1=foo services/http:proxy-service:portname1=foo services/proxy-service:portname2=bar \
            services/http:proxy-service:portname2=bar pods/proxy-service=foo pods/proxy-service:160=foo pods/http:proxy-service:160=foo \
            pods/proxy-service:162=bar pods/http:proxy-service:162=bar; do

@@ -114,6 +114,7 @@ more='{"requests":{"cpu":"500m","memory":"100Mi","ephemeral-storage":"1Gi","exam
 expect "also of a resource that Kubernetes does not know" 403 pod fail-pod-for-extended-resource "$more"
 expect_match "which is what the refusal names" 'exceeded quota: test-quota, requested: requests.example.com/dongle=2, used: requests.example.com/dongle=2, limited: requests.example.com/dongle=3' \
   send POST "$of/pods" '{"metadata":{"name":"f"},"spec":{"containers":[{"name":"p","image":"x","resources":'"$more"'}]}}'
+until_true 10 eval 'has "\"reason\": \"Unschedulable\"" "$(admin "$of/pods/test-pod")"'  # the scheduler has written what it writes
 changed=$(admin "$of/pods/test-pod" | sed 's/"cpu": "500m"/"cpu": "100m"/; s/"memory": "252Mi"/"memory": "100Mi"/; s/"ephemeral-storage": "30Gi"/"ephemeral-storage": "10Gi"/')
 check "the change that is tried is one" has '"100m"' "$changed"
 expect "a pod's requests are not changed" 422 sends PUT "$of/pods/test-pod" "$changed"

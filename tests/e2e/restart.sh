@@ -61,7 +61,7 @@ for file in "$T"/ack-*; do
   [ "$(k get configmap "ack-$try" -o 'jsonpath={.data.n}' 2>&1)" = "$try" ] || { lost=$((lost + 1)); echo "# lost: ack-$try"; }
 done
 expect "no acknowledged object is lost" 0 echo "$lost"
-all_ended() { ! k get pods --no-headers | grep -E '^run-' | grep -qvE 'Completed|Error'; }
+all_ended() { local all; all=$(k get pods --no-headers) && [ "$(grep -E '^run-' <<<"$all" | grep -cvE 'Completed|Error')" = 0 ]; }
 check "every short pod has ended" until_true 60 all_ended
 wrong=0
 for file in "$T"/run-*; do

@@ -15,7 +15,7 @@ gone() { ! k get pod "$1" >/dev/null 2>&1; }
 why() { k get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}'; }
 refused() { why "$1" | grep -q "$2"; }
 events_of() { k get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
-clear_pods() { k delete pods --all --grace-period=0 --force >/dev/null 2>&1; until_true 20 sh -c '[ -z "$1" ]' - "$(k get pods -o name)"; }
+clear_pods() { k delete pods --all --grace-period=0 --force >/dev/null 2>&1; until_true 20 eval '[ -z "$(k get pods -o name)" ]'; }
 pod() {  # pod NAME SPEC: the rest of the spec, in flow style
   c apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: $1, labels: {name: $1}}, spec: {terminationGracePeriodSeconds: ${grace:-0}, $2
@@ -93,7 +93,7 @@ pod preemptor "priorityClassName: high," "$(asks 8)"
 disruption() { k get pod victim -o 'jsonpath={.status.conditions[?(@.type=="DisruptionTarget")].reason}'; }
 check "it is told why it goes" until_true 20 eval '[ "$(disruption)" = PreemptionByScheduler ]'
 check "it is being deleted" until_true 10 eval '[ -n "$(k get pod victim -o "jsonpath={.metadata.deletionTimestamp}")" ]'
-expect "the room is kept for the preemptor" edge k get pod preemptor -o 'jsonpath={.status.nominatedNodeName}'
+soon expect "the room is kept for the preemptor" edge k get pod preemptor -o 'jsonpath={.status.nominatedNodeName}'
 check "an event says so" until_true 10 eval 'events_of victim | grep -q "^Preempted: Preempted by pod $(k get pod preemptor -o "jsonpath={.metadata.uid}") on node edge"'
 c patch pod victim --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 check "and it runs there when the victim has gone" until_true 20 running preemptor
@@ -135,6 +135,7 @@ c apply -f - >/dev/null <<Y
   default: {cpu: 300m}, defaultRequest: {cpu: 100m}}]}}
 Y
 limited() { c apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: limited}, spec: {containers: [{name: c, image: localhost/busybox:latest, command: [sleep, '9'], resources: {$2}}]}}"; }
+until_true 10 k -n limited get serviceaccount default  # without it no pod is let in
 limited plain "" >/dev/null
 of_limited() { k -n limited get pod "$1" -o 'jsonpath={.spec.containers[0].resources.requests.cpu} {.spec.containers[0].resources.limits.cpu}'; }
 expect "a pod has the defaults" "100m 300m" of_limited plain
@@ -186,7 +187,7 @@ start_daemon
 pod picky "nodeSelector: {no: such},"
 pod blind "schedulerName: blind, nodeSelector: {no: such},"
 check "a profile without NodeAffinity does not mind a selector" until_true 20 eval '[ -n "$(node_of blind)" ]'
-check "the default one does" refused picky "didn't match Pod's node affinity/selector"
+check "the default one does" until_true 10 refused picky "didn't match Pod's node affinity/selector"
 stop_daemon
 sed -i 's/disabled/disable/' "$T/etc/scheduler.yaml"
 expect_fail "a mistake in the configuration is named" "scheduler.yaml: profiles\[1\].plugins.multiPoint.disable: unknown field" in_ns timeout 20 "$coracled" --config "$T/etc/config.yaml"

@@ -228,14 +228,17 @@ def exec(p):
 
 @scenario("both")
 def stop(p):
-    p.box(script="trap 'echo ended; exit 5' TERM; while :; do sleep 0.1; done")
+    has_set = lambda name: p.until(lambda: p("exec", name, "test", "-e", "/tmp/set").status, 0)  # its trap
+    p.box(script="trap 'echo ended; exit 5' TERM; touch /tmp/set; while :; do sleep 0.1; done")
+    has_set(p.name)
     p.see("asked to end", p("stop", "-t", "20", p.name).status, 0)
     p.see("its own status", p.inspect("{{.State.ExitCode}} {{.State.Status}}"), r"5 (exited|stopped)")
     p.see_run("it was told", p("logs", p.name), 0, "ended")
     deaf = p.box(script="trap '' TERM; while :; do sleep 1; done", name=p.name + "-deaf")
     p.see("does not hear", p("stop", "-t", "1", deaf).status, 0)
     p.see("killed", p.inspect("{{.State.ExitCode}} {{.State.Status}}", deaf), r"137 (exited|stopped)")
-    quits = p.box("--stop-signal", "USR1", script="trap 'exit 6' USR1; while :; do sleep 0.1; done", name=p.name + "-usr1")
+    quits = p.box("--stop-signal", "USR1", script="trap 'exit 6' USR1; touch /tmp/set; while :; do sleep 0.1; done", name=p.name + "-usr1")
+    has_set(quits)
     p.see("--stop-signal", (p("stop", quits).status, p.inspect("{{.State.ExitCode}}", quits)), (0, "6"))
 
 

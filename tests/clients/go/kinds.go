@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -304,6 +305,9 @@ func (s sample) createBothWays(ctx context.Context) error {
 		uid := string(accessor.GetUID())
 		accessor.SetCreationTimestamp(metav1.Time{})
 		accessor.SetManagedFields(nil)
+		if volume, is := object.(*corev1.PersistentVolume); is { // the second in which it was made
+			volume.Status.LastPhaseTransitionTime = nil
+		}
 		text, err := json.Marshal(object)
 		if err != nil {
 			return err

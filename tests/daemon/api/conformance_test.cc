@@ -190,6 +190,7 @@ TEST_F(Conformance, who_stops_matching_is_deleted_to_the_watcher) {
 // [sig-api-machinery] Watchers should receive events on concurrent watches in same order [Conformance]
 TEST_F(Conformance, concurrent_watches_see_one_order) {
   std::vector<std::unique_ptr<RawClient>> watches;
+  std::string start = revision_of(client.get(kMaps).json());
   std::thread writer([&] {
     RawClient other(world.port(), &identity);
     for (int i = 0; i < 60; i++) {
@@ -202,7 +203,6 @@ TEST_F(Conformance, concurrent_watches_see_one_order) {
     }
     other.ask("POST", kMaps, R"({"metadata":{"name":"last"}})");
   });
-  std::string start = revision_of(client.get(kMaps).json());
   std::vector<std::string> orders;
   for (int i = 0; i < 8; i++) watches.push_back(watch("resourceVersion=" + start));
   for (auto& one : watches) {

@@ -323,7 +323,7 @@ TEST_F(FrontTest, a_flood_of_silent_strangers_drives_out_nobody_else) {
 
 TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
   FrontLimits limits;
-  limits.handshake = limits.head = limits.body = limits.rest = milliseconds(100);
+  limits.handshake = limits.head = limits.body = limits.rest = milliseconds(1000);
   start(limits);
   RawClient slow_head(port), slow_body(port), resting(port);
   slow_head.send("GET / HTT");

@@ -303,7 +303,7 @@ TEST_F(World, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
   std::string address = pod("a").address;  // and its namespace is closed right here
   down();
   sys::Netlink link = MUST(sys::Netlink::open());
-  for (int i = 0; i < 500 && MUST(link.links()).size() > 2; ++i) ::poll(nullptr, 0, 10);  // the kernel tears it down
+  for (int i = 0; i < 6000 && MUST(link.links()).size() > 2; ++i) ::poll(nullptr, 0, 10);  // the kernel tears it down
   up();
   EXPECT_TRUE(network->addresses("a").empty());
   EXPECT_TRUE(std::filesystem::is_empty(config.run_dir + "/attachments"));

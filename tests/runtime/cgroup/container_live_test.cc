@@ -118,12 +118,13 @@ TEST_F(Live, without_a_path_stands_in_a_place_of_ours_which_goes_with_the_last) 
   Wanted one, two;
   one.id = "coracle-test-one-" + std::to_string(::getpid());
   two.id = "coracle-test-two-" + std::to_string(::getpid());
-  two.cgroups_path = "x/" + two.id;
+  const std::string between = "coracle-test-between-" + std::to_string(::getpid());
+  two.cgroups_path = between + "/" + two.id;
   Container first = *Container::make(caller_, one, 0), second = *Container::make(caller_, two, 0);
   EXPECT_EQ(first.record().path, "/coracle-oci/" + one.id);
-  EXPECT_EQ(second.record().path, "/coracle-oci/x/" + two.id);
+  EXPECT_EQ(second.record().path, "/coracle-oci/" + between + "/" + two.id);
   ASSERT_TRUE(second.remove(kPatience));
-  EXPECT_FALSE(exists("/coracle-oci/x"));
+  EXPECT_FALSE(exists("/coracle-oci/" + between));
   EXPECT_TRUE(exists(first.record().path));
   ASSERT_TRUE(first.remove(kPatience));
   EXPECT_FALSE(exists(first.record().path));

@@ -176,7 +176,7 @@ c['root']['readonly'] = False
 "
 touch "$work/log"
 run create --bundle "$work/b" x && run start x
-for _ in 1 2 3 4 5 6 7 8 9 10; do run state x | grep -q stopped && break; sleep 0.1; done
+for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.1; done
 run delete x
 expect "hooks run in their order, and know the state" "prestart created,createRuntime creating,createContainer creating,startContainer,poststop stopped" \
   "$(grep -v 'poststart\|main' "$work/log" | tr '\n' ',' | sed 's/,$//')"
