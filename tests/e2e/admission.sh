@@ -88,7 +88,7 @@ kind: PodDisruptionBudget
 metadata: {name: keep}
 spec: {minAvailable: 2, selector: {matchLabels: {app: steady}}}
 Y
-k rollout status deployment/steady --timeout=90s >/dev/null
+k rollout status deployment/steady --timeout=30s >/dev/null
 allowed() { [ "$(k get pdb keep -o 'jsonpath={.status.currentHealthy} {.status.disruptionsAllowed}')" = "$1" ]; }
 check "… and counted" until_true 20 allowed "2 0"
 victim=$(k get pods -l app=steady -o 'jsonpath={.items[0].metadata.name}')

@@ -35,7 +35,7 @@ expect "deep nesting is 400" "400" eval "head -c 100000 /dev/zero | tr '\0' '[' 
 expect "an unknown body type is 415" "415" admin -o /dev/null -w '%{http_code}' -H 'Content-Type: text/funny' -d x $api/api/v1/namespaces/default/configmaps
 expect "an unknown answer type is 406" "406" admin -o /dev/null -w '%{http_code}' -H 'Accept: text/funny' $api/api/v1/namespaces
 expect "an unknown path is 404" "404" admin -o /dev/null -w '%{http_code}' $api/nothing/here
-expect "a body beyond 3 MiB is 413" "413" eval "head -c 3145729 /dev/zero | tr '\0' ' ' | admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' --data-binary @- $api/api/v1/namespaces/default/configmaps"
+expect "a body beyond 3 MiB is 413" "413" eval "head -c 4000000 /dev/zero | tr '\0' ' ' | admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' --data-binary @- $api/api/v1/namespaces/default/configmaps"
 expect "a bad selector is 400" "400" admin -o /dev/null -w '%{http_code}' "$api/api/v1/pods?labelSelector=a+in+(("
 expect "a bad field selector is 400" "400" admin -o /dev/null -w '%{http_code}' "$api/api/v1/pods?fieldSelector=spec.nope%3Dx"
 long=$(head -c 60000 /dev/zero | tr '\0' 1)

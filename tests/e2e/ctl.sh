@@ -8,7 +8,7 @@ start_machine
 
 image=localhost/busybox:latest
 c create deployment web --image=$image -- sleep 100000 >/dev/null
-c rollout status deployment/web --timeout=90s >/dev/null
+c rollout status deployment/web --timeout=30s >/dev/null
 pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 
 # ---- doctor: in the machine's namespace, with the daemon running and not ----
@@ -77,11 +77,11 @@ expect "uncordon" "node/edge uncordoned" c uncordon edge
 c run lone --image=$image --command -- sleep 100000 >/dev/null
 until_true 20 eval '[ -n "$(c get pod lone -o "jsonpath={.spec.nodeName}")" ]'
 expect_fail "drain spares what nobody makes again" 'use --force to override\): default/lone' c drain edge
-expect_match "drain --force" '^node/edge drained' c drain edge --force --grace-period=0 --timeout=90s
+expect_match "drain --force" '^node/edge drained' c drain edge --force --grace-period=0 --timeout=40s
 expect "drain: the lone pod is gone" "0" eval "c get pods --no-headers 2>/dev/null | grep -c ^lone"
 soon expect_match "drain: the Deployment's waits for the node" ' Pending ' c get pods -l app=web
 c uncordon edge >/dev/null
-check "uncordon lets it run" c rollout status deployment/web --timeout=90s
+check "uncordon lets it run" c rollout status deployment/web --timeout=40s
 expect "taint" "node/edge tainted" c taint nodes edge team=a:NoSchedule
 expect "the taint is there" "NoSchedule" c get node edge -o 'jsonpath={.spec.taints[?(@.key=="team")].effect}'
 expect_fail "taint is not overwritten" 'overwrite is false' c taint nodes edge team=b:NoSchedule
@@ -95,7 +95,7 @@ expect "run --attach shows all and gives the exit code" $'one\ntwo\npod "once" d
 expect "run -i passes its input" $'got hello\n0' eval "echo hello | c run reader --image=$image -i --rm -q --restart=Never --command -- sh -c 'read x; echo got \$x'; echo \$?"
 check "run --rm takes the pods away" until_true 15 eval "! c get pods --no-headers 2>/dev/null | grep -Eq '^(once|reader) '"
 in_terminal() { script -qec "nsenter --net=/run/netns/$ns $coraclectl --kubeconfig $T/etc/admin.kubeconfig $*" /dev/null </dev/null; }
-run_it() { in_terminal run "$1" --image=$image -it --restart=Never --command -- sh -c "'sleep 2; tty; seq 100 | tr -d \"\\\\n\"; echo'"; }
+run_it() { in_terminal run "$1" --image=$image -it --restart=Never --command -- sh -c "'sleep 0.5; tty; seq 100 | tr -d \"\\\\n\"; echo'"; }
 count_all='/dev/pts/.*|^1234.*9899100'  # neither the attached nor the log may take bytes from the other
 expect "run -it has a terminal, and misses nothing" 8 eval 'for i in 1 2 3 4; do run_it term-$i; done | grep -cE "$count_all"'
 expect "… nor does the log" 8 eval 'for i in 1 2 3 4; do c logs term-$i; done | grep -cE "$count_all"'
@@ -146,11 +146,11 @@ expect_fail "events --types" 'Normal or Warning' c events --types=Loud
 expect "replace" "configmap/cfg replaced" c replace -f "$T/cfg.yaml"
 expect_fail "replace what is not there" 'configmaps "none" not found' eval "sed 's/name: cfg/name: none/' $T/cfg.yaml | c replace -f -"
 expect "wait --for=jsonpath" "pod/cat condition met" eval "c wait --for=jsonpath='{.status.phase}'=Succeeded pod/cat --timeout=20s"
-expect_fail "wait: what is not there is told at once" 'NotFound' c wait --for=condition=Ready pod/none --timeout=90s
+expect_fail "wait: what is not there is told at once" 'NotFound' c wait --for=condition=Ready pod/none --timeout=30s
 expect_fail "a flag without its argument" 'flag needs an argument: --filename' c apply -f
 expect_fail "wait: time is up" 'timed out waiting' c wait --for=condition=Nope pod/cat --timeout=1s
 expect_match "a token for a ServiceAccount" '^ey' c create token default
-check "delete --all" c delete pods --all --grace-period=0 --force --timeout=90s
+check "delete --all" c delete pods --all --grace-period=0 --force --timeout=30s
 
 # ---- words ----
 expect_fail "an unknown kind" "doesn't have a resource type \"pdos\"; did you mean \"pods\"\?" c get pdos

@@ -99,7 +99,7 @@ kind: Service
 metadata: {name: nobody}
 spec: {selector: {app: nobody}, ports: [{port: 80}]}
 Y
-check "a web server becomes ready" k wait --for=condition=Ready pod/web --timeout=90s
+check "a web server becomes ready" k wait --for=condition=Ready pod/web --timeout=60s
 is_there() { [ "$("$@")" = plain ]; }
 check "… and its service has it" until_true 10 is_there admin "$api$in_default/services/web:http/proxy/plain.txt"
 pod=$in_default/pods/web/proxy
@@ -180,7 +180,7 @@ Y
   k apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Service, metadata: {name: $1}, spec: {selector: {test: $2}, ports: [{port: 80}]}}
 Y
-  k wait --for=condition=Ready "pod/$1" --timeout=90s >/dev/null
+  k wait --for=condition=Ready "pod/$1" --timeout=30s >/dev/null
   until_true 10 eval '[ "$(code "$api$in_default/services/'"$1"'/proxy/x")" = 200 ]'
 }
 porter agnhost response yes
@@ -233,7 +233,7 @@ spec:
   ports: [{name: portname1, port: 80, targetPort: dest1}, {name: portname2, port: 81, targetPort: 162},
     {name: tlsportname1, port: 443, targetPort: tlsdest1}, {name: tlsportname2, port: 444, targetPort: 462}]
 Y
-check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=90s
+check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=30s
 until_true 10 eval '[ "$(code "$api$in_default/services/proxy-service:portname1/proxy/")" = 200 ]'
 for at in pods/proxy-service:1080 pods/proxy-service:162 ${tls_server:+pods/https:proxy-service:443 pods/https:proxy-service:460 pods/https:proxy-service:462}; do
   until_true 10 eval '[ "$(code "$api$in_default/$at/proxy/t")" = 200 ]'  # each port has a server of its own

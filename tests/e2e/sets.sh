@@ -149,7 +149,7 @@ until_true 40 has_ready rolled 3
 first=$(get statefulset rolled .status.currentRevision)
 set_image statefulset rolled $two
 check "all pods are updated" until_true 60 eval '[ "$(images rolled)" = "$two $two $two" ] && is statefulset rolled .status.currentRevision "$(get statefulset rolled .status.updateRevision)"'
-check "kubectl sees it" k rollout status statefulset/rolled --timeout=90s
+check "kubectl sees it" k rollout status statefulset/rolled --timeout=30s
 soon expect "the last first" "rolled-2 rolled-1 rolled-0" eval 'echo $(k get events -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.metadata.resourceVersion} {.message}{\"\n\"}{end}" | sort -n | grep -o "rolled-[0-9]")'
 set_image statefulset rolled $one
 check "and back" until_true 60 eval '[ "$(images rolled)" = "$one $one $one" ] && is statefulset rolled .status.currentRevision "$first"'
@@ -240,7 +240,7 @@ set_image daemonset updated $two
 check "the pod is replaced" until_true 30 eval '[ "$(images updated)" = "$two" ] && runs updated 1 && is daemonset updated .status.updatedNumberScheduled 1'
 expect "its second revision" "1:$first 2:$(hash pod "$(names pods updated)")" eval 'echo $(revisions updated)'
 expect "and generation" 2 get pod "$(names pods updated)" .metadata.labels.pod-template-generation
-check "kubectl sees it" k rollout status daemonset/updated --timeout=90s
+check "kubectl sees it" k rollout status daemonset/updated --timeout=30s
 remove daemonset updated
 
 echo "# [sig-apps] Daemon set [Serial] should rollback without unnecessary restarts [Conformance]"

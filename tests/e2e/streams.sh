@@ -77,11 +77,6 @@ fetch_at_once() {  # fetch_at_once HOW_MANY PORT WANT
 open_files() { ls "/proc/$daemon_pid/fd" | wc -l; }
 settled() { [ "$(open_files)" -le "$1" ]; }
 
-attached() {  # attached POD: what its reader says of what it is sent
-  (echo said; read -t 2 <> <(:)) | timeout 5 nsenter --net="/run/netns/$ns" -- "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" \
-    -n talk attach -i "$1" -c reader 2>/dev/null
-}
-says_said() { grep -qx said <<<"$(attached "$1")"; }
 streams() {
   local who=$1 pod before want tty
   pod=$(c -n talk get pods -l app=talk -o 'jsonpath={.items[0].metadata.name}')
@@ -95,7 +90,7 @@ streams() {
   expect "$who: exec -i brings them back meanwhile" "$(sha256sum < "$T/five")" eval "k -n talk exec -i $pod -c main -- cat < $T/five | sha256sum"
   tty="nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk exec -it $pod -c main -- sh -c \"tty; stty size\""
   expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec '$tty' /dev/null </dev/null"
-  check "$who: attach -i" until_true 10 says_said "$pod"
+  expect_match "$who: attach -i" '^said$' eval "(echo said; read -t 2 <> <(:)) | timeout 5 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk attach -i $pod -c reader"
   check "$who: cp into a pod" k cp "$T/five" "talk/$pod:/tmp/$who" -c main
   check "$who: cp out of it" k cp "talk/$pod:/tmp/$who" "$T/back" -c main
   check "$who: … the same bytes" cmp "$T/five" "$T/back"
@@ -141,8 +136,8 @@ peer.recv(1), input()" <> <(:) > "$T/sent" 2>/dev/null &
 
 check "a namespace" c create namespace talk
 check "pods that talk" c -n talk apply -f "$T/pod.yaml"
-check "… run" c -n talk rollout status deployment/talk --timeout=90s
-check "… in the host's network too" c -n talk wait pod/host --for=condition=Ready --timeout=90s
+check "… run" c -n talk rollout status deployment/talk --timeout=60s
+check "… in the host's network too" c -n talk wait pod/host --for=condition=Ready --timeout=30s
 [ -n "${ONLY_KUBECTL:-}" ] || KUBECTL= streams coraclectl
 while read -r suite path version; do
   version=${version#v}

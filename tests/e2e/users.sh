@@ -193,7 +193,7 @@ check "what a configMap shows is brought up to date" until_true 30 eval "[ \"\$(
 expect "and still the pod's" "0" k exec one -c main -- stat -Lc %u /conf/color
 
 # ---- the end ----
-k delete pod one --wait=true --timeout=90s >/dev/null
+k delete pod one --wait=true --timeout=30s >/dev/null
 check "what is deleted leaves nothing" until_true 10 eval "[ ! -e $state ] && ! grep -q $(basename "$state") /proc/self/mountinfo"
 own_pod four
 check "another pod starts" until_true 30 is_ready four

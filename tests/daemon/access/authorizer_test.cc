@@ -135,15 +135,10 @@ TEST(Authorizer, answers_in_microseconds) {
   }
   User member = user("m", {"team7", "system:authenticated"});
   constexpr int kRounds = 2000;
-  auto worked = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);  // whatever the machine does beside
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  };
-  auto begin = worked();
+  auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(world.may(member, "create", "deployments", "default", "", "apps"));
-  auto each = (worked() - begin) / kRounds;
-  EXPECT_LT(each, std::chrono::microseconds(500)) << "with room for a slow machine and a build without optimisation";
+  auto each = (std::chrono::steady_clock::now() - begin) / kRounds;
+  EXPECT_LT(each, std::chrono::microseconds(500)) << "with room for a slow, busy machine and a build without optimisation";
 }
 
 }  // namespace

@@ -315,17 +315,15 @@ TEST_F(Resources, print_prettily_for_people) {
 
 TEST_F(Resources, read_within_a_fifth_of_a_millisecond) {
   create_map("m");
-  auto worked = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);  // of client and server, whatever the machine does beside
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  };
-  constexpr int kReads = 200;
-  auto begin = worked();
-  for (int i = 0; i < kReads; i++) ASSERT_EQ(client.get(std::string(kMaps) + "/m").status, 200);
-  auto each = (worked() - begin) / kReads;
-  RecordProperty("each_us", int(std::chrono::duration_cast<std::chrono::microseconds>(each).count()));
-  EXPECT_LT(each, std::chrono::milliseconds(5)) << "a guard against accidents; the benchmark measures";
+  std::vector<double> times;
+  for (int i = 0; i < 200; i++) {
+    auto begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(client.get(std::string(kMaps) + "/m").status, 200);
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::sort(times.begin(), times.end());
+  RecordProperty("median_us", int(times[100] * 1000));
+  EXPECT_LT(times[100], 5.0) << "a guard against accidents; the benchmark measures";
 }
 
 TEST_F(Resources, are_discovered) {

@@ -530,7 +530,7 @@ TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->size(), size_t(kPods) + 1);
   for (auto& sandbox : *all) EXPECT_TRUE(sandbox.alive);
-  EXPECT_LT(took.count(), 10000);  // the bar is in the benchmark; here the machine may be busy
+  EXPECT_LT(took.count(), 2000);  // the bar is in the benchmark; here the machine may be busy
   for (auto& sandbox : *all) ASSERT_OK(runtime().remove_sandbox(sandbox.id));
 }
 
