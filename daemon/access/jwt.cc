@@ -14,7 +14,6 @@ namespace coracle::access {
 namespace {
 
 constexpr int kNumberBytes = 32;
-constexpr size_t kTokenBytesMax = 16 << 10;
 
 EVP_PKEY* pkey(const std::shared_ptr<void>& key) { return static_cast<EVP_PKEY*>(key.get()); }
 const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }

@@ -13,6 +13,8 @@
 
 namespace coracle::access {
 
+constexpr size_t kTokenBytesMax = 16 << 10;  // longer ones are nobody's
+
 // The answer to a token that is not believed.
 inline Error unauthorized(const std::string& why = "Unauthorized") { return Error(Code::unauthorized, why); }
 

@@ -114,68 +114,122 @@ Result<std::string> Tokens::issue_lasting(const Object& account, std::string_vie
 
 // ---- believing ----
 
-// An object that is being deleted is good for a minute longer than it was given.
-Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const json::value& reference) const {
-  if (!reference.is_object()) return {};
-  auto found = registry_.get(kind, {kind.namespaced ? ns : "", text_at(reference, "name")});
-  if (!found || (*found)->uid() != text_at(reference, "uid")) return unauthorized("service account token has been invalidated");
-  auto end = parse_time(get_string((*found)->json(), "metadata.deletionTimestamp"));
-  bool over = (*found)->deleting() && end && *end + std::chrono::seconds(kLeewaySeconds) < registry_.clock().now();
-  if (over) return unauthorized("service account token has been invalidated");
-  return {};
+namespace {
+
+bool is_usable_at(const Finding& finding, WallTime now) {
+  std::chrono::seconds at(seconds_of(now));
+  return finding.from <= at && at < finding.until;
+}
+
+void end_by(Finding& finding, std::chrono::seconds end) { finding.until = std::min(finding.until, end); }
+
+std::vector<std::string> those_in_both(const std::vector<std::string>& wanted, const std::vector<std::string>& meant) {
+  std::vector<std::string> both;
+  for (const auto& audience : wanted)
+    if (has(meant, audience)) both.push_back(audience);
+  return both;
+}
+
+}  // namespace
+
+Tokens::Tokens(TokenSigner signer, TokenSettings settings, registry::Registry& registry)
+    : signer_(std::move(signer)), settings_(std::move(settings)), registry_(registry) {
+  for (auto& [token, user] : settings_.static_tokens) static_tokens_.emplace(digest_of(token), std::move(user));
+  settings_.static_tokens.clear();
 }
 
 Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vector<std::string>& audiences) const {
+  if (token.size() > kTokenBytesMax) return unauthorized();
+  TokenDigest digest = digest_of(token);
   std::optional<User> known;  // by tokens that are for nobody in particular: for the API, then
-  if (auto found = settings_.static_tokens.find(std::string(token)); found != settings_.static_tokens.end())
-    known = found->second;
+  if (auto found = static_tokens_.find(digest); found != static_tokens_.end()) known = found->second;
   else known = bootstrap_user(registry_, token);
   if (known) {
-    bool for_us = audiences.empty() || std::find(audiences.begin(), audiences.end(), settings_.issuer) != audiences.end();
+    bool for_us = audiences.empty() || has(audiences, settings_.issuer);
     if (!for_us) return unauthorized("the token is not meant for " + describe(audiences));
     return Verified{*std::move(known), {settings_.issuer}};
   }
-  json::value claims = TRY(signer_.verify(token));
-  if (text_at(claims, "iss") == kLastingIssuer) return verify_lasting(claims, token);
-  return verify_bound(claims, audiences);
+  FindingPtr finding = TRY(finding_on(token, digest));
+  const auto& wanted = audiences.empty() ? std::vector<std::string>{settings_.issuer} : audiences;
+  Verified out{finding->user, those_in_both(wanted, finding->audiences)};
+  if (out.audiences.empty())
+    return unauthorized("token audiences " + describe(finding->audiences) + " is invalid for the target audiences " +
+                        describe(wanted));
+  return out;
 }
 
-Result<Tokens::Verified> Tokens::verify_lasting(const json::value& claims, std::string_view token) const {
+Result<FindingPtr> Tokens::finding_on(std::string_view token, const TokenDigest& digest) const {
+  SteadyTime now = registry_.clock().steady();
+  FindingPtr finding = remembered_.find(digest, now);
+  if (finding && is_usable_at(*finding, registry_.clock().now()) && registry_.engine().unchanged(finding->rests_on))
+    return finding;
+  auto found = find_out(token);
+  if (!found) {
+    if (finding) remembered_.forget(digest);
+    return found.take_error();
+  }
+  finding = std::make_shared<const Finding>(*std::move(found));
+  remembered_.put(digest, finding, now);
+  return finding;
+}
+
+Result<Finding> Tokens::find_out(std::string_view token) const {
+  signatures_checked_++;
+  json::value claims = TRY(signer_.verify(token));
+  if (text_at(claims, "iss") == kLastingIssuer) return find_out_lasting(claims, token);
+  return find_out_bound(claims);
+}
+
+// An object that is being deleted is good for a minute longer than it was given.
+Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const json::value& reference, Finding& finding) const {
+  if (!reference.is_object()) return {};
+  Key key{kind.namespaced ? ns : "", text_at(reference, "name")};
+  auto found = registry_.get(kind, key);
+  if (!found || (*found)->uid() != text_at(reference, "uid")) return unauthorized("service account token has been invalidated");
+  if ((*found)->deleting())
+    if (auto time = parse_time(get_string((*found)->json(), "metadata.deletionTimestamp"))) {
+      WallTime end = *time + std::chrono::seconds(kLeewaySeconds);
+      if (end < registry_.clock().now()) return unauthorized("service account token has been invalidated");
+      end_by(finding, std::chrono::seconds(seconds_of(end)));
+    }
+  finding.rests_on.push_back({&kind, std::move(key), (*found)->revision()});
+  return {};
+}
+
+Result<Finding> Tokens::find_out_lasting(const json::value& claims, std::string_view token) const {
   auto claim = [&](std::string_view name) { return text_at(claims, std::string(kLastingClaims) + std::string(name)); };
   std::string ns = claim("namespace"), name = claim("service-account.name"), uid = claim("service-account.uid"),
               secret = claim("secret.name");
   if (ns.empty() || name.empty() || uid.empty() || secret.empty()) return unauthorized("service account token is malformed");
-  TRY(still_there(kServiceAccount, ns, json::object{{"name", name}, {"uid", uid}}));
+  Finding out;
+  TRY(still_there(kServiceAccount, ns, json::object{{"name", name}, {"uid", uid}}, out));
   auto found = registry_.get(kSecret, {ns, secret});
   bool holds_it = found && !(*found)->deleting() && same_secret(secret_text((*found)->json(), "token"), token);
   if (!holds_it) return unauthorized("service account token has been invalidated");
-  return Verified{account_user(ns, name, uid), {settings_.issuer}};
+  out.rests_on.push_back({&kSecret, {ns, secret}, (*found)->revision()});
+  out.user = account_user(ns, name, uid);
+  out.audiences = {settings_.issuer};
+  return out;
 }
 
-Result<Tokens::Verified> Tokens::verify_bound(const json::value& claims, const std::vector<std::string>& audiences) const {
-  int64_t now = seconds_of(registry_.clock().now());
+Result<Finding> Tokens::find_out_bound(const json::value& claims) const {
+  int64_t now = seconds_of(registry_.clock().now()), expires = get_int(claims, "exp"), not_before = get_int(claims, "nbf");
   if (text_at(claims, "iss") != settings_.issuer) return unauthorized("service account token was issued by somebody else");
-  if (now >= get_int(claims, "exp")) return unauthorized("service account token has expired");
-  if (now + kLeewaySeconds < get_int(claims, "nbf")) return unauthorized("service account token is not valid yet");
+  if (now >= expires) return unauthorized("service account token has expired");
+  if (now + kLeewaySeconds < not_before) return unauthorized("service account token is not valid yet");
 
-  Verified out;
-  auto meant = string_or_strings(find(claims, "aud"));
-  const std::vector<std::string> own{settings_.issuer};
-  const auto& wanted = audiences.empty() ? own : audiences;
-  for (const auto& audience : wanted)
-    if (std::find(meant.begin(), meant.end(), audience) != meant.end()) out.audiences.push_back(audience);
-  if (out.audiences.empty())
-    return unauthorized("token audiences " + describe(meant) + " is invalid for the target audiences " + describe(wanted));
-
+  Finding out;
+  out.from = std::chrono::seconds(not_before - kLeewaySeconds), out.until = std::chrono::seconds(expires);
+  out.audiences = string_or_strings(find(claims, "aud"));
   json::value about = part(claims, "kubernetes.io");
   std::string ns = text_at(about, "namespace");
   json::value account = part(about, "serviceaccount"), pod = part(about, "pod"), secret = part(about, "secret"),
               node = part(about, "node");
   if (!account.is_object()) return unauthorized("service account token is malformed");
-  TRY(still_there(kServiceAccount, ns, account));
-  TRY(still_there(kPod, ns, pod));
-  TRY(still_there(kSecret, ns, secret));
-  if (!pod.is_object()) TRY(still_there(kNode, ns, node));  // a pod's node is told, not asked for
+  TRY(still_there(kServiceAccount, ns, account, out));
+  TRY(still_there(kPod, ns, pod, out));
+  TRY(still_there(kSecret, ns, secret, out));
+  if (!pod.is_object()) TRY(still_there(kNode, ns, node, out));  // a pod's node is told, not asked for
   out.user = account_user(ns, text_at(account, "name"), text_at(account, "uid"));
   auto tell = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) out.user.extra["authentication.kubernetes.io/" + name] = {value};

@@ -258,6 +258,15 @@ Result<ObjectPtr> Engine::get(const Kind& kind, const Key& key) const {
   return object->awake();
 }
 
+bool Engine::unchanged(const std::vector<Seen>& all) const {
+  return state_->memory.with([&](const Memory& memory) {
+    return std::ranges::all_of(all, [&](const Seen& seen) {
+      const Memory::Entry* found = memory.find(*seen.kind, seen.key);
+      return found && found->object->revision() == seen.revision;
+    });
+  });
+}
+
 Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) const {
   std::optional<ContinueToken> token;
   if (!options.continue_token.empty()) {

@@ -78,6 +78,13 @@ struct ListPage {
   std::optional<size_t> remaining;  // items after this page; only known without `matches`
 };
 
+// What somebody once looked at: an object as it was at a revision.
+struct Seen {
+  const Kind* kind = nullptr;
+  Key key;
+  Revision revision = 0;
+};
+
 struct Snapshot {
   std::vector<ObjectPtr> objects;  // of every kind
   Revision revision = 0;
@@ -133,6 +140,9 @@ class Engine {
 
   // Reads. Never wait for the disk.
   Result<ObjectPtr> get(const Kind& kind, const Key& key) const;  // Errors: not_found
+  // Whether each of them is still as it was: neither changed, nor removed, nor made anew under its name. Copies nothing: for who
+  // keeps what follows from objects.
+  bool unchanged(const std::vector<Seen>& all) const;
   // Errors: gone with reason Expired (and, for an expired token, details().continue_token); bad_request for a token that is
   // none; timeout for a revision that is yet to come.
   Result<ListPage> list(const Kind& kind, const ListOptions& options) const;

@@ -164,6 +164,130 @@ TEST_F(Identity, comes_from_a_bootstrap_token) {
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
+// ---- what is remembered ----
+
+constexpr const char* kPodOfImage =
+    R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+
+class Remembered : public Identity {
+ protected:
+  Remembered() { world.make(kPod, kPodOfImage), of_pod = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})"); }
+  // How many signatures it takes to answer for a token.
+  uint64_t checks(const std::string& token, const std::string& want = "system:serviceaccount:default:default") {
+    uint64_t before = tokens.signatures_checked();
+    EXPECT_EQ(name_of(token), want);
+    return tokens.signatures_checked() - before;
+  }
+  void remove(const Kind& kind, const Key& key) { MUST(world.registry().remove(kind, key, {.grace_period_seconds = 0}, {})); }
+  std::string of_pod;
+};
+
+TEST_F(Remembered, token_is_checked_once_in_ten_seconds) {
+  EXPECT_EQ(checks(of_pod), 1u);
+  User first = MUST(authenticator.authenticate(bearing(of_pod)));
+  EXPECT_EQ(first.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
+  world.make(kConfigMap, R"({"metadata":{"name":"other","namespace":"default"}})");  // what has nothing to do with it
+  world.clock.advance(std::chrono::milliseconds(9999));
+  EXPECT_EQ(checks(of_pod), 0u);
+  world.clock.advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(checks(of_pod), 1u);
+  tokens.forget_remembered();
+  EXPECT_EQ(checks(of_pod), 1u);
+  EXPECT_EQ(checks(of_pod + "A", "Unauthorized"), 1u) << "another token";
+  EXPECT_EQ(checks(of_pod + "A", "Unauthorized"), 1u) << "what was not believed is not remembered";
+  EXPECT_EQ(checks("s3cret", "static"), 0u);
+}
+
+TEST_F(Remembered, token_ends_with_the_next_request_when_what_it_rests_on_goes) {
+  world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
+  world.make(kNode, R"({"metadata":{"name":"n"}})");
+  std::string plain = issued(), of_secret = issued(R"({"boundObjectRef":{"kind":"Secret","name":"s"}})"),
+              of_node = issued(R"({"boundObjectRef":{"kind":"Node","name":"n"}})");
+  for (const std::string& token : {plain, of_pod, of_secret, of_node}) {
+    EXPECT_EQ(checks(token), 1u);
+    EXPECT_EQ(checks(token), 0u);
+  }
+  remove(kPod, {"default", "p"});
+  EXPECT_EQ(name_of(of_pod), "Unauthorized");
+  remove(kSecret, {"default", "s"});
+  EXPECT_EQ(name_of(of_secret), "Unauthorized");
+  remove(kNode, {"", "n"});
+  EXPECT_EQ(name_of(of_node), "Unauthorized");
+  EXPECT_EQ(checks(plain), 0u) << "it rests on none of them";
+  // Others under the same names are not those that the tokens were bound to.
+  world.make(kPod, kPodOfImage);
+  world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
+  world.make(kNode, R"({"metadata":{"name":"n"}})");
+  for (const std::string& token : {of_pod, of_secret, of_node}) EXPECT_EQ(name_of(token), "Unauthorized");
+  remove(kServiceAccount, {"default", "default"});
+  EXPECT_EQ(name_of(plain), "Unauthorized");
+  world.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
+  EXPECT_EQ(name_of(plain), "Unauthorized");
+}
+
+TEST_F(Remembered, token_outlives_a_change_that_leaves_its_objects_what_they_are) {
+  EXPECT_EQ(checks(of_pod), 1u);
+  EXPECT_EQ(world.merged_by(kAdmin, kPod, {"default", "p"}, R"({"metadata":{"labels":{"a":"b"}}})"), "");
+  EXPECT_EQ(checks(of_pod), 1u) << "looked at again";
+  EXPECT_EQ(checks(of_pod), 0u);
+}
+
+TEST_F(Remembered, token_of_a_pod_that_is_being_deleted_ends_a_minute_after_its_grace) {
+  MUST(world.registry().patch(kPod, {"default", "p"}, "", PatchType::merge,
+                              MUST(parse_json(R"({"metadata":{"finalizers":["example.com/stay"]}})")), false, {}));
+  MUST(world.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
+  std::string token = of_pod;
+  world.clock.advance(std::chrono::seconds(58));
+  EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
+  world.clock.advance(std::chrono::seconds(3));  // less than ten seconds after it was looked at
+  EXPECT_EQ(name_of(token), "Unauthorized");
+}
+
+TEST_F(Remembered, token_ends_with_its_own_time_whatever_becomes_of_the_clock) {
+  std::string token = issued(R"({"expirationSeconds":600})");
+  WallTime issued_at = world.clock.now();
+  world.clock.advance(std::chrono::seconds(595));
+  EXPECT_EQ(checks(token), 1u);
+  world.clock.advance(std::chrono::seconds(4));
+  EXPECT_EQ(checks(token), 0u);
+  world.clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+  std::string other = issued(R"({"expirationSeconds":600})");
+  EXPECT_EQ(checks(other), 1u);
+  world.clock.set(issued_at - std::chrono::hours(1));
+  EXPECT_EQ(name_of(other), "Unauthorized") << "not valid yet";
+  world.clock.set(issued_at + std::chrono::hours(24));
+  EXPECT_EQ(name_of(other), "Unauthorized");
+}
+
+TEST_F(Remembered, lasting_token_ends_when_its_secret_holds_another) {
+  std::string token = MUST(tokens.issue_lasting(*account, "t"));
+  world.make(
+      kSecret,
+      R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"default"}},"type":"kubernetes.io/service-account-token",
+      "stringData":{"token":")" +
+          token + "\"}}");
+  EXPECT_EQ(checks(token), 1u);
+  EXPECT_EQ(checks(token), 0u);
+  EXPECT_FALSE(tokens.verify(token, {"vault"})) << "it is for the API";
+  MUST(world.registry().patch(kSecret, {"default", "t"}, "", PatchType::merge,
+                              MUST(parse_json(R"({"stringData":{"token":"other"}})")), false, {}));
+  EXPECT_EQ(name_of(token), "Unauthorized");
+}
+
+TEST_F(Remembered, token_is_for_its_audiences_still) {
+  std::string vault = issued(R"({"audiences":["vault"]})");
+  EXPECT_EQ(MUST(tokens.verify(vault, {"x", "vault"})).audiences, std::vector<std::string>{"vault"});
+  EXPECT_EQ(checks(vault, "Unauthorized"), 0u);
+  EXPECT_FALSE(tokens.verify(vault, {"x"}));
+}
+
+TEST_F(Remembered, token_is_not_good_under_another_key) {
+  EXPECT_EQ(checks(of_pod), 1u);
+  Tokens rotated(MUST(TokenSigner::make(private_key())), {"https://issuer", {}}, world.registry());
+  EXPECT_FALSE(rotated.verify(of_pod, {}));
+}
+
 TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
   auto as = [&](const User& who, Impersonation wanted) -> std::string {
     auto other = impersonated(wanted, who, world.authorizer);

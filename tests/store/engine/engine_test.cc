@@ -54,6 +54,25 @@ TEST_F(EngineTest, a_removal_has_a_revision_and_the_last_state) {
   EXPECT_GT(put("a", "2")->revision(), gone->revision());
 }
 
+TEST_F(EngineTest, says_whether_what_was_seen_is_unchanged) {
+  ObjectPtr a = put("a", "1"), b = put("b", "1");
+  std::vector<Seen> seen{{&kConfigMap, key("a"), a->revision()}, {&kConfigMap, key("b"), b->revision()}};
+  EXPECT_TRUE(engine().unchanged({}));
+  EXPECT_TRUE(engine().unchanged(seen));
+  put("c", "1");
+  EXPECT_TRUE(engine().unchanged(seen));
+  seen[1].revision = put("b", "2", Durability::soft)->revision();
+  EXPECT_TRUE(engine().unchanged(seen));
+  put("b", "1");
+  EXPECT_FALSE(engine().unchanged(seen)) << "it is as it was, but was something else in between";
+  EXPECT_TRUE(engine().unchanged({seen[0]}));
+  ASSERT_TRUE(engine().remove(kConfigMap, key("a"), std::nullopt, Durability::durable));
+  EXPECT_FALSE(engine().unchanged({seen[0]}));
+  put("a", "1");
+  EXPECT_FALSE(engine().unchanged({seen[0]})) << "another one";
+  EXPECT_FALSE(engine().unchanged({{&kSecret, key("a"), 1}}));
+}
+
 TEST_F(EngineTest, a_group_happens_whole_or_not_at_all) {
   ObjectPtr a = put("a", "1");
   std::vector<Write> writes;
