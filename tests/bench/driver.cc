@@ -11,6 +11,7 @@
 //   driver list KUBECONFIG COUNT            that many pods nobody runs, made, then listed a few times
 //   driver gated KUBECONFIG COUNT           pods of 4 KB that wait behind a scheduling gate
 //   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   how long a change takes to each of so many watchers
+//   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
 //   driver memory KUBECONFIG DAEMON_PID COUNT   what that many gated pods add to the daemon's memory
 //   driver kernel-kib                       what the kernel keeps for itself now
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
@@ -41,6 +42,7 @@
 #include "runtime/runtime.h"
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
+#include "tests/bench/light_clients.h"
 #include "tests/bench/light_watchers.h"
 
 namespace fs = std::filesystem;
@@ -459,6 +461,38 @@ int64_t kernel_kib() {  // what the kernel keeps for itself on behalf of process
   return sum;
 }
 
+// ---- by certificate and by token ----
+
+int token(const char* kubeconfig, const char* token, const std::string& daemon, int rounds, int seconds) {
+  constexpr int kConnections = 8;
+  if (make_gated(kubeconfig, 1)) return 1;
+  ServerAccess by_certificate = need(read_kubeconfig(kubeconfig), "kubeconfig"), by_token = by_certificate;
+  by_certificate.token.clear();
+  by_token.token = token;
+  struct Way {
+    const char* name;
+    const ServerAccess& access;
+    Samples rate, cost;  // answers a second; microseconds of the daemon for one
+  } ways[] = {{"certificate", by_certificate, {}, {}}, {"token", by_token, {}, {}}};
+  for (int round = -1; round < rounds; ++round)  // the first warms both up
+    for (int turn = 0; turn < 2; ++turn) {
+      Way& way = ways[(round + 2 + turn) % 2];  // who is first changes
+      double cpu = cpu_seconds(daemon);
+      std::chrono::milliseconds span(round < 0 ? 500 : 1000 * seconds);
+      double rate = need(answers_per_second(way.access, "/api/v1/namespaces/default/pods/gated-0", kConnections, span), "GET");
+      double answers = rate * double(span.count()) / 1e3;
+      if (round < 0) continue;
+      way.rate.ms.push_back(rate);
+      way.cost.ms.push_back((cpu_seconds(daemon) - cpu) * 1e6 / answers);
+    }
+  for (Way& way : ways)
+    std::printf("bench: GET by %-12s n=%zu  median %.0f a second (%.0f to %.0f), %.1f us of the daemon each\n", way.name,
+                way.rate.ms.size(), way.rate.at(.5), way.rate.at(0), way.rate.at(1), way.cost.at(.5));
+  double ratio = ways[1].rate.at(.5) / ways[0].rate.at(.5);
+  bar(ratio >= 0.9, "GET by token %.2f of GET by certificate (bar 0.9)", ratio);
+  return 0;
+}
+
 int memory(const char* kubeconfig, const std::string& daemon, int count) {
   int64_t before = pss_kib(daemon);
   if (make_gated(kubeconfig, count)) return 1;
@@ -565,6 +599,7 @@ int main(int argc, char** argv) {
   if (verb == "list" && argc == 4) return list_pods(argv[2], number(3));
   if (verb == "gated" && argc == 4) return make_gated(argv[2], number(3));
   if (verb == "watchers" && argc == 6) return watchers(argv[2], number(3), number(4), number(5));
+  if (verb == "token" && argc == 7) return token(argv[2], argv[3], argv[4], number(5), number(6));
   if (verb == "memory" && argc == 5) return memory(argv[2], argv[3], number(4));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that ask the same question again and again, as light as clients can be: what is measured is the server, which has to
+// share the machine with them.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "runtime/base/result.h"
+#include "store/client/kubeconfig.h"
+
+namespace coracle {
+
+// Answers a second: so many TLS connections ask for `path`, each again as soon as it has the answer, for so long. With a token in
+// `access` by that, else by its certificate. Errors: unavailable, also when an answer is not 200.
+Result<double> answers_per_second(const ServerAccess& access, const std::string& path, int connections,
+                                  std::chrono::milliseconds span);
+
+}  // namespace coracle
