@@ -29,7 +29,8 @@ struct Config {
   std::string root_ca;     // PEM, published in each namespace
   std::string local_node;  // this machine: its life is not judged by a lease
   std::chrono::seconds event_ttl{3600};
-  size_t events_max = 2000;             // beyond that the oldest are removed: some megabytes
+  size_t events_max = 2000;             // beyond that the oldest are removed
+  size_t events_bytes_max = 512 << 10;  // the same, of their text: they lie in memory
   size_t terminated_pods_max = 500;     // beyond that the oldest are removed
   std::chrono::seconds node_grace{50};  // a remote node silent for longer is not ready
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event expiry: an event is of interest for an hour after it was written last, by a clock that does not jump; and of more than
-// Config::events_max the oldest go at once, a tenth of them, so that not each new one has to look. One timer for all: it is set
-// to the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
+// Config::events_max, in number or in bytes, the oldest go at once, a tenth of them, so that not each new one has to look. One
+// timer for all: it is set to the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
 #include <algorithm>
 #include <map>
 
@@ -31,44 +31,77 @@ class EventExpiry : public Controller {
       : client_(context.client),
         clock_(context.clock),
         ttl_(context.config.event_ttl),
-        most_(context.config.events_max),
+        most_{context.config.events_max, context.config.events_bytes_max},
         events_(context.informers.of(kEvent)) {}
 
   std::string_view name() const override { return "eventexpiry"; }
 
   void subscribe(const LookAt& look_at) override {
     events_.on_change([=, this](const Informer::Change& change) {
-      size_t there = written_.with([&](auto& written) {
-        if (change.after)
-          written[change.after->key()] = events_.synced() ? clock_.steady() : clock_.steady() - age(*change.after);
-        else written.erase(change.before->key());
-        return written.size();
+      bool too_many = written_.with([&](Written& written) {
+        if (change.before) written.erase(change.before->key());
+        if (change.after) {
+          SteadyTime now = clock_.steady();
+          written.put(change.after->key(), {events_.synced() ? now : now - age(*change.after), change.after->text().size()});
+        }
+        return written.there.exceeds(most_);
       });
-      if (change.before) return;
+      bool grew = change.after && too_many;
+      if (change.before && !grew) return;
       // What was there at the start has its time behind it; what is new will end no earlier than what is waited for.
-      if (!events_.synced() || there > most_) look_at.now(kAll);
+      if (!events_.synced() || too_many) look_at.now(kAll);
       else look_at.after(kAll, ttl_);
     });
   }
 
   Result<Outcome> reconcile(const Key&) override {
-    std::vector<std::pair<SteadyTime, Key>> oldest_first;
-    written_.with([&](const auto& written) {
-      for (const auto& [key, when] : written) oldest_first.emplace_back(when, key);
+    struct Candidate {
+      SteadyTime when;
+      Key key;
+      size_t bytes;
+      auto operator<=>(const Candidate&) const = default;
+    };
+    std::vector<Candidate> oldest_first;
+    Amount left = written_.with([&](const Written& written) {
+      for (const auto& [key, one] : written.all) oldest_first.push_back({one.when, key, one.bytes});
+      return written.there;
     });
     std::sort(oldest_first.begin(), oldest_first.end());
-    size_t left = oldest_first.size(), enough = left > most_ ? most_ - most_ / 10 : left;
-    for (const auto& [when, key] : oldest_first) {
+    const Amount enough = left.exceeds(most_) ? Amount{most_.count - most_.count / 10, most_.bytes - most_.bytes / 10} : most_;
+    for (const auto& [when, key, bytes] : oldest_first) {
       std::chrono::nanoseconds until = when + ttl_ - clock_.steady();
-      if (until > kTogether && left <= enough) return Outcome{until};
+      if (until > kTogether && !left.exceeds(enough)) return Outcome{until};
       auto removed = client_.remove(kEvent, key);
       if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("expire event");
-      --left;
+      left.count -= 1, left.bytes -= bytes;
     }
     return Outcome{};
   }
 
  private:
+  struct Amount {
+    size_t count = 0, bytes = 0;
+    bool exceeds(const Amount& most) const { return count > most.count || bytes > most.bytes; }
+  };
+  struct One {
+    SteadyTime when;  // it was written last
+    size_t bytes;
+  };
+  struct Written {
+    std::map<Key, One> all;
+    Amount there;
+    void put(const Key& key, One one) {
+      erase(key);
+      all.emplace(key, one);
+      there.count += 1, there.bytes += one.bytes;
+    }
+    void erase(const Key& key) {
+      auto found = all.find(key);
+      if (found == all.end()) return;
+      there.count -= 1, there.bytes -= found->second.bytes;
+      all.erase(found);
+    }
+  };
   std::chrono::nanoseconds age(const Object& event) const {
     return std::clamp<std::chrono::nanoseconds>(clock_.now() - last_seen(event), std::chrono::nanoseconds(0), ttl_);
   }
@@ -76,9 +109,9 @@ class EventExpiry : public Controller {
   Client& client_;
   const Clock& clock_;
   const std::chrono::seconds ttl_;
-  const size_t most_;
+  const Amount most_;
   Informer& events_;
-  Guarded<std::map<Key, SteadyTime>> written_;  // all there are, and when they were written last
+  Guarded<Written> written_;
 };
 
 }  // namespace

@@ -469,5 +469,36 @@ TEST_F(HousekeepingTest, of_too_many_events_the_oldest_go) {
   EXPECT_TRUE(client.find(kEvent, {"default", "e2000"}));
 }
 
+TEST_F(HousekeepingTest, of_too_large_events_the_oldest_go) {
+  start();
+  std::string message(9000, 'x');
+  size_t bytes = 0, before = 0;
+  auto put_event = [&](int i) {
+    put(kEvent, "default", "e" + std::to_string(1000 + i), R"(,"creationTimestamp":")" + format_time(clock.now()) + "\"",
+        R"(,"message":")" + message + "\"");
+    settle();
+    clock.advance(std::chrono::milliseconds(1));
+  };
+  auto there = [&] {
+    size_t sum = 0;
+    for (const ObjectPtr& event : client.all(kEvent)) sum += event->text().size();
+    return sum;
+  };
+  int made = 0;
+  for (; before <= bytes; ++made) before = bytes, put_event(made), bytes = there();  // until some have gone
+  EXPECT_GT(before, size_t(500) << 10);
+  EXPECT_LE(bytes, (size_t(512) << 10) / 10 * 9);
+  EXPECT_GT(bytes, size_t(440) << 10);
+  EXPECT_FALSE(client.find(kEvent, {"default", "e1000"}));
+  EXPECT_TRUE(client.find(kEvent, {"default", "e" + std::to_string(1000 + made - 1)}));
+  // One that is written again counts once.
+  ObjectPtr last = client.all(kEvent).back();
+  for (int i = 0; i < 100; ++i) {
+    MUST(client.patch(kEvent, last->key(), PatchType::merge, {{"count", i}}));
+    settle();
+  }
+  EXPECT_NEAR(double(there()), double(bytes), 1000.0);
+}
+
 }  // namespace
 }  // namespace coracle::controller
