@@ -14,11 +14,14 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/memory.h"
 #include "runtime/sys/mount.h"
 #include "runtime/sys/probe.h"
 
 namespace coracle {
 namespace {
+
+constexpr size_t kWindowBytesMax = 1 << 20, kWindowBytesAtRest = 256 << 10;  // of recent events
 
 Result<Facts> look_at_machine(const Config& config) {
   Facts facts{config.node_name, config.node_address};
@@ -38,7 +41,7 @@ registry::Ranges ranges_of(const Config& config) {
 engine::Options engine_options(bool set_aside_damaged = false) {
   engine::Options options;
   options.window_events_max = 2048;  // what a client that comes back within minutes goes on from, on a small machine
-  options.window_bytes_max = 1 << 20;
+  options.window_bytes_max = kWindowBytesMax;
   options.set_aside_damaged = set_aside_damaged;
   options.find_kind = registry::stored_kind;
   return options;
@@ -142,6 +145,7 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
   std::unique_ptr<House> house(new House(config, std::move(facts)));
   TRY(backup::adopt(config.state_dir).wrap("put the restored store in its place"));
   house->restored_ = TRY(sys::make_eventfd());
+  house->stirred_ = TRY(sys::make_eventfd());
   engine::Options options = engine_options();
   if (!config.events_on_disk) options.memory_only = [](const Kind& kind) { return kind == kEvent; };
   house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", std::move(options)));
@@ -189,6 +193,10 @@ Result<void> House::furnish() {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });
     if (queue) write_queue_metrics(text, queue->counts());
   };
+  api.when_asked = [this] {
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    if (listening_.load(std::memory_order_relaxed) && listening_.exchange(false)) sys::signal_eventfd(stirred_);
+  };
   api.placement = [this](const Object& pod) {
     return explaining_.with([&](const auto* scheduler) -> Result<json::value> {
       if (!scheduler) return Error(Code::unavailable, "the daemon is starting or stopping");
@@ -233,6 +241,18 @@ House::~House() {  // pods go on
 void House::answer() const {
   (void)engine_->revision();
   (void)server_->counts();
+}
+
+void House::listen_for_work() const {
+  sys::drain_eventfd(stirred_);
+  listening_ = true;
+}
+
+void House::rest() const {
+  forget_parsed();
+  server_->tokens().forget_remembered();
+  engine_->shrink(kWindowBytesAtRest);
+  sys::give_memory_back();
 }
 
 std::string House::summary() const {

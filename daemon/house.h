@@ -63,6 +63,14 @@ class House {
     server_->clock_was_set();
   }
 
+  // How many requests and changes there were: what work there was. Counts up only.
+  uint64_t work_done() const { return asked_.load(std::memory_order_relaxed) + engine_->revision(); }
+  // Becomes readable when somebody asks for something, for the first time since listen_for_work().
+  const Fd& stirred() const { return stirred_; }
+  void listen_for_work() const;
+  // The work is over for a while: what was kept in memory for more of it is let go. Takes some milliseconds.
+  void rest() const;
+
   std::string summary() const;  // "node NAME at https://ADDRESS:PORT"
   // By which others reach this machine; where there is no network, the pods' gateway.
   const std::string& node_address() const { return facts_.node_address; }
@@ -78,7 +86,9 @@ class House {
   const Config config_;
   Facts facts_;
   std::atomic<bool> settled_ = false;
-  Fd restored_;
+  Fd restored_, stirred_;
+  std::atomic<uint64_t> asked_ = 0;              // requests
+  mutable std::atomic<bool> listening_ = false;  // the next one is to be told
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<backup::Keeper> keeper_;
   std::unique_ptr<registry::Registry> registry_;

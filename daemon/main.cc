@@ -2,7 +2,6 @@
 // coracled, the process: reads the configuration, opens a house (house.h), tells systemd, and waits. A machine that gets
 // another address gets another house.
 #include <getopt.h>
-#include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -19,8 +18,10 @@
 
 #include "daemon/house.h"
 #include "daemon/journal.h"
+#include "daemon/lull.h"
 #include "daemon/machine.h"
 #include "runtime/sys/clock_watch.h"
+#include "runtime/sys/memory.h"
 #include "runtime/sys/netlink.h"
 #include "runtime/sys/process.h"
 
@@ -28,9 +29,7 @@ namespace coracle {
 namespace {
 
 void prepare_process() {
-  (void)mallopt(M_ARENA_MAX, 2);                // a daemon of few threads that must stay small
-  (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);  // what is freed goes back
-  (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  sys::prefer_small_memory();
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
@@ -50,29 +49,67 @@ std::optional<std::string> moved_to(const House& house) {
   return *now;
 }
 
+// A moment that is waited for; nothing: none is.
+using Moment = std::optional<SteadyTime>;
+
+// For poll(): until the first of them, -1 when there is none.
+int milliseconds_until(std::initializer_list<Moment> moments) {
+  Moment first;
+  for (const Moment& each : moments)
+    if (each && (!first || *each < *first)) first = each;
+  if (!first) return -1;
+  return int(std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(*first - system_clock().steady()).count()));
+}
+
+bool has_come(const Moment& moment) { return moment && system_clock().steady() >= *moment; }
+
+// Lets the house rest when its work is over. It sleeps until somebody asks for something, and looks for as long as there is work.
+class Resting {
+ public:
+  explicit Resting(const House& house) : house_(house), look_at_(system_clock().steady() + Lull::kLookPause) {}
+  const Moment& look_at() const { return look_at_; }
+
+  void woken() {
+    if (!look_at_) look_at_ = system_clock().steady() + Lull::kLookPause;
+  }
+  void tend() {
+    if (!look_at_ && lull_.is_overdue(house_.work_done())) woken();  // work that nobody asked for: pods that start again, jobs
+    if (!has_come(look_at_)) return;
+    Lull::Verdict verdict = lull_.look(house_.work_done());
+    if (verdict.rest) house_.rest();
+    look_at_.reset();
+    if (verdict.look_again) look_at_ = system_clock().steady() + *verdict.look_again;
+    else house_.listen_for_work();
+  }
+
+ private:
+  const House& house_;
+  Lull lull_;
+  Moment look_at_;  // the start was work, too
+};
+
 // Blocks until the process is asked to end, the machine has stood under another address for kSettle, or a restored store
-// waits. Tells systemd's watchdog that the house answers, and the house when the wall clock is set.
+// waits. Tells systemd's watchdog that the house answers, and the house when the wall clock is set or work is over.
 Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_address) {
   constexpr std::chrono::milliseconds kSettle{2000};
   uint64_t watchdog_us = 0;
   bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
-  int watch_ms = watched ? int(watchdog_us / 2000) : -1;
   auto monitor = TRY(sys::NetlinkMonitor::open());
   auto clock = sys::ClockWatch::open();
   if (!clock) log_warning("main", "nobody will say when the clock is set: " + clock.error().text());
-  std::optional<SteadyTime> look_at;                      // addresses changed: when to look
+  Moment look_at;                                         // addresses changed: when to look
   if (follow_address) look_at = system_clock().steady();  // they may have while the house was opened
+  Resting resting(house);
   for (;;) {
-    int wait_ms = watch_ms;
-    if (look_at) {
-      auto left = std::chrono::ceil<std::chrono::milliseconds>(*look_at - system_clock().steady());
-      wait_ms = std::max(0, watched ? std::min(watch_ms, int(left.count())) : int(left.count()));
-    }
+    Moment tell_watchdog;
+    if (watched) tell_watchdog = system_clock().steady() + std::chrono::microseconds(watchdog_us / 2);
     pollfd on[] = {{signals.get(), POLLIN, 0},
                    {follow_address ? monitor.fd().get() : -1, POLLIN, 0},
                    {house.restored().get(), POLLIN, 0},
-                   {clock ? clock->fd().get() : -1, POLLIN, 0}};
-    if (::poll(on, 4, wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
+                   {clock ? clock->fd().get() : -1, POLLIN, 0},
+                   {resting.look_at() ? -1 : house.stirred().get(), POLLIN, 0}};
+    int wait_ms = milliseconds_until({tell_watchdog, look_at, resting.look_at()});
+    if (::poll(on, std::size(on), wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
     signalfd_siginfo got{};
     if (on[0].revents && ::read(signals.get(), &got, sizeof got) == sizeof got &&
         (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT))
@@ -86,7 +123,7 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
       monitor.drain();
       if (!look_at) look_at = system_clock().steady() + kSettle;
     }
-    if (look_at && system_clock().steady() >= *look_at) {
+    if (has_come(look_at)) {
       look_at.reset();
       if (auto address = moved_to(house)) {
         log_notice("main", "this machine has another address; starting anew, pods go on",
@@ -94,6 +131,8 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
         return Why::moved;
       }
     }
+    if (on[4].revents) resting.woken();
+    resting.tend();
     if (watched) {
       house.answer();
       sd_notify(0, "WATCHDOG=1");
@@ -108,7 +147,7 @@ Result<Why> run_once(const Config& config, const Fd& signals) {
   auto house = TRY(House::build(config));
   if (std::string missing = house->missing_limits(); !missing.empty()) log_warning("main", missing);
   TRY(house->start({}));
-  ::malloc_trim(0);
+  sys::give_memory_back();
   auto took = std::chrono::duration_cast<std::chrono::milliseconds>(system_clock().steady() - started);
   log_info("main", "ready: " + house->summary(), {{"ms", std::to_string(took.count())}});
   sd_notify(0, ("READY=1\nSTATUS=" + house->summary()).c_str());

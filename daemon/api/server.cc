@@ -153,6 +153,7 @@ struct Server::State {
 
 // Who, where, may they: then the handler.
 void Server::State::serve(Exchange& exchange) {
+  if (config.when_asked) config.when_asked();
   Call call{exchange, house, {}, {}, nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";

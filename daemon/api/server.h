@@ -44,6 +44,7 @@ struct Config {
   FrontLimits limits;
   fairness::FairnessLimits fairness;
   std::function<void(std::string&)> metrics;  // writes further ones, as text
+  std::function<void()> when_asked;           // called with each request, by many threads at once: short
   // Where a pod could stand, and why not elsewhere; thread-safe. Errors: unavailable while nobody schedules.
   std::function<Result<json::value>(const Object& pod)> placement;
 };

@@ -53,6 +53,7 @@ class Disk {
   Result<Size> size();
   // Writes the file anew, without what is unused. Writes twice what is left.
   Result<void> compact();
+  void release_memory() { database_.release_memory(); }
 
  private:
   struct Statements {

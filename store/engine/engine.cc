@@ -404,6 +404,11 @@ Result<void> Engine::compact_file() {
   return done;
 }
 
+void Engine::shrink(size_t window_bytes) {
+  state_->memory.with([&](Memory& memory) { memory.window.shrink(window_bytes); });
+  in_turn([&] { state_->disk->release_memory(); });
+}
+
 std::chrono::steady_clock::time_point Engine::last_written() const {
   return Steady::time_point(Steady::duration(state_->written_at.load()));
 }

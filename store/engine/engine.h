@@ -48,7 +48,7 @@ struct Options {
   // A damaged file is moved aside (path + ".damaged-<time>") and the engine starts empty, instead of refusing to open.
   bool set_aside_damaged = false;
   size_t window_events_max = 4096;     // recent events kept, for watches that go on from an older revision
-  size_t window_bytes_max = 4u << 20;  // and the text of superseded objects they keep alive
+  size_t window_bytes_max = 4u << 20;  // and what they and the superseded objects take that they keep alive
   size_t watch_queue_max = 1024;       // events a watcher may be behind before it is ended with gone
   const char* vfs = nullptr;           // SQLite VFS by name; for tests that break disks
 };
@@ -183,6 +183,9 @@ class Engine {
   Result<FileSize> file_size();
   // Writes the file anew without what is unused. Writers wait.
   Result<void> compact_file();
+  // For the memory, when nobody asks for much: keeps the youngest recent events up to so many bytes, and lets go of pages of the
+  // file that SQLite holds. Writers wait for microseconds.
+  void shrink(size_t window_bytes);
   std::chrono::steady_clock::time_point last_written() const;  // to the disk; the epoch: not since the start
 
  private:

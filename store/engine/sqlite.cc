@@ -109,4 +109,6 @@ void Database::roll_back() {
   if (!sqlite3_get_autocommit(handle_.get())) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
+void Database::release_memory() { (void)sqlite3_db_release_memory(handle_.get()); }  // it never fails
+
 }  // namespace coracle::engine

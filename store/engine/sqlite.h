@@ -46,7 +46,8 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   Result<int64_t> query_integer(std::string_view sql);  // the first column of the first row
   Result<std::string> query_text(std::string_view sql);
-  void roll_back();  // if a transaction is open
+  void roll_back();       // if a transaction is open
+  void release_memory();  // of pages that it holds for the next reader
 
  private:
   struct Close {

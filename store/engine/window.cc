@@ -7,10 +7,14 @@
 namespace coracle::engine {
 namespace {
 
+constexpr size_t kEventBytes = 200;   // of one in the window, with its views of objects at rest
+constexpr size_t kObjectBytes = 400;  // of an object, its text aside: key, uid, and what the allocator adds
+
+// Of what nobody else keeps.
 size_t weight(const Event& event) {
-  size_t bytes = sizeof(Event);
-  if (event.before) bytes += event.before->text().size();
-  if (event.type == EventType::deleted) bytes += event.object->text().size();
+  size_t bytes = kEventBytes;
+  if (event.before) bytes += kObjectBytes + event.before->text().size();
+  if (event.type == EventType::deleted) bytes += kObjectBytes + event.object->text().size();
   return bytes;
 }
 
@@ -26,7 +30,12 @@ void Window::append(const Event& event) {
   if (event.before) kept.before = event.before->at_rest();
   bytes_ += weight(kept);
   events_.push_back(std::move(kept));
-  while (!events_.empty() && (events_.size() > events_max_ || bytes_ > bytes_max_)) drop_oldest();
+  while (events_.size() > events_max_) drop_oldest();
+  shrink(bytes_max_);
+}
+
+void Window::shrink(size_t bytes) {
+  while (!events_.empty() && bytes_ > bytes) drop_oldest();
 }
 
 void Window::forget(Revision upto) {

@@ -19,6 +19,7 @@ class Window {
   void start(Revision revision) { floor_ = revision; }  // nothing before it is known
   void append(const Event& event);
   void forget(Revision upto);
+  void shrink(size_t bytes);  // to so much: the oldest go
 
   Revision floor() const { return floor_; }  // every event after this revision is here
   // The events after `revision` (>= floor) of one kind and namespace ("" = all).
@@ -29,7 +30,7 @@ class Window {
  private:
   void drop_oldest();
   std::deque<Event> events_;
-  size_t bytes_ = 0;  // text that only the window keeps
+  size_t bytes_ = 0;  // of what only the window keeps
   size_t events_max_, bytes_max_;
   Revision floor_ = 0;
 };

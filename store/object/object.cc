@@ -107,6 +107,10 @@ class KeptParsed {
       }
     });
   }
+  void clear() {
+    Kept gone;  // freed outside the lock
+    kept_.with([&](Kept& kept) { std::swap(kept, gone); });
+  }
   static KeptParsed& of_process() {
     static KeptParsed& kept = *new KeptParsed;  // never destroyed: threads may outlive statics
     return kept;
@@ -243,6 +247,8 @@ std::string_view member(const json::object& map, std::string_view name) {
 }
 
 }  // namespace
+
+void forget_parsed() { KeptParsed::of_process().clear(); }
 
 json::storage_ptr body_memory(std::string_view text) {
   return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(8 << 10, 2 * text.size()), 4);

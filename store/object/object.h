@@ -31,6 +31,8 @@ struct OwnerReference {
 };
 
 constexpr size_t kKeptParsedBytes = 4 << 20;  // of the process, about
+// Lets go of all of it that nobody holds: for the memory, when nobody is going to look again soon. Thread-safe.
+void forget_parsed();
 
 // What the body of a request is parsed into: freed at once, and fit to become an object's parsed form (Object::with_revision).
 json::storage_ptr body_memory(std::string_view text);

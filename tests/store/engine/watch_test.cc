@@ -109,6 +109,25 @@ TEST_F(WatchTest, the_window_is_bounded) {
   EXPECT_EQ(engine().watch(kConfigMap, "", first->revision()).error().code(), Code::gone);
 }
 
+TEST_F(WatchTest, the_window_counts_more_than_texts_and_shrinks_when_told) {
+  options_.window_bytes_max = 100'000;
+  options_.window_events_max = 10'000;
+  reopen();
+  ObjectPtr first = put("a", "0");
+  for (int i = 0; i < 500; i++) put("a", std::to_string(i), Durability::soft);  // texts of 150 bytes
+  EXPECT_EQ(engine().watch(kConfigMap, "", first->revision()).error().code(), Code::gone);
+  Revision now = engine().revision();
+  EXPECT_TRUE(engine().watch(kConfigMap, "", now - 50));
+  engine().shrink(10'000);
+  EXPECT_EQ(engine().watch(kConfigMap, "", now - 50).error().code(), Code::gone);
+  EXPECT_TRUE(engine().watch(kConfigMap, "", now - 5));
+  engine().shrink(10'000);
+  EXPECT_TRUE(engine().watch(kConfigMap, "", now - 5)) << "what fits stays";
+  put("b", "1");
+  EXPECT_TRUE(engine().flush());
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+}
+
 TEST_F(WatchTest, a_slow_watcher_is_ended_and_never_skips) {
   options_.watch_queue_max = 5;
   reopen();

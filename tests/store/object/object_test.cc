@@ -151,6 +151,24 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
 }
 
+TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
+  ObjectPtr resting = MUST(made(kWeb))->at_rest(), other = MUST(made(kWeb))->at_rest();
+  ObjectPtr held = other->awake();
+  std::weak_ptr<const Object> seen;
+  {
+    ObjectPtr looked = resting->awake();
+    seen = looked;
+    EXPECT_EQ(get_string(looked->json(), "metadata.name"), "web");
+    EXPECT_EQ(get_string(held->json(), "metadata.name"), "web");
+  }
+  EXPECT_FALSE(seen.expired());
+  forget_parsed();
+  EXPECT_TRUE(seen.expired());
+  EXPECT_EQ(other->awake(), held);
+  EXPECT_EQ(get_string(held->json(), "metadata.name"), "web");
+  EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
+}
+
 TEST(Object, many_threads_wake_one) {
   ObjectPtr resting = MUST(made(kWeb))->at_rest();
   std::vector<std::jthread> threads;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// See memory.h. Source: mallopt(3), malloc_trim(3), madvise(2), dl_iterate_phdr(3), elf(5).
+#include "runtime/sys/memory.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace coracle::sys {
+namespace {
+
+bool has_text_relocations(const dl_phdr_info& object) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    if (segment.p_type != PT_DYNAMIC) continue;
+    for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + segment.p_vaddr); entry->d_tag != DT_NULL; ++entry)
+      if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL))) return true;
+  }
+  return false;
+}
+
+// Segments that are loaded without the right to write are the file's bytes and nothing else: relocations, also those that are
+// made read-only afterwards (RELRO), lie in a writable one. The loader holds its lock meanwhile: nothing is unloaded under us.
+int let_go_of_constants(dl_phdr_info* object, size_t, void*) {
+  const bool of_kernel = object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR);  // the vDSO is no file
+  if (of_kernel || has_text_relocations(*object)) return 0;
+  const uintptr_t page = uintptr_t(::sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W)) continue;
+    uintptr_t from = object->dlpi_addr + segment.p_vaddr;
+    uintptr_t begin = from / page * page, end = (from + segment.p_memsz) / page * page;  // whole pages: the last may be shared
+    if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // what stays is no harm
+  }
+  return 0;
+}
+
+}  // namespace
+
+void prefer_small_memory() {
+  constexpr int kPiece = 128 * 1024;
+  (void)::mallopt(M_ARENA_MAX, 2);
+  (void)::mallopt(M_TRIM_THRESHOLD, kPiece);
+  (void)::mallopt(M_MMAP_THRESHOLD, kPiece);
+}
+
+void give_memory_back() {
+  (void)::malloc_trim(0);
+  (void)::dl_iterate_phdr(let_go_of_constants, nullptr);
+}
+
+}  // namespace coracle::sys
