@@ -13,6 +13,8 @@
 //   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   how long a change takes to each of so many watchers
 //   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
 //   driver memory KUBECONFIG DAEMON_PID COUNT   what that many gated pods add to the daemon's memory
+//   driver comes-back KUBECONFIG DAEMON_PID OBJECTS PODS SECONDS   what memory keeps of so much so long after it went
+//   driver stalled KUBECONFIG DAEMON_PID WATCHERS   what that many watchers of objects of 200 KB take that never read
 //   driver kernel-kib                       what the kernel keeps for itself now
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver quiet SECONDS DAEMON_PID PAUSE_PID…   the same without memory, where nothing at all is to be written
@@ -502,6 +504,95 @@ int memory(const char* kubeconfig, const std::string& daemon, int count) {
   return 0;
 }
 
+// Counts what it is told.
+class Counted : public WatchSink {
+ public:
+  void on_event(const WatchEvent& event) override {
+    if (event.object) events_++;
+  }
+  void on_end(const Error& why) override { die("watch: " + why.text()); }
+  int events() const { return events_; }
+
+ private:
+  std::atomic<int> events_ = 0;
+};
+
+void print_pss(const char* when, const std::string& daemon) {
+  std::printf("bench: %-34s %6.1f MiB: %.1f its own, %.1f of files\n", when, double(pss_kib(daemon)) / 1024,
+              double(pss_kib(daemon, "Pss_Anon")) / 1024, double(pss_kib(daemon, "Pss_File")) / 1024);
+}
+
+// Objects of about a kilobyte; then pods, all at once, as a Deployment would make them.
+int comes_back(const char* kubeconfig, const std::string& daemon, int objects, int pods, int seconds) {
+  auto client = connect(kubeconfig);
+  nap_ms(1000 * seconds);  // what the start left is over
+  print_pss("fresh", daemon);
+  int64_t fresh = pss_kib(daemon);
+  Counted seen;
+  auto watch = need(client->watch(kConfigMap, {.ns = "default"}, seen), "watch");
+  for (int i = 0; i < objects; ++i)
+    (void)need(client->create(kConfigMap, json::object{{"apiVersion", "v1"},
+                                                       {"kind", "ConfigMap"},
+                                                       {"metadata", json::object{{"name", "passing-" + std::to_string(i)},
+                                                                                 {"namespace", "default"}}},
+                                                       {"data", json::object{{"text", std::string(1000, 'x')}}}}),
+               "create config map");
+  for (int i = 0; i < 10; ++i)
+    if (need(client->list(kConfigMap, {.ns = "default"}), "list").items.size() < size_t(objects)) die("the list is not whole");
+  if (!until([&] { return seen.events() >= objects; })) die("the watch missed something");
+  print_pss("with all objects", daemon);
+  for (int i = 0; i < objects; ++i)
+    (void)need(client->remove(kConfigMap, {"default", "passing-" + std::to_string(i)}), "delete config map");
+  if (!until([&] { return seen.events() >= 2 * objects; })) die("the watch missed something");
+  watch.reset();
+  constexpr int kAtOnce = 50;  // a node takes 110
+  for (int begun = 0; begun < pods; begun += kAtOnce) {
+    int end = std::min(pods, begun + kAtOnce);
+    auto name = [](int i) { return "passing-" + std::to_string(i); };
+    for (int i = begun; i < end; ++i) (void)need(client->create(kPod, pod_body(name(i), "stay", "Always")), "create pod");
+    auto running = [&] {
+      ObjectList list = need(client->list(kPod, {.ns = "default"}), "list pods");
+      return std::count_if(list.items.begin(), list.items.end(), [](const ObjectPtr& pod) {
+        return pod->name().starts_with("passing-") && get_string(pod->json(), "status.phase") == "Running";
+      });
+    };
+    if (!until([&] { return nap_ms(100), running() == end - begun; }, 120'000)) die("not all pods run");
+    if (end == pods) print_pss("with the last pods", daemon);
+    for (int i = begun; i < end; ++i) remove_pod(*client, name(i));
+    if (!until([&] { return nap_ms(100), running() == 0; }, 120'000)) die("not all pods went");
+  }
+  print_pss("right after", daemon);
+  client.reset();
+  nap_ms(1000 * seconds);
+  print_pss("in the end", daemon);
+  double ratio = double(pss_kib(daemon)) / double(fresh);
+  bar(fresh <= 18 * 1024, "fresh PSS %.1f MiB (bar 18)", double(fresh) / 1024);
+  bar(ratio <= 1.1, "%d s after %d objects and %d pods: %.2f of the fresh PSS (bar 1.1)", seconds, objects, pods, ratio);
+  return 0;
+}
+
+int stalled(const char* kubeconfig, const std::string& daemon, int count) {
+  constexpr int kChanges = 50;
+  auto client = connect(kubeconfig);
+  auto body = [](char letter) { return json::object{{"data", json::object{{"text", std::string(200'000, letter)}}}}; };
+  json::value first = body('a');
+  make(first, "metadata") = json::object{{"name", "large"}, {"namespace", "default"}};
+  (void)need(client->create(kConfigMap, first), "create config map");
+  nap_ms(5000);
+  int64_t before = pss_kib(daemon), most = before;
+  auto clients =
+      need(StalledClients::make(client->http().access(), "/api/v1/namespaces/default/configmaps?watch=true", count), "watch");
+  for (int i = 0; i < kChanges; ++i) {
+    (void)need(client->patch(kConfigMap, {"default", "large"}, PatchType::merge, body(char('b' + i % 20))), "patch");
+    nap_ms(20);
+    most = std::max(most, pss_kib(daemon));
+  }
+  double more = double(most - before) / 1024;
+  bar(more <= 16, "%d watchers that read nothing of %d changes of 200 KB take %.1f MiB (bar 16)", count, kChanges, more);
+  (void)client->remove(kConfigMap, {"default", "large"});  // the machine is taken away anyway
+  return 0;
+}
+
 struct Spent {
   double cpu_percent;  // of a core
   int64_t written;     // bytes
@@ -601,6 +692,8 @@ int main(int argc, char** argv) {
   if (verb == "watchers" && argc == 6) return watchers(argv[2], number(3), number(4), number(5));
   if (verb == "token" && argc == 7) return token(argv[2], argv[3], argv[4], number(5), number(6));
   if (verb == "memory" && argc == 5) return memory(argv[2], argv[3], number(4));
+  if (verb == "comes-back" && argc == 7) return comes_back(argv[2], argv[3], number(4), number(5), number(6));
+  if (verb == "stalled" && argc == 5) return stalled(argv[2], argv[3], number(4));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
   if (verb == "quiet" && argc > 4) return quiet(number(2), argv[3], {argv + 4, argv + argc});

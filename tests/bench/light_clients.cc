@@ -153,4 +153,23 @@ Result<double> answers_per_second(const ServerAccess& access, const std::string&
   return double(answers) / took.count();
 }
 
+struct StalledClients::All {
+  std::vector<std::unique_ptr<Connection>> connections;
+};
+
+StalledClients::StalledClients(std::unique_ptr<All> all) : all_(std::move(all)) {}
+StalledClients::StalledClients(StalledClients&&) noexcept = default;
+StalledClients::~StalledClients() = default;
+
+Result<StalledClients> StalledClients::make(const ServerAccess& access, const std::string& path, int count) {
+  auto all = std::make_unique<All>();
+  for (int i = 0; i < count; ++i) {
+    auto connection = std::make_unique<Connection>();
+    TRY(connection->connect(access, path));
+    TRY(connection->ask());
+    all->connections.push_back(std::move(connection));
+  }
+  return StalledClients(std::move(all));
+}
+
 }  // namespace coracle

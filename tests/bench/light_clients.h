@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "runtime/base/result.h"
@@ -15,5 +16,19 @@ namespace coracle {
 // `access` by that, else by its certificate. Errors: unavailable, also when an answer is not 200.
 Result<double> answers_per_second(const ServerAccess& access, const std::string& path, int connections,
                                   std::chrono::milliseconds span);
+
+// Clients that ask and then never read a byte of the answer.
+class StalledClients {
+ public:
+  // Errors: unavailable.
+  static Result<StalledClients> make(const ServerAccess& access, const std::string& path, int count);
+  StalledClients(StalledClients&&) noexcept;
+  ~StalledClients();  // closes the connections
+
+ private:
+  struct All;
+  explicit StalledClients(std::unique_ptr<All> all);
+  std::unique_ptr<All> all_;
+};
 
 }  // namespace coracle
