@@ -2,6 +2,7 @@
 // coracled, the process: reads the configuration, opens a house (house.h), tells systemd, and waits. A machine that gets
 // another address gets another house.
 #include <getopt.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -28,8 +29,25 @@
 namespace coracle {
 namespace {
 
+// What coracled never does itself: set clocks and wake the machine by them, end it, put code into the kernel (which loads by
+// itself what a mount or a rule needs), touch ports and memory of devices, read or write the kernel's log and audit, and what
+// nobody does. Pods may be allowed to: what we start has its rights from the bounding set, which stays whole.
+constexpr int kNeedless[] = {CAP_SYS_TIME,  CAP_WAKE_ALARM,     CAP_BLOCK_SUSPEND, CAP_SYS_BOOT,      CAP_SYS_MODULE,
+                             CAP_SYS_RAWIO, CAP_SYSLOG,         CAP_AUDIT_CONTROL, CAP_AUDIT_READ,    CAP_AUDIT_WRITE,
+                             CAP_SYS_PACCT, CAP_SYS_TTY_CONFIG, CAP_IPC_OWNER,     CAP_NET_BROADCAST, CAP_LINUX_IMMUTABLE,
+                             CAP_LEASE,     CAP_MAC_OVERRIDE};
+
+// From here on a fault of ours does less harm.
+void give_up_what_is_needless() {
+  uint64_t needless = 0;
+  for (int each : kNeedless) needless |= uint64_t(1) << each;
+  if (auto done = sys::do_without_capabilities(needless); !done) log_warning("main", done.error().text());
+  sys::close_own_memory();
+}
+
 void prepare_process() {
   sys::prefer_small_memory();
+  give_up_what_is_needless();
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;

@@ -30,7 +30,9 @@ namespace coracle::sys {
 namespace {
 
 constexpr size_t kSpawnStackBytes = 64 << 10;
-constexpr int kPPidfd = 3;  // P_PIDFD, absent from older headers
+constexpr int kPPidfd = 3;    // P_PIDFD, absent from older headers
+constexpr int kSetMdwe = 65;  // PR_SET_MDWE, the same; then PR_MDWE_REFUSE_EXEC_GAIN and PR_MDWE_NO_INHERIT
+constexpr unsigned long kRefuseExecGain = 1, kNoInherit = 2;
 
 // The status line of a process: "Pid:\t12" in its pidfd's fdinfo, -1 when it has ended, 0 when it is not in our
 // namespace.
@@ -254,6 +256,26 @@ Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t fla
                     reinterpret_cast<sock_filter*>(const_cast<uint64_t*>(program.data()))};
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter) < 0) return Error::from_errno("filter system calls");
   return {};
+}
+
+Result<void> do_without_capabilities(uint64_t needless) {
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return Error::from_errno("clear ambient capabilities");
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &head, data) < 0) return Error::from_errno("capget");
+  for (int half = 0; half < 2; ++half) {
+    data[half].effective &= ~uint32_t(needless >> (32 * half));
+    data[half].inheritable = 0;
+  }
+  if (::syscall(SYS_capset, &head, data) < 0) return Error::from_errno("set capabilities");
+  return {};
+}
+
+void close_own_memory() {
+  // Without the right to trace, as in some containers, we could not look at our own children any more.
+  auto own = own_capabilities();
+  if (own && (*own >> CAP_SYS_PTRACE & 1)) (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  (void)::prctl(kSetMdwe, kRefuseExecGain | kNoInherit, 0, 0, 0);  // an older kernel does not know it
 }
 
 bool takes_seccomp_flags(uint32_t flags) {

@@ -70,6 +70,12 @@ Result<int> wait_for_exit(const Fd& pidfd);  // of a child of ours, which is bur
 Result<void> die_with_parent(int parent);         // SIGKILL when the thread that made us ends. Errors: not_found, it has
 Result<void> keep_capabilities(uint64_t wanted);  // these of those it has, and none can be gained by executing
 Result<void> filter_system_calls(std::span<const uint64_t> program, uint32_t flags);  // after keep_capabilities
+// These take nothing from what it executes as root, for that gets its rights anew: where all that we start may need them.
+// `needless`: a bit each. They are not in force in this thread, nor in those that it starts; none is handed on by inheritance.
+Result<void> do_without_capabilities(uint64_t needless);
+// No core file, in which every secret would lie, no debugger but root's; and where the kernel can forbid it (Linux 6.6), nothing
+// that was written becomes code.
+void close_own_memory();
 bool takes_seccomp_flags(uint32_t flags);  // whether this kernel knows them, SECCOMP_FILTER_FLAG_*; changes nothing
 Result<int> own_oom_score();               // /proc/self/oom_score_adj
 Result<void> set_own_oom_score(int score);

@@ -34,6 +34,15 @@ make_busybox >"$T/pack.log" 2>&1 || { echo "Bail out! image pack:"; cat "$T/pack
 expect "without a network the node is where its pods find it" 10.244.0.1 node_address
 c run keeper --image=localhost/busybox:latest --command -- sleep 100000 >/dev/null
 check "… and runs pods" until_true 10 in_phase keeper Running
+may_set_the_clock() { sed -n 's/^Cap\(Eff\|Prm\):\s*/0x/p' "/proc/$1/status" | while read -r set; do echo -n "$((set >> 25 & 1)) "; done; }
+expect "the daemon does without rights that its pods may ask for" "1 0 " may_set_the_clock "$daemon_pid"
+c apply -f - >/dev/null <<Y
+{apiVersion: v1, kind: Pod, metadata: {name: mighty}, spec: {restartPolicy: Never, containers: [{name: main, image: localhost/busybox:latest,
+  command: [sh, -c, "grep CapEff /proc/self/status"], securityContext: {privileged: true}}]}}
+Y
+check "and a privileged one has" until_true 10 in_phase mighty Succeeded
+expect "all that there are" "$(sed -n 's/CapBnd/CapEff/p' /proc/self/status)" c logs mighty
+c delete pod mighty --grace-period=0 --force >/dev/null 2>&1
 before=$(restarts_and_start)
 ip -n "$ns" addr add 10.55.0.2/24 dev eth0; ip -n "$ns" route add default via 10.55.0.1
 check "an address that arrives becomes the node's" until_true 20 has_node_address 10.55.0.2
