@@ -220,7 +220,8 @@ Result<DeleteParameters> read_delete_parameters(Call& call) {
   RawDeleteOptions raw;
   std::optional<json::value> body = TRY(read_optional_value(call, schema::catalog().root("v1", "DeleteOptions")));
   if (body) {
-    raw = TRY(from_body(*body));
+    raw = TRY(from_body(*body));  // in place of the query's, but for dryRun: who asks for a rehearsal anywhere gets no deletion
+    for (std::string_view value : call.query().all("dryRun")) raw.dry_run.emplace_back(value);
   } else {
     raw = TRY(from_query(call.query()));
   }

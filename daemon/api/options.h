@@ -40,7 +40,7 @@ struct DeleteParameters {
   bool dry_run = false;
   bool accepts_later = false;  // orphanDependents=false: 202 for what is not gone at once
 };
-// The body's options, or, without a body, the query's. Reads the body.
+// The body's options, or, without a body, the query's; dryRun counts wherever it stands. Reads the body.
 Result<DeleteParameters> read_delete_parameters(Call& call);
 
 Error invalid_options(std::string_view options, std::vector<Cause> causes);

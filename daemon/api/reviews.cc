@@ -5,6 +5,7 @@
 #include "daemon/access/string_lists.h"
 #include "daemon/access/user_info.h"
 #include "daemon/api/handlers.h"
+#include "daemon/api/options.h"
 #include "runtime/base/clock.h"
 #include "store/object/status.h"
 #include "store/schema/decode.h"
@@ -116,6 +117,7 @@ Result<void> review(Call& call) {
   if (call.head().method != "POST" || !call.route.name.empty())
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
   TRY(negotiate(call.head(), Offer::value));  // a Table of it is asked for in vain
+  TRY(read_writer(call, "CreateOptions"));    // with dryRun a review is the same: it changes nothing
   json::value body = TRY(read_value(call, &call.info->type()));
   schema::Decoded decoded = TRY(schema::decode(call.info->type(), std::move(body)));
   json::value answer = std::move(decoded.value);

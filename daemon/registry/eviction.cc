@@ -89,7 +89,12 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
     if (!number) return bad_request("deleteOptions.preconditions.resourceVersion must be a number");
     options.revision = *number;
   }
-  for (const json::value& value : get_array(body, "deleteOptions.dryRun")) writer.dry_run |= value == json::value("All");
+  for (const json::value& value : get_array(body, "deleteOptions.dryRun")) {
+    if (value != json::value("All"))
+      return invalid({"meta.k8s.io", "v1", "DeleteOptions", {}}, "",
+                     {not_supported("deleteOptions.dryRun", to_text(*find(body, "deleteOptions.dryRun")), {"All"})});
+    writer.dry_run = true;
+  }
   return options;
 }
 

@@ -559,10 +559,14 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     DeletionPlan plan = TRY(plan_deletion(*old, options, rules, clock_.now()));
     if (plan.verb == DeletionPlan::Do::nothing) return shown(old, false);
     bool gone = plan.verb == DeletionPlan::Do::remove;
-    if (writer.dry_run) return shown(old, gone);
+    if (writer.dry_run && gone) return shown(old, true);
     if (!gone) {
       schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(plan.body)));
       plan.body = std::move(canonical.value);
+    }
+    if (writer.dry_run) {  // as it would wait for its end
+      ObjectPtr imagined = TRY(Object::make(info.kind, std::move(plan.body)));
+      return shown(std::move(imagined), false);
     }
     auto durability = durability_of(info.kind, {}, writer);
     auto done = gone ? engine_.remove(info.kind, key, old->revision(), durability)
@@ -663,11 +667,12 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
     return invalid(kTokenRequest, key.name,
                    {invalid_value("spec.expirationSeconds", std::to_string(seconds),
                                   "may not specify a duration larger than 2^32 seconds")});
-  (void)writer;
   json::object& metadata = metadata_of(decoded.value);
   metadata["name"] = key.name, metadata["namespace"] = key.ns;
   metadata["creationTimestamp"] = format_time(clock_.now());
-  return token_issuer_->issue(*account, std::move(decoded.value));
+  json::value issued = TRY(token_issuer_->issue(*account, std::move(decoded.value)));
+  if (writer.dry_run) make(issued, "status.token") = "";  // a dry run hands out no credential
+  return issued;
 }
 
 }  // namespace coracle::registry
