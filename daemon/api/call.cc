@@ -233,13 +233,16 @@ Result<std::string> encode(const json::value& value, const Wanted& wanted) {
 void answer_error(Call& call, const Error& error) {
   auto wanted = negotiate(call.head(), Offer::object);
   json::value status = to_status(error);
+  int code = http_status(error.code());
+  if (error.code() == Code::timeout && call.exchange.body_was_late())
+    status.get_object()["code"] = code = 408;  // it is the client who was slow
   if (error.details() && error.details()->retry_after_seconds > 0)
     call.answer().headers.emplace_back("Retry-After", std::to_string(error.details()->retry_after_seconds));
   if (error.code() == Code::unauthorized) call.answer().headers.emplace_back("WWW-Authenticate", "Bearer realm=\"coracle\"");
   Wanted as = wanted ? *wanted : Wanted{};
   auto text = encode(status, as);
   if (!text) as = Wanted{}, text = encode(status, as);
-  set_answer(call, http_status(error.code()), as.media_type(), *std::move(text));
+  set_answer(call, code, as.media_type(), *std::move(text));
 }
 
 void answer_error(Exchange& exchange, const Error& error) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See front.h: doorman, crew, and the adapter that lets cpp-httplib (0.11 and newer) read bodies that are chunked or packed from
-// our streams. What it gets to read is "METHOD / HTTP/1.1" and body framing: routes, queries and headers are ours (head.h), and
-// so is the answer. A request without a body, or with a plain one of known size, does not pass it.
+// See front.h: doorman and crew.
 #include "daemon/api/front.h"
 
-#include <httplib.h>
-
-#include <array>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -27,161 +22,37 @@ constexpr std::chrono::milliseconds kLinger{20};
 constexpr std::chrono::milliseconds kPatience{50};
 constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
-constexpr size_t kBodyPiece = 16 << 10;
+constexpr size_t kBlankBytesMax = 4;  // empty lines before a request. Source: Go net/http
+// The head of one request as most are, and how many may be longer at a time, while they are read and served.
+constexpr size_t kUsualHeadBytes = 64 << 10;
+constexpr int kLongHeadsMax = 16;
+// Whoever is answered before all of his request was read gets to read the answer: what he still sends is thrown away for so long.
+constexpr size_t kLingerBytesMax = 8 << 20;
+constexpr std::chrono::milliseconds kLingerTime{2000};
+constexpr size_t kDiscardPiece = 256 << 10;
 
-// One request as a cpp-httplib stream: first the tamed head, then the body from the wire.
-class RequestStream : public httplib::Stream {
- public:
-  RequestStream(TlsConnection& connection, std::string head) : connection_(connection), head_(std::move(head)) {}
-  bool is_readable() const override { return true; }
-  bool is_writable() const override { return true; }
-  ssize_t read(char* to, size_t size) override {
-    if (head_used_ < head_.size()) {
-      size_t count = head_.copy(to, size, head_used_);
-      head_used_ += count;
-      return ssize_t(count);
-    }
-    if (!connection_.flush()) return -1;  // 100 Continue, for which the client waits
-    auto count = connection_.read(to, size);
-    return count ? ssize_t(*count) : -1;
-  }
-  ssize_t write(const char* from, size_t size) override {
-    if (muted_) return ssize_t(size);
-    return connection_.write({from, size}) ? ssize_t(size) : -1;
-  }
-  void get_remote_ip_and_port(std::string& ip, int& port) const override {
-    ip = connection_.peer().address, port = connection_.peer().port;
-  }
-  void get_local_ip_and_port(std::string& ip, int& port) const override {
-    ip = connection_.local().address, port = connection_.local().port;
-  }
-  socket_t socket() const override { return 0; }  // only compared with FD_SETSIZE, which does not bind us: we poll
-#if defined(CPPHTTPLIB_VERSION_NUM)               // 0.19 and newer ask these as well
-  bool wait_readable() const { return true; }
-  bool wait_writable() const { return true; }
-  time_t duration() const { return 0; }
-#endif
-  void mute() { muted_ = true; }  // from here on the answer is ours
-
- private:
-  TlsConnection& connection_;
-  std::string head_;
-  size_t head_used_ = 0;
-  bool muted_ = false;
-};
-
-// The request that is served.
-struct Current {
-  const Head& head;
-  TlsConnection& connection;
-  const Front::Handler& handler;
-  bool is_long;
-  std::function<std::stop_token()> notice_peer;
-  bool reusable = true;
-  std::shared_ptr<void> held = nullptr;  // until the answer is written
-};
-
-bool write_answer(TlsConnection& connection, const Head& asked, const Answer& answer) {
+// `stays`: the next request may follow on the connection.
+bool write_answer(TlsConnection& connection, const Head& asked, const Answer& answer, bool stays) {
   std::vector<std::string_view> whole{answer.body};
   const std::vector<std::string_view>& pieces = answer.pieces.empty() ? whole : answer.pieces;
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();
-  std::string head = begin_head(answer.status, answer.headers);
+  std::string head = begin_head(answer.status, answer.headers, !asked.knows_chunks);
   bool framed = answer.status != 204 && answer.status != 304;  // these have no body. Source: RFC 9110 sections 15.3.5, 15.4.5
   if (framed && !answer.content_type.empty()) head += "Content-Type: " + answer.content_type + "\r\n";
   if (framed) head += "Content-Length: " + std::to_string(bytes) + "\r\n";
-  if (!asked.keep_alive) head += "Connection: close\r\n";
+  head += connection_header(asked, stays);
   if (!connection.write(head + "\r\n")) return false;
   if (!framed || asked.method == "HEAD") return true;
   return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return connection.write(piece); });
 }
 
-void serve(Current& current, BodySource body) {
-  Exchange exchange(current.head, current.connection, current.is_long, std::move(body), current.notice_peer);
-  try {
-    current.handler(exchange);
-  } catch (const std::exception& why) {  // memory has run out, or the house has a fault: this request fails, others do not
-    log_error("api", "a request failed", {{"why", why.what()}, {"path", current.head.path}});
-    exchange.answer = {500, "text/plain", {}, "the server could not serve this request; its log says why\n", {}, {}};
-    exchange.reusable = false;
-  }
-  current.held = exchange.take_held();
-  current.reusable = exchange.taken() ? exchange.reusable : write_answer(current.connection, current.head, exchange.answer);
-  if (current.reusable) exchange.drop_body();
+// Says that there is no place just now.
+Error busy() {
+  ErrorDetails details;
+  details.retry_after_seconds = 1;
+  return Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
 }
-
-// Hands over a body, piece by piece, until it is complete (true) or `take` wants no more.
-using BodyReader = std::function<bool(const std::function<bool(std::string_view)>& take)>;
-
-void serve_with_body(Current& current, const BodyReader& read) {
-  bool complete = false;
-  serve(current, [&](const std::function<bool(std::string_view)>& take) -> Result<void> {
-    bool taken = true;
-    complete = read([&](std::string_view piece) { return taken = take(piece); });
-    if (complete) return {};
-    if (!taken) return Error(Code::cancelled, "the rest of the body was not wanted");
-    return Error(Code::bad_request, "the request body could not be read");
-  });
-  if (!complete) current.reusable = false;  // what is left of the body must not be read as a request
-}
-
-// A body of known size that lies in the stream as it is.
-bool is_plain_body(const Head& head, bool as_sent) {
-  bool coded = head.chunked || (!as_sent && head.headers.has("Content-Encoding"));
-  return head.content_length && !coded && !head.headers.has("Expect");
-}
-
-void serve_plain_body(Current& current) {
-  uint64_t left = *current.head.content_length;
-  serve_with_body(current, [&](const std::function<bool(std::string_view)>& take) {
-    std::array<char, kBodyPiece> piece;
-    while (left > 0) {
-      auto count = current.connection.read(piece.data(), size_t(std::min<uint64_t>(left, piece.size())));
-      if (!count || *count == 0) return false;
-      left -= *count;
-      if (!take({piece.data(), *count})) return false;
-    }
-    return true;
-  });
-}
-
-// What this thread has cpp-httplib read: its handlers are shared and get no context of their own.
-struct Reading {
-  Current& request;
-  RequestStream& stream;
-};
-thread_local Reading* reading = nullptr;
-
-void serve_coded_body(const httplib::Request&, httplib::Response&, const httplib::ContentReader& reader) {
-  reading->stream.mute();
-  serve_with_body(reading->request, [&](const std::function<bool(std::string_view)>& take) {
-    return reader([&](const char* bytes, size_t size) { return take({bytes, size}); });
-  });
-}
-
-class Http : public httplib::Server {
- public:
-  Http() {
-    Post("/", serve_coded_body);
-    Put("/", serve_coded_body);
-    Patch("/", serve_coded_body);
-    Delete("/", serve_coded_body);
-    set_payload_max_length(size_t(-1));  // limits are the handlers': an image archive may be large
-  }
-  // One request. False: the connection cannot be used again. 0.15 and newer want the addresses as arguments.
-  bool process(RequestStream& stream, bool last) { return process_any(*this, stream, last); }
-
- private:
-  template <typename Self>
-  static bool process_any(Self& self, RequestStream& stream, bool last) {
-    bool closed = false;
-    if constexpr (requires { self.process_request(stream, last, closed, nullptr); }) {
-      return self.process_request(stream, last, closed, nullptr) && !closed;
-    } else {
-      return self.process_request(stream, std::string(), 0, std::string(), 0, last, closed, nullptr) && !closed;
-    }
-  }
-};
 
 struct Connection {
   explicit Connection(Fd socket, std::shared_ptr<SSL_CTX> context) : tls(std::move(socket), std::move(context)) {}
@@ -192,6 +63,9 @@ struct Connection {
   SteadyTime rests_until{};              // closed when nothing comes by then
   std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
   bool in_set = false;                   // known to the ReadySet
+  size_t blank_bytes = 0;                // before the request
+  bool long_head = false;                // counted in Book::long_heads
+  size_t lingers = 0;                    // answered and ended by us: so many bytes may still be thrown away
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
@@ -201,7 +75,8 @@ struct Book {                                 // everything that doorman and cre
   std::deque<ConnectionPtr> waiting;              // readable, no thread yet
   std::map<uint64_t, std::stop_source> noticing;  // serving, and its thread wants to know when the peer stirs
   uint64_t next_token = 1000;                     // below: listeners and the bell
-  int threads = 0, idle_threads = 0, requests = 0, watches = 0;
+  int threads = 0, idle_threads = 0, requests = 0, watches = 0, bodies = 0;
+  int long_heads = 0;
   bool stopping = false;
   int connections() const { return int(resting.size() + serving.size() + waiting.size()); }
 };
@@ -217,7 +92,6 @@ struct Front::State {
   IsLong is_long;
   Refuse refuse;
   FrontLimits limits;
-  Http http;
   std::vector<Fd> listeners;
   sys::ReadySet ready;
   sys::Bell bell;
@@ -235,6 +109,7 @@ struct Front::State {
   std::stop_token notice_peer(Connection& connection);
   sys::Timeout close_the_overdue();
   void rest(ConnectionPtr connection);  // back to the ready set
+  void throw_away(ConnectionPtr connection);
   void hand_over(ConnectionPtr connection);
 
   // ---- crew ----
@@ -242,12 +117,25 @@ struct Front::State {
   ConnectionPtr next();
   void attend(const ConnectionPtr& connection);
   bool more_to_serve(TlsConnection& tls);
-  enum class Served { again, later, never };  // may be used again; waits for the rest of a head; is to be closed
+  // May be used again; waits for the rest of a head; is to be closed; the same, once its peer had time to read the answer.
+  enum class Served { again, later, never, lingers };
   Served serve_one(Connection& connection);
   Result<std::string> read_head(Connection& connection);
-  bool refuse_one(Connection& connection, const Head& head, const Error& why);
-  bool process(Connection& connection, const Head& head, const Handler& with, bool long_running = false,
-               const std::function<void()>& done = {});
+  bool take_long_head(Connection& connection);
+  void drop_long_head(Connection& connection);
+  Served refuse_one(Connection& connection, const Head& head, const Error& why);
+  // What a request holds of the limits.
+  enum class Slot { none, request, watch, body };
+  int& count_of(Book& b, Slot slot) const {
+    return slot == Slot::request ? b.requests : slot == Slot::watch ? b.watches : b.bodies;
+  }
+  bool take(Slot slot);
+  void leave(Slot& slot);
+  Served process(Connection& connection, const Head& head, const Handler& with, Slot& slot);
+  BodyWait wait_for_body(Slot& slot);
+  bool clear_body(Exchange& exchange, BodyReader& body, Slot& slot);
+  Served linger(Connection& connection) const;
+  void call(Exchange& exchange, const Handler& with) const;
 };
 
 void Front::State::keep_door(std::stop_token stop) {
@@ -274,7 +162,20 @@ void Front::State::stirred(uint64_t token) {
     return found ? found.mapped() : nullptr;
   });
   notice.request_stop();
-  if (readable) hand_over(std::move(readable));
+  if (!readable) return;
+  if (readable->lingers > 0) throw_away(std::move(readable));
+  else hand_over(std::move(readable));
+}
+
+// Of one that was answered and ended: what it sends all the same is not looked at, which costs no thread and hardly any time.
+void Front::State::throw_away(ConnectionPtr connection) {
+  auto count = sys::discard(connection->tls.socket(), std::min(connection->lingers, kDiscardPiece));
+  bool nothing_yet = !count && count.error().code() == Code::unavailable;
+  size_t taken = count ? *count : 0;
+  bool goes_on = nothing_yet || (taken > 0 && taken < connection->lingers);
+  if (!goes_on) return connection->tls.close();
+  connection->lingers -= taken;
+  rest(std::move(connection));
 }
 
 std::stop_token Front::State::notice_peer(Connection& connection) {
@@ -323,17 +224,19 @@ void Front::State::let_in(const Fd& listener) {
 }
 
 // Makes room for a newcomer: otherwise whoever opens connections and says nothing, even a stranger, would keep all others out.
-// However fast they come, there is always one to close: who never finished a handshake first, then who rested for the longest.
+// However fast they come, there is always one to close: who never finished a handshake or was ended already first, then who
+// rested for the longest.
 bool Front::State::make_room() {
   auto worst = book.with([](Book& b) -> ConnectionPtr {
-    auto worse = [](const Connection& x, const Connection& y) {
-      return x.greeted != y.greeted ? !x.greeted : x.rests_since < y.rests_since;
+    auto wanted = [](const Connection& x) { return x.greeted && x.lingers == 0; };
+    auto worse = [&](const Connection& x, const Connection& y) {
+      return wanted(x) != wanted(y) ? !wanted(x) : x.rests_since < y.rests_since;
     };
     auto found = std::min_element(b.resting.begin(), b.resting.end(),
                                   [&](const auto& x, const auto& y) { return worse(*x.second, *y.second); });
     return found == b.resting.end() ? nullptr : b.resting.extract(found).mapped();
   });
-  if (worst) worst->tls.close();
+  if (worst) worst->tls.close(), drop_long_head(*worst);
   return worst != nullptr;
 }
 
@@ -354,7 +257,7 @@ sys::Timeout Front::State::close_the_overdue() {
     }
     return at;
   });
-  for (auto& connection : overdue) connection->tls.close();
+  for (auto& connection : overdue) connection->tls.close(), drop_long_head(*connection);
   if (soonest == SteadyTime::max()) return std::nullopt;
   return std::chrono::ceil<std::chrono::milliseconds>(soonest - now);
 }
@@ -379,7 +282,8 @@ void Front::State::rest(ConnectionPtr connection) {
 void Front::State::hand_over(ConnectionPtr connection) {
   bool hire = book.with([&](Book& b) {
     b.waiting.push_back(std::move(connection));
-    bool enough = b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kCrewSpare;
+    bool enough =
+        b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kCrewSpare + b.bodies;
     if (!enough) b.threads++;
     return !enough;
   });
@@ -419,6 +323,7 @@ void Front::State::work() {
     bool done = connection->tls.broken() || stopping;
     if (done) {
       connection->tls.close();
+      drop_long_head(*connection);
       book.with([&](Book& b) { b.serving.erase(connection->token); });
     } else {
       connection->tls.release_buffers();
@@ -439,8 +344,10 @@ void Front::State::attend(const ConnectionPtr& connection) {
   connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
   while (more_to_serve(connection->tls)) {
     Served served = serve_one(*connection);
+    if (served != Served::later) drop_long_head(*connection);
     if (served == Served::never) return connection->tls.close();
     if (served == Served::later) return void(connection->rests_until = *connection->head_until);
+    if (served == Served::lingers) return;
     connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
   }
 }
@@ -455,77 +362,147 @@ bool Front::State::more_to_serve(TlsConnection& tls) {
   return tls.has_buffered_input();
 }
 
-// Errors: timeout when it is not whole yet and may still come.
+bool Front::State::take_long_head(Connection& connection) {
+  if (connection.long_head) return true;
+  return connection.long_head = book.with([](Book& b) { return b.long_heads < kLongHeadsMax && b.long_heads++ >= 0; });
+}
+
+void Front::State::drop_long_head(Connection& connection) {
+  if (std::exchange(connection.long_head, false)) book.with([](Book& b) { b.long_heads--; });
+}
+
+// Errors: timeout when it is not whole yet and may still come; too_large, too_many_requests, unavailable.
 Result<std::string> Front::State::read_head(Connection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
   if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
   connection.tls.set_read_deadline(std::min(*connection.head_until, now + kPatience));
-  return connection.tls.read_until("\r\n\r\n", kHeadBytesMax);
+  for (;;) {
+    size_t bytes_max = connection.long_head ? kHeadBytesMax : kUsualHeadBytes;
+    auto head = connection.tls.read_until("\r\n\r\n", bytes_max);
+    bool long_one =
+        !connection.long_head && ((head && head->size() > kUsualHeadBytes) || (!head && head.error().code() == Code::too_large));
+    if (long_one && !take_long_head(connection))
+      return Error(Code::too_many_requests, "too many requests with long heads, please try again later");
+    if (long_one && !head) continue;
+    if (!head) return head;
+    size_t blank = 0;
+    while (head->compare(blank, 2, "\r\n") == 0 && connection.blank_bytes + blank < kBlankBytesMax) blank += 2;
+    connection.blank_bytes += blank;
+    head->erase(0, blank);
+    if (head->empty()) continue;  // nothing but empty lines, so far
+    return head;
+  }
+}
+
+bool Front::State::take(Slot slot) {
+  int most = slot == Slot::request ? limits.requests : slot == Slot::watch ? limits.watches : limits.bodies;
+  return book.with([&](Book& b) { return count_of(b, slot) < most && ++count_of(b, slot) > 0; });
+}
+
+void Front::State::leave(Slot& slot) {
+  Slot held = std::exchange(slot, Slot::none);
+  if (held != Slot::none) book.with([&](Book& b) { count_of(b, held)--; });
 }
 
 Front::State::Served Front::State::serve_one(Connection& connection) {
   auto bytes = read_head(connection);
   if (!bytes) {
     if (bytes.error().code() == Code::timeout) return Served::later;
-    if (bytes.error().code() == Code::too_large) refuse_one(connection, {}, bytes.error());
-    return Served::never;
+    connection.head_until.reset();
+    if (bytes.error().code() == Code::unavailable) return Served::never;
+    return refuse_one(connection, {}, bytes.error());
   }
   connection.head_until.reset();
+  connection.blank_bytes = 0;
   auto head = vet_head(*bytes);
-  if (!head) return refuse_one(connection, {}, head.error()), Served::never;
+  if (!head) return refuse_one(connection, {}, head.error());
 
   bool occupies = is_long(*head);
-  bool admitted = book.with([&](Book& b) {
-    int& running = occupies ? b.watches : b.requests;
-    if (running >= (occupies ? limits.watches : limits.requests)) return false;
-    return running++, true;
-  });
-  if (!admitted) {
-    ErrorDetails details;
-    details.retry_after_seconds = 1;
-    Error busy = Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
-    return refuse_one(connection, *head, busy) && !head->has_body() ? Served::again : Served::never;
-  }
-  bool counted = true;
-  auto leave = [&] {
-    if (std::exchange(counted, false)) book.with([&](Book& b) { (occupies ? b.watches : b.requests)--; });
-  };
-  Scope leave_at_last(leave);
+  Slot slot = occupies ? Slot::watch : Slot::request;
+  if (!take(slot)) return refuse_one(connection, *head, busy());
+  Scope leave_at_last([&] { leave(slot); });
   if (occupies) connection.tls.release_buffers();
   else connection.tls.keep_buffers();
-  connection.tls.set_read_deadline(occupies ? SteadyTime::max() : std::chrono::steady_clock::now() + limits.body);
-  return process(connection, *head, handler, occupies, leave) ? Served::again : Served::never;
+  return process(connection, *head, handler, slot);
 }
 
-bool Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
+Front::State::Served Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
+  bool unread = head.method.empty();  // nobody knows what it says, or how long it is
   Head as = head;
-  if (as.method.empty()) as.method = "GET", as.keep_alive = false;
-  as.chunked = false, as.content_length.reset();  // the body, if any, is not read
-  return process(connection, as, [&](Exchange& exchange) { refuse(exchange, why); });
+  if (unread) as.method = "GET", as.keep_alive = false;
+  Slot none = Slot::none;
+  Served served = process(
+      connection, as, [&](Exchange& exchange) { refuse(exchange, why); }, none);
+  return unread && served == Served::never && !connection.tls.broken() ? linger(connection) : served;
 }
 
-// A long request is a stream: what it carries is passed on, and unpacked by nobody here. `done`: called when the answer was made,
-// before the end of it leaves: who has it may ask for the next at once.
-bool Front::State::process(Connection& connection, const Head& head, const Handler& with, bool long_running,
-                           const std::function<void()>& done) {
-  Current current{head, connection.tls, with, long_running, [&] { return notice_peer(connection); }};
-  bool usable = true;
-  if (!head.has_body()) {
-    serve(current, [](const auto&) { return Result<void>(); });
-  } else if (is_plain_body(head, long_running)) {
-    serve_plain_body(current);
-  } else {
-    RequestStream stream(connection.tls, tame_head(head, long_running));
-    Reading here{current, stream};
-    reading = &here;
-    usable = http.process(stream, !head.keep_alive);
-    reading = nullptr;
+void Front::State::call(Exchange& exchange, const Handler& with) const {
+  try {
+    with(exchange);
+  } catch (const std::exception& why) {  // memory has run out, or the house has a fault: this request fails, others do not
+    log_error("api", "a request failed", {{"why", why.what()}, {"path", exchange.head.path}});
+    exchange.answer = {500, "text/plain", {}, "the server could not serve this request; its log says why\n", {}, {}};
+    exchange.reusable = false;
   }
+}
+
+// While a request waits for its body it is counted among those who do, and its place is free for others.
+BodyWait Front::State::wait_for_body(Slot& slot) {
+  auto begin = [this, &slot]() -> Result<void> {
+    if (!take(Slot::body)) return busy();
+    leave(slot);
+    slot = Slot::body;
+    return {};
+  };
+  auto end = [this, &slot]() -> Result<void> {  // it is let in again, whoever came meanwhile
+    leave(slot);
+    slot = Slot::request;
+    book.with([](Book& b) { b.requests++; });
+    return {};
+  };
+  return {begin, end};
+}
+
+// What nobody read of the body: true when it is out of the way, and the next request may follow. Somebody whom we know is waited
+// for, without what others wait for.
+bool Front::State::clear_body(Exchange& exchange, BodyReader& body, Slot& slot) {
+  if (exchange.hangs_up) return false;
+  if (body.drain(kDrainBytesMax, std::chrono::milliseconds(0))) return true;
+  if (!exchange.known || exchange.taken() || !take(Slot::body)) return false;
+  exchange.take_held().reset();
+  leave(slot);
+  slot = Slot::body;
+  return body.drain(kDrainBytesMax, kDrainTime);
+}
+
+Front::State::Served Front::State::linger(Connection& connection) const {
+  connection.tls.finish();
+  connection.lingers = kLingerBytesMax;
+  connection.rests_until = std::chrono::steady_clock::now() + kLingerTime;
+  return Served::lingers;
+}
+
+// A long request is a stream: what it carries is passed on, and unpacked by nobody here.
+Front::State::Served Front::State::process(Connection& connection, const Head& head, const Handler& with, Slot& slot) {
+  TlsConnection& tls = connection.tls;
+  bool streams = slot == Slot::watch;
+  std::optional<BodyPace> pace;
+  if (streams) tls.set_read_deadline(SteadyTime::max());
+  else pace = BodyPace{limits.body, limits.body_grace};
+  BodyReader body(tls, head, streams, pace);
+  Exchange exchange(head, tls, streams, body, [&] { return notice_peer(connection); });
+  if (slot == Slot::request && head.has_body()) exchange.when_body_waits(wait_for_body(slot));
+  call(exchange, with);
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
-  current.held.reset();
-  if (done) done();
-  return connection.tls.flush() && usable && current.reusable && head.keep_alive;
+  bool stays = head.keep_alive && (!exchange.taken() || exchange.reusable) && clear_body(exchange, body, slot);
+  if (!exchange.taken()) stays = write_answer(tls, head, exchange.answer, stays) && stays;
+  // Before the end of the answer leaves: who has it may ask for the next at once.
+  exchange.take_held().reset();
+  leave(slot);
+  if (!tls.flush()) return Served::never;
+  if (stays) return Served::again;
+  return exchange.taken() || body.complete() ? Served::never : linger(connection);
 }
 
 Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)
@@ -572,7 +549,7 @@ void Front::stop() {
 
 Front::Counts Front::counts() const {
   return state_->book.with([](const Book& b) {
-    return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.threads};
+    return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.bodies, b.threads, b.long_heads};
   });
 }
 bool Front::stopping() const {

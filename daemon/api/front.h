@@ -2,8 +2,9 @@
 // The front of the house: listens, speaks TLS, reads requests, and hands each to one handler.
 //   doorman (1 thread): listeners and resting connections ──readable──▶ crew (threads come and go) ──▶ handler
 //                            ▲──────────────── keep-alive: back to rest ────┘
-// A resting connection costs memory and no thread; a thread is held by a running request or watch only. cpp-httplib
-// reads bodies: we call its process_request on our TLS stream, with heads that were vetted before (head.h).
+// A resting connection costs memory and no thread; a thread is held by a running request or watch, or by one that waits for its
+// body (body.h), which has a limit of its own: slow bodies keep nobody else out. Who is answered before all of his request was
+// read has a while to read the answer, and is then cut off.
 // Limits are named below; beyond them a client is told 429, or turned away at the door.
 #pragma once
 
@@ -21,14 +22,16 @@ namespace coracle::api {
 
 constexpr int kRequestsMax = 192;      // short requests at once, those that wait for their turn included (daemon/fairness)
 constexpr int kWatchesMax = 512;       // watches, log follows, execs at once
+constexpr int kBodiesMax = 160;        // short requests that wait for the rest of their bodies
 constexpr int kConnectionsMax = 1024;  // open connections, resting ones included
 constexpr int kCrewSpare = 8;          // threads that can still say 429
 
 struct FrontLimits {  // tests make them small
-  int requests = kRequestsMax, watches = kWatchesMax, connections = kConnectionsMax;
+  int requests = kRequestsMax, watches = kWatchesMax, connections = kConnectionsMax, bodies = kBodiesMax;
   std::chrono::milliseconds handshake{10'000};  // from accept to its end
   std::chrono::milliseconds head{10'000};       // from its first byte to the empty line
   std::chrono::milliseconds body{60'000};       // an ordinary one, whole
+  std::chrono::milliseconds body_grace{5'000};  // so long it may be slower than kBodyBytesPerSecond
   std::chrono::milliseconds rest{300'000};      // between two requests
 };
 
@@ -48,7 +51,7 @@ class Front {
   void stop();  // ends every connection; returns when no handler runs
 
   struct Counts {
-    int connections = 0, resting = 0, requests = 0, watches = 0, threads = 0;
+    int connections = 0, resting = 0, requests = 0, watches = 0, bodies = 0, threads = 0, long_heads = 0;
   };
   Counts counts() const;
   // Asked of long requests between two sleeps: is the house closing?

@@ -31,20 +31,34 @@ Result<std::string> decode_component(std::string_view text) {
   return decoded;
 }
 
+// Of an absolute target, as proxies are sent them, the path and the query: "http://host:6443/api?x=y". Source: RFC 9112
+// section 3.2.2
+std::string_view without_host(std::string_view target) {
+  for (std::string_view scheme : {"http://", "https://"}) {
+    if (target.size() < scheme.size() || !equal_fold(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    size_t end = std::min(target.find_first_of("/?"), target.size());
+    if (end == 0) return {};  // no host
+    return end == target.size() ? std::string_view("/") : target.substr(end);
+  }
+  return target;
+}
+
 Result<void> read_request_line(std::string_view line, Head& head) {
-  auto parts = split(line, ' ');
-  if (parts.size() != 3 || !is_token(parts[0])) return malformed("request line");
-  head.method = parts[0];
-  if (std::find(std::begin(kMethods), std::end(kMethods), parts[0]) == std::end(kMethods))
+  size_t first = line.find(' '), last = line.rfind(' ');
+  if (first == last || !is_token(line.substr(0, first))) return malformed("request line");
+  head.method = line.substr(0, first);
+  if (std::find(std::begin(kMethods), std::end(kMethods), head.method) == std::end(kMethods))
     return Error(Code::method_not_allowed, "no such method here");
-  std::string_view target = parts[1], version = parts[2];
+  std::string_view target = line.substr(first + 1, last - first - 1), version = line.substr(last + 1);
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return Error(Code::unsupported, "only HTTP/1.1 is spoken here");
   head.keep_alive = head.knows_chunks = version == "HTTP/1.1";
-  if (target.size() > kTargetBytesMax) return Error(Code::too_large, "the request target is too long");
-  if (target.empty() || target[0] != '/' || !std::all_of(target.begin(), target.end(), is_target_char))
-    return malformed("request target");
+  if (!std::all_of(target.begin(), target.end(), is_target_char)) return malformed("request target");
+  if (target == "*" && head.method == "OPTIONS") return head.path = target, Result<void>();
+  target = without_host(target);
+  if (target.empty() || (target[0] != '/' && target[0] != '?')) return malformed("request target");
   size_t mark = target.find('?');
-  head.path = target.substr(0, mark);
+  head.path = mark == 0 ? std::string_view("/") : target.substr(0, mark);
   if (mark != std::string_view::npos) head.query_text = target.substr(mark + 1);
   head.query = TRY(Query::parse(head.query_text));
   return {};
@@ -77,7 +91,24 @@ Result<std::optional<uint64_t>> length_of(const Headers& headers) {
   return known;
 }
 
+Result<void> check_host(const Head& head) {
+  auto hosts = head.headers.all("Host");
+  if (hosts.size() > 1) return Error(Code::bad_request, "too many Host headers");
+  if (hosts.empty() && head.knows_chunks) return Error(Code::bad_request, "missing required Host header");
+  return {};
+}
+
+// Only that it is told to go on. Source: RFC 9110 section 10.1.1
+Result<void> read_expectation(Head& head) {
+  std::string_view expected = head.headers.get("Expect");
+  if (expected.empty() || !head.knows_chunks) return {};
+  if (!equal_fold(expected, "100-continue")) return Error(Code::unsupported, "the only expectation that is met is 100-continue");
+  head.awaits_continue = head.has_body();
+  return {};
+}
+
 Result<void> frame_body(Head& head) {
+  if (head.headers.has("Transfer-Encoding") && !head.knows_chunks) return malformed("Transfer-Encoding in HTTP/1.0");
   if (head.headers.has("Transfer-Encoding") && head.headers.has("Content-Length"))
     return malformed("both Content-Length and Transfer-Encoding");
   head.chunked = TRY(is_chunked(head.headers));
@@ -113,9 +144,16 @@ bool equal_fold(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
+std::string_view take_part(std::string_view& left, char separator) {
+  size_t end = std::min(left.find(separator), left.size());
+  std::string_view part = left.substr(0, end);
+  left.remove_prefix(std::min(end + 1, left.size()));
+  return part;
+}
+
 bool names_token(std::string_view field, std::string_view token) {
-  for (std::string_view part : split(field, ','))
-    if (equal_fold(trim(part), token)) return true;
+  while (!field.empty())
+    if (equal_fold(trim(take_part(field, ',')), token)) return true;
   return false;
 }
 
@@ -134,9 +172,10 @@ bool Headers::has(std::string_view name) const { return !all(name).empty(); }
 
 Result<Query> Query::parse(std::string_view text) {
   Query query;
-  if (text.empty()) return query;
-  for (std::string_view pair : split(text, '&')) {
+  while (!text.empty()) {
+    std::string_view pair = take_part(text, '&');
     if (pair.empty()) continue;
+    if (query.all_.size() == kQueryPairsMax) return Error(Code::too_large, "the query has too many parameters");
     size_t equals = pair.find('=');
     std::string name = TRY(decode_component(pair.substr(0, equals)));
     std::string value = TRY(decode_component(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1)));
@@ -175,15 +214,20 @@ Result<Head> vet_head(std::string_view bytes) {
     if (std::exchange(first, false)) TRY(read_request_line(line, head));
     else TRY(read_header(line, head.headers));
   }
+  TRY(check_host(head));
   TRY(frame_body(head));
-  std::string_view connection = head.headers.get("Connection");
-  if (names_token(connection, "close")) head.keep_alive = false;
-  else if (names_token(connection, "keep-alive")) head.keep_alive = true;
+  TRY(read_expectation(head));
+  auto connection = head.headers.all("Connection");  // several lines are one list
+  auto names = [&](std::string_view token) {
+    return std::any_of(connection.begin(), connection.end(), [&](std::string_view field) { return names_token(field, token); });
+  };
+  if (names("close")) head.keep_alive = false;
+  else if (names("keep-alive")) head.keep_alive = true;
   return head;
 }
 
 Result<AnswerHead> vet_answer_head(std::string_view bytes) {
-  if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the head of the answer is too large");
+  if (bytes.size() > kAnswerHeadBytesMax) return Error(Code::too_large, "the head of the answer is too large");
   AnswerHead head;
   TRY(read_status_line(take_line(bytes), head));
   while (!bytes.empty()) {
@@ -194,19 +238,6 @@ Result<AnswerHead> vet_answer_head(std::string_view bytes) {
   head.chunked = TRY(is_chunked(head.headers));
   if (!head.chunked) head.content_length = TRY(length_of(head.headers));
   return head;
-}
-
-std::string tame_head(const Head& head, bool as_sent) {
-  bool writes = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
-  bool left_unread = !writes && head.has_body();  // by cpp-httplib, which does not expect a body of GET, or chunks of DELETE
-  std::string text = (left_unread ? "POST" : head.method) + " / HTTP/1.1\r\n";
-  if (head.chunked) text += "Transfer-Encoding: chunked\r\n";
-  else if (head.content_length || writes) text += "Content-Length: " + std::to_string(head.content_length.value_or(0)) + "\r\n";
-  std::string_view coding = head.headers.get("Content-Encoding");
-  if (equal_fold(coding, "gzip") && !as_sent) text += "Content-Encoding: gzip\r\n";
-  if (equal_fold(head.headers.get("Expect"), "100-continue")) text += "Expect: 100-continue\r\n";
-  if (!head.keep_alive) text += "Connection: close\r\n";
-  return text + "\r\n";
 }
 
 }  // namespace coracle::api

@@ -8,6 +8,11 @@
 namespace coracle::api {
 
 Result<std::string> Exchange::read_body(size_t bytes_max) {
+  auto too_large = [&] {
+    hangs_up = true;  // what comes of it still is as long
+    return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(bytes_max));
+  };
+  if (head.content_length.value_or(0) > bytes_max) return too_large();
   std::string text;
   bool fits = true;
   auto read = stream_body([&](std::string_view piece) {
@@ -15,16 +20,15 @@ Result<std::string> Exchange::read_body(size_t bytes_max) {
     if (fits) text.append(piece);
     return fits;
   });
-  if (!fits) return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(bytes_max));
+  if (!fits) return too_large();
+  late_ = !read && read.error().code() == Code::timeout;
   if (!read) return read.take_error();
   return text;
 }
 
 void Exchange::drop_body() {
-  if (!head.has_body() || body_read_) return;
-  size_t drained = 0;
-  connection.set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
-  (void)stream_body([&](std::string_view piece) { return (drained += piece.size()) <= kDrainBytesMax; });
+  if (body_.complete() || body_.begun()) return;
+  (void)body_.drain(kDrainBytesMax, kDrainTime);
   connection.set_read_deadline(SteadyTime::max());
 }
 
@@ -35,22 +39,35 @@ std::stop_token Exchange::notice_peer() {
 
 ChunkedAnswer::ChunkedAnswer(Exchange& exchange, std::string_view content_type,
                              const std::vector<std::pair<std::string, std::string>>& headers)
-    : exchange_(exchange), connection_(exchange.take_over()) {
-  connection_.write(begin_head(200, headers) + "Transfer-Encoding: chunked\r\nContent-Type: " + std::string(content_type) +
-                    "\r\n\r\n");
+    : exchange_(exchange), connection_(exchange.take_over()), chunked_(exchange.head.knows_chunks) {
+  bool stays = chunked_ && exchange.head.keep_alive;
+  std::string head = begin_head(200, headers, !chunked_);
+  if (chunked_) head += "Transfer-Encoding: chunked\r\n";
+  head += connection_header(exchange.head, stays);
+  connection_.write(head + "Content-Type: " + std::string(content_type) + "\r\n\r\n");
   connection_.flush();
 }
 
-bool ChunkedAnswer::write(std::string_view bytes) {
-  if (bytes.empty()) return !connection_.broken();  // an empty chunk would be the end
+bool ChunkedAnswer::write(std::string_view bytes) { return write(std::span(&bytes, 1)); }
+
+bool ChunkedAnswer::write(std::span<const std::string_view> pieces) {
+  size_t bytes = 0;
+  for (std::string_view piece : pieces) bytes += piece.size();
+  if (bytes == 0) return !connection_.broken();  // an empty chunk would be the end
   char size[24];
-  int digits = std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
-  return connection_.write({size, size_t(digits)}) && connection_.write(bytes) && connection_.write("\r\n");
+  int digits = std::snprintf(size, sizeof size, "%zx\r\n", bytes);
+  if (chunked_ && !connection_.write({size, size_t(digits)})) return false;
+  for (std::string_view piece : pieces)
+    if (!connection_.write(piece)) return false;
+  return !chunked_ || connection_.write("\r\n");
 }
 
 bool ChunkedAnswer::flush() { return connection_.flush(); }
 
-void ChunkedAnswer::end() { exchange_.reusable = connection_.write("0\r\n\r\n") && connection_.flush(); }
+void ChunkedAnswer::end() {
+  bool ended = (!chunked_ || connection_.write("0\r\n\r\n")) && connection_.flush();
+  exchange_.reusable = ended && chunked_;
+}
 
 std::string_view status_text(int status) {
   static constexpr std::pair<int, std::string_view> kTexts[] = {{101, "Switching Protocols"},
@@ -66,6 +83,7 @@ std::string_view status_text(int status) {
                                                                 {404, "Not Found"},
                                                                 {405, "Method Not Allowed"},
                                                                 {406, "Not Acceptable"},
+                                                                {408, "Request Timeout"},
                                                                 {409, "Conflict"},
                                                                 {410, "Gone"},
                                                                 {413, "Request Entity Too Large"},
@@ -80,10 +98,16 @@ std::string_view status_text(int status) {
   return found == std::end(kTexts) ? "Unknown" : found->second;
 }
 
-std::string begin_head(int status, const std::vector<std::pair<std::string, std::string>>& headers) {
-  std::string head = "HTTP/1.1 " + std::to_string(status) + " " + std::string(status_text(status)) + "\r\n";
+std::string begin_head(int status, const std::vector<std::pair<std::string, std::string>>& headers, bool old) {
+  std::string head = old ? "HTTP/1.0 " : "HTTP/1.1 ";
+  head += std::to_string(status) + " " + std::string(status_text(status)) + "\r\n";
   for (const auto& [name, value] : headers) head += name + ": " + value + "\r\n";
   return head;
+}
+
+std::string_view connection_header(const Head& asked, bool stays) {
+  if (!stays) return "Connection: close\r\n";
+  return asked.knows_chunks ? "" : "Connection: keep-alive\r\n";  // HTTP/1.0 takes the end for granted
 }
 
 }  // namespace coracle::api

@@ -12,6 +12,7 @@
 #include "daemon/api/flow.h"
 #include "daemon/api/handlers.h"
 #include "daemon/api/user.h"
+#include "daemon/fairness/body_places.h"
 #include "daemon/fairness/flow_objects.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/log.h"
@@ -100,6 +101,7 @@ struct Server::State {
         guard(authorizer),
         fairness(fairness::stored_rules(registry), config.fairness, clock),
         flow_objects(registry, fairness),
+        bodies(fairness::BodyLimits{.places = config.limits.bodies}),
         house{registry,
               streams,
               images,
@@ -122,6 +124,7 @@ struct Server::State {
   access::WriteGuard guard;
   fairness::Fairness fairness;
   fairness::FlowObjects flow_objects;
+  fairness::BodyPlaces bodies;
   House house;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
@@ -146,6 +149,7 @@ struct Server::State {
   void serve(Exchange& exchange);
   void answer(Call& call);
   bool take_seat(Call& call, const access::Attributes& attributes);
+  BodyWait wait_for_body(Call& call, int seats);
   void keep(std::stop_token stop);
   Result<void> renew();
   Result<void> tell_administrator(const KeyPair& admin) const;
@@ -154,6 +158,7 @@ struct Server::State {
 // Who, where, may they: then the handler.
 void Server::State::serve(Exchange& exchange) {
   if (config.when_asked) config.when_asked();
+  if (exchange.head.path == "*") return;  // OPTIONS *: is there a server?
   Call call{exchange, house, {}, {}, nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
@@ -178,6 +183,7 @@ void Server::State::answer(Call& call) {
     return auditor->refused(call, asked, received);
   }
   call.user = *std::move(user);
+  call.exchange.known = !call.user.anonymous();
   auto record = auditor->begin(call, asked, received);
   authorize(call, record.get(), asked);
   if (record) auditor->end(call, *record);
@@ -193,6 +199,7 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
   access::Decision decision = authorizer.authorize(call.user, asked);
   if (record) record->allowed = decision.allowed, record->reason = decision.reason;
   if (!decision.allowed) return answer_error(call, access::denial(call.user, asked, decision.reason));
+  if (call.exchange.body_left() && call.flow) call.exchange.when_body_waits(wait_for_body(call, seats_wanted(call, asked)));
   if (!call.exchange.is_long) return dispatch(call);
   RequestLabels labels = labels_of(call);
   house.metrics.begin_long(labels);
@@ -213,6 +220,28 @@ bool Server::State::take_seat(Call& call, const access::Attributes& attributes) 
   answer_text(call, 429, "Too many requests, please try again later.\n");
   call.answer().headers.emplace_back("Retry-After", std::to_string(details ? details->retry_after_seconds : 1));
   return false;
+}
+
+// A request whose body has not come gives its seats to others: it takes a place among its user's slow ones instead, and goes back
+// to its level when the body is whole.
+BodyWait Server::State::wait_for_body(Call& call, int seats) {
+  auto begin = [this, &call]() -> Result<void> {
+    const Head& head = call.head();
+    bool size_known = head.content_length && !head.headers.has("Content-Encoding");
+    auto place =
+        bodies.take(call.user.name, size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax);
+    if (!place) return place.take_error();
+    call.exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));  // in place of its seats
+    return {};
+  };
+  auto end = [this, &call, seats]() -> Result<void> {
+    call.exchange.take_held().reset();
+    auto seat = fairness.enter(*call.flow, seats);
+    if (!seat) return seat.take_error();
+    call.exchange.hold(std::make_shared<fairness::Fairness::Seat>(*std::move(seat)));
+    return {};
+  };
+  return {begin, end};
 }
 
 Result<void> Server::State::prepare() {

@@ -17,6 +17,7 @@
 #include "daemon/api/certificates.h"
 #include "daemon/api/front.h"
 #include "daemon/backup/keeper.h"
+#include "daemon/fairness/body_places.h"
 #include "daemon/fairness/fairness.h"
 #include "daemon/registry/registry.h"
 #include "daemon/stream/stream.h"

@@ -180,23 +180,24 @@ Result<size_t> TlsConnection::read(char* to, size_t size) {
   size_t count = std::min(size, in_.size() - in_used_);
   std::copy_n(in_.data() + in_used_, count, to);
   in_used_ += count;
+  searched_ = 0;
   return count;
 }
 
 Result<std::string> TlsConnection::read_until(std::string_view end, size_t bytes_max) {
-  size_t searched = in_used_;
   for (;;) {
-    size_t found = in_.find(end, searched);
+    size_t found = in_.find(end, in_used_ + searched_);
     if (found != std::string::npos) {
       std::string taken = in_.substr(in_used_, found + end.size() - in_used_);
       in_used_ = found + end.size();
+      searched_ = 0;
       return taken;
     }
-    if (in_.size() - in_used_ > bytes_max) return Error(Code::too_large, "the request head is too large");
-    size_t tail = std::min(in_.size() - in_used_, end.size() - 1);
+    size_t there = in_.size() - in_used_;
+    searched_ = there - std::min(there, end.size() - 1);  // the end may lie across two reads
+    if (there > bytes_max) return Error(Code::too_large, "the request head is too large");
     size_t count = TRY(fill(read_deadline_));
     if (count == 0) return Error(Code::unavailable, "the peer has closed");
-    searched = in_.size() - count - tail;  // the end may lie across two reads
   }
 }
 
@@ -269,6 +270,16 @@ void TlsConnection::close() {
   }
   broken_ = true;
   sys::shut_down(socket_);
+}
+
+void TlsConnection::finish() {
+  std::string().swap(in_), in_used_ = searched_ = 0;
+  if (broken_) return;
+  std::lock_guard lock(ssl_mutex_);
+  ERR_clear_error();
+  (void)SSL_shutdown(ssl_.get());  // best effort: the end of the stream says the same
+  ERR_clear_error();
+  sys::shut_down_writing(socket_);
 }
 
 bool TlsConnection::peer_gone() {

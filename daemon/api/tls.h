@@ -56,7 +56,7 @@ class TlsConnection {
 
   // Waits for at least one byte; 0 bytes at the end of the stream. Errors: timeout, unavailable.
   Result<size_t> read(char* to, size_t size);
-  // Up to and including `end`, taken out of the stream. Errors: as read; too_large.
+  // Up to and including `end`, taken out of the stream. Errors: as read; too_large, after which it can be asked again for more.
   Result<std::string> read_until(std::string_view end, size_t bytes_max);
   void set_read_deadline(Deadline deadline) { read_deadline_ = deadline; }
   // Bytes that were received and not yet asked for: somebody must read them, no socket will report them again.
@@ -73,6 +73,8 @@ class TlsConnection {
   void set_write_patience(std::chrono::milliseconds patience) { write_patience_ = patience; }
   // Says goodbye (close_notify), without waiting for the answer, and ends both directions.
   void close();
+  // The same for our direction alone: the peer reads the end. What it has sent is forgotten, what it sends stays in the socket.
+  void finish();
   bool broken() const { return broken_; }
 
   // Does not wait: true when the peer has closed; what it sent instead is kept for the next read.
@@ -97,6 +99,7 @@ class TlsConnection {
   std::chrono::milliseconds write_patience_ = kWriteStall;
   std::string in_;
   size_t in_used_ = 0;
+  size_t searched_ = 0;     // bytes behind in_used_ that read_until has looked at
   std::mutex ssl_mutex_;    // around each SSL call; never held while waiting
   std::mutex write_mutex_;  // one record stream at a time
   std::string out_;

@@ -155,6 +155,15 @@ Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake) {
   }
 }
 
+Result<size_t> discard(const Fd& socket, size_t bytes_max) {
+  ssize_t count;
+  do count = ::recv(socket.get(), nullptr, bytes_max, MSG_DONTWAIT | MSG_TRUNC);
+  while (count < 0 && errno == EINTR);
+  if (count >= 0) return size_t(count);
+  if (errno == EAGAIN) return Error(Code::unavailable, "nothing has arrived");
+  return Error::from_errno("receive");
+}
+
 Result<void> send_all(const Fd& socket, std::string_view bytes, int wake) {
   while (!bytes.empty()) {
     ssize_t count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -42,6 +42,9 @@ void shut_down_writing(const Fd& socket);  // the peer reads the end
 
 // Blocks for bytes of a non-blocking socket, until `wake` is readable. 0: the end, or woken. Errors: what the kernel said.
 Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake);
+// Throws away what has arrived, `bytes_max` at most, without waiting and without looking at it. 0: the peer has ended.
+// Errors: unavailable when nothing is there; else what the kernel said. Source: tcp(7), MSG_TRUNC.
+Result<size_t> discard(const Fd& socket, size_t bytes_max);
 // Blocks until all was taken, or `wake` is readable. Errors: what the kernel said; cancelled.
 Result<void> send_all(const Fd& socket, std::string_view bytes, int wake);
 

@@ -48,10 +48,10 @@ Result<AnswerHead> Inlet::read_head() {
     raw_head_.clear();
     std::string line;
     do {
-      line = TRY(read_line(kHeadBytesMax));
+      line = TRY(read_line(kAnswerHeadBytesMax));
       raw_head_ += line;
-      if (raw_head_.size() > kHeadBytesMax)
-        return broken("server response headers exceeded " + std::to_string(kHeadBytesMax) + " bytes");
+      if (raw_head_.size() > kAnswerHeadBytesMax)
+        return broken("server response headers exceeded " + std::to_string(kAnswerHeadBytesMax) + " bytes");
     } while (!trim(line).empty());
     auto head = vet_answer_head(raw_head_);
     if (!head) return broken(head.error().text());
@@ -110,10 +110,10 @@ Result<void> Inlet::end_chunk() {
 
 Result<void> Inlet::read_trailers() {
   for (;;) {
-    std::string line = TRY(read_line(kHeadBytesMax));
+    std::string line = TRY(read_line(kAnswerHeadBytesMax));
     if (trim(line).empty()) break;
     trailers_ += std::string(trim(line)) + "\r\n";
-    if (trailers_.size() > kHeadBytesMax) return broken("trailers too long");
+    if (trailers_.size() > kAnswerHeadBytesMax) return broken("trailers too long");
   }
   complete_ = true;
   if (!trailers_.empty() && !vet_answer_head("HTTP/1.1 200\r\n" + trailers_))

@@ -63,6 +63,7 @@ class Upload {
 
   void start() {
     client_.begin_body();
+    exchange_.invite_body();  // before an answer may begin
     thread_ = std::jthread([this] { run(); });
   }
   void run() {
@@ -133,7 +134,7 @@ class Delivery {
     bool has_body = exchange_.head.method != "HEAD" && head.status != 204 && head.status != 304;
     prepare_links(head, location.has_value(), has_body);
     Framing framing = framing_of(head, has_body);
-    keep_alive &= framing != Framing::close && exchange_.head.keep_alive;
+    keep_alive &= framing != Framing::close && exchange_.head.keep_alive && exchange_.head.knows_chunks;
     TlsConnection& connection = exchange_.take_over(head.status);
     chunked_ = framing == Framing::chunked;
     bool sent = connection.write(answer_head(head, framing, keep_alive, location, more_)) && connection.flush();

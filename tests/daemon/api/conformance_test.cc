@@ -41,7 +41,7 @@ class Conformance : public testing::Test {
 
   std::unique_ptr<RawClient> watch(const std::string& query) {
     auto opened = std::make_unique<RawClient>(world.port(), &identity);
-    opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\n\r\n");
+    opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(opened->receive_head().status, 200);
     return opened;
   }

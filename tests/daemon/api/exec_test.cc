@@ -30,7 +30,7 @@ class Streams : public testing::Test {
   std::unique_ptr<RawClient> upgrade(const std::string& target, const std::string& protocol, int want = 101) {
     auto opened = std::make_unique<RawClient>(world.port(), &identity);
     opened->send("GET " + target +
-                 " HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
+                 " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
                  (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
     RawAnswer head = opened->receive_head();
@@ -100,7 +100,7 @@ TEST_F(Streams, a_followed_log_ends_when_its_reader_leaves) {
   world.streams.follows_for_ever = true;
   {
     RawClient follower(world.port(), &identity);
-    follower.send("GET /api/v1/namespaces/default/pods/p/log?follow=true HTTP/1.1\r\n\r\n");
+    follower.send("GET /api/v1/namespaces/default/pods/p/log?follow=true HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(follower.receive_head().status, 200);
     EXPECT_EQ(follower.receive_chunk(), "one\ntwo\n");
     EXPECT_EQ(world.server->counts().watches, 1);

@@ -52,6 +52,23 @@ class Flow : public testing::Test {
 
   // A level of one seat that nobody may borrow for, and a schema that leads `user` there.
   void confine(const std::string& user, const std::string& response = R"({"type":"Reject"})", int shares = 1);
+  // A request of someone's that holds its seat until its client leaves: a log without an end, which nobody said to follow.
+  std::unique_ptr<RawClient> hold_seat() {
+    world.streams.follows_for_ever = true;
+    send("POST", "/api/v1/namespaces/default/pods",
+         R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"main","image":"example.com/i:1"}]}})", 201);
+    const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
+    send("POST", rbac + "roles",
+         R"({"metadata":{"name":"logs"},"rules":[{"apiGroups":[""],"resources":["pods/log"],"verbs":["get"]}]})", 201);
+    send("POST", rbac + "rolebindings",
+         R"({"metadata":{"name":"logs"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"logs"},)"
+         R"("subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"someone"}]})",
+         201);
+    auto holder = std::make_unique<RawClient>(world.port());
+    holder->send("GET /api/v1/namespaces/default/pods/p/log HTTP/1.1\r\nHost: x\r\n" + std::string(kSomeone) + "\r\n");
+    EXPECT_EQ(holder->receive_head().status, 200);
+    return holder;
+  }
   // Its request has begun: before that, whoever asks beside it might take its seat.
   void expect_one_seat_taken() {
     constexpr const char* kTaken =
@@ -113,7 +130,8 @@ void Flow::serves_all_operations(const std::string& resource, const std::string&
   EXPECT_EQ(get_array(list, "items").size(), 3u);
 
   RawClient watch(world.port(), &identity);
-  watch.send("GET " + all + label + "&watch=1&resourceVersion=" + std::to_string(revision_of(list)) + " HTTP/1.1\r\n\r\n");
+  watch.send("GET " + all + label + "&watch=1&resourceVersion=" + std::to_string(revision_of(list)) +
+             " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
 
   json::value patch = json::object{{"metadata", json::object{{"annotations", json::object{{"patched", "true"}}}}}};
@@ -211,9 +229,8 @@ TEST_F(Flow, the_answer_says_by_which_objects_it_came) {
 
 TEST_F(Flow, a_level_that_is_full_answers_429_and_others_go_on) {
   confine("someone");
-  RawClient slow(world.port()), next(world.port());
-  slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) +
-            "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
+  auto slow = hold_seat();
+  RawClient next(world.port());
   expect_one_seat_taken();
   RawAnswer refused;
   ASSERT_TRUE(soon([&] {
@@ -235,22 +252,21 @@ TEST_F(Flow, a_level_that_is_full_answers_429_and_others_go_on) {
         "apiserver_flowcontrol_request_wait_duration_seconds_bucket{execute=\"true\",flow_schema=\"of-someone\",priority_level="
         "\"narrow\",le=\"0.005\"} "})
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
-  slow.send("0123456789");
+  slow->close();
   EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 403; }))
       << "the seat is free again";
 }
 
 TEST_F(Flow, a_level_that_queues_lets_wait) {
   confine("someone", R"({"type":"Queue","queuing":{"queues":4,"handSize":1,"queueLengthLimit":5}})");
-  RawClient slow(world.port());
-  slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "Content-Length: 10\r\n\r\n");
+  auto slow = hold_seat();
   auto metric = [&](const std::string& line) { return admin.get("/metrics").body.find(line) != std::string::npos; };
   const std::string of_it = "{flow_schema=\"of-someone\",priority_level=\"narrow\"} ";
   ASSERT_TRUE(soon([&] { return metric("apiserver_flowcontrol_current_executing_requests" + of_it + "1"); }));
   RawClient next(world.port());
-  next.send("GET /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "\r\n");
+  next.send("GET /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n" + std::string(kSomeone) + "\r\n");
   ASSERT_TRUE(soon([&] { return metric("apiserver_flowcontrol_current_inqueue_requests" + of_it + "1"); }));
-  slow.send("0123456789");
+  slow->close();
   EXPECT_EQ(next.receive().status, 403) << "its turn came; what it asked for is another matter";
 }
 
@@ -264,7 +280,7 @@ TEST_F(Flow, a_watch_that_waits_holds_no_seat) {
   confine("someone");
   RawClient watch(world.port()), next(world.port());
   ASSERT_TRUE(soon([&] {
-    watch.send("GET /api/v1/namespaces/default/configmaps?watch=1 HTTP/1.1\r\n" + std::string(kSomeone) + "\r\n");
+    watch.send("GET /api/v1/namespaces/default/configmaps?watch=1 HTTP/1.1\r\nHost: x\r\n" + std::string(kSomeone) + "\r\n");
     RawAnswer head = watch.receive_head();
     if (head.status != 200) watch.receive_exactly(std::stoul(head.header("Content-Length")));
     return head.status == 200;
@@ -279,8 +295,8 @@ TEST_F(Flow, lists_of_much_take_several_seats) {
   confine("someone", R"({"type":"Reject"})", 10);  // three seats
   EXPECT_NE(admin.get("/metrics").body.find("apiserver_flowcontrol_current_limit_seats{priority_level=\"narrow\"} 3"),
             std::string::npos);
-  RawClient slow(world.port()), next(world.port());
-  slow.send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n" + std::string(kSomeone) + "Content-Length: 10\r\n\r\n");
+  auto slow = hold_seat();
+  RawClient next(world.port());
   expect_one_seat_taken();
   EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 429; }))
       << "two seats are free, it needs three";

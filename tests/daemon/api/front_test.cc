@@ -78,6 +78,13 @@ class FrontTest : public testing::Test {
   bool eventually(Guarded<int>& what, P holds) {
     return what.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), holds, holds);
   }
+  // So many requests wait for their bodies, at last.
+  bool await_bodies(int count) {
+    auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (front->counts().bodies != count && std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(milliseconds(1));
+    return front->counts().bodies == count;
+  }
   void release() {
     released.with([](bool& r) { r = true; });
     released.notify();
@@ -104,7 +111,7 @@ TEST_F(FrontTest, answers_many_requests_on_one_connection) {
 TEST_F(FrontTest, answers_requests_sent_at_once_in_their_order) {
   start();
   RawClient client(port);
-  client.send("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+  client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.receive().body, "GET /a ");
   EXPECT_EQ(client.receive().body, "GET /b ");
 }
@@ -112,12 +119,12 @@ TEST_F(FrontTest, answers_requests_sent_at_once_in_their_order) {
 TEST_F(FrontTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
   start();
   RawClient client(port);
-  client.send("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  client.send("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "POST /x abcde");
-  client.send("DELETE /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  client.send("DELETE /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "DELETE /x abc");
   auto before = std::chrono::steady_clock::now();
-  client.send("POST /x HTTP/1.1\r\n\r\n");
+  client.send("POST /x HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.receive().body, "POST /x ");
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3)) << "cpp-httplib alone waits for five";
 }
@@ -126,18 +133,19 @@ TEST_F(FrontTest, reads_away_a_body_that_nobody_wants) {
   start();
   RawClient client(port);
   for (std::string method : {"GET", "DELETE", "OPTIONS"}) {
-    client.send(method + " /ignore HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" + method + " /x HTTP/1.1\r\n\r\n");
+    client.send(method + " /ignore HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc" + method +
+                " /x HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(client.receive().status, 200) << method;
     EXPECT_EQ(client.receive().body, method + " /x ");
   }
-  client.send("GET /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  client.send("GET /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "GET /x abc");
 }
 
 TEST_F(FrontTest, does_not_take_the_body_of_a_watch_for_its_end) {
   start();
   RawClient client(port);
-  client.send("GET /long HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+  client.send("GET /long HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
   ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
   std::this_thread::sleep_for(milliseconds(100));
   EXPECT_EQ(watching.with([](int count) { return count; }), 1);
@@ -157,7 +165,7 @@ TEST_F(FrontTest, one_failed_request_is_no_other_ones) {
 TEST_F(FrontTest, frames_an_answer_without_a_body_as_such) {
   start();
   RawClient client(port);
-  client.send("GET /empty HTTP/1.1\r\n\r\nHEAD /x HTTP/1.1\r\n\r\n");
+  client.send("GET /empty HTTP/1.1\r\nHost: x\r\n\r\nHEAD /x HTTP/1.1\r\nHost: x\r\n\r\n");
   RawAnswer empty = client.receive_head(), head = client.receive_head();
   EXPECT_EQ(empty.status, 204);
   EXPECT_EQ(empty.header("Content-Length"), "");
@@ -182,15 +190,15 @@ TEST_F(FrontTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
 
 TEST_F(FrontTest, refuses_malformed_heads_and_hangs_up) {
   start();
-  for (const char* head : {"GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
-                           "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
+  for (const char* head : {"GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
+                           "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
     RawClient client(port);
     client.send(head);
     EXPECT_EQ(client.receive().status, 400) << head;
     EXPECT_TRUE(client.at_end()) << head;
   }
   RawClient client(port);
-  client.send("GET / HTTP/1.1\r\nA: " + std::string(kHeadBytesMax + 100, 'a'));
+  client.send("GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(kHeadBytesMax + 100, 'a'));
   EXPECT_EQ(client.receive().status, 413);
 }
 
@@ -198,7 +206,7 @@ TEST_F(FrontTest, refuses_what_does_not_speak_tls) {
   start();
   BIO* plain = BIO_new_connect(("127.0.0.1:" + std::to_string(port)).c_str());
   ASSERT_EQ(BIO_do_connect(plain), 1);
-  BIO_puts(plain, "GET / HTTP/1.1\r\n\r\n");
+  BIO_puts(plain, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   char buffer[512];
   while (BIO_read(plain, buffer, sizeof buffer) > 0) {
   }
@@ -220,7 +228,7 @@ TEST_F(FrontTest, caps_bodies_and_goes_on) {
 TEST_F(FrontTest, shows_the_head_of_an_endless_answer_at_once_though_gzip_was_asked_for) {
   start();
   RawClient client(port);
-  client.send("GET /long HTTP/1.1\r\nAccept-Encoding: gzip, deflate, br\r\n\r\n");
+  client.send("GET /long HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip, deflate, br\r\n\r\n");
   RawAnswer head = client.receive_head();
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.header("Content-Encoding"), "");
@@ -231,7 +239,7 @@ TEST_F(FrontTest, notices_a_client_that_leaves_a_watch) {
   start();
   {
     RawClient client(port);
-    client.send("GET /long HTTP/1.1\r\n\r\n");
+    client.send("GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
     ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
   }
   EXPECT_TRUE(eventually(watching, [](int count) { return count == 0; }));
@@ -256,11 +264,11 @@ TEST_F(FrontTest, says_429_beyond_its_limits_and_recovers) {
   limits.requests = 2, limits.watches = 1;
   start(limits);
   RawClient first(port), second(port), third(port), watcher(port), another(port);
-  first.send("GET /hold HTTP/1.1\r\n\r\n");
-  second.send("GET /hold HTTP/1.1\r\n\r\n");
+  first.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  second.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(eventually(held, [](int count) { return count == 2; }));
   EXPECT_EQ(third.get("/x").status, 429);
-  watcher.send("GET /long HTTP/1.1\r\n\r\n");
+  watcher.send("GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; })) << "watches have a limit of their own";
   EXPECT_EQ(another.get("/long").status, 429);
   release();
@@ -274,8 +282,8 @@ TEST_F(FrontTest, turns_clients_away_at_the_door_beyond_its_connections) {
   limits.connections = 2;
   start(limits);
   RawClient first(port), second(port);
-  first.send("GET /hold HTTP/1.1\r\n\r\n");
-  second.send("GET /hold HTTP/1.1\r\n\r\n");
+  first.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  second.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(eventually(held, [](int count) { return count == 2; }));
   EXPECT_FALSE(RawClient(port).connected);
   release();
@@ -287,7 +295,7 @@ TEST_F(FrontTest, who_has_rested_longest_makes_room_for_a_newcomer) {
   limits.connections = 3;
   start(limits);
   RawClient busy(port), longest(port), shorter(port);
-  busy.send("GET /hold HTTP/1.1\r\n\r\n");
+  busy.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(eventually(held, [](int count) { return count == 1; }));
   EXPECT_EQ(longest.get("/x").status, 200);
   ASSERT_TRUE(rest(2)) << "with the other, which has said nothing yet";
@@ -327,7 +335,7 @@ TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
   start(limits);
   RawClient slow_head(port), slow_body(port), resting(port);
   slow_head.send("GET / HTT");
-  slow_body.send("POST /x HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
+  slow_body.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc");
   EXPECT_EQ(resting.get("/x").status, 200);
   EXPECT_TRUE(slow_head.at_end());
   (void)slow_body.receive();
@@ -365,17 +373,197 @@ TEST_F(FrontTest, does_not_wait_long_for_a_body_that_nobody_wants) {
   start();
   RawClient client(port);
   auto before = std::chrono::steady_clock::now();
-  client.send("POST /ignore HTTP/1.1\r\nContent-Length: 100\r\n\r\n");
+  client.send("POST /ignore HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
   EXPECT_EQ(client.receive().status, 200);
   EXPECT_TRUE(client.at_end());
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+}
+
+TEST_F(FrontTest, slow_bodies_take_no_place_of_others) {
+  FrontLimits limits;
+  limits.requests = 2, limits.bodies = 4;
+  start(limits);
+  std::vector<std::unique_ptr<RawClient>> slow;
+  for (int i = 0; i < 4; i++) {
+    slow.push_back(std::make_unique<RawClient>(port));
+    slow.back()->send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc");
+    ASSERT_TRUE(await_bodies(i + 1));
+  }
+  EXPECT_EQ(front->counts().requests, 0);
+  RawClient other(port), one_more(port);
+  EXPECT_EQ(other.ask("POST", "/x", "whole").body, "POST /x whole");
+  one_more.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc");
+  EXPECT_NE(one_more.receive().body.find("Too many requests"), std::string::npos);
+  EXPECT_TRUE(one_more.at_end());
+  for (auto& client : slow) {
+    client->send("def");
+    EXPECT_EQ(client->receive().body, "POST /x abcdef");
+    EXPECT_EQ(client->get("/x").body, "GET /x ") << "its connection goes on";
+  }
+  EXPECT_TRUE(await_bodies(0));
+}
+
+TEST_F(FrontTest, ends_a_body_that_crawls_and_lets_one_that_has_hurried_pause) {
+  FrontLimits limits;
+  limits.body_grace = milliseconds(100);
+  start(limits);
+  RawClient crawls(port), pauses(port), chunks(port);
+  crawls.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc");
+  RawAnswer ended = crawls.receive();
+  EXPECT_EQ(ended.body, "POST /x the request body came too slowly");
+  EXPECT_EQ(ended.header("Connection"), "close");
+  EXPECT_TRUE(crawls.at_end());
+  chunks.send("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4");
+  EXPECT_EQ(chunks.receive().body, "POST /x the request body came too slowly");
+  std::string most(40'000, 'x');  // which earns it ten seconds
+  pauses.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 40001\r\n\r\n" + most);
+  ASSERT_TRUE(await_bodies(1));
+  std::this_thread::sleep_for(milliseconds(400));
+  pauses.send("y");
+  EXPECT_EQ(pauses.receive().body, "POST /x " + most + "y");
+}
+
+TEST_F(FrontTest, who_is_answered_early_gets_to_read_it) {
+  start();
+  for (std::string path : {"/small", "/ignore"}) {
+    RawClient client(port);
+    client.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
+    std::string piece(100'000, 'x');
+    for (int i = 0; i < 50; i++) ASSERT_TRUE(client.send(piece)) << path << " " << i;
+    RawAnswer answer = client.receive();
+    EXPECT_EQ(answer.status, path == "/small" ? 413 : 200);
+    EXPECT_EQ(answer.header("Connection"), "close");
+    EXPECT_TRUE(client.at_end()) << path;
+  }
+  RawClient unread(port);
+  unread.send("GARBAGE\r\n\r\n" + std::string(500'000, 'x'));
+  EXPECT_EQ(unread.receive().status, 400);
+}
+
+TEST_F(FrontTest, who_goes_on_sending_for_ever_is_cut_off) {
+  start();
+  RawClient client(port);
+  client.send("POST /ignore HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n");
+  std::string piece(1 << 20, 'x');
+  int sent = 0;
+  while (sent < 1000 && client.send(piece)) sent++;
+  EXPECT_LT(sent, 1000);
+  EXPECT_EQ(RawClient(port).get("/x").status, 200);
+}
+
+TEST_F(FrontTest, speaks_http_1_0) {
+  start();
+  RawClient client(port);
+  for (int i = 0; i < 2; i++) {
+    client.send("GET /x HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
+    RawAnswer answer = client.receive();
+    EXPECT_TRUE(answer.head.starts_with("HTTP/1.0 200 OK\r\n")) << answer.head;
+    EXPECT_EQ(answer.header("Connection"), "keep-alive");
+    EXPECT_EQ(answer.body, "GET /x ");
+  }
+  client.send("POST /x HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc");
+  RawAnswer last = client.receive();
+  EXPECT_EQ(last.header("Connection"), "close");
+  EXPECT_EQ(last.body, "POST /x abc");
+  EXPECT_TRUE(client.at_end());
+  RawClient stream(port);
+  stream.send("GET /long HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  RawAnswer head = stream.receive_head();
+  EXPECT_EQ(head.header("Transfer-Encoding"), "") << "it knows no chunks";
+  EXPECT_EQ(head.header("Connection"), "close");
+  EXPECT_EQ(stream.receive_exactly(5), "begun");
+}
+
+TEST_F(FrontTest, says_that_it_closes_when_it_was_asked_to) {
+  start();
+  RawClient client(port), stream(port);
+  EXPECT_EQ(client.get("/x", "Connection: x, close\r\n").header("Connection"), "close");
+  EXPECT_TRUE(client.at_end());
+  stream.send("GET /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(stream.receive_head().header("Connection"), "close");
+}
+
+TEST_F(FrontTest, tells_to_go_on_only_who_is_read) {
+  start();
+  RawClient refused(port), read(port), chunks(port);
+  const std::string expects = " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
+  refused.send("POST /ignore" + expects + "Content-Length: 3\r\n\r\n");
+  RawAnswer answer = refused.receive();
+  EXPECT_EQ(answer.status, 200) << "not 100";
+  EXPECT_EQ(answer.header("Connection"), "close") << "whether the body comes nobody knows";
+  EXPECT_TRUE(refused.at_end());
+  read.send("POST /x" + expects + "Content-Length: 3\r\n\r\n");
+  EXPECT_EQ(read.receive_head().status, 100);
+  read.send("abc");
+  EXPECT_EQ(read.receive().body, "POST /x abc");
+  EXPECT_EQ(read.get("/x").status, 200);
+  chunks.send("POST /x" + expects + "Transfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(chunks.receive_head().status, 100);
+  chunks.send("3\r\nabc\r\n0\r\n\r\n");
+  EXPECT_EQ(chunks.receive().body, "POST /x abc");
+}
+
+TEST_F(FrontTest, takes_a_few_empty_lines_before_a_request) {
+  start();
+  RawClient client(port), too_many(port);
+  client.send("\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "GET /a ");
+  client.send("POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nb\r\nGET /c HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "POST /b b");
+  EXPECT_EQ(client.receive().body, "GET /c ");
+  too_many.send("\r\n\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(too_many.receive().status, 400);
+}
+
+TEST_F(FrontTest, passes_over_chunk_extensions_and_trailers) {
+  start();
+  RawClient client(port);
+  const std::string post = "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 2; i++) {
+    client.send(post + "3;a=b;c=\"d\"\r\nabc\r\n02 \r\nde\r\n0;last\r\nX-Sum: 5\r\nX-More: y\r\n\r\n");
+    EXPECT_EQ(client.receive().body, "POST /x abcde");
+  }
+  for (std::string chunks : {"zz\r\nab\r\n0\r\n\r\n", "2\r\nabc\r\n0\r\n\r\n", "-2\r\nab\r\n0\r\n\r\n", "0x2\r\nab\r\n0\r\n\r\n",
+                             "10000000000000000\r\nab", "\r\n", "2\nab\r\n0\r\n\r\n"}) {
+    RawClient broken(port);
+    broken.send(post + chunks + "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(broken.receive().body, "POST /x the request body is malformed: chunked encoding") << chunks;
+    EXPECT_TRUE(broken.at_end()) << chunks;
+  }
+  RawClient endless(port);
+  endless.send(post + "0\r\n" + std::string(70'000, 'x'));
+  EXPECT_EQ(endless.receive().body, "POST /x the request body is malformed: chunked encoding");
+}
+
+TEST_F(FrontTest, long_heads_are_few_at_a_time) {
+  start();
+  std::string half = "GET /x HTTP/1.1\r\nHost: x\r\nA: " + std::string(100'000, 'a');
+  std::vector<std::unique_ptr<RawClient>> long_ones;
+  auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (int i = 0; i < 16; i++) {
+    long_ones.push_back(std::make_unique<RawClient>(port));
+    long_ones.back()->send(half);
+    while (front->counts().long_heads != i + 1 && std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_EQ(front->counts().long_heads, i + 1);
+  }
+  RawClient one_more(port), usual(port);
+  one_more.send(half);
+  EXPECT_EQ(one_more.receive().status, 429);
+  EXPECT_EQ(usual.get("/x").status, 200);
+  for (auto& client : long_ones) {
+    client->send("\r\n\r\n");
+    EXPECT_EQ(client->receive().status, 200);
+  }
+  EXPECT_EQ(usual.get("/x", "A: " + std::string(900'000, 'a') + "\r\n").status, 200);
+  EXPECT_EQ(front->counts().long_heads, 0);
 }
 
 TEST_F(FrontTest, stops_with_everything_still_open) {
   start();
   RawClient resting(port), watcher(port);
   EXPECT_EQ(resting.get("/x").status, 200);
-  watcher.send("GET /long HTTP/1.1\r\n\r\n");
+  watcher.send("GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
   front->stop();
   EXPECT_TRUE(resting.at_end());

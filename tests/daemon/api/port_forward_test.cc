@@ -136,7 +136,7 @@ class PortForward : public testing::Test {
 
   std::unique_ptr<RawClient> streams() {
     auto connection = std::make_unique<RawClient>(world.port(), &identity);
-    connection->send(std::string("POST ") + kPath + " HTTP/1.1\r\nContent-Length: 0\r\n" + kSpdy + "\r\n");
+    connection->send(std::string("POST ") + kPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n" + kSpdy + "\r\n");
     RawAnswer head = connection->receive_head();
     EXPECT_EQ(head.status, 101);
     EXPECT_EQ(head.header("X-Stream-Protocol-Version"), "portforward.k8s.io");
@@ -145,7 +145,7 @@ class PortForward : public testing::Test {
   std::unique_ptr<RawClient> socket(const std::string& target, const std::string& protocol, int want = 101) {
     auto connection = std::make_unique<RawClient>(world.port(), &identity);
     connection->send("GET " + target +
-                     " HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                     " HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
                      (protocol.empty() ? "" : "Sec-WebSocket-Protocol: " + protocol + "\r\n") + "\r\n");
     RawAnswer head = connection->receive_head();

@@ -151,15 +151,16 @@ TEST_F(Reading, a_watch_waits_for_the_revision_that_it_names) {
   create("a");
   std::string later = std::to_string(std::stoull(revision()) + 1);
   RawClient watch(world.port(), &identity);
-  watch.send("GET " + std::string(kMaps) + "?watch=1&resourceVersion=" + later + " HTTP/1.1\r\n\r\n");
+  watch.send("GET " + std::string(kMaps) + "?watch=1&resourceVersion=" + later + " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
   create("b");
   create("c");
   EXPECT_EQ(get_string(MUST(parse_json(watch.receive_chunk())), "object.metadata.name"), "c") << "b has that revision itself";
 
   RawClient streamed(world.port(), &identity);
-  streamed.send("GET " + std::string(kMaps) +
-                "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999 HTTP/1.1\r\n\r\n");
+  streamed.send(
+      "GET " + std::string(kMaps) +
+      "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(streamed.receive_head().status, 200);
   json::value error = MUST(parse_json(streamed.receive_chunk()));
   EXPECT_EQ(get_string(error, "type"), "ERROR");
@@ -169,9 +170,9 @@ TEST_F(Reading, a_watch_waits_for_the_revision_that_it_names) {
 TEST_F(Reading, a_watch_from_the_beginning_marks_the_end_of_it_for_those_who_take_bookmarks) {
   create("a");
   RawClient with(world.port(), &identity), without(world.port(), &identity);
-  with.send("GET " + std::string(kMaps) + "?watch=1&allowWatchBookmarks=true HTTP/1.1\r\n\r\n");
+  with.send("GET " + std::string(kMaps) + "?watch=1&allowWatchBookmarks=true HTTP/1.1\r\nHost: x\r\n\r\n");
   without.send("GET " + std::string(kMaps) +
-               "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan HTTP/1.1\r\n\r\n");
+               "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan HTTP/1.1\r\nHost: x\r\n\r\n");
   with.receive_head(), without.receive_head();
   std::string events;
   while (events.find("BOOKMARK") == std::string::npos) {

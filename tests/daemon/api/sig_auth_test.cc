@@ -55,7 +55,7 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
   EXPECT_EQ(get_array(send("GET", all + "?fieldSelector=spec.signerName%3Dexample.com/other", "", 200), "items").size(), 0u);
   RawClient watch(world.port(), &identity);
   watch.send("GET " + all + "?watch=1&labelSelector=special%3Dx&resourceVersion=" +
-             std::string(get_string(send("GET", all, "", 200), "metadata.resourceVersion")) + " HTTP/1.1\r\n\r\n");
+             std::string(get_string(send("GET", all, "", 200), "metadata.resourceVersion")) + " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
   json::value patched = send("PATCH", all + "/a", R"({"metadata":{"annotations":{"patched":"true"}}})", 200, kMerge);
   EXPECT_EQ(get_string(patched, "metadata.annotations.patched"), "true");
@@ -152,7 +152,8 @@ TEST_F(SigAuth, ServiceAccounts_should_run_through_the_lifecycle_of_a_ServiceAcc
   json::value got = send("GET", all + "/life", "", 200);
   EXPECT_FALSE(get_string(got, "metadata.uid").empty());
   RawClient watch(world.port(), &identity);
-  watch.send("GET " + all + "?watch=1&timeoutSeconds=180&labelSelector=test-serviceaccount-static%3Dtrue HTTP/1.1\r\n\r\n");
+  watch.send("GET " + all +
+             "?watch=1&timeoutSeconds=180&labelSelector=test-serviceaccount-static%3Dtrue HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
   auto next = [&] {
     json::value event = MUST(parse_json(watch.receive_chunk()));

@@ -15,7 +15,7 @@ class Watches : public testing::Test {
   // Opens a watch; the head has come.
   std::unique_ptr<RawClient> watch(const std::string& query, const std::string& headers = {}, int want = 200) {
     auto opened = std::make_unique<RawClient>(world.port(), &identity);
-    opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\n" + headers + "\r\n");
+    opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
     RawAnswer head = opened->receive_head();
     EXPECT_EQ(head.status, want) << query;
     if (want == 200 && headers.empty()) {
@@ -101,7 +101,7 @@ TEST_F(Watches, of_one_object) {
   create("a");
   auto by_field = watch("fieldSelector=metadata.name%3Da");
   RawClient by_name(world.port(), &identity);
-  by_name.send("GET " + std::string(kMaps) + "/a?watch=1 HTTP/1.1\r\n\r\n");
+  by_name.send("GET " + std::string(kMaps) + "/a?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(by_name.receive_head().status, 200);
   create("b");
   relabel("a", "y");
@@ -181,7 +181,7 @@ TEST_F(Watches, come_as_tables_metadata_and_protobuf) {
 TEST_F(Watches, the_legacy_way) {
   create("a");
   RawClient legacy(world.port(), &identity);
-  legacy.send("GET /api/v1/watch/namespaces/default/configmaps HTTP/1.1\r\n\r\n");
+  legacy.send("GET /api/v1/watch/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(legacy.receive_head().status, 200);
   EXPECT_EQ(next(legacy), "ADDED a");
 }
@@ -190,7 +190,7 @@ TEST_F(Watches, over_websocket) {
   create("a");
   RawClient socket(world.port(), &identity);
   socket.send("GET " + std::string(kMaps) +
-              "?watch=1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+              "?watch=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
   RawAnswer head = socket.receive_head();
   ASSERT_EQ(head.status, 101);

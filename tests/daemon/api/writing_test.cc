@@ -209,7 +209,7 @@ TEST_F(Writing, collections_are_deleted_in_pages_by_selector_and_with_options) {
 TEST_F(Writing, a_client_that_waits_to_be_told_is_told_to_go_on) {
   std::string body = R"({"metadata":{"name":"m"}})";
   client.send("POST " + std::string(kMaps) +
-              " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+              " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
   EXPECT_EQ(client.receive_head().status, 100);
   client.send(body);
   EXPECT_EQ(client.receive().status, 201);

@@ -196,7 +196,7 @@ TEST(Relay, a_body_is_handed_on_with_its_length_or_in_chunks_and_as_it_was_packe
   EXPECT_NE(head.find("Content-Encoding: gzip\r\n"), head.npos);
   EXPECT_EQ(head.find("Expect"), head.npos);
   EXPECT_EQ(body, "12345");  // nobody tried to unpack it
-  both.client.send("DELETE /p/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n");
+  both.client.send("DELETE /p/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n");
   EXPECT_EQ(both.client.receive().status, 201);
   EXPECT_TRUE(head.starts_with("DELETE /x HTTP/1.1\r\n"));
   EXPECT_EQ(body, "abcdefg");
