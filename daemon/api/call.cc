@@ -265,9 +265,12 @@ void answer_with(Call& call, Result<void> outcome) {
 }
 
 void answer_value(Call& call, const json::value& value, int status) {
-  auto wanted = negotiate(call.head(), Offer::value);
-  if (!wanted) return answer_error(call, wanted.error());
+  auto all = negotiate_all(call.head(), Offer::value);
+  if (!all) return answer_error(call, all.error());
+  auto wanted = all->begin();
   auto text = encode(value, *wanted);
+  while (!text && text.error().code() == Code::not_acceptable && std::next(wanted) != all->end())
+    text = encode(value, *++wanted);  // it has no protobuf form
   if (!text) return answer_error(call, text.error());
   set_answer(call, status, wanted->media_type(), *std::move(text));
 }
@@ -359,9 +362,16 @@ Result<json::value> parse_body(std::string_view body, Encoding encoding, const s
 
 }  // namespace
 
+Result<std::string> read_text(Call& call) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // UTF-8's; no protobuf body begins so
+  std::string body = TRY(call.exchange.read_body());
+  if (body.starts_with(kByteOrderMark)) body.erase(0, kByteOrderMark.size());
+  return body;
+}
+
 Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates) {
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
-  std::string body = TRY(call.exchange.read_body());
+  std::string body = TRY(read_text(call));
   if (trim(body).empty()) return bad_request("the request body is empty");
   auto value = parse_body(body, encoding, expected, duplicates, body_memory(body));
   if (value && call.audit) call.audit->request = *value;
@@ -370,7 +380,7 @@ Result<json::value> read_value(Call& call, const schema::Type* expected, std::ve
 
 Result<std::optional<json::value>> read_optional_value(Call& call, const schema::Type* expected) {
   if (!call.head().has_body()) return std::optional<json::value>();
-  std::string body = TRY(call.exchange.read_body());
+  std::string body = TRY(read_text(call));
   if (body.empty()) return std::optional<json::value>();
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   json::value value = TRY(parse_body(body, encoding, expected, nullptr, arena_for(body)));  // options become no object

@@ -84,6 +84,8 @@ Result<std::string> encode(const json::value& value, const Wanted& wanted);
 Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& object, const Wanted& wanted,
                               const schema::TableOptions& table, WallTime now);
 
+// The request body as text: without the byte order mark that some editors write. Errors: as Exchange::read_body.
+Result<std::string> read_text(Call& call);
 // The request body as one JSON value. `duplicates`: keys that stood there twice. Errors: bad_request, unsupported, too_large.
 Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates = nullptr);
 // The same where a body may be absent.

@@ -94,30 +94,49 @@ std::vector<MediaType> accepted_by(const Head& head) {
       join(std::vector<std::string>(fields.begin(), fields.end()), ","));  // several lines are one list: RFC 9110 section 5.3
 }
 
-Result<Wanted> negotiate(const Head& head, Offer offer) {
+namespace {
+
+// Nothing where it is none of ours, or none of this offer.
+std::optional<Wanted> wanted_as(const MediaType& type, Offer offer) {
+  auto encoding = encoding_of(type.type);
+  auto as = as_of(type);
+  std::string_view stream = type.parameter("stream");
+  bool possible = encoding && as && type.quality > 0 && (*as == As::itself || offer != Offer::value) &&
+                  !(*as == As::table && *encoding == Encoding::protobuf) &&
+                  (stream.empty() || (stream == "watch" && *encoding != Encoding::yaml)) && type.parameter("sv").empty();
+  if (!possible) return std::nullopt;
   Wanted wanted;
-  wanted.pretty = wants_pretty(head);
+  wanted.encoding = *encoding, wanted.as = *as;
+  if (*as != As::itself) wanted.version = type.parameter("v");
+  wanted.pretty = type.parameter("pretty") == "1";
+  return wanted;
+}
+
+}  // namespace
+
+Result<std::vector<Wanted>> negotiate_all(const Head& head, Offer offer) {
+  std::vector<Wanted> all;
+  bool pretty = wants_pretty(head);
   std::vector<MediaType> types = accepted_by(head);
-  if (types.empty()) return wanted;
+  if (types.empty()) all.emplace_back();
   for (const MediaType& type : types) {
-    auto encoding = encoding_of(type.type);
-    auto as = as_of(type);
-    std::string_view stream = type.parameter("stream");
-    bool possible = encoding && as && (*as == As::itself || offer != Offer::value) &&
-                    !(*as == As::table && *encoding == Encoding::protobuf) &&
-                    (stream.empty() || (stream == "watch" && *encoding != Encoding::yaml)) && type.parameter("sv").empty();
-    if (!possible) continue;
-    if (offer == Offer::stream && *encoding == Encoding::yaml) break;
-    wanted.encoding = *encoding, wanted.as = *as;
-    if (*as != As::itself) wanted.version = type.parameter("v");
-    if (type.parameter("pretty") == "1") wanted.pretty = true;
-    return wanted;
+    auto wanted = wanted_as(type, offer);
+    if (!wanted) continue;
+    if (offer == Offer::stream && wanted->encoding == Encoding::yaml) break;
+    all.push_back(*std::move(wanted));
   }
+  for (Wanted& wanted : all) wanted.pretty |= pretty;
+  if (!all.empty()) return all;
   return Error(Code::not_acceptable, offer == Offer::stream
                                          ? "only the following media types are accepted: application/json;stream=watch, "
                                            "application/vnd.kubernetes.protobuf;stream=watch"
                                          : "only the following media types are accepted: application/json, application/yaml, "
                                            "application/vnd.kubernetes.protobuf");
+}
+
+Result<Wanted> negotiate(const Head& head, Offer offer) {
+  std::vector<Wanted> all = TRY(negotiate_all(head, offer));
+  return std::move(all.front());
 }
 
 Result<Encoding> body_encoding(std::string_view content_type) {

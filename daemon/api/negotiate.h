@@ -34,7 +34,10 @@ std::vector<MediaType> accepted_by(const Head& head);         // of all its Acce
 
 // What an endpoint can answer with: values only; objects, their Tables and metadata too; a stream of the latter (no YAML).
 enum class Offer { value, object, stream };
-// The first that we can do. Errors: not_acceptable, naming what there is.
+// All that we can do, best first: where the answer lacks a form (not all have one in protobuf), the next will do.
+// Errors: not_acceptable, naming what there is.
+Result<std::vector<Wanted>> negotiate_all(const Head& head, Offer offer);
+// The first of them.
 Result<Wanted> negotiate(const Head& head, Offer offer);
 // Of a request body; absent means JSON. Errors: unsupported.
 Result<Encoding> body_encoding(std::string_view content_type);

@@ -107,7 +107,7 @@ Result<PatchType> patch_type(std::string_view content_type) {
 }
 
 Result<json::value> read_patch(Call& call, PatchType type, std::vector<std::string>* duplicates) {
-  std::string body = TRY(call.exchange.read_body());
+  std::string body = TRY(read_text(call));
   if (type != PatchType::apply) return parse_json(body, duplicates);
   if (trim(body).starts_with("{")) {
     auto value = parse_json(body, duplicates);

@@ -426,5 +426,38 @@ TEST_F(Resources, health_and_metrics_are_told) {
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
 }
 
+TEST_F(Resources, who_prefers_protobuf_is_answered_where_there_is_none) {
+  for (std::string path :
+       {"/version", "/", "/openapi/v3", "/openid/v1/jwks", "/.well-known/openid-configuration", "/coracle/v1/images"}) {
+    for (const char* accept :
+         {"application/vnd.kubernetes.protobuf, */*", "application/vnd.kubernetes.protobuf,application/json"}) {
+      RawAnswer answer = client.get(path, "Accept: " + std::string(accept) + "\r\n");
+      EXPECT_EQ(answer.status, 200) << path << answer.body;
+      EXPECT_TRUE(answer.header("Content-Type").starts_with("application/j")) << path;
+      EXPECT_TRUE(answer.json().is_object() || answer.json().is_array()) << path;
+    }
+  }
+  EXPECT_EQ(client.get("/version", "Accept: application/vnd.kubernetes.protobuf\r\n").status, 406) << "nothing else would do";
+  EXPECT_EQ(client.get("/api", "Accept: application/vnd.kubernetes.protobuf, */*\r\n").header("Content-Type"),
+            "application/vnd.kubernetes.protobuf");
+}
+
+TEST_F(Resources, a_byte_order_mark_is_passed_over) {
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(client.ask("POST", kMaps, mark + R"({"metadata":{"name":"json"}})").status, 201);
+  EXPECT_EQ(client.ask("POST", kMaps, mark + "metadata: {name: yaml}\n", "Content-Type: application/yaml\r\n").status, 201);
+  EXPECT_EQ(client.ask("POST", kMaps, mark + R"({"metadata":{"name":"braces"}})", "Content-Type: application/yaml\r\n").status,
+            201);
+  std::string one = std::string(kMaps) + "/json";
+  EXPECT_EQ(client.ask("PATCH", one, mark + R"({"data":{"a":"b"}})", kMerge).status, 200);
+  EXPECT_EQ(client
+                .ask("PATCH", one + "?fieldManager=me", mark + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: json}\n",
+                     "Content-Type: application/apply-patch+yaml\r\n")
+                .status,
+            200);
+  EXPECT_EQ(client.ask("DELETE", one, mark + R"({"dryRun":["All"]})").status, 200);
+  EXPECT_EQ(client.get(one).status, 200);
+}
+
 }  // namespace
 }  // namespace coracle::api

@@ -122,6 +122,21 @@ TEST(Negotiate, takes_the_first_it_can_do) {
   EXPECT_FALSE(negotiate(head_of("GET", "/x", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n"), Offer::value));
 }
 
+TEST(Negotiate, names_what_else_will_do) {
+  auto all = [](const std::string& accept) {
+    std::string names;
+    auto wanted = negotiate_all(head_of("GET", "/version", "Accept: " + accept + "\r\n"), Offer::value);
+    if (wanted)
+      for (const Wanted& one : *wanted) names += std::string(one.media_type()) + " ";
+    return names;
+  };
+  EXPECT_EQ(all("application/vnd.kubernetes.protobuf, */*"), "application/vnd.kubernetes.protobuf application/json ");
+  EXPECT_EQ(all("application/vnd.kubernetes.protobuf,application/json"), "application/vnd.kubernetes.protobuf application/json ");
+  EXPECT_EQ(all("application/json;q=0.5, application/yaml;q=0.7, text/html"), "application/yaml application/json ");
+  EXPECT_EQ(all("application/json;q=0, application/yaml;q=0.1"), "application/yaml ") << "0 is: not at all";
+  EXPECT_EQ(all("application/json;q=0"), "");
+}
+
 TEST(Negotiate, streams_no_yaml) {
   auto stream = [](const char* accept) { return negotiate(head_of("GET", "/x", accept), Offer::stream); };
   EXPECT_EQ(MUST(stream("Accept: application/vnd.kubernetes.protobuf;stream=watch\r\n")).encoding, Encoding::protobuf);
