@@ -2,6 +2,7 @@
 // See flow.h.
 #include "daemon/api/flow.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/fairness/seats.h"
@@ -93,6 +94,8 @@ void write_flow_metrics(std::string& text, const Fairness& fairness) {
   for (const Count& level : levels) {
     for (const auto& [schema, flow] : level.schemas) {
       for (const auto& [execute, waits] : {std::pair("true", &flow.waited), std::pair("false", &flow.refused)}) {
+        bool any = std::any_of(waits->buckets.begin(), waits->buckets.end(), [](uint64_t count) { return count > 0; });
+        if (!any) continue;
         std::string labels = "execute=\"" + std::string(execute) + "\"," + flow_labels(level, schema);
         write_histogram(text, "apiserver_flowcontrol_request_wait_duration_seconds", labels, Fairness::kWaitBounds,
                         waits->buckets, waits->seconds);

@@ -28,6 +28,8 @@ std::string text_of(const RequestLabels& labels) {
          one("subresource", labels.subresource) + "," + one("verb", labels.verb) + "," + one("version", labels.version);
 }
 
+std::string text_of_others() { return text_of({"OTHER", "", "", "other", "", "", false}); }
+
 // The numbers of /proc/self/stat behind the program's name, which may hold anything.
 std::vector<double> stat_fields() {
   auto stat = sys::read_file("/proc/self/stat");
@@ -79,15 +81,14 @@ void write_histogram(std::string& text, std::string_view name, std::string_view 
 
 void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::duration<double> took) {
   std::string key = text_of(labels);
+  auto bucket = size_t(std::lower_bound(std::begin(kBounds), std::end(kBounds), took.count()) - std::begin(kBounds));
   book_.with([&](Book& book) {
-    if (book.series.size() >= kSeriesMax && !book.series.contains(key)) {
-      key = text_of({"OTHER", "", "", "other", "", "", false});
-      code = code / 100 * 100;
-    }
-    Series& series = book.series[key];
-    series.codes[code]++;
-    series.buckets[size_t(std::lower_bound(std::begin(kBounds), std::end(kBounds), took.count()) - std::begin(kBounds))]++;
-    series.seconds += took.count();
+    if (book.codes.size() >= kSeriesMax && !book.codes.contains(key)) key = text_of_others(), code = code / 100 * 100;
+    book.codes[key][code]++;
+    if (book.times.size() >= kHistogramsMax && !book.times.contains(key)) key = text_of_others();
+    Histogram& histogram = book.times[key];
+    histogram.buckets[bucket]++;
+    histogram.seconds += took.count();
   });
 }
 
@@ -105,12 +106,12 @@ void RequestMetrics::end_long(const RequestLabels& labels) {
 void RequestMetrics::write(std::string& text) const {
   Book book = book_.with([](const Book& now) { return now; });
   write_type(text, "apiserver_request_total", "counter");
-  for (const auto& [labels, series] : book.series)
-    for (const auto& [code, times] : series.codes)
+  for (const auto& [labels, codes] : book.codes)
+    for (const auto& [code, times] : codes)
       write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
   write_type(text, "apiserver_request_duration_seconds", "histogram");
-  for (const auto& [labels, series] : book.series)
-    write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, series.buckets, series.seconds);
+  for (const auto& [labels, histogram] : book.times)
+    write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, histogram.buckets, histogram.seconds);
   write_type(text, "apiserver_longrunning_requests", "gauge");
   for (const auto& [labels, running] : book.long_running)
     write_metric(text, "apiserver_longrunning_requests", labels, double(running));

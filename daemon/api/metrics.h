@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics: what was asked of the API, how it went and how long it took, under the names and labels that Kubernetes' dashboards
-// know; and the process itself. Bounded: beyond kSeriesMax kinds of request, further ones count together as "other".
+// know; and the process itself. What nobody asked for is not there. Bounded: beyond kSeriesMax kinds of request, further ones
+// count together as "other"; so do the times of those beyond kHistogramsMax, for a histogram is as long as thirty counters.
 // Thread-safe. Source: apiserver endpoints/metrics; Prometheus text format 0.0.4.
 #pragma once
 
@@ -17,6 +18,7 @@
 namespace coracle::api {
 
 constexpr size_t kSeriesMax = 400;
+constexpr size_t kHistogramsMax = 64;
 
 struct RequestLabels {
   std::string verb, group, version, resource, subresource, scope;  // "LIST" "apps" "v1" "deployments" "" "namespace"
@@ -33,13 +35,13 @@ class RequestMetrics {
  private:
   static constexpr double kBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  1.25, 1.5, 2,
                                        3,     4,     5,    6,   8,   10,  15,  20,  30, 45,   60};
-  struct Series {
-    std::map<int, uint64_t> codes;
+  struct Histogram {
     std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last is beyond every bound
     double seconds = 0;
   };
   struct Book {
-    std::map<std::string, Series> series;  // by labels
+    std::map<std::string, std::map<int, uint64_t>> codes;  // by labels
+    std::map<std::string, Histogram> times;                // the same
     std::map<std::string, int64_t> long_running;
   };
   Guarded<Book> book_;
