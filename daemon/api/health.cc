@@ -3,6 +3,7 @@
 // Source: Kubernetes API health endpoints; apimachinery version.Info; Prometheus text format.
 #include <algorithm>
 
+#include "daemon/api/build_info.h"
 #include "daemon/api/flow.h"
 #include "daemon/api/handlers.h"
 #include "runtime/base/text.h"
@@ -69,6 +70,7 @@ void serve_version(Call& call) {
 #else
   constexpr std::string_view kPlatform = "linux/amd64";
 #endif
+  const BuildInfo& built = build_info();
   answer_value(call, json::object{{"major", kMajor},
                                   {"minor", kMinor},
                                   {"emulationMajor", kMajor},
@@ -76,9 +78,9 @@ void serve_version(Call& call) {
                                   {"minCompatibilityMajor", kMajor},
                                   {"minCompatibilityMinor", "35"},
                                   {"gitVersion", std::string(kVersion) + "+coracle"},
-                                  {"gitCommit", ""},
-                                  {"gitTreeState", "clean"},
-                                  {"buildDate", "1970-01-01T00:00:00Z"},
+                                  {"gitCommit", built.commit},
+                                  {"gitTreeState", built.tree_state},
+                                  {"buildDate", built.date},
                                   {"goVersion", "none"},
                                   {"compiler", "g++ " __VERSION__},
                                   {"platform", kPlatform}});
