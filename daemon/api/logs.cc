@@ -27,6 +27,19 @@ Result<std::optional<int64_t>> number(const Query& query, std::string_view name,
   return value;
 }
 
+// Source: Kubernetes validation, PodLogOptions.stream
+Result<std::string> read_stream(const Query& query) {
+  std::string_view asked = query.get("stream");
+  if (asked.empty() || asked == "All") return std::string();
+  bool known = asked == "Stdout" || asked == "Stderr";
+  std::vector<Cause> causes;
+  if (!known) causes.push_back(not_supported("stream", quoted(asked), {"All", "Stderr", "Stdout"}));
+  if (known && !query.get("tailLines").empty())
+    causes.push_back(forbidden_field("tailLines", "`tailLines` and specific `stream` are mutually exclusive for now"));
+  if (!causes.empty()) return invalid({"", "v1", "PodLogOptions", {}}, "", std::move(causes));
+  return to_lower(asked);
+}
+
 Result<LogRequest> read_log_request(Call& call) {
   const Query& query = call.query();
   LogRequest request;
@@ -34,6 +47,7 @@ Result<LogRequest> read_log_request(Call& call) {
   ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
   request.container = TRY(choose_container(*pod, query.get("container")));
   request.follow = query.flag("follow"), request.previous = query.flag("previous"), request.timestamps = query.flag("timestamps");
+  request.stream = TRY(read_stream(query));
   request.tail_lines = TRY(number(query, "tailLines", 0));
   request.limit_bytes = TRY(number(query, "limitBytes", 1));
   auto since_seconds = TRY(number(query, "sinceSeconds", 1));

@@ -129,6 +129,7 @@ bool LogFilter::take(std::string_view bytes) {
 bool LogFilter::take_line(std::string_view line) {
   auto parsed = parse_log_line(line);
   if (!parsed) return true;  // torn by a full disk, or not ours
+  if (!options_.stream.empty() && parsed->stream != options_.stream) return true;
   if (options_.since) {
     auto time = parse_time(parsed->time);
     if (time && *time < *options_.since) return true;

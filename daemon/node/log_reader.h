@@ -20,6 +20,7 @@ struct LogOptions {
   bool timestamps = false;
   std::optional<int64_t> tail_lines, limit_bytes;
   std::optional<WallTime> since;
+  std::string stream;  // of these lines only; "": of all. Lines of another count for the tail
 };
 
 // One line taken apart. Nothing when it is none.

@@ -151,7 +151,7 @@ Result<void> Agent::logs(const LogRequest& request, const std::function<bool(std
   auto [attempt, running] = newest();
   if (request.previous) --attempt;
   std::string path = paths.log(container, attempt);
-  LogOptions options{request.timestamps, request.tail_lines, request.limit_bytes, request.since};
+  LogOptions options{request.timestamps, request.tail_lines, request.limit_bytes, request.since, request.stream};
   if (attempt < 0) return no_log(target.shown->json(), container, request.pod.name, request.previous);
   if (!request.follow || request.previous || !running) {
     auto read = read_log(path, options, out);

@@ -26,6 +26,7 @@ struct LogRequest {
   bool follow = false, previous = false, timestamps = false;
   std::optional<int64_t> tail_lines, limit_bytes;
   std::optional<WallTime> since;
+  std::string stream;  // "stdout" or "stderr"; "": both
 };
 
 struct ExecRequest {

@@ -81,6 +81,21 @@ TEST_F(Streams, logs_are_text) {
   EXPECT_TRUE(world.streams.last_log.since);
 }
 
+TEST_F(Streams, a_log_may_be_of_one_stream) {
+  std::string log = "/api/v1/namespaces/default/pods/p/log?stream=";
+  for (auto [asked, want] :
+       {std::pair("Stdout", "stdout"), std::pair("Stderr", "stderr"), std::pair("All", ""), std::pair("", "")}) {
+    EXPECT_EQ(client.get(log + asked).status, 200) << asked;
+    EXPECT_EQ(world.streams.last_log.stream, want) << asked;
+  }
+  EXPECT_EQ(client.get(log + "All&tailLines=5").status, 200);
+  RawAnswer tail = client.get(log + "Stderr&tailLines=5"), unknown = client.get(log + "stderr");
+  EXPECT_EQ(tail.status, 422);
+  EXPECT_NE(tail.body.find("mutually exclusive"), std::string::npos);
+  EXPECT_EQ(unknown.status, 422);
+  EXPECT_NE(unknown.body.find("stream: Unsupported value: \\\"stderr\\\""), std::string::npos) << unknown.body;
+}
+
 TEST_F(Streams, logs_that_cannot_be_had_are_told) {
   std::string two = "/api/v1/namespaces/default/pods/two/log";
   EXPECT_EQ(get_string(client.get(two).json(), "message"),

@@ -90,6 +90,18 @@ TEST_F(LogReaderTest, since_and_limit) {
   EXPECT_EQ(read(limit), "a\nb");
 }
 
+TEST_F(LogReaderTest, one_stream_of_the_two) {
+  auto err = [](const std::string& content, const char* tag = "F") {
+    return "2026-01-02T03:04:05.000000000Z stderr " + std::string(tag) + " " + content + "\n";
+  };
+  write(line(1, "out ", "P") + err("bad ", "P") + line(2, "one") + err("one") + line(3, "out two"));
+  LogOptions options;
+  options.stream = "stdout";
+  EXPECT_EQ(read(options), "out one\nout two\n");
+  options.stream = "stderr";
+  EXPECT_EQ(read(options), "bad one\n") << "though its parts lie between the other's";
+}
+
 TEST_F(LogReaderTest, no_log) { EXPECT_TRUE(read().starts_with("error:")); }
 
 TEST_F(LogReaderTest, last_lines_are_cut) {
