@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "daemon/api/recode.h"
 #include "runtime/base/text.h"
@@ -46,9 +47,11 @@ std::string warning_header(std::string_view text) {
 // Each warning once; when they are too long together, each is cut, and what is beyond the limit still is left out.
 std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
   std::vector<std::string_view> said;
+  std::set<std::string_view> known;
   size_t total = 0, written = 0;
   for (const std::string& warning : warnings) {
-    if (!can_be_said(warning) || std::find(said.begin(), said.end(), warning) != said.end()) continue;
+    if (said.size() == kWarningRunesMax) break;  // each has a rune at least: no more of them are written
+    if (!can_be_said(warning) || !known.insert(warning).second) continue;
     said.push_back(warning);
     total += runes_of(warning);
   }

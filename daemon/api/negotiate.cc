@@ -77,10 +77,8 @@ std::string_view Wanted::media_type() const {
 
 std::vector<MediaType> parse_accept(std::string_view field) {
   std::vector<MediaType> types;
-  for (std::string_view part : split(field, ',')) {
-    if (trim(part).empty() || types.size() >= kMediaTypesMax) continue;
-    types.push_back(parse_media_type(part));
-  }
+  while (!field.empty() && types.size() < kMediaTypesMax)
+    if (std::string_view part = trim(take_part(field, ',')); !part.empty()) types.push_back(parse_media_type(part));
   auto wildcards = [](const MediaType& type) { return std::count(type.type.begin(), type.type.end(), '*'); };
   std::stable_sort(types.begin(), types.end(), [&](const auto& a, const auto& b) {
     return a.quality != b.quality ? a.quality > b.quality : wildcards(a) < wildcards(b);

@@ -28,25 +28,33 @@ Result<std::optional<int64_t>> integer(const Query& query, std::string_view name
   return bad_request(unparsable("ParseInt", text, all_digits(digits)));
 }
 
-// The characters that Go calls printable, as far as ASCII and the controls behind it go; the rest of Unicode passes.
-bool printable(std::string_view text) {
-  for (size_t i = 0; i < text.size(); i++) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) <= 0xa0;
-    if (byte < 0x20 || byte == 0x7f || c1) return false;
+size_t rune_bytes(std::string_view text) {  // of the first one, as its first byte says
+  auto lead = static_cast<unsigned char>(text[0]);
+  size_t bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  return std::min(bytes, text.size());
+}
+
+// Where the first character stands that Go does not call printable, as far as ASCII and the controls behind it go; the rest of
+// Unicode passes. Nothing where all are.
+std::optional<size_t> first_unprintable(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    std::string_view rune = text.substr(at, rune_bytes(text.substr(at)));
+    auto byte = static_cast<unsigned char>(rune[0]);
+    bool c1 = byte == 0xc2 && rune.size() > 1 && static_cast<unsigned char>(rune[1]) <= 0xa0;
+    if (byte < 0x20 || byte == 0x7f || c1 || !is_utf8(rune)) return at;
+    at += rune.size();
   }
-  return is_utf8(text);
+  return std::nullopt;
 }
 
 void check_manager(std::string_view manager, std::vector<Cause>& causes) {
   if (manager.size() > kManagerBytesMax) causes.push_back(too_long("fieldManager", kManagerBytesMax));
-  if (printable(manager)) return;
-  size_t at = 0;
-  while (at < manager.size() && printable(manager.substr(0, at + 1))) at++;
+  auto at = first_unprintable(manager);
+  if (!at) return;
   char named[16];
-  std::snprintf(named, sizeof named, "U+%04X", static_cast<unsigned char>(manager[std::min(at, manager.size() - 1)]));
+  std::snprintf(named, sizeof named, "U+%04X", static_cast<unsigned char>(manager[*at]));
   causes.push_back(invalid_value("fieldManager", quoted(manager),
-                                 "invalid character " + std::string(named) + " (at position " + std::to_string(at) + ")"));
+                                 "invalid character " + std::string(named) + " (at position " + std::to_string(*at) + ")"));
 }
 
 void check_dry_run(const std::vector<std::string>& values, std::vector<Cause>& causes) {

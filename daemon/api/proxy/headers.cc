@@ -3,6 +3,7 @@
 #include "daemon/api/proxy/headers.h"
 
 #include <algorithm>
+#include <set>
 
 #include "daemon/api/http.h"
 #include "runtime/base/text.h"
@@ -18,15 +19,22 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::any_of(names.begin(), names.end(), [&](std::string_view other) { return equal_fold(name, other); });
 }
 
-// Of this connection only: by its nature, or because Connection says so.
-bool is_of_connection(std::string_view name, const Headers& headers) {
-  if (is_one_of(name, {"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "TE",
-                       "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}))
-    return true;
-  for (std::string_view field : headers.all("Connection"))
-    if (names_token(field, name)) return true;
-  return false;
-}
+// Which headers are of this connection only: by their nature, or because Connection says so.
+class OfConnection {
+ public:
+  explicit OfConnection(const Headers& headers) {
+    for (std::string_view field : headers.all("Connection"))
+      while (!field.empty()) named_.insert(to_lower(trim(take_part(field, ','))));
+  }
+  bool operator()(std::string_view name) const {
+    return is_one_of(name, {"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "TE",
+                            "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}) ||
+           named_.contains(to_lower(name));
+  }
+
+ private:
+  std::set<std::string> named_;
+};
 
 bool is_credential(std::string_view name) {
   return equal_fold(name, "Authorization") || is_one_of(name, {"Impersonate-User", "Impersonate-Group", "Impersonate-Uid"}) ||
@@ -113,11 +121,12 @@ std::string request_head(const Head& head, const Passage& passage, bool upgrade)
   std::string_view host = head.headers.get("Host");
   add(text, "Host", host.empty() ? std::string_view(passage.host) : host);
   std::string forwarded;
+  OfConnection of_connection(head.headers);
   for (const auto& [name, value] : head.headers.items()) {
     bool asks = upgrade && is_one_of(name, {"Connection", "Upgrade"});
     if (equal_fold(name, "X-Forwarded-For")) forwarded += value + ", ";
     bool ours = is_one_of(name, {"Host", "Expect", "X-Forwarded-For"}) || (!upgrade && equal_fold(name, "X-Forwarded-Uri"));
-    if (ours || is_credential(name) || (!asks && is_of_connection(name, head.headers))) continue;
+    if (ours || is_credential(name) || (!asks && of_connection(name))) continue;
     std::string kept = equal_fold(name, "Sec-WebSocket-Protocol") ? without_token(value) : value;
     if (!kept.empty() || value.empty()) add(text, name, kept);
   }
@@ -136,11 +145,12 @@ std::string answer_head(const AnswerHead& head, Framing framing, bool keep_alive
   std::string reason = head.reason.empty() ? std::string(status_text(head.status)) : head.reason;
   std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " + reason + "\r\n";
   for (const auto& [name, value] : more) add(text, name, value);
+  OfConnection of_connection(head.headers);
   for (const auto& [name, value] : head.headers.items()) {
     bool of_origins = is_one_of(name, {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
                                        "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"});
     bool replaced = location && equal_fold(name, "Location");
-    if (!of_origins && !replaced && !is_of_connection(name, head.headers)) add(text, name, value);
+    if (!of_origins && !replaced && !of_connection(name)) add(text, name, value);
   }
   if (location) add(text, "Location", *location);
   if (framing == Framing::chunked) {
