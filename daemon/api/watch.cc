@@ -24,6 +24,7 @@ using std::chrono::seconds;
 
 constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // when the client names none
 constexpr seconds kBookmarkEvery{60};
+constexpr size_t kLargeBytes = 16 << 10;  // more than a connection's buffer holds
 
 struct WatchRequest {
   registry::Filter filter;
@@ -72,7 +73,8 @@ Result<WatchRequest> read_watch_request(Call& call) {
 class Frames {  // where events go: the client's end
  public:
   virtual ~Frames() = default;
-  virtual bool write(std::string_view frame) = 0;  // false: the client is gone
+  virtual bool write(std::span<const std::string_view> pieces) = 0;  // of one frame. False: the client is gone
+  bool write(std::string_view frame) { return write(std::span(&frame, 1)); }
   virtual bool flush() = 0;
   virtual void end() = 0;
   virtual bool can_do_without_waiting() const { return false; }  // TlsConnection::without_waiting
@@ -81,7 +83,8 @@ class Frames {  // where events go: the client's end
 class ChunkedFrames : public Frames {
  public:
   ChunkedFrames(Call& call, std::string_view type) : answer_(call.exchange, type, common_headers(call)) {}
-  bool write(std::string_view frame) override { return answer_.write(frame); }
+  using Frames::write;
+  bool write(std::span<const std::string_view> pieces) override { return answer_.write(pieces); }
   bool flush() override { return answer_.flush(); }
   void end() override { answer_.end(); }
   bool can_do_without_waiting() const override { return true; }
@@ -93,7 +96,12 @@ class ChunkedFrames : public Frames {
 class SocketFrames : public Frames {
  public:
   SocketFrames(WebSocket socket, bool binary) : socket_(std::move(socket)), opcode_(binary ? kBinary : kText) {}
-  bool write(std::string_view frame) override { return socket_.send(opcode_, frame); }
+  using Frames::write;
+  bool write(std::span<const std::string_view> pieces) override {
+    std::string frame;
+    for (std::string_view piece : pieces) frame += piece;
+    return socket_.send(opcode_, frame);
+  }
   bool flush() override { return true; }
   void end() override { socket_.close(); }
 
@@ -119,13 +127,10 @@ class Stream {  // turns events into frames
 
   bool send(const WatchEvent& event) {
     ObjectPtr object = schema::shown_as(*call_.info, event.object);
-    // The commonest by far: stored text, as it is.
+    // The commonest by far: stored text, as it is. It is not copied: many may wait for a client that does not read.
     if (is_plain(request_.wanted)) {
-      std::string frame = "{\"type\":\"";
-      frame += type_name(event.type);
-      frame += "\",\"object\":";
-      frame += object->text();
-      return frames_.write(frame += "}\n");
+      const std::string_view pieces[] = {"{\"type\":\"", type_name(event.type), "\",\"object\":", object->text(), "}\n"};
+      return frames_.write(pieces);
     }
     schema::TableOptions table{request_.include, !std::exchange(columns_sent_, true), std::to_string(event.revision), {}};
     auto text = represent(*call_.info, object, request_.wanted, table, call_.house.clock.now());
@@ -185,23 +190,31 @@ bool tell(const WatchRequest& request, const engine::Event& event, Stream& strea
   return !seen || !seen->object || stream.send(*seen);
 }
 
-// For the commonest of watches: texts as they are stored, to a client that keeps up. `unflushed`: something stayed behind.
+// What sleeping owners find when they are woken.
+struct LeftBehind {
+  bool unflushed = false;              // something waits to be sent, in the connection
+  std::optional<engine::Event> large;  // it would have to wait there whole: its owner writes it, as fast as it is read
+};
+
+// For the commonest of watches: texts as they are stored, to a client that keeps up.
 std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
-                                             bool& unflushed) {
+                                             LeftBehind& left) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
   TlsConnection& connection = call.exchange.connection;
-  auto write = [&connection, &unflushed](const std::function<bool()>& what) {
+  auto write = [&connection, &left](const std::function<bool()>& what) {
     bool written = false;
     try {
       written = connection.without_waiting(what);
     } catch (const std::exception&) {  // memory has run out: what was begun cannot be ended
       connection.close();
     }
-    unflushed |= !written;
+    left.unflushed |= !written;
     return written;
   };
   return engine::StandIn{
-      [write, &request, &stream, &frames, &connection](const engine::Event& event) {
+      [write, &request, &stream, &frames, &connection, &left](const engine::Event& event) {
+        bool large = event.object && event.object->text().size() > kLargeBytes;
+        if (large) return left.large = event, false;
         return write([&] { return tell(request, event, stream) && (!connection.has_record_to_send() || frames.flush()); });
       },
       [write, &frames] { return write([&] { return frames.flush(); }); }};
@@ -210,20 +223,24 @@ std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& req
 void follow(Call& call, const WatchRequest& request, engine::Watcher& watcher, Stream& stream, Frames& frames) {
   std::stop_token stirred = call.exchange.notice_peer();
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
-  bool unflushed = false;  // events that wait together are sent together
-  bool begun = false;      // what was there is on its way
-  auto stand_in = make_stand_in(call, request, stream, frames, unflushed);
+  LeftBehind left;
+  bool begun = false;  // what was there is on its way
+  auto stand_in = make_stand_in(call, request, stream, frames, left);
   for (;;) {
     auto until = request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline;
-    bool sleeps = begun && !unflushed;
+    bool sleeps = begun && !left.unflushed;
     auto event = watcher.take(stirred, sleeps ? until : SteadyTime(), sleeps && stand_in ? &*stand_in : nullptr);
+    if (auto large = std::exchange(left.large, std::nullopt)) {  // before what follows it
+      if (!tell(request, *large, stream)) return;
+      left.unflushed = true;
+    }
     if (!event) return stream.error(event.error());
     if (*event) {
       if (!tell(request, **event, stream)) return;
-      unflushed = true;
+      left.unflushed = true;  // events that wait together are sent together
       continue;
     }
-    bool had_some = std::exchange(unflushed, false);
+    bool had_some = std::exchange(left.unflushed, false);
     if (had_some && !frames.flush()) return;
     if (!begun) call.exchange.take_held().reset();  // its seats: from here on it only waits
     if (!std::exchange(begun, true) || had_some) continue;

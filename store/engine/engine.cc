@@ -176,7 +176,7 @@ struct Engine::State {
   std::unique_ptr<Disk> disk;
   StoredKinds kinds;
   Guarded<Memory> memory;
-  Hub hub;
+  Hub hub{options.watch_bytes_max};
   Guarded<Line> line;
 
   // The leader's own: touched by whoever leads, handed on with the lead.

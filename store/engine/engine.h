@@ -50,7 +50,9 @@ struct Options {
   size_t window_events_max = 4096;     // recent events kept, for watches that go on from an older revision
   size_t window_bytes_max = 4u << 20;  // and what they and the superseded objects take that they keep alive
   size_t watch_queue_max = 1024;       // events a watcher may be behind before it is ended with gone
-  const char* vfs = nullptr;           // SQLite VFS by name; for tests that break disks
+  // Text of superseded objects that all watchers' queues together may keep alive; beyond it, who keeps most is ended with gone.
+  size_t watch_bytes_max = 4u << 20;
+  const char* vfs = nullptr;  // SQLite VFS by name; for tests that break disks
 };
 
 // One change. `expected`: nothing = whatever is there; 0 = must not exist (already_exists); else exactly that revision

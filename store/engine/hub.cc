@@ -7,25 +7,87 @@
 #include <algorithm>
 
 namespace coracle::engine {
+namespace {
 
-std::optional<Result<Event>> Inbox::Contents::take() {
-  if (!begun || closed) return std::nullopt;
-  if (!events.empty()) {
-    Result<Event> event(std::move(events.front()));
-    events.pop_front();
-    return event;
-  }
-  if (end) return Result<Event>(*std::exchange(end, std::nullopt));
+// What one inbox keeps in parsed form: that is several times as long as text, and whoever is behind can parse it again.
+constexpr size_t kAwakeBytesMax = 256 << 10;
+
+// The text that the store itself does not keep. Source: Window's weight
+size_t superseded_bytes_of(const Event& event) {
+  size_t bytes = event.before ? event.before->text().size() : 0;
+  return event.type == EventType::deleted ? bytes + event.object->text().size() : bytes;
+}
+
+size_t text_bytes_of(const Event& event) {
+  return event.object->text().size() + (event.before ? event.before->text().size() : 0);
+}
+
+Event at_rest(Event event) {
+  event.object = event.object->at_rest();
+  if (event.before) event.before = event.before->at_rest();
+  return event;
+}
+
+Event awake(Event event) {
+  if (event.object) event.object = event.object->awake();
+  if (event.before) event.before = event.before->awake();
+  return event;
+}
+
+std::optional<Result<Event>> awake(std::optional<Result<Event>> taken) {
+  if (taken && *taken) return Result<Event>(awake(**std::move(taken)));
+  return taken;
+}
+
+}  // namespace
+
+Event Inbox::take_first(Contents& contents) {
+  Waiting& first = contents.events.front();
+  contents.superseded_bytes -= first.superseded ? first.superseded->bytes() : 0;
+  awake_bytes_ -= first.awake_bytes;
+  Event event = std::move(first.event);
+  contents.events.pop_front();
+  return event;
+}
+
+std::optional<Result<Event>> Inbox::take_next(Contents& contents) {
+  if (!contents.begun || contents.closed) return std::nullopt;
+  if (!contents.events.empty()) return Result<Event>(take_first(contents));
+  if (contents.end) return Result<Event>(*std::exchange(contents.end, std::nullopt));
   return std::nullopt;
 }
 
-Inbox::Tell Inbox::push(const Event& event) {
-  if (!(event.object->kind() == kind_) || (!ns_.empty() && event.object->ns() != ns_)) return Tell::nobody;
+std::deque<Inbox::Waiting> Inbox::clear(Contents& contents) {
+  contents.superseded_bytes = awake_bytes_ = 0;
+  return std::exchange(contents.events, {});
+}
+
+bool Inbox::concerns(const Event& event) const {
+  return event.object->kind() == kind_ && (ns_.empty() || event.object->ns() == ns_);
+}
+
+size_t Inbox::superseded_bytes() const {
+  return contents_.with([](const Contents& contents) { return contents.superseded_bytes; });
+}
+
+void Inbox::overflow(Error why) {
+  auto dropped = contents_.with([&](Contents& contents) {  // freed without the lock
+    auto all = clear(contents);
+    if (!std::exchange(contents.ended, true)) contents.end = std::move(why);
+    return all;
+  });
+  contents_.notify();
+}
+
+Inbox::Tell Inbox::push(Event event, SupersededPtr superseded, bool awake) {
   Tell tell = contents_.with([&](Contents& contents) {
     if (contents.ended || contents.closed || event.revision <= contents.upto) return Tell::nobody;
     size_t most = std::max(contents.behind_max, behind_max_);
     if (contents.events.size() < most) {
-      contents.events.push_back(event);
+      size_t awake_bytes = awake ? text_bytes_of(event) : 0;
+      awake_bytes_ += awake_bytes;
+      contents.superseded_bytes += superseded ? superseded->bytes() : 0;
+      contents.events.push_back({std::move(event), std::move(superseded), awake_bytes});
     } else {
       contents.ended = true;
       contents.end = Error(Code::gone, "the watch is too slow: more than " + std::to_string(most) + " events behind");
@@ -45,10 +107,8 @@ void Inbox::stand_in() {
     if (!all_well || !contents.stand_in || contents.events.empty()) return std::nullopt;
     stand_in = contents.stand_in;
     contents.standing_in = true;
-    contents.stood_in_upto = contents.events.front().revision;
-    Event event = std::move(contents.events.front());
-    contents.events.pop_front();
-    return event;
+    contents.stood_in_upto = contents.events.front().event.revision;
+    return take_first(contents);
   };
   auto leave = [&](Contents& contents) {  // unless more has come
     if (all_well && contents.stand_in && !contents.events.empty()) return false;
@@ -58,7 +118,7 @@ void Inbox::stand_in() {
     return true;
   };
   do {
-    while (auto event = contents_.with(next)) all_well = stand_in->event(*event);
+    while (auto event = contents_.with(next)) all_well = stand_in->event(awake(*std::move(event)));
     if (stand_in) all_well = stand_in->rest() && all_well;
   } while (!contents_.with(leave));
   if (awaited) contents_.notify();
@@ -66,9 +126,9 @@ void Inbox::stand_in() {
 
 bool Inbox::begin(std::vector<Event> events, Revision upto) {
   bool ready = contents_.with([&](Contents& contents) {
-    std::erase_if(contents.events, [&](const Event& event) { return event.revision <= upto; });
-    contents.events.insert(contents.events.begin(), std::make_move_iterator(events.begin()),
-                           std::make_move_iterator(events.end()));
+    while (!contents.events.empty() && contents.events.front().event.revision <= upto) (void)take_first(contents);
+    for (auto event = events.rbegin(); event != events.rend(); ++event)
+      contents.events.push_front({std::move(*event), nullptr, 0});
     contents.behind_max = contents.events.size() + behind_max_;  // what was there at the start is nobody's delay
     contents.upto = upto;
     contents.begun = true;
@@ -90,21 +150,21 @@ bool Inbox::end(Error why) {
 }
 
 void Inbox::close() {
-  contents_.with([](Contents& contents) {
+  auto dropped = contents_.with([this](Contents& contents) {
     contents.closed = true;
-    contents.events.clear();
+    return clear(contents);
   });
 }
 
 std::optional<Result<Event>> Inbox::take() {
-  return contents_.with([](Contents& contents) { return contents.take(); });
+  return awake(contents_.with([this](Contents& contents) { return take_next(contents); }));
 }
 
 std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
                                          const StandIn* stand_in) {
   auto ready = [](const Contents& contents) { return contents.ready(); };
-  auto take = [](Contents& contents) { return contents.take(); };
-  if (!stand_in) return contents_.wait_until(std::move(stop), deadline, ready, take);
+  auto take = [this](Contents& contents) { return take_next(contents); };
+  if (!stand_in) return awake(contents_.wait_until(std::move(stop), deadline, ready, take));
   contents_.with([&](Contents& contents) {
     if (contents.begun && contents.events.empty()) contents.stand_in = stand_in;
   });
@@ -112,8 +172,8 @@ std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::stea
     contents.stand_in = nullptr;
     contents.called = false;
   });
-  return contents_.wait(
-      {}, [](const Contents& contents) { return !contents.standing_in; }, take);
+  return awake(contents_.wait(
+      {}, [](const Contents& contents) { return !contents.standing_in; }, take));
 }
 
 Revision Inbox::stood_in_upto() const {
@@ -122,7 +182,11 @@ Revision Inbox::stood_in_upto() const {
 
 // What outlives the hub: watches may be destroyed after it.
 struct Hub::Shared {
+  explicit Shared(size_t superseded_bytes_max) : superseded_bytes_max(superseded_bytes_max) {}
+
   using Inboxes = std::vector<std::shared_ptr<Inbox>>;
+  const size_t superseded_bytes_max;
+  const std::shared_ptr<std::atomic<size_t>> superseded_bytes = std::make_shared<std::atomic<size_t>>(0);
   struct Push {  // one subscription
     std::shared_ptr<Inbox> inbox;
     Callbacks callbacks;
@@ -148,6 +212,18 @@ struct Hub::Shared {
       std::erase(*next, inbox);
       current = std::move(next);
     });
+  }
+  // Ends watches until what they keep alive is little enough again. Our own subscriptions are not asked: they keep up.
+  void end_those_behind(const Inboxes& all) {
+    if (*superseded_bytes <= superseded_bytes_max) return;
+    std::vector<std::pair<size_t, Inbox*>> behind;
+    for (const auto& inbox : all)
+      if (size_t bytes = inbox->superseded_bytes(); bytes > 0) behind.emplace_back(bytes, inbox.get());
+    std::sort(behind.rbegin(), behind.rend());
+    for (auto [bytes, inbox] : behind) {
+      if (*superseded_bytes <= superseded_bytes_max) return;
+      inbox->overflow(Error(Code::gone, "the watch is too slow: " + std::to_string(bytes) + " bytes of old objects wait for it"));
+    }
   }
   // A subscription's inbox has something: the hub thread is to empty it.
   void wake(const Inbox* inbox) {
@@ -257,8 +333,8 @@ class HubSubscription : public Subscription {
   std::shared_ptr<Hub::Shared::Push> push_;
 };
 
-Hub::Hub()
-    : shared_(std::make_shared<Shared>()),
+Hub::Hub(size_t superseded_bytes_max)
+    : shared_(std::make_shared<Shared>(superseded_bytes_max)),
       deliverer_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }),
       stand_ins_([shared = shared_](std::stop_token stop) { shared->stand_in(stop); }) {}
 
@@ -296,15 +372,25 @@ void Hub::publish(const std::vector<Event>& events) {
   if (events.empty()) return;
   auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
   Shared::Inboxes asleep;
+  std::vector<SupersededPtr> superseded(events.size());
+  std::vector<std::optional<Event>> resting(events.size());
   for (const auto& inbox : *inboxes) {
     bool owner = false;
-    for (const Event& event : events) {
-      Inbox::Tell tell = inbox->push(event);
+    for (size_t i = 0; i < events.size(); i++) {
+      const Event& event = events[i];
+      if (!inbox->concerns(event)) continue;
+      size_t bytes = inbox->subscribed || superseded[i] ? 0 : superseded_bytes_of(event);
+      if (bytes > 0) superseded[i] = std::make_shared<Superseded>(shared_->superseded_bytes, bytes);
+      bool rests = inbox->awake_bytes() + text_bytes_of(event) > kAwakeBytesMax;  // it is behind
+      if (rests && !resting[i]) resting[i] = at_rest(event);
+      Inbox::Tell tell = inbox->push(rests ? *resting[i] : event, inbox->subscribed ? nullptr : superseded[i], !rests);
       owner |= tell == Inbox::Tell::owner;
       if (tell == Inbox::Tell::stand_in) asleep.push_back(inbox);
     }
     if (owner && inbox->subscribed) shared_->wake(inbox.get());
   }
+  superseded.clear();
+  shared_->end_those_behind(*inboxes);
   if (!asleep.empty()) {
     shared_->asleep.with([&](Shared::Inboxes& all) { all.insert(all.end(), asleep.begin(), asleep.end()); });
     shared_->asleep.notify();

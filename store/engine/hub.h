@@ -4,7 +4,8 @@
 //   publish(events) ─▶ inbox (bounded) ─▶ Watcher::take, by the thread that owns the watch
 //                      inbox (bounded) ─▶ "store-watchers" thread ─▶ the stand-in of an owner who sleeps
 //                      inbox (bounded) ─▶ "store-hub" thread ─▶ callbacks
-// A watch that falls too far behind is ended with gone: it may miss the end of the story, never a part in the middle.
+// A watch that falls too far behind is ended with gone: it may miss the end of the story, never a part in the middle. Too far is
+// so many events; or, when all inboxes together keep more superseded text alive than they may, who keeps most of it.
 //
 // A watch begins in two steps, because its first events are read elsewhere: join() catches what is published from now on,
 // begin() puts the first events before that and drops what they contain already, come early or late.
@@ -22,14 +23,35 @@
 
 namespace coracle::engine {
 
+// Of an event, what nobody but those who have not taken it yet keeps alive: counted once, however many they are.
+class Superseded {
+ public:
+  Superseded(std::shared_ptr<std::atomic<size_t>> total, size_t bytes) : total_(std::move(total)), bytes_(bytes) {
+    *total_ += bytes_;
+  }
+  Superseded(const Superseded&) = delete;
+  ~Superseded() { *total_ -= bytes_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  const std::shared_ptr<std::atomic<size_t>> total_;
+  const size_t bytes_;
+};
+using SupersededPtr = std::shared_ptr<const Superseded>;
+
 class Inbox {
  public:
   Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
 
   // For the hub. Who is to be told that there is something to take: the owner has been.
   enum class Tell { nobody, owner, stand_in };
-  Tell push(const Event& event);
-  bool subscribed = false;  // emptied by the hub thread; set before it is begun
+  bool concerns(const Event& event) const;
+  Tell push(Event event, SupersededPtr superseded, bool awake);  // of one that concerns it
+  size_t awake_bytes() const { return awake_bytes_; }            // of the events that were pushed awake
+  size_t superseded_bytes() const;                               // that it keeps alive, with others or alone
+  // Ends it, and drops what was not taken.
+  void overflow(Error why);
+  std::atomic<bool> subscribed = false;  // emptied by the hub thread; set before it is begun
   bool begin(std::vector<Event> events, Revision upto);
   bool end(Error why);
   void close();     // its owner is gone: nothing is taken any more
@@ -42,9 +64,15 @@ class Inbox {
   Revision stood_in_upto() const;  // of the last event that a stand-in took
 
  private:
+  struct Waiting {
+    Event event;
+    SupersededPtr superseded;
+    size_t awake_bytes = 0;  // of an event whose objects may be at hand in parsed form
+  };
   struct Contents {
     bool begun = false, ended = false, closed = false;
-    std::deque<Event> events;
+    std::deque<Waiting> events;
+    size_t superseded_bytes = 0;
     Revision upto = 0;  // what the first events contain: its own event may still be on the way
     size_t behind_max = 0;
     std::optional<Error> end;           // not yet told
@@ -54,17 +82,22 @@ class Inbox {
     bool called = false;                // … until it wants the owner back
     Revision stood_in_upto = 0;
     bool ready() const { return begun && ((!events.empty() && !stand_in) || end || called); }
-    std::optional<Result<Event>> take();
   };
   const Kind& kind_;
   const std::string ns_;
+  // Under the lock of the contents.
+  Event take_first(Contents& contents);
+  std::optional<Result<Event>> take_next(Contents& contents);
+  std::deque<Waiting> clear(Contents& contents);
+
   const size_t behind_max_;
+  std::atomic<size_t> awake_bytes_ = 0;  // of the contents; changed under their lock
   Guarded<Contents> contents_;
 };
 
 class Hub {
  public:
-  Hub();
+  explicit Hub(size_t superseded_bytes_max);
   ~Hub();  // stops delivering
 
   std::shared_ptr<Inbox> join(const Kind& kind, const std::string& ns, size_t behind_max);

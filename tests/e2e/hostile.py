@@ -16,6 +16,7 @@ JSON = "Content-Type: application/json\r\n"
 YAML = "Content-Type: application/yaml\r\n"
 PROTOBUF = "Content-Type: application/vnd.kubernetes.protobuf\r\n"
 MEMORY_GROWTH_MAX = 250 << 20  # at the worst moment, with megabytes of answers on the way to those who never read
+STALLED_GROWTH_MAX = 24 << 20  # of a hundred watchers: sockets' and TLS's buffers, a thread each, and what the store keeps of the past
 WITNESS_WAITS_MAX = 3.0        # seconds; the machine may be busy with other things
 
 context = ssl.create_default_context(cafile=args.ca)
@@ -309,13 +310,62 @@ def attack_by_not_reading():
     told(status == 200, "and everything can be taken away again", status)
 
 
+def attack_by_unfinished_bodies():
+    """220 strangers and 64 of the administrator's own requests whose bodies do not come."""
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{" % MAPS.encode()
+    unfinished = []
+    for i in range(284):
+        connection = connect(context if i < 64 else stranger)
+        connection.sendall(head)
+        unfinished.append(connection)
+    waits, wrong = [], []
+    for _ in range(100):
+        since = time.monotonic()
+        status = ask("GET", MAPS + "/witness")[0]
+        waits.append(time.monotonic() - since)
+        if status != 200:
+            wrong.append(status)
+    waits.sort()
+    print("# beside unfinished bodies: median %.1f ms, worst %.0f ms" % (waits[50] * 1000, waits[-1] * 1000))
+    told(not wrong, "284 bodies that do not come keep nobody out", *wrong)
+    told(waits[50] < 0.05, "and nobody waits for them", waits[50])
+    status = receive(unfinished[283])[0]
+    told(status == 403, "a stranger is answered before his body is there", status)
+    status, body = receive(unfinished[0])
+    told(status == 408 and b'"code":408' in body, "a body that crawls is ended", status, body)
+    for connection in unfinished:
+        connection.close()
+
+
+def attack_by_stalled_watchers():
+    """A hundred watchers of an object of 200 KB that never read, while it changes."""
+    body = lambda turn: json.dumps({"metadata": {"name": "large"}, "data": {"a": "x" * 200000, "turn": str(turn)}})
+    if ask("POST", MAPS, body(0), JSON)[0] != 201:
+        return told(False, "making what is large")
+    before, stalled = memory(), []
+    for _ in range(100):
+        connection = connect()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(b"GET %s?watch=1&fieldSelector=metadata.name%%3Dlarge HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode())
+        stalled.append(connection)
+    changed = sum(ask("PUT", MAPS + "/large", body(turn), JSON)[0] == 200 for turn in range(1, 121))
+    growth = memory() - before
+    print("# a hundred stalled watchers: %.1f MiB" % (growth / (1 << 20)))
+    told(changed == 120, "a hundred watchers that never read hold up no writer", changed)
+    told(growth < STALLED_GROWTH_MAX, "and little memory", growth)
+    for connection in stalled:
+        connection.close()
+    ask("DELETE", MAPS + "/large")
+
+
 def main():
     ask("POST", MAPS, '{"metadata":{"name":"witness"}}', JSON)
     told(ask("GET", MAPS + "/witness")[0] == 200, "the witness is there")
     before, began = memory(), time.monotonic()
     witness = Witness()
     witness.start()
-    for attack in (attack_bodies, attack_heads, attack_endings, attack_slowly, attack_by_not_reading, attack_by_numbers):
+    for attack in (attack_bodies, attack_heads, attack_endings, attack_slowly, attack_by_unfinished_bodies, attack_by_stalled_watchers,
+                   attack_by_not_reading, attack_by_numbers):
         since = time.monotonic()
         attack()
         print("# %s: %.1f s, %d MiB" % (attack.__name__, time.monotonic() - since, memory() >> 20), flush=True)

@@ -226,5 +226,42 @@ TEST_F(Watches, see_nothing_of_a_write_that_changes_nothing) {
   EXPECT_EQ(next(*all), "ADDED b");
 }
 
+TEST_F(Watches, large_and_small_events_keep_their_order) {
+  create("a");
+  auto reader = watch("resourceVersion=" + revision());
+  const std::string large(100'000, 'z');
+  for (int i = 0; i < 20; i++) {
+    std::string text = i % 3 == 0 ? large + std::to_string(i) : std::to_string(i);
+    ASSERT_EQ(client.ask("PUT", std::string(kMaps) + "/a", R"({"metadata":{"name":"a"},"data":{"i":")" + text + "\"}}").status,
+              200);
+  }
+  for (int i = 0; i < 20; i++) {
+    json::value event = next_event(*reader);
+    EXPECT_EQ(get_string(event, "type"), "MODIFIED");
+    EXPECT_EQ(get_string(event, "object.data.i"), i % 3 == 0 ? large + std::to_string(i) : std::to_string(i)) << i;
+  }
+}
+
+TEST_F(Watches, who_does_not_read_is_told_to_list_again) {
+  create("a");
+  auto stalled = watch("resourceVersion=" + revision());
+  auto reader = watch("resourceVersion=" + revision());
+  for (int i = 0; i < 120; i++) {  // much more than sockets hold
+    std::string body =
+        R"({"metadata":{"name":"a"},"data":{"i":")" + std::to_string(i) + R"(","x":")" + std::string(200'000, 'x') + "\"}}";
+    ASSERT_EQ(client.ask("PUT", std::string(kMaps) + "/a", body).status, 200);
+    ASSERT_EQ(get_string(next_event(*reader), "object.data.i"), std::to_string(i)) << "who reads misses nothing";
+  }
+  int seen = 0;
+  json::value event = next_event(*stalled);
+  while (get_string(event, "type") == "MODIFIED") {
+    EXPECT_EQ(get_string(event, "object.data.i"), std::to_string(seen++)) << "nothing is missing in the middle";
+    event = next_event(*stalled);
+  }
+  EXPECT_LT(seen, 120);
+  EXPECT_EQ(get_string(event, "type"), "ERROR");
+  EXPECT_EQ(get_int(event, "object.code"), 410);
+}
+
 }  // namespace
 }  // namespace coracle::api

@@ -141,6 +141,41 @@ TEST_F(WatchTest, a_slow_watcher_is_ended_and_never_skips) {
   EXPECT_EQ(slow->take({}, soon()).error().code(), Code::gone);
 }
 
+TEST_F(WatchTest, those_who_are_behind_may_keep_so_much_alive_and_no_more) {
+  options_.watch_bytes_max = 1 << 20;
+  reopen();
+  const std::string large(100'000, 'x');
+  put("a", large);
+  auto slow = MUST(engine().watch(kConfigMap, "", engine().revision())),
+       same = MUST(engine().watch(kConfigMap, "", engine().revision()));
+  auto other = MUST(engine().watch(kSecret, "", engine().revision())),
+       good = MUST(engine().watch(kConfigMap, "", engine().revision()));
+  std::atomic<int> pushed = 0;
+  auto ours =
+      MUST(engine().subscribe(kConfigMap, "", engine().revision(), {[&](const Event&) { pushed++; }, [](const Error&) {}}));
+  for (int i = 0; i < 9; i++) put("a", large + std::to_string(i)), (void)take(*good, 1);
+  EXPECT_EQ(take(*same, 9).size(), 9u) << "that is within what they may keep";
+  for (int i = 0; i < 9; i++) put("a", large + std::to_string(i)), (void)take(*good, 1), (void)take(*same, 1);
+  EXPECT_EQ(slow->take({}, soon()).error().code(), Code::gone) << "its queue is dropped";
+  put("a", "small");
+  EXPECT_EQ(take(*good, 1), (Names{"modified a"}));
+  EXPECT_EQ(take(*same, 1), (Names{"modified a"}));
+  EXPECT_FALSE(MUST(other->take({}, now())));
+  while (pushed < 19) std::this_thread::yield();
+}
+
+TEST_F(WatchTest, what_is_new_or_still_stored_counts_for_nothing) {
+  options_.watch_bytes_max = 1 << 20;
+  reopen();
+  auto slow = MUST(engine().watch(kConfigMap, "", engine().revision()));
+  for (int i = 0; i < 30; i++) put("m" + std::to_string(i), std::string(100'000, 'x'));
+  for (int i = 0; i < 30; i++) {
+    auto event = MUST(slow->take({}, soon()));
+    ASSERT_TRUE(event);
+    EXPECT_EQ(get_string(event->object->json(), "data.value"), std::string(100'000, 'x')) << "though it was put to rest";
+  }
+}
+
 TEST_F(WatchTest, a_stop_wakes_a_watcher) {
   auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
   std::stop_source stop;
@@ -171,7 +206,8 @@ TEST_F(WatchTest, a_stand_in_takes_what_comes_while_the_owner_sleeps) {
   });
   while (taken.size() < size_t(kChanges)) {
     owner_is_up = false;
-    auto event = MUST(watcher->take({}, now() + std::chrono::milliseconds(200), &stand_in));  // no longer when a stand-in took the last
+    auto event =
+        MUST(watcher->take({}, now() + std::chrono::milliseconds(200), &stand_in));  // no longer when a stand-in took the last
     owner_is_up = true;
     if (event) taken.push_back(event->revision);
   }
