@@ -148,6 +148,14 @@ TEST_F(Streams, exec_in_each_protocol) {
   EXPECT_EQ(collect(*text)['1'], "aGVsbG8K");
 }
 
+TEST_F(Streams, exec_takes_a_long_script) {
+  std::string script(300'000, 'x');
+  auto socket = upgrade("/api/v1/namespaces/default/pods/p/exec?command=sh&command=-c&command=" + script + "&stdout=true",
+                        "v5.channel.k8s.io");
+  EXPECT_EQ(collect(*socket)[1], "hello\n");
+  EXPECT_EQ(world.streams.last_exec.command, (std::vector<std::string>{"sh", "-c", script}));
+}
+
 TEST_F(Streams, exec_tells_the_exit_code) {
   world.streams.exit_code = 3;
   auto socket = upgrade(kExec, "v5.channel.k8s.io");
