@@ -133,6 +133,7 @@ struct Front::State {
   void leave(Slot& slot);
   Served process(Connection& connection, const Head& head, const Handler& with, Slot& slot);
   BodyWait wait_for_body(Slot& slot);
+  bool wait_for_reader(Exchange& exchange, Slot& slot);
   bool clear_body(Exchange& exchange, BodyReader& body, Slot& slot);
   Served linger(Connection& connection) const;
   void call(Exchange& exchange, const Handler& with) const;
@@ -431,9 +432,13 @@ Front::State::Served Front::State::refuse_one(Connection& connection, const Head
   bool unread = head.method.empty();  // nobody knows what it says, or how long it is
   Head as = head;
   if (unread) as.method = "GET", as.keep_alive = false;
-  Slot none = Slot::none;
-  Served served = process(
-      connection, as, [&](Exchange& exchange) { refuse(exchange, why); }, none);
+  Slot slot = Slot::none;
+  Scope leave_at_last([&] { leave(slot); });
+  auto refuse_it = [&](Exchange& exchange) {
+    exchange.when_answer_waits = [] { return false; };
+    refuse(exchange, why);
+  };
+  Served served = process(connection, as, refuse_it, slot);
   return unread && served == Served::never && !connection.tls.broken() ? linger(connection) : served;
 }
 
@@ -462,6 +467,15 @@ BodyWait Front::State::wait_for_body(Slot& slot) {
     return {};
   };
   return {begin, end};
+}
+
+// An answer that is not read as fast as it is written: the request is counted with those who wait for their bodies, too.
+bool Front::State::wait_for_reader(Exchange& exchange, Slot& slot) {
+  if (!take(Slot::body)) return false;
+  leave(slot);
+  slot = Slot::body;
+  exchange.take_held().reset();
+  return !exchange.when_answer_waits || exchange.when_answer_waits();
 }
 
 // What nobody read of the body: true when it is out of the way, and the next request may follow. Somebody whom we know is waited
@@ -493,6 +507,8 @@ Front::State::Served Front::State::process(Connection& connection, const Head& h
   BodyReader body(tls, head, streams, pace);
   Exchange exchange(head, tls, streams, body, [&] { return notice_peer(connection); });
   if (slot == Slot::request && head.has_body()) exchange.when_body_waits(wait_for_body(slot));
+  auto wait_for_it = [&] { return wait_for_reader(exchange, slot); };
+  if (!streams) tls.set_before_wait([&wait_for_it] { return wait_for_it(); });
   call(exchange, with);
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
   bool stays = head.keep_alive && (!exchange.taken() || exchange.reusable) && clear_body(exchange, body, slot);
@@ -500,7 +516,9 @@ Front::State::Served Front::State::process(Connection& connection, const Head& h
   // Before the end of the answer leaves: who has it may ask for the next at once.
   exchange.take_held().reset();
   leave(slot);
-  if (!tls.flush()) return Served::never;
+  bool sent = tls.flush();
+  tls.set_before_wait(nullptr);
+  if (!sent) return Served::never;
   if (stays) return Served::again;
   return exchange.taken() || body.complete() ? Served::never : linger(connection);
 }

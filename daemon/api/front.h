@@ -3,9 +3,9 @@
 //   doorman (1 thread): listeners and resting connections ──readable──▶ crew (threads come and go) ──▶ handler
 //                            ▲──────────────── keep-alive: back to rest ────┘
 // A resting connection costs memory and no thread; a thread is held by a running request or watch, or by one that waits for its
-// body (body.h), which has a limit of its own: slow bodies keep nobody else out. Who is answered before all of his request was
-// read has a while to read the answer, and is then cut off.
-// Limits are named below; beyond them a client is told 429, or turned away at the door.
+// client, to send its body (body.h) or to read its answer, which has a limit of its own: who is slow keeps nobody else out. Who
+// is answered before all of his request was read has a while to read the answer, and is then cut off. Limits are named below;
+// beyond them a client is told 429, or turned away at the door.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace coracle::api {
 
 constexpr int kRequestsMax = 192;      // short requests at once, those that wait for their turn included (daemon/fairness)
 constexpr int kWatchesMax = 512;       // watches, log follows, execs at once
-constexpr int kBodiesMax = 160;        // short requests that wait for the rest of their bodies
+constexpr int kBodiesMax = 160;        // short requests that wait for their clients: to send the body, or to read the answer
 constexpr int kConnectionsMax = 1024;  // open connections, resting ones included
 constexpr int kCrewSpare = 8;          // threads that can still say 429
 

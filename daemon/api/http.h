@@ -55,6 +55,10 @@ class Exchange {
   void when_body_waits(BodyWait wait) { waits_.push_back(std::move(wait)); }
   bool body_was_late() const { return late_; }
 
+  // Asked once, when the answer has to wait until its client reads; false: it does not wait. Nothing: it does.
+  std::function<bool()> when_answer_waits;
+
+  std::string user;       // who asks, "" before that is known
   bool known = false;     // it is a user of ours who asks: some patience with the rest of his body is due
   bool hangs_up = false;  // the connection is not used again
   void drop_body();       // reads away a body that nobody wanted and that is here, so that what comes next is not taken for it

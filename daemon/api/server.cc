@@ -158,6 +158,11 @@ struct Server::State {
 // Who, where, may they: then the handler.
 void Server::State::serve(Exchange& exchange) {
   if (config.when_asked) config.when_asked();
+  exchange.when_answer_waits = [this, &exchange] {  // one user's readers are as many as his slow bodies: a share of all
+    auto place = bodies.take(exchange.user, 0);
+    if (place) exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));
+    return place.ok();
+  };
   if (exchange.head.path == "*") return;  // OPTIONS *: is there a server?
   Call call{exchange, house, {}, {}, nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
@@ -184,6 +189,7 @@ void Server::State::answer(Call& call) {
   }
   call.user = *std::move(user);
   call.exchange.known = !call.user.anonymous();
+  call.exchange.user = call.user.name;
   auto record = auditor->begin(call, asked, received);
   authorize(call, record.get(), asked);
   if (record) auditor->end(call, *record);

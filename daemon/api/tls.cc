@@ -217,6 +217,10 @@ bool TlsConnection::write_through(std::string_view& bytes) {
     }
     bool wants = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
     if (wants && !waits_) return false;
+    if (wants && before_wait_) {
+      auto before = std::exchange(before_wait_, nullptr);
+      if (!before()) return broken_ = true, false;
+    }
     auto woken =
         wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_patience_)
               : sys::Waited{};

@@ -71,6 +71,9 @@ class TlsConnection {
   bool without_waiting(const std::function<bool()>& write);
   // Where a peer that reads slowly is in its right: a person looks at the output. Before several threads write.
   void set_write_patience(std::chrono::milliseconds patience) { write_patience_ = patience; }
+  // `before` is called by the next write that has to wait until the peer reads, once. False: it does not wait, and the connection
+  // is broken. For one writer.
+  void set_before_wait(std::function<bool()> before) { before_wait_ = std::move(before); }
   // Says goodbye (close_notify), without waiting for the answer, and ends both directions.
   void close();
   // The same for our direction alone: the peer reads the end. What it has sent is forgotten, what it sends stays in the socket.
@@ -103,6 +106,7 @@ class TlsConnection {
   std::mutex ssl_mutex_;    // around each SSL call; never held while waiting
   std::mutex write_mutex_;  // one record stream at a time
   std::string out_;
+  std::function<bool()> before_wait_;
   bool waits_ = true, keeps_buffers_ = false;
   std::atomic<bool> broken_ = false;
 };

@@ -39,6 +39,7 @@ class FrontTest : public testing::Test {
     if (exchange.head.path == "/hold") return hold();
     if (exchange.head.path == "/ignore") return;
     if (exchange.head.path == "/fails") throw std::bad_alloc();
+    if (exchange.head.path == "/large") return void(exchange.answer.body.assign(kLarge, 'x'));
     if (exchange.head.path == "/empty") return void(exchange.answer.status = 204);
     if (exchange.head.path == "/small") {
       auto body = exchange.read_body(10);
@@ -90,6 +91,7 @@ class FrontTest : public testing::Test {
     released.notify();
   }
 
+  static constexpr size_t kLarge = 32 << 20;  // more than the sockets hold
   TlsSettings tls;
   uint16_t port = 0;
   Guarded<int> watching{0}, held{0};
@@ -400,6 +402,25 @@ TEST_F(FrontTest, slow_bodies_take_no_place_of_others) {
     EXPECT_EQ(client->receive().body, "POST /x abcdef");
     EXPECT_EQ(client->get("/x").body, "GET /x ") << "its connection goes on";
   }
+  EXPECT_TRUE(await_bodies(0));
+}
+
+TEST_F(FrontTest, answers_that_are_not_read_take_no_place_of_others) {
+  FrontLimits limits;
+  limits.requests = 1, limits.bodies = 2;
+  start(limits);
+  RawClient slow(port), slower(port), one_more(port), other(port);
+  const std::string ask = "GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+  slow.send(ask);
+  ASSERT_TRUE(await_bodies(1));
+  slower.send(ask);
+  ASSERT_TRUE(await_bodies(2));
+  EXPECT_EQ(other.get("/x").status, 200);
+  one_more.send(ask);
+  EXPECT_LT(one_more.receive().body.size(), kLarge) << "too many do not read: it is cut off";
+  EXPECT_EQ(slow.receive().body.size(), kLarge);
+  EXPECT_EQ(slow.get("/x").status, 200);
+  EXPECT_EQ(slower.receive().body.size(), kLarge);
   EXPECT_TRUE(await_bodies(0));
 }
 
