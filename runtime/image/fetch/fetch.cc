@@ -90,6 +90,13 @@ Result<void> import_one(const Spool& spool, const ArchivedImage& image, const st
   std::vector<Digest> chain = chain_ids(configuration.diff_ids);
   TRY(events.pin(image.id, chain));
   std::vector<LayerJob> jobs = plan_layers(content, configuration, chain);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (!jobs[i].present) continue;
+    const ArchivedLayer& layer = image.layers[i];
+    Fd file = TRY(spool.open(layer.file));
+    FileSource source(file);
+    TRY(check_layer(source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[i].diff_id).wrap(layer.file));
+  }
   auto bring = [&](size_t index, std::atomic<int64_t>&, std::stop_token) -> Result<StagedLayer> {
     const ArchivedLayer& layer = image.layers[index];
     Fd file = TRY(spool.open(layer.file));

@@ -2,6 +2,8 @@
 // See image_archive.h.
 #include "runtime/image/fetch/image_archive.h"
 
+#include <set>
+
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
 #include "runtime/image/fetch/tar.h"
@@ -28,18 +30,63 @@ std::string normal(std::string_view name, std::string_view from_dir = {}) {
   return join(parts, "/");
 }
 
-std::string blob_name(const Digest& digest) { return "blobs/sha256/" + digest.hex(); }
+constexpr std::string_view kBlobs = "blobs/sha256/";
 
-Result<std::string> read_blob(const Spool& spool, const Digest& digest) {
-  std::string text = TRY(spool.text(blob_name(digest)));
-  if (digest_of(text) != digest) return Error(Code::invalid, blob_name(digest) + " is not what its digest says");
+std::string blob_name(const Digest& digest) { return std::string(kBlobs) + digest.hex(); }
+
+// That the blob is there and as large as `whose` ("the index", "the manifest") says.
+Result<void> check_blob(const Spool& spool, const Descriptor& descriptor, std::string_view whose) {
+  const std::string name = blob_name(descriptor.digest), shown = descriptor.digest.text();
+  if (!spool.has(name))
+    return Error(Code::invalid, "the archive holds no blob " + shown + ", which " + std::string(whose) + " names");
+  Fd file = TRY(spool.open(name));
+  struct stat info = TRY(sys::stat(file));
+  if (info.st_size != descriptor.size)
+    return Error(Code::invalid, "the blob " + shown + " has " + std::to_string(info.st_size) + " bytes; " + std::string(whose) +
+                                    " says " + std::to_string(descriptor.size));
+  return {};
+}
+
+Result<std::string> read_blob(const Spool& spool, const Descriptor& descriptor, std::string_view whose) {
+  TRY(check_blob(spool, descriptor, whose));
+  std::string text = TRY(spool.text(blob_name(descriptor.digest)));
+  if (digest_of(text) != descriptor.digest)
+    return Error(Code::invalid, "the blob " + descriptor.digest.text() + " is not what its digest says");
   return text;
+}
+
+// What an index names for other machines may be missing from an archive; what is there has to be what it says.
+Result<void> check_entries(const Spool& spool, const Index& index, std::string_view whose) {
+  std::set<Digest> good;
+  for (const Descriptor& entry : index.manifests) {
+    if (!spool.has(blob_name(entry.digest))) continue;
+    TRY(check_blob(spool, entry, whose));
+    if (good.insert(entry.digest).second) TRY(read_blob(spool, entry, whose));
+  }
+  return {};
+}
+
+// A name that a digest is part of promises that digest.
+Result<std::optional<Descriptor>> promised_by_name(const Spool& spool, const std::string& name) {
+  std::optional<Descriptor> none;
+  if (!name.starts_with(kBlobs)) return none;
+  auto digest = Digest::parse("sha256:" + name.substr(kBlobs.size()));
+  if (!digest) return none;
+  if (!spool.has(name))
+    return Error(Code::invalid, "the archive holds no blob " + digest->text() + ", which manifest.json names");
+  Fd file = TRY(spool.open(name));
+  struct stat info = TRY(sys::stat(file));
+  return std::optional<Descriptor>(Descriptor{"", *std::move(digest), info.st_size, {}, {}});
 }
 
 // ---- docker save ----
 
 Result<ArchivedImage> read_docker_image(const Spool& spool, const json::value& entry) {
-  std::string config = TRY(spool.text(normal(get_string(entry, "Config"))));
+  const std::string config_name = normal(get_string(entry, "Config"));
+  auto promised = TRY(promised_by_name(spool, config_name));
+  std::string config = TRY(spool.text(config_name));
+  if (promised && digest_of(config) != promised->digest)
+    return Error(Code::invalid, "the blob " + promised->digest.text() + " is not what its digest says");
   ArchivedImage image{{}, {}, digest_of(config), config, {}};
   for (const json::value& tag : get_array(entry, "RepoTags")) {
     if (!tag.is_string()) return Error(Code::invalid, "RepoTags holds what is no string");
@@ -50,7 +97,9 @@ Result<ArchivedImage> read_docker_image(const Spool& spool, const json::value& e
   if (layers.size() > kLayersMax) return Error(Code::too_large, "more than " + std::to_string(kLayersMax) + " layers");
   for (const json::value& layer : layers) {
     if (!layer.is_string()) return Error(Code::invalid, "Layers holds what is no string");
-    image.layers.push_back({normal(std::string_view(layer.get_string())), {}});
+    std::string name = normal(std::string_view(layer.get_string()));
+    auto descriptor = TRY(promised_by_name(spool, name));
+    image.layers.push_back({std::move(name), std::move(descriptor)});
   }
   return image;
 }
@@ -73,17 +122,23 @@ Result<std::vector<ArchivedImage>> read_docker(const Spool& spool) {
 
 Result<ArchivedImage> read_oci_image(const Spool& spool, const Descriptor& top, const Platform& platform) {
   Descriptor at = top;
+  std::string_view whose = "index.json";
   for (int depth = 0; depth <= kIndexDepthMax; ++depth) {
-    std::string text = TRY(read_blob(spool, at.digest));
+    std::string text = TRY(read_blob(spool, at, whose));
     ManifestOrIndex document = TRY(parse_manifest(text, at.media_type).wrap(at.digest.text()));
     if (document.index) {
+      whose = "the index";
+      TRY(check_entries(spool, *document.index, whose));
       at = TRY(choose(*document.index, platform));
       continue;
     }
     const Descriptor& config = document.manifest->config;
-    std::string configuration = TRY(read_blob(spool, config.digest));
+    std::string configuration = TRY(read_blob(spool, config, "the manifest"));
     ArchivedImage image{{}, top.digest, config.digest, std::move(configuration), {}};
-    for (const Descriptor& layer : document.manifest->layers) image.layers.push_back({blob_name(layer.digest), layer});
+    for (const Descriptor& layer : document.manifest->layers) {
+      TRY(check_blob(spool, layer, "the manifest"));
+      image.layers.push_back({blob_name(layer.digest), layer});
+    }
     return image;
   }
   return Error(Code::invalid, "indexes within indexes within indexes");
@@ -102,6 +157,7 @@ Result<std::vector<ArchivedImage>> read_oci(const Spool& spool, const Platform& 
   std::string text = TRY(spool.text("index.json"));
   ManifestOrIndex top = TRY(parse_manifest(text, "").wrap("index.json"));
   if (!top.index) return Error(Code::invalid, "index.json is no index");
+  TRY(check_entries(spool, *top.index, "index.json"));
   std::map<std::string, Index> by_name;  // one image for several platforms may stand side by side
   for (const Descriptor& entry : top.index->manifests) by_name[entry.name].manifests.push_back(entry);
   if (by_name.size() > kArchiveImagesMax) return Error(Code::too_large, "more than 100 images in one archive");

@@ -45,7 +45,7 @@ class Spool {  // an archive's files, by their names in it
 
 struct ArchivedLayer {
   std::string file;                      // in the spool
-  std::optional<Descriptor> descriptor;  // what an OCI manifest says of it
+  std::optional<Descriptor> descriptor;  // what an OCI manifest says of it, or a docker one by its name; the size is checked
 };
 
 struct ArchivedImage {

@@ -45,6 +45,18 @@ Result<void> keep(Content& content, const std::vector<LayerJob>& jobs, size_t in
   return content.keep_layer(std::move(layer.staging), jobs[index].chain, layer.unpacked.size);
 }
 
+Result<void> check_compressed(const HashingSource& compressed, const Descriptor& descriptor) {
+  if (compressed.size() == descriptor.size && compressed.digest() == descriptor.digest) return {};
+  return Error(Code::invalid, "the layer is not what its digest says: " + compressed.digest().text() + " instead of " +
+                                  descriptor.digest.text());
+}
+
+Result<void> check_unpacked(const HashingSource& tar, const Digest& diff_id) {
+  if (tar.digest() == diff_id) return {};
+  return Error(Code::invalid, "the unpacked layer is not what the image configuration says: " + tar.digest().text() +
+                                  " instead of " + diff_id.text());
+}
+
 }  // namespace
 
 Result<StagedLayer> stage_layer(Content& content, Source& stream, const Descriptor* descriptor, const Digest& diff_id,
@@ -55,13 +67,21 @@ Result<StagedLayer> stage_layer(Content& content, Source& stream, const Descript
   HashingSource tar(plain);
   Unpacked unpacked = TRY(unpack_layer(tar, staging.diff(), bottom));
   TRY(compressed.drain());
-  if (descriptor && (compressed.size() != descriptor->size || compressed.digest() != descriptor->digest))
-    return Error(Code::invalid, "the layer is not what its digest says: " + compressed.digest().text() + " instead of " +
-                                    descriptor->digest.text());
-  if (tar.digest() != diff_id)
-    return Error(Code::invalid, "the unpacked layer is not what the image configuration says: " + tar.digest().text() +
-                                    " instead of " + diff_id.text());
+  if (descriptor) TRY(check_compressed(compressed, *descriptor));
+  TRY(check_unpacked(tar, diff_id));
   return StagedLayer{std::move(staging), std::move(unpacked)};
+}
+
+Result<void> check_layer(Source& stream, const Descriptor* descriptor, const Digest& diff_id) {
+  HashingSource compressed(stream, descriptor ? descriptor->size : kLayerSizeMax);
+  if (descriptor) {
+    TRY(compressed.drain());
+    return check_compressed(compressed, *descriptor);
+  }
+  DecompressingSource plain(compressed);
+  HashingSource tar(plain);
+  TRY(tar.drain());
+  return check_unpacked(tar, diff_id);
 }
 
 Result<void> bring_layers(Content& content, const std::vector<LayerJob>& jobs, const FetchLayer& fetch,

@@ -33,6 +33,9 @@ struct StagedLayer {
 Result<StagedLayer> stage_layer(Content& content, Source& stream, const Descriptor* descriptor, const Digest& diff_id,
                                 bool bottom);
 
+// Reads a layer that is in the store already, as stage_layer but without unpacking it: an archive has to hold what it promises.
+Result<void> check_layer(Source& stream, const Descriptor* descriptor, const Digest& diff_id);
+
 struct LayerJob {
   Digest chain, diff_id;
   bool bottom = false;

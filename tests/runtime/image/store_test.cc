@@ -12,6 +12,8 @@
 
 #include <filesystem>
 
+#include "runtime/base/json.h"
+#include "runtime/image/manifest.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/overlay.h"
 #include "tests/runtime/image/builder.h"
@@ -153,6 +155,118 @@ TEST_F(StoreTest, names_what_the_archive_does_not) {
   auto other = import(archive_of(docker_layout(two_layers(), "its/own:name")), "mine:1");
   ASSERT_TRUE(other.ok()) << other.error().text();
   EXPECT_EQ(store_->find("its/own:name").error().code(), Code::not_found);
+}
+
+// An archive in which the text `from` of one file (of those whose names begin so) reads `to`, and what names that file by
+// its digest names the new one.
+std::map<std::string, std::string> altered(std::map<std::string, std::string> files, const std::string& from,
+                                           const std::string& to) {
+  for (auto& [name, content] : files) {
+    size_t at = content.find(from);
+    if (!content.starts_with('{') || at == content.npos) continue;
+    std::string changed = content;
+    changed.replace(at, from.size(), to);
+    if (!name.starts_with("blobs/")) {
+      content = changed;
+      return files;
+    }
+    const std::string before = digest_text(content), after = digest_text(changed), size = std::to_string(content.size());
+    files.erase(name);
+    files["blobs/sha256/" + after.substr(7)] = changed;
+    for (auto& [other, text] : files) {
+      size_t named = text.find(before);
+      if (!text.starts_with('{') || named == text.npos) continue;
+      text.replace(named, before.size(), after);
+      size_t size_at = text.find("\"size\":" + size, named);
+      text.replace(size_at, 7 + size.size(), "\"size\":" + std::to_string(changed.size()));
+    }
+    return files;
+  }
+  ADD_FAILURE() << "nothing reads " << from;
+  return files;
+}
+
+TEST_F(StoreTest, an_archive_holds_what_its_manifest_names) {
+  const TestImage image = two_layers();
+  const auto good = oci_layout(image, "localhost/x:1");
+  const std::string nobody = "sha256:" + std::string(64, '7');
+  const std::string layer = pack(image.layers[1].tar, Packing::zstd), config = oci_config(image);
+  auto blob = [](const std::string& bytes) { return "blobs/sha256/" + digest_text(bytes).substr(7); };
+  auto without = [&](std::string name) {
+    auto files = good;
+    EXPECT_EQ(files.erase(name), 1u) << name;
+    return files;
+  };
+  auto spoilt = [&](const std::string& name) {
+    auto files = good;
+    files.at(name).back() ^= 1;
+    return files;
+  };
+  std::string manifest;  // its digest
+  for (const auto& [name, content] : good)
+    if (content.find("\"layers\"") != content.npos && name.starts_with("blobs/")) manifest = digest_text(content);
+  ASSERT_EQ(manifest.size(), 71u);
+  const std::string manifest_file = "blobs/sha256/" + manifest.substr(7);
+  struct Row {
+    std::string name;
+    std::map<std::string, std::string> files;
+    std::string want;
+  };
+  const std::vector<Row> rows = {
+      {"a layer that is not there", altered(good, digest_text(layer), nobody), "holds no blob " + nobody},
+      {"a layer left out", without(blob(layer)), "holds no blob " + digest_text(layer)},
+      {"a configuration that is not there", altered(good, digest_text(config), nobody), "holds no blob " + nobody},
+      {"a manifest that is not there", without(manifest_file), "holds no blob " + manifest},
+      {"a layer of another size", altered(good, "\"size\":" + std::to_string(layer.size()), "\"size\":1"),
+       "the blob " + digest_text(layer) + " has " + std::to_string(layer.size()) + " bytes; the manifest says 1"},
+      {"a configuration of another size", altered(good, "\"size\":" + std::to_string(config.size()), "\"size\":1"),
+       "the blob " + digest_text(config) + " has"},
+      {"a manifest of another size",
+       altered(good, "\"size\":" + std::to_string(good.at(manifest_file).size()), "\"size\":1"), "the blob " + manifest + " has"},
+      {"a spoilt layer", spoilt(blob(layer)), digest_text(layer)},
+      {"a spoilt configuration", spoilt(blob(config)), digest_text(config)},
+      {"a spoilt manifest", spoilt(manifest_file), manifest},
+  };
+  for (bool present : {false, true}) {  // its layers, from an import before
+    if (present) {
+      ASSERT_TRUE(import(archive_of(good)).ok());
+    }
+    for (const Row& row : rows) {
+      auto got = import(archive_of(row.files), "localhost/bad:1");
+      ASSERT_FALSE(got.ok()) << row.name << (present ? ", its layers being here" : "");
+      EXPECT_EQ(got.error().code(), Code::invalid) << row.name;
+      EXPECT_NE(got.error().text().find(row.want), std::string::npos) << row.name << ": " << got.error().text();
+    }
+  }
+  EXPECT_EQ(store_->find("localhost/bad:1").error().code(), Code::not_found);
+  EXPECT_EQ(count("staging"), 0u);
+
+  // What docker writes nowadays: names that are digests.
+  auto docker = docker_layout(image, "localhost/d:1");
+  docker["manifest.json"] = to_text(json::array{json::object{
+      {"Config", blob(config)}, {"RepoTags", {"localhost/d:1"}}, {"Layers", {blob("x"), blob("y")}}}});
+  docker[blob(config)] = config;
+  auto missing = import(archive_of(docker));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().text().find("holds no blob " + digest_text("x")), std::string::npos) << missing.error().text();
+  docker[blob("x")] = image.layers[0].tar;
+  docker[blob("y")] = image.layers[1].tar;
+  auto lies = import(archive_of(docker));
+  ASSERT_FALSE(lies.ok());
+  EXPECT_NE(lies.error().text().find(digest_text("x")), std::string::npos) << lies.error().text();
+
+  // Images of other machines may be missing.
+  auto several = oci_layout(image, "localhost/several:1");
+  json::value index = *parse_json(several["index.json"]);
+  json::array& entries = index.as_object()["manifests"].as_array();
+  json::object other = entries[0].as_object();
+  entries[0].as_object()["platform"] = {{"os", "linux"}, {"architecture", this_machine().architecture}};
+  other["platform"] = {{"os", "linux"}, {"architecture", "vax"}};
+  other["digest"] = nobody;
+  entries.push_back(other);
+  several["index.json"] = to_text(index);
+  auto one_of_two = import(archive_of(several));
+  EXPECT_TRUE(one_of_two.ok()) << one_of_two.error().text();
 }
 
 TEST_F(StoreTest, shares_layers_and_deletes_the_last_user) {
