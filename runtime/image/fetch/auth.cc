@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "runtime/image/fetch/http.h"
 
 namespace coracle::image {
 namespace {
@@ -41,29 +42,6 @@ struct Reader {
   }
 };
 
-// A registry as configuration files spell it: "https://index.docker.io/v1/" is docker.io.
-std::string normal_registry(std::string_view registry) {
-  for (std::string_view scheme : {"https://", "http://"})
-    if (registry.starts_with(scheme)) registry.remove_prefix(scheme.size());
-  while (registry.ends_with('/')) registry.remove_suffix(1);
-  for (std::string_view version : {"/v1", "/v2"})
-    if (registry.ends_with(version)) registry.remove_suffix(version.size());
-  std::string out(registry);
-  size_t slash = out.find('/');
-  std::string host = to_lower(out.substr(0, slash)), path = slash == out.npos ? "" : out.substr(slash);
-  if (host == "index.docker.io" || host == "registry-1.docker.io" || host == "registry.hub.docker.com") host = "docker.io";
-  return host + path;
-}
-
-// "*.example.com" fits one label more, as in Kubernetes.
-bool host_fits(std::string_view pattern, std::string_view host) {
-  auto left = split(pattern, '.'), right = split(host, '.');
-  if (left.size() != right.size()) return false;
-  for (size_t i = 0; i < left.size(); ++i)
-    if (left[i] != "*" && left[i] != right[i]) return false;
-  return true;
-}
-
 }  // namespace
 
 std::vector<Challenge> parse_challenges(std::string_view header) {
@@ -85,23 +63,18 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
   return out;
 }
 
-std::vector<runtime::Credentials> matching_credentials(const std::vector<runtime::Credentials>& all, std::string_view host,
-                                                       std::string_view repository) {
-  std::string wanted_host = normal_registry(host);
-  std::vector<std::pair<size_t, runtime::Credentials>> fitting;
-  for (const auto& candidate : all) {
-    std::string registry = normal_registry(candidate.registry);
-    size_t slash = registry.find('/');
-    std::string_view path = slash == registry.npos ? std::string_view() : std::string_view(registry).substr(slash + 1);
-    bool path_fits =
-        path.empty() || repository == path || (repository.starts_with(path) && repository.substr(path.size()).starts_with('/'));
-    if (host_fits(std::string_view(registry).substr(0, slash), wanted_host) && path_fits)
-      fitting.emplace_back(path.size(), candidate);
-  }
-  std::stable_sort(fitting.begin(), fitting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<runtime::Credentials> out;
-  for (auto& [length, credentials] : fitting) out.push_back(std::move(credentials));
-  return out;
+Result<void> check_realm(const std::string& realm, const ChallengedBy& by, bool with_credentials) {
+  const std::string origin = origin_of(realm), shown = coracle::quoted(realm), host = host_of_origin(origin);
+  if (origin.empty()) return Error(Code::invalid, "the registry names no place to get a token from");
+  bool encrypted = origin.starts_with("https:");
+  if (by.origin.starts_with("https:") && by.verified && !encrypted)
+    return Error(Code::forbidden, "the registry wants a token fetched unencrypted from " + shown);
+  if (is_local_host(host) && !by.is_local)
+    return Error(Code::forbidden, "the registry wants a token fetched from this machine itself or its link, at " + shown);
+  bool same_host = host == host_of_origin(by.origin) || (by.is_local && is_local_host(host));
+  if (with_credentials && !encrypted && !same_host)
+    return Error(Code::forbidden, "the registry wants the credentials sent unencrypted to another host, at " + shown);
+  return {};
 }
 
 }  // namespace coracle::image

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who we are to a registry: which credentials are meant for it, and what its challenge asks for. Pure.
-// Source: RFC 9110 section 11.6.1; distribution/distribution docs "Token Authentication Specification"; docker's
-// config.json and Kubernetes' imagePullSecrets for how registries are named.
+// What a registry's challenge asks for, and whom it may send us to for a token. Pure.
+// Source: RFC 9110 section 11.6.1; distribution/distribution docs "Token Authentication Specification".
 #pragma once
 
 #include <map>
@@ -22,8 +21,15 @@ struct Challenge {
 // One WWW-Authenticate value, which may hold several challenges. What cannot be read is left out.
 std::vector<Challenge> parse_challenges(std::string_view header);
 
-// Those meant for `host` (a registry or mirror, host[:port]) and the repository; the longest path prefix first.
-std::vector<runtime::Credentials> matching_credentials(const std::vector<runtime::Credentials>& all, std::string_view host,
-                                                       std::string_view repository);
+// Where the challenge came from.
+struct ChallengedBy {
+  std::string origin;     // as origin_of
+  bool verified = true;   // its certificate counts; of https
+  bool is_local = false;  // as Http::Exchange::is_local
+};
+// Whether it may send us to `realm` for a token. One that speaks https has a realm that does; only what is at this machine or on
+// its link may send us there; and a password goes unencrypted to no other host than the registry's own. Errors: forbidden;
+// invalid, no address.
+Result<void> check_realm(const std::string& realm, const ChallengedBy& by, bool with_credentials);
 
 }  // namespace coracle::image

@@ -57,7 +57,7 @@ Result<Found> find_manifest(Registry& registry, Http& http, const Reference& ref
 
 Result<void> pull(const Job& job, const Reference& reference, Content& content, const JobEvents& events) {
   Registry registry(reference, plan_endpoints(reference.registry, job.insecure_registries, job.mirrors), job.credentials,
-                    job.retry_delay);
+                    job.insecure_registries, job.retry_delay);
   Http http({});
   Found found = TRY(find_manifest(registry, http, reference, job.platform));
   const Manifest& manifest = found.manifest;

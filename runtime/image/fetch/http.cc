@@ -2,8 +2,11 @@
 // libcurl's multi interface, driven by whoever reads. See http.h.
 #include "runtime/image/fetch/http.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 
 #include "runtime/base/text.h"
@@ -39,6 +42,28 @@ std::string resolve(const std::string& base, const std::string& location) {
   return part_of(url.get(), CURLUPART_URL);
 }
 
+// Addresses in network order, as inet_pton gives them.
+bool is_local_ipv4(const uint8_t* bytes) {
+  return bytes[0] == 127 || bytes[0] == 0 || (bytes[0] == 169 && bytes[1] == 254);  // 0.0.0.0 connects to loopback
+}
+
+bool is_local_ipv6(const uint8_t* bytes) {
+  static constexpr uint8_t kZeros[16] = {};
+  if (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) return true;
+  bool in_ipv4 = std::memcmp(bytes, kZeros, 10) == 0 && bytes[10] == bytes[11] && (bytes[10] == 0 || bytes[10] == 0xff);
+  return in_ipv4 && (is_local_ipv4(bytes + 12) || std::memcmp(bytes, kZeros, 15) == 0);  // ::ffff:127.0.0.1, ::1, ::
+}
+
+// Whether servers are reached through a proxy, as libcurl reads it from the environment: its address is then the only one that
+// we see.
+bool has_proxy() {
+  for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    const char* value = std::getenv(name);
+    if (value && *value) return true;
+  }
+  return false;
+}
+
 bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
 
 class CurlExchange : public Http::Exchange {
@@ -51,7 +76,7 @@ class CurlExchange : public Http::Exchange {
     curl_slist_free_all(sent_);
   }
 
-  Result<void> begin(const Request& request, const std::string& authorization);
+  Result<void> begin(const Request& request, const std::string& authorization, bool may_be_local);
   int status() const override { return status_; }
   std::vector<std::string> headers(std::string_view name) const override {
     std::vector<std::string> values;
@@ -59,6 +84,7 @@ class CurlExchange : public Http::Exchange {
     return values;
   }
   const std::string& url() const override { return url_; }
+  bool is_local() const override { return is_local_; }
   Result<std::string_view> next() override;
 
  private:
@@ -70,6 +96,12 @@ class CurlExchange : public Http::Exchange {
     static_cast<CurlExchange*>(self)->read_header(std::string_view(bytes, count));
     return count;
   }
+  // The connection stands, nothing has been sent: a name may have led anywhere.
+  static int on_connected(void* self, char* address, char*, int, int) {
+    auto* exchange = static_cast<CurlExchange*>(self);
+    exchange->is_local_ = exchange->is_local_ || (!has_proxy() && is_local_host(address));
+    return exchange->is_local_ && !exchange->may_be_local_ ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+  }
   void read_header(std::string_view line);
   Result<void> pump();  // lets something happen
 
@@ -80,6 +112,7 @@ class CurlExchange : public Http::Exchange {
   curl_slist* sent_ = nullptr;
   char detail_[CURL_ERROR_SIZE] = "";
   bool added_ = false, head_ = false, done_ = false;
+  bool may_be_local_ = true, is_local_ = false;
   CURLcode outcome_ = CURLE_OK;
   int status_ = 0;
   size_t header_bytes_ = 0;
@@ -105,7 +138,11 @@ void CurlExchange::read_header(std::string_view line) {
   headers_.emplace(to_lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
 }
 
-Result<void> CurlExchange::begin(const Request& request, const std::string& authorization) {
+Result<void> CurlExchange::begin(const Request& request, const std::string& authorization, bool may_be_local) {
+  may_be_local_ = may_be_local;
+  is_local_ = is_local_host(host_of_origin(origin_of(url_)));
+  auto refused = [&] { return Error(Code::forbidden, url_ + ": leads to this machine itself or to its link"); };
+  if (is_local_ && !may_be_local_) return refused();
   auto add = [&](const std::string& header) { sent_ = curl_slist_append(sent_, header.c_str()); };
   for (const std::string& header : request.headers) add(header);
   if (!authorization.empty()) add("Authorization: " + authorization);
@@ -123,6 +160,8 @@ Result<void> CurlExchange::begin(const Request& request, const std::string& auth
   curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_connected);
+  curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
   if (request.from > 0) curl_easy_setopt(easy_, CURLOPT_RANGE, (std::to_string(request.from) + "-").c_str());
   if (!request.form.empty()) curl_easy_setopt(easy_, CURLOPT_COPYPOSTFIELDS, request.form.c_str());
   if (!request.verify) {
@@ -132,6 +171,7 @@ Result<void> CurlExchange::begin(const Request& request, const std::string& auth
   if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return Error(Code::internal, "cannot start a transfer");
   added_ = true;
   while (!head_ && !done_) TRY(pump());
+  if (done_ && outcome_ == CURLE_ABORTED_BY_CALLBACK) return refused();
   if (done_ && outcome_ != CURLE_OK && !head_) return error_of(outcome_, detail_, url_);
   return {};
 }
@@ -173,6 +213,23 @@ std::string origin_of(const std::string& url) {
          part_of(parsed.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
 }
 
+std::string host_of_origin(const std::string& origin) {
+  size_t start = origin.find("://"), end = origin.rfind(':');
+  if (start == origin.npos || end < start + 3) return {};
+  return origin.substr(start + 3, end - start - 3);
+}
+
+bool is_local_host(std::string_view host) {
+  if (host.starts_with('[')) host = host.substr(1, host.find(']') - 1);
+  host = host.substr(0, host.find('%'));  // fe80::1%eth0
+  while (host.ends_with('.')) host.remove_suffix(1);
+  const std::string text = to_lower(host);
+  if (text == "localhost" || text.ends_with(".localhost")) return true;
+  uint8_t bytes[16];
+  if (::inet_pton(AF_INET, text.c_str(), bytes) == 1) return is_local_ipv4(bytes);
+  return ::inet_pton(AF_INET6, text.c_str(), bytes) == 1 && is_local_ipv6(bytes);
+}
+
 std::string Http::Exchange::header(std::string_view name) const {
   auto values = headers(name);
   return values.empty() ? std::string() : values.front();
@@ -192,9 +249,11 @@ Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
   if (first.empty()) return Error(Code::invalid, "no http or https URL: " + quoted(request.url));
   std::string url = request.url;
   bool left_home = false;  // once elsewhere, the authorisation is not shown again, not even back home
+  bool may_be_local = request.may_be_local;
   for (int hops = 0; hops <= kRedirectsMax; ++hops) {
     auto exchange = std::make_unique<CurlExchange>(impl_->multi.get(), stop_, url);
-    TRY(exchange->begin(request, left_home ? "" : request.authorization));
+    TRY(exchange->begin(request, left_home ? "" : request.authorization, may_be_local));
+    if (hops == 0) may_be_local = exchange->is_local();
     std::string location = exchange->header("location");
     if (!is_redirect(exchange->status()) || location.empty() || !request.form.empty())
       return std::unique_ptr<Exchange>(std::move(exchange));

@@ -27,10 +27,16 @@ struct Request {
   std::string form;                  // not empty: POST of this form
   int64_t from = 0;                  // first byte wanted
   bool verify = true;                // the server's certificate
+  bool may_be_local = true;          // it may lead to this machine itself or to its link: is_local_host
 };
 
 // Scheme, host and port of a URL, normalised ("https://host:443"), or "" when it is none of http and https.
 std::string origin_of(const std::string& url);
+// The host of such an origin, without its port: "host", "[::1]".
+std::string host_of_origin(const std::string& origin);
+// An address of this machine's own loopback or of a link ("127.0.0.1", "::1", "169.254.169.254", "fe80::1", "0.0.0.0"), with or
+// without brackets, or a name that always means one ("localhost", "a.localhost").
+bool is_local_host(std::string_view host);
 
 class Http {  // one connection cache; not thread-safe
  public:
@@ -42,14 +48,17 @@ class Http {  // one connection cache; not thread-safe
     virtual std::vector<std::string> headers(std::string_view name) const = 0;
     std::string header(std::string_view name) const;  // the first, or ""
     virtual const std::string& url() const = 0;       // after redirects
+    // Whether the server that answered is at this machine itself or on its link. What a proxy reaches for us is not.
+    virtual bool is_local() const = 0;
   };
 
   explicit Http(std::stop_token stop);
   ~Http();
   Http(const Http&) = delete;
 
-  // Blocks until the head of the final response. The Exchange must end before the next one is started. Errors: unavailable
-  // (network), forbidden (certificate, or a redirect to an unsafe place), cancelled.
+  // Blocks until the head of the final response. The Exchange must end before the next one is started. A redirect leads to
+  // this machine or its link only from there. Errors: unavailable (network), forbidden (certificate, or an unsafe place),
+  // cancelled.
   Result<std::unique_ptr<Exchange>> start(const Request& request);
   std::stop_token stop() const { return stop_; }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
+#include "runtime/image/credentials.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::image {
@@ -22,6 +23,10 @@ bool is_loopback(const std::string& registry) {
   std::string host = registry.substr(0, registry.starts_with('[') ? registry.find(']') + 1 : registry.find(':'));
   return host == "localhost" || host == "[::1]" ||
          (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+}
+
+bool is_insecure(const std::string& host, const std::vector<std::string>& insecure) {
+  return is_loopback(host) || std::find(insecure.begin(), insecure.end(), host) != insecure.end();
 }
 
 std::string host_of(const std::string& url) {
@@ -90,9 +95,6 @@ std::string basic(const runtime::Credentials& who) { return "Basic " + base64_en
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
                                      const std::map<std::string, std::vector<std::string>>& mirrors) {
   std::vector<Endpoint> out;
-  auto is_insecure = [&](const std::string& host) {
-    return is_loopback(host) || std::find(insecure.begin(), insecure.end(), host) != insecure.end();
-  };
   auto own = mirrors.find(registry);
   if (own == mirrors.end()) own = mirrors.find("*");
   if (own != mirrors.end()) {
@@ -101,11 +103,11 @@ std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vec
       while (url.ends_with('/')) url.pop_back();
       if (!url.ends_with("/v2")) url += "/v2";
       std::string host = host_of(url);
-      out.push_back({url, host, registry, !is_insecure(host), false});
+      out.push_back({url, host, registry, !is_insecure(host, insecure), false});
     }
   }
   std::string host = registry == "docker.io" ? "registry-1.docker.io" : registry;
-  bool unsafe = is_insecure(registry);
+  bool unsafe = is_insecure(registry, insecure);
   out.push_back({"https://" + host + "/v2", registry, "", !unsafe, false});
   if (unsafe) out.push_back({"http://" + host + "/v2", registry, "", false, true});
   return out;
@@ -130,7 +132,7 @@ Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Re
   }
 }
 
-Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, const Challenge& challenge,
+Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
                                           const runtime::Credentials* who) {
   auto param = [&](const char* name) {
     auto found = challenge.params.find(name);
@@ -138,13 +140,13 @@ Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, 
   };
   std::string realm = param("realm"), scope = param("scope");
   if (scope.empty()) scope = "repository:" + reference_.repository + ":pull";
-  std::string origin = origin_of(realm);
-  if (origin.empty()) return Error(Code::invalid, "the registry names no place to get a token from");
-  if (who && endpoint.base.starts_with("https:") && endpoint.verify && !origin.starts_with("https:"))
-    return Error(Code::forbidden, "the registry wants the credentials sent unencrypted to " + coracle::quoted(realm));
+  TRY(check_realm(realm, by, who != nullptr));
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
-  request.verify = endpoint.verify;
+  // Another host than the registry's has a certificate of its own, which counts.
+  bool same_host = host_of_origin(origin_of(realm)) == host_of_origin(by.origin);
+  request.verify = same_host ? by.verified : !is_insecure(host_of(realm), insecure_);
+  request.may_be_local = by.is_local;
   if (who && !who->identity_token.empty()) {
     request.url = realm;
     request.form =
@@ -165,13 +167,13 @@ Result<std::string> Registry::fetch_token(Http& http, const Endpoint& endpoint, 
   return "Bearer " + token;
 }
 
-Result<std::string> Registry::authorize(Http& http, const Endpoint& endpoint, const std::vector<Challenge>& challenges,
+Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
                                         const runtime::Credentials* who) {
   for (const Challenge& challenge : challenges)
-    if (challenge.scheme == "bearer") return fetch_token(http, endpoint, challenge, who);
+    if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who);
   for (const Challenge& challenge : challenges)
     if (challenge.scheme == "basic" && who) return basic(*who);
-  return Error(Code::unauthorized, endpoint.host + " wants a user name and a password");
+  return Error(Code::unauthorized, by.origin + " wants a user name and a password");
 }
 
 Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, const std::string& path,
@@ -184,34 +186,40 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
   request.verify = endpoint.verify;
   request.authorization = authorization_.with([&](auto& known) { return known[endpoint.base]; });
   Exchange answer = TRY(http.start(request));
-  if (answer->status() == 401) {
+  auto is_good = [&] { return answer->status() == 200 || (from > 0 && answer->status() == 206); };
+  const ChallengedBy by{origin_of(request.url), endpoint.verify, answer->is_local()};
+  // A challenge of where the registry has sent us to is not its own, and not answered.
+  if (answer->status() == 401 && origin_of(answer->url()) == by.origin) {
     std::vector<Challenge> challenges;
     for (const std::string& header : answer->headers("www-authenticate"))
       for (Challenge& challenge : parse_challenges(header)) challenges.push_back(std::move(challenge));
-    auto known = matching_credentials(credentials_, endpoint.host, reference_.repository);
-    std::vector<const runtime::Credentials*> candidates;
-    for (const auto& credentials : known) candidates.push_back(&credentials);
-    if (candidates.empty()) candidates.push_back(nullptr);  // nobody in particular
+    std::vector<std::optional<size_t>> candidates;
+    for (size_t place : matching_credentials(credentials_, endpoint.host, reference_.repository)) candidates.push_back(place);
+    if (candidates.empty()) candidates.push_back(std::nullopt);  // nobody in particular
     Error denied = refusal(*answer);
-    for (const runtime::Credentials* who : candidates) {
+    for (std::optional<size_t> candidate : candidates) {
+      const runtime::Credentials* who = candidate ? &credentials_[*candidate] : nullptr;
       answer.reset();
-      auto authorization = authorize(http, endpoint, challenges, who);
+      auto authorization = authorize(http, by, challenges, who);
       if (!authorization) {
         denied = authorization.take_error();
         continue;
       }
       request.authorization = *authorization;
       answer = TRY(http.start(request));
-      if (answer->status() != 401) {
+      if (is_good()) {
         authorization_.with([&](auto& all) { all[endpoint.base] = request.authorization; });
-        break;
+        if (candidate) used_ = int64_t(*candidate);
+        return answer;
       }
       denied = refusal(*answer);
+      // Some registries say to whom may not see a repository that there is none.
+      bool others_may = denied.code() == Code::unauthorized || denied.code() == Code::forbidden || denied.code() == Code::not_found;
+      if (!others_may) break;
     }
-    if (!answer || answer->status() == 401) return denied;
+    return denied;
   }
-  bool good = answer->status() == 200 || (from > 0 && answer->status() == 206);
-  if (!good) return refusal(*answer);
+  if (!is_good()) return refusal(*answer);
   return answer;
 }
 

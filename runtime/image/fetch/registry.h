@@ -43,9 +43,10 @@ std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vec
 class Registry {  // thread-safe; each thread brings its own Http
  public:
   Registry(Reference reference, std::vector<Endpoint> endpoints, std::vector<runtime::Credentials> credentials,
-           std::chrono::milliseconds retry_delay)
+           const std::vector<std::string>& insecure, std::chrono::milliseconds retry_delay)
       : reference_(std::move(reference)),
         endpoints_(std::move(endpoints)),
+        insecure_(insecure),
         credentials_(std::move(credentials)),
         retry_delay_(retry_delay) {}
 
@@ -63,6 +64,9 @@ class Registry {  // thread-safe; each thread brings its own Http
   // what it gives into `done`. Does not verify: the bytes are hashed on their way. The Registry must outlive it.
   std::unique_ptr<Source> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
 
+  // Which of the credentials the registry took last, if it has asked for any.
+  std::optional<size_t> used_credentials() const { return used_ < 0 ? std::nullopt : std::optional(size_t(used_)); }
+
  private:
   friend class LayerDownload;
   using Exchange = std::unique_ptr<Http::Exchange>;
@@ -70,20 +74,21 @@ class Registry {  // thread-safe; each thread brings its own Http
   // A request with whatever authorisation it takes. The status is 200, or 206 where `from` was given.
   Result<Exchange> open(Http& http, const Endpoint& endpoint, const std::string& path, const std::vector<std::string>& headers,
                         int64_t from);
-  Result<std::string> authorize(Http& http, const Endpoint& endpoint, const std::vector<Challenge>& challenges,
+  Result<std::string> authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
                                 const runtime::Credentials* who);
-  Result<std::string> fetch_token(Http& http, const Endpoint& endpoint, const Challenge& challenge,
-                                  const runtime::Credentials* who);
+  Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge, const runtime::Credentials* who);
   // Calls f with one endpoint after the other until one succeeds, and again after a pause where that may help.
   template <typename T>
   Result<T> at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f);
 
   const Reference reference_;
   const std::vector<Endpoint> endpoints_;
+  const std::vector<std::string> insecure_;  // as plan_endpoints
   const std::vector<runtime::Credentials> credentials_;
   const std::chrono::milliseconds retry_delay_;
   std::atomic<bool> twin_answers_{false};                      // so that its other half need not be asked any more
   Guarded<std::map<std::string, std::string>> authorization_;  // by endpoint's base
+  std::atomic<int64_t> used_{-1};                              // a place in credentials_
 };
 
 }  // namespace coracle::image

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/image/credentials.h"
 #include "runtime/image/fetch/http.h"
 #include "runtime/image/fetch/registry.h"
 
@@ -38,7 +39,7 @@ TEST(Credentials, go_to_whom_they_are_meant_for) {
                                            {"host:5000", "port", "p", ""}};
   auto names = [&](const char* host, const char* repository) {
     std::string out;
-    for (const auto& one : matching_credentials(all, host, repository)) out += one.username + " ";
+    for (size_t one : matching_credentials(all, host, repository)) out += all[one].username + " ";
     return out;
   };
   EXPECT_EQ(names("docker.io", "library/nginx"), "hub ");
@@ -59,6 +60,62 @@ TEST(Origin, tells_hosts_apart) {
   EXPECT_EQ(origin_of("http://host"), "http://host:80");
   EXPECT_EQ(origin_of("file:///etc/passwd"), "");
   EXPECT_EQ(origin_of("nonsense"), "");
+}
+
+TEST(Origin, tells_what_is_this_machine_s_own) {
+  for (const char* host : {"localhost", "LOCALHOST.", "a.localhost", "127.0.0.1", "127.9.9.9", "0.0.0.0", "[::1]", "::1", "[::]",
+                           "::ffff:127.0.0.1", "::127.0.0.1", "169.254.169.254", "fe80::1", "[fe80::1%eth0]", "febf::1"})
+    EXPECT_TRUE(is_local_host(host)) << host;
+  for (const char* host : {"", "[", "localhost.example.com", "127.0.0.1.example.com", "128.0.0.1", "169.253.0.1", "10.0.0.1",
+                           "192.168.1.1", "2001:db8::1", "fec0::1", "::ffff:10.0.0.1"})
+    EXPECT_FALSE(is_local_host(host)) << host;
+  EXPECT_EQ(host_of_origin(origin_of("https://Host:5000/x")), "host");
+  EXPECT_EQ(host_of_origin(origin_of("http://[::1]/x")), "[::1]");
+  EXPECT_EQ(host_of_origin(origin_of("http://user:word@host/x")), "host");
+  EXPECT_EQ(host_of_origin(origin_of("http://2130706433/x")), "127.0.0.1") << "another way to write it";
+  EXPECT_EQ(host_of_origin(""), "");
+}
+
+TEST(Realm, is_no_way_to_other_places) {
+  const ChallengedBy far{"https://reg.example:443", true, false}, plain{"http://reg.lan:5000", false, false},
+      unverified{"https://reg.lan:5000", false, false}, own{"http://127.0.0.1:5000", false, true},
+      named{"https://reg.lan:443", true, true};  // a name that led to loopback
+  struct Row {
+    const char* realm;
+    const ChallengedBy* by;
+    bool with_credentials;
+    const char* want;  // "" = it may
+  };
+  for (const Row& row : {
+           Row{"https://auth.example/token", &far, true, ""},
+           Row{"https://reg.example/token", &far, true, ""},
+           Row{"http://auth.example/token", &far, true, "unencrypted"},
+           Row{"http://reg.example/token", &far, false, "unencrypted"},
+           Row{"https://127.0.0.1/token", &far, false, "this machine itself"},
+           Row{"https://localhost:6443/token", &far, false, "this machine itself"},
+           Row{"https://[::1]/token", &far, false, "this machine itself"},
+           Row{"https://169.254.169.254/latest", &far, true, "this machine itself"},
+           Row{"http://169.254.169.254/latest", &plain, false, "this machine itself"},
+           Row{"http://2852039166/latest", &plain, false, "this machine itself"},
+           Row{"http://reg.lan:5001/token", &plain, true, ""},
+           Row{"http://auth.lan/token", &plain, true, "another host"},
+           Row{"http://auth.lan/token", &plain, false, ""},
+           Row{"https://auth.lan/token", &plain, true, ""},
+           Row{"http://reg.lan:5001/token", &unverified, true, ""},
+           Row{"http://auth.lan:5001/token", &unverified, true, "another host"},
+           Row{"http://127.0.0.1:5001/token", &own, true, ""},
+           Row{"http://localhost:5001/token", &own, true, ""},
+           Row{"http://auth.lan/token", &own, true, "another host"},
+           Row{"https://127.0.0.1:5001/token", &named, true, ""},
+           Row{"http://127.0.0.1:5001/token", &named, true, "unencrypted"},
+           Row{"file:///etc/shadow", &plain, false, "no place"},
+           Row{"", &plain, false, "no place"},
+       }) {
+    auto checked = check_realm(row.realm, *row.by, row.with_credentials);
+    EXPECT_EQ(checked.ok(), !*row.want) << row.realm << " of " << row.by->origin;
+    const std::string said = checked ? "" : checked.error().text();
+    EXPECT_NE(said.find(row.want), std::string::npos) << said;
+  }
 }
 
 TEST(Endpoints, are_tried_in_order) {

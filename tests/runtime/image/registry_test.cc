@@ -19,9 +19,11 @@
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
 #include "runtime/image/digest.h"
+#include "runtime/image/fetch/http.h"
 #include "runtime/image/manifest.h"
 #include "runtime/image/store.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/socket.h"
 #include "tests/runtime/image/builder.h"
 
 namespace coracle::image {
@@ -32,11 +34,11 @@ namespace fs = std::filesystem;
 
 // ---- small servers ----
 
-int listen_on_loopback(uint16_t& port) {
+int listen_on(const std::string& host, uint16_t& port) {
   int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::inet_pton(AF_INET, host.c_str(), &address.sin_addr), 1) << host;
   socklen_t size = sizeof address;
   EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
   EXPECT_EQ(::listen(fd, 64), 0);
@@ -44,6 +46,8 @@ int listen_on_loopback(uint16_t& port) {
   port = ntohs(address.sin_port);
   return fd;
 }
+
+int listen_on_loopback(uint16_t& port) { return listen_on("127.0.0.1", port); }
 
 int connect_to(uint16_t port) {
   int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -59,7 +63,8 @@ int connect_to(uint16_t port) {
 // Serves each connection on a thread of its own until destroyed.
 class Server {
  public:
-  explicit Server(std::function<void(int)> serve) : serve_(std::move(serve)), listener_(listen_on_loopback(port_)) {
+  explicit Server(std::function<void(int)> serve, std::string address = "127.0.0.1")
+      : serve_(std::move(serve)), address_(std::move(address)), listener_(listen_on(address_, port_)) {
     thread_ = std::jthread([this](std::stop_token stop) {
       std::vector<std::jthread> connections;
       while (!stop.stop_requested()) {
@@ -79,10 +84,11 @@ class Server {
     ::close(listener_);
   }
   uint16_t port() const { return port_; }
-  std::string host() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string host() const { return address_ + ":" + std::to_string(port_); }
 
  private:
   std::function<void(int)> serve_;
+  std::string address_;
   uint16_t port_ = 0;
   int listener_;
   std::jthread thread_;
@@ -418,6 +424,153 @@ TEST_F(Registries, authorisation_stays_with_its_host) {
   EXPECT_FALSE(pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}}).ok());
   EXPECT_GE(reached, 1);
   EXPECT_EQ(leaked, 0);
+}
+
+TEST(Http, may_be_kept_from_this_machine) {
+  std::atomic<int> reached{0};
+  Server here([&](int fd) {
+    ++reached;
+    read_head(fd);
+    answer(fd, "200 OK", "", "secret");
+  });
+  Http http({});
+  for (const std::string& host : {here.host(), "localhost:" + std::to_string(here.port())}) {
+    Request request;
+    request.url = "http://" + host + "/";
+    auto allowed = http.start(request);
+    ASSERT_TRUE(allowed.ok()) << allowed.error().text();
+    EXPECT_TRUE((*allowed)->is_local());
+    allowed->reset();
+    int before = reached;
+    request.may_be_local = false;
+    auto refused = http.start(request);
+    ASSERT_FALSE(refused.ok()) << host;
+    EXPECT_EQ(refused.error().code(), Code::forbidden) << refused.error().text();
+    EXPECT_EQ(reached, before) << "nothing was sent to " << host;
+  }
+}
+
+// From a registry at another address of this machine than loopback, which is as good as one elsewhere.
+class Elsewhere : public Registries {
+ protected:
+  void SetUp() override {
+    Registries::SetUp();
+    for (const std::string& address : sys::interface_addresses())
+      if (address.find(':') == address.npos && address_.empty()) address_ = address;
+    if (address_.empty()) GTEST_SKIP() << "this machine has no address beside loopback";
+  }
+  Options trusting(const Server& server) {
+    Options options;
+    options.insecure_registries = {server.host()};
+    return options;
+  }
+  std::string address_;
+};
+
+TEST_F(Elsewhere, a_registry_s_realm_is_no_way_to_this_machine) {
+  std::atomic<int> reached{0}, sent_on{0};
+  Server inside([&](int fd) {
+    ++reached;
+    read_head(fd);
+    answer(fd, "200 OK", "", R"({"token":"metadata"})");
+  });
+  Server front(
+      [&](int fd) {
+        std::string head = read_head(fd);
+        sent_on += head.find("metadata") != head.npos;
+        answer(fd, "401 Unauthorized", "WWW-Authenticate: Bearer realm=\"http://" + inside.host() + "/token\"\r\n", "");
+      },
+      address_);
+  auto store = open("s", trusting(front));
+  auto got = pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}});
+  ASSERT_FALSE(got.ok());
+  EXPECT_NE(got.error().text().find("this machine itself"), std::string::npos) << got.error().text();
+  EXPECT_EQ(reached, 0);
+  EXPECT_EQ(sent_on, 0);
+}
+
+TEST_F(Elsewhere, nor_is_a_redirect) {
+  std::atomic<int> reached{0};
+  Server inside([&](int fd) {
+    ++reached;
+    read_head(fd);
+    answer(fd, "200 OK", "", "{}");
+  });
+  Server front(
+      [&](int fd) {
+        read_head(fd);
+        answer(fd, "307 Temporary Redirect", "Location: http://" + inside.host() + "/metrics\r\n", "");
+      },
+      address_);
+  auto store = open("s", trusting(front));
+  auto got = pull(*store, front.host() + "/app:1");
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code(), Code::forbidden) << got.error().text();
+  EXPECT_EQ(reached, 0);
+}
+
+TEST_F(Registries, a_password_goes_unencrypted_to_no_other_host) {
+  std::atomic<int> asked{0}, leaked{0};
+  Server tokens([&](int fd) {
+    std::string head = read_head(fd);
+    ++asked;
+    leaked += to_lower(head).find("authorization:") != head.npos;
+    answer(fd, "200 OK", "", R"({"token":"t"})");
+  });
+  // The name leads to the same place, but it is another one.
+  std::string realm = "http://tokens.example.invalid:" + std::to_string(tokens.port()) + "/token";
+  Server front([&](int fd) {
+    read_head(fd);
+    answer(fd, "401 Unauthorized", "WWW-Authenticate: Bearer realm=\"" + realm + "\"\r\n", "");
+  });
+  auto store = open("s");
+  auto got = pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}});
+  ASSERT_FALSE(got.ok());
+  EXPECT_NE(got.error().text().find("another host"), std::string::npos) << got.error().text();
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(leaked, 0);
+}
+
+// A challenge of the place that a registry redirects to: its realm is a stranger's.
+TEST_F(Registries, only_the_registry_s_own_challenge_is_answered) {
+  std::atomic<int> asked{0};
+  Server tokens([&](int fd) {
+    read_head(fd);
+    ++asked;
+    answer(fd, "200 OK", "", R"({"token":"t"})");
+  });
+  Server elsewhere([&](int fd) {
+    read_head(fd);
+    answer(fd, "401 Unauthorized", "WWW-Authenticate: Bearer realm=\"http://" + tokens.host() + "/token\"\r\n", "");
+  });
+  Server front([&](int fd) {
+    read_head(fd);
+    answer(fd, "307 Temporary Redirect", "Location: http://" + elsewhere.host() + "/v2/x\r\n", "");
+  });
+  auto store = open("s");
+  auto got = pull(*store, front.host() + "/app:1", {{front.host(), "alice", "secret", ""}});
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code(), Code::unauthorized) << got.error().text();
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(Registries, every_credential_is_tried_until_one_may) {
+  std::atomic<int> tried{0};
+  Server front([&](int fd) {
+    std::string head = read_head(fd);
+    ++tried;
+    if (head.find("Authorization:") == head.npos)
+      return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
+    if (head.find(base64_encode("bob:b")) != head.npos) return answer(fd, "404 Not Found", "", "");
+    if (head.find(base64_encode("carol:c")) != head.npos) return answer(fd, "403 Forbidden", "", "");
+    answer(fd, "200 OK", "", "<html>");  // alice is let in
+  });
+  auto store = open("s");
+  auto got = pull(*store, front.host() + "/app:1",
+                  {{front.host(), "bob", "b", ""}, {front.host(), "carol", "c", ""}, {front.host(), "alice", "a", ""}});
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code(), Code::invalid) << "what she was given is no manifest: " << got.error().text();
+  EXPECT_GE(tried, 4);
 }
 
 // CVE-2020-15157: a layer's "urls" name another host, which asks for credentials.
