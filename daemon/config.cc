@@ -2,6 +2,7 @@
 // See config.h. One table says which field is read how; it is also what the check for unknown fields knows.
 #include "daemon/config.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -84,6 +85,29 @@ Result<void> read_mirrors(Config& config, const json::value& value) {
   return {};
 }
 
+Result<void> read_image_verification(Config& config, const json::value& value) {
+  constexpr std::string_view kPolicies[] = {"NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages",
+                                            "AlwaysVerify"};
+  bool known = value.is_string() && std::find(std::begin(kPolicies), std::end(kPolicies), value.get_string()) != std::end(kPolicies);
+  if (!known)
+    return wrong("one of NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages, AlwaysVerify", value);
+  config.image_verification = value.get_string();
+  return {};
+}
+
+Result<void> read_image_allowlist(Config& config, const json::value& value) {
+  std::vector<std::string> list = TRY(texts_of(value));
+  for (const std::string& entry : list) {
+    size_t star = entry.find('*'), name = entry.rfind('/') == entry.npos ? 0 : entry.rfind('/') + 1;
+    bool good_star = star == entry.npos || (star + 1 == entry.size() && entry.ends_with("/*"));
+    if (entry.empty() || !good_star || entry.find_first_of(":@", name) != entry.npos)
+      return Error(Code::invalid, coracle::quoted(entry) +
+                                      " must be a repository without tag or digest; * may stand for all below a / at its end");
+  }
+  config.image_verification_allowlist = std::move(list);
+  return {};
+}
+
 Result<void> read_log_level(Config& config, const json::value& value) {
   static const std::map<std::string, LogLevel, std::less<>> levels = {{"error", LogLevel::error},
                                                                       {"warning", LogLevel::warning},
@@ -163,6 +187,8 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},
+      {"imagePullCredentialsVerificationPolicy", read_image_verification},
+      {"preloadedImagesVerificationAllowlist", read_image_allowlist},
       {"logLevel", read_log_level},
   };
   return table;
@@ -195,6 +221,9 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
     }
     TRY(apply_config(config, *text).wrap(file));
   }
+  if (!config.image_verification_allowlist.empty() && config.image_verification != "NeverVerifyAllowlistedImages")
+    return Error(Code::invalid, path + ": preloadedImagesVerificationAllowlist: can be set only where "
+                                       "imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages");
   return config;
 }
 

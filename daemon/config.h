@@ -54,6 +54,12 @@ struct Config {
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs
+  // imagePullCredentialsVerificationPolicy: whose pods may use an image that is here already without its registry being asked.
+  // NeverVerify: anybody's; NeverVerifyPreloadedImages: of imported images anybody's, of pulled ones those whose secrets are
+  // known to be good for it; NeverVerifyAllowlistedImages: only imported images that the list names are anybody's; AlwaysVerify.
+  std::string image_verification = "NeverVerifyPreloadedImages";
+  // preloadedImagesVerificationAllowlist: repositories without tag or digest; "registry.example/team/*" is all below it
+  std::vector<std::string> image_verification_allowlist;
 
   LogLevel log_level = LogLevel::info;  // logLevel: error, warning, notice, info, debug
 };

@@ -70,6 +70,13 @@ network::Config network_config(const Config& config) {
   return to;
 }
 
+node::VerificationPolicy verification_policy(std::string_view name) {  // which the configuration has checked
+  if (name == "NeverVerify") return node::VerificationPolicy::never;
+  if (name == "NeverVerifyAllowlistedImages") return node::VerificationPolicy::never_allowlisted;
+  if (name == "AlwaysVerify") return node::VerificationPolicy::always;
+  return node::VerificationPolicy::never_preloaded;
+}
+
 node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   node::AgentConfig to;
   to.node_name = facts.node_name;
@@ -82,6 +89,7 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.pods_max = config.max_pods;
   to.pod_pids_max = config.pod_pids_limit;
   to.has_own_users = sys::try_own_users(config.state_dir).ok();
+  to.image_verification = {verification_policy(config.image_verification), config.image_verification_allowlist};
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
   to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
   return to;

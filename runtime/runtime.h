@@ -47,6 +47,14 @@ struct Image {
 struct Credentials {
   std::string registry;  // host[:port][/path prefix]; as in a docker config.json
   std::string username, password, identity_token;
+  std::string source;  // the caller's own: where it has them from; kept with an image that they brought, and compared
+};
+
+// What is known of a right to use an image that is here already. Source: KEP-2535.
+enum class ImageAccess : uint8_t {
+  preloaded,  // nobody pulled it under this name: it was imported, or is older than these records
+  proven,     // its registry gives it to anybody, or has given it for one of the credentials
+  unproven,   // only its registry can tell: pull it
 };
 
 struct PullProgress {
@@ -66,6 +74,9 @@ class ImageStore {
   // format).
   virtual Result<Image> pull(std::string_view reference, const std::vector<Credentials>& credentials,
                              const std::function<void(const PullProgress&)>& progress, std::stop_token stop) = 0;
+  // Whether who has these credentials may use an image that find() has found under this reference, as far as earlier pulls
+  // tell. Credentials that are an earlier pull's under another source, or from its source with another password, are noted.
+  virtual ImageAccess access(const Image& image, std::string_view reference, const std::vector<Credentials>& credentials) = 0;
   // Reads an OCI or docker archive (plain, gzip or zstd) from `archive` to its end. `name`: for an image without a name
   // of its own, or to override it. Returns what it held. Errors: invalid, too_large.
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;

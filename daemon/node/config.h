@@ -49,6 +49,18 @@ struct MountHooks {
   std::function<Result<void>(const std::string& directory)> unmount;  // lazily; succeeds when nothing is mounted
 };
 
+// Whose right to an image that is here is looked at before a pod runs it: kubelet's imagePullCredentialsVerificationPolicy.
+enum class VerificationPolicy : uint8_t {
+  never,              // NeverVerify: nobody's
+  never_preloaded,    // NeverVerifyPreloadedImages: everybody's, but to images that nobody pulled
+  never_allowlisted,  // NeverVerifyAllowlistedImages: the same, and of those only to what the list does not name
+  always,             // AlwaysVerify
+};
+struct ImageVerification {
+  VerificationPolicy policy = VerificationPolicy::never_preloaded;
+  std::vector<std::string> allowlist;  // repositories without tag or digest; "registry.example/team/*" is all below it
+};
+
 struct AgentConfig {
   std::string node_name;
   std::vector<std::string> node_ips;                          // of this machine, the primary one first
@@ -66,6 +78,7 @@ struct AgentConfig {
   bool seccomp_default = true;  // RuntimeDefault for pods that name no profile
   bool has_own_users = false;   // kernel and disk can give pods user namespaces of their own; only told
   int64_t pod_pids_max = 4096;  // processes and threads of one pod; 0 = no limit
+  ImageVerification image_verification;
   MountHooks mounts;
 };
 

@@ -30,7 +30,25 @@ void add_auths(const json::object& auths, std::vector<runtime::Credentials>& fou
   }
 }
 
+// "registry.example/team/*" is all below it; anything else is one repository.
+bool is_allowlisted(const std::vector<std::string>& list, std::string_view reference) {
+  std::string_view repository = reference.substr(0, reference.find('@'));
+  size_t name = repository.rfind('/') == repository.npos ? 0 : repository.rfind('/') + 1;
+  repository = repository.substr(0, repository.find(':', name));
+  for (std::string_view entry : list) {
+    bool all_below = entry.ends_with("/*");
+    if (all_below ? repository.starts_with(entry.substr(0, entry.size() - 1)) : repository == entry) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool may_use(const ImageVerification& verification, std::string_view reference, runtime::ImageAccess access) {
+  if (access == runtime::ImageAccess::proven || verification.policy == VerificationPolicy::never) return true;
+  if (access == runtime::ImageAccess::unproven || verification.policy == VerificationPolicy::always) return false;
+  return verification.policy == VerificationPolicy::never_preloaded || is_allowlisted(verification.allowlist, reference);
+}
 
 bool is_local_image(std::string_view reference) { return reference.starts_with("localhost/"); }
 
@@ -48,6 +66,9 @@ PullPolicy pull_policy(const json::value& container) {
 
 std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
   std::vector<runtime::Credentials> found;
+  const std::string source = std::string(get_string(secret, "metadata.namespace")) + "/" +
+                             std::string(get_string(secret, "metadata.name")) + "/" +
+                             std::string(get_string(secret, "metadata.uid"));
   const json::object& data = get_object(secret, "data");
   for (const char* key : {".dockerconfigjson", ".dockercfg"}) {
     const json::value* packed = data.if_contains(key);
@@ -59,6 +80,7 @@ std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
     bool nested = std::string_view(key) == ".dockerconfigjson";
     add_auths(nested ? get_object(*config, "auths") : config->get_object(), found);
   }
+  for (runtime::Credentials& each : found) each.source = source;
   return found;
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the node must know about images beyond the runtime's store: when one has to be pulled, and with which credentials.
-// Pure. Source: Kubernetes images (imagePullPolicy, imagePullSecrets); docker config.json.
+// What the node must know about images beyond the runtime's store: when one has to be pulled, with which credentials, and
+// who may use one that is here already. Pure. Source: Kubernetes images (imagePullPolicy, imagePullSecrets); docker
+// config.json; KEP-2535.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/node/config.h"
 #include "daemon/node/environment.h"
 #include "runtime/runtime.h"
 
@@ -18,7 +20,11 @@ enum class PullPolicy : uint8_t { always, if_not_present, never };
 bool is_local_image(std::string_view reference);
 PullPolicy pull_policy(const json::value& container);
 
-// The credentials in one secret of type kubernetes.io/dockerconfigjson or dockercfg; what cannot be read is left out.
+// Whether a pod may use an image that is here without its registry being asked. `reference` as the pod writes it.
+bool may_use(const ImageVerification& verification, std::string_view reference, runtime::ImageAccess access);
+
+// The credentials in one secret of type kubernetes.io/dockerconfigjson or dockercfg; what cannot be read is left out. Their
+// source is the secret: "namespace/name/uid".
 std::vector<runtime::Credentials> credentials_in(const json::value& secret);
 // Those of all the pod's imagePullSecrets that exist.
 std::vector<runtime::Credentials> pull_credentials(const json::value& pod, const Lookup& lookup);

@@ -71,11 +71,14 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
   PullPolicy policy = pull_policy(*container.spec);
   if (pulled || policy != PullPolicy::always) {
     auto found = seams_.runtime.images().find(reference);
-    if (found) {
-      if (!pulled) event(false, "Pulled", "Container image " + shown + " already present on machine", &container);
+    if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just given it to this pod
+    if (found && may_use(seams_.config.image_verification, reference,
+                         seams_.runtime.images().access(*found, reference, pull_credentials(pod(), lookup())))) {
+      if (!pulled)
+        event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod", &container);
       return *std::move(found);
     }
-    if (found.error().code() == Code::invalid) {
+    if (!found && found.error().code() == Code::invalid) {
       config_error(container, record, "InvalidImageName",
                    Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
       return std::nullopt;
@@ -134,6 +137,7 @@ void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
   std::string shown = coracle::quoted(done.reference);
   if (done.image) {
     pull.done = true;
+    pull.image_id = done.image->id;
     pull.error.clear();
     pull.back_off.reset();
     record.waiting_reason.clear();

@@ -40,6 +40,7 @@ struct PullDone {
 struct Pull {
   int attempt = -1;  // it was asked for
   bool running = false, done = false;
+  std::string image_id;  // what came
   BackOff back_off;
   SteadyTime failed_at;
   std::string reason, error;  // why it failed last; "" when it did not

@@ -5,6 +5,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
 #include "runtime/image/manifest.h"
+#include "runtime/image/pulled_record.h"
 #include "runtime/sys/inode.h"
 
 namespace coracle::image {
@@ -50,6 +51,7 @@ Result<Content> Content::open(const std::string& path) {
   TRY(sys::remove_tree(content.root_, "staging"));
   content.staging_ = TRY(ensure_dir(content.root_, "staging", 0700));
   content.configs_ = TRY(ensure_dir(content.root_, "configs", 0700));
+  content.pulled_ = TRY(ensure_dir(content.root_, "pulled", 0700));
   content.layers_ = TRY(ensure_dir(content.root_, "layers", 0700));
   content.partial_ = TRY(ensure_dir(content.root_, "partial", 0700));
   content.snapshots_ = TRY(ensure_dir(content.root_, "snapshots", 0700));
@@ -103,6 +105,14 @@ Result<std::string> Content::read_config(const Digest& id) const {
 Result<void> Content::write_config(const Digest& id, std::string_view text) const {
   if (auto there = read_config(id)) return {};
   return sys::replace_file_at(configs_, id.hex(), text);
+}
+
+Result<std::string> Content::read_pulled(const Digest& id) const {
+  return sys::read_file_at(pulled_, id.hex(), kPulledRecordMax);
+}
+
+Result<void> Content::write_pulled(const Digest& id, std::string_view text) const {
+  return sys::replace_file_at(pulled_, id.hex(), text);
 }
 
 bool Content::has_layer(const Digest& chain) const { return bool(sys::stat_at(layers_, chain.hex())); }
@@ -172,6 +182,7 @@ Result<void> Content::collect(const std::set<Digest>& configs, const std::set<Di
     return {};
   };
   TRY(sweep(configs_, &configs));
+  TRY(sweep(pulled_, &configs));
   TRY(sweep(layers_, &chains));
   return sweep(partial_, nullptr);
 }

@@ -59,6 +59,9 @@ class Content {
   Result<std::string> read_config(const Digest& id) const;  // verified
   Result<void> write_config(const Digest& id, std::string_view text) const;
 
+  Result<std::string> read_pulled(const Digest& id) const;  // pulled_record.h. Errors: not_found
+  Result<void> write_pulled(const Digest& id, std::string_view text) const;
+
   bool has_layer(const Digest& chain) const;
   Result<Bytes> layer_size(const Digest& chain) const;
   std::string layer_path(const Digest& chain) const;  // its diff directory
@@ -71,7 +74,7 @@ class Content {
   Result<Fd> open_partial(const Digest& blob) const;
   Result<void> drop_partial(const Digest& blob) const;
 
-  // Deletes configurations and layers that are not to be kept and are either doomed or nobody touched for `age`; partial
+  // Deletes configurations, records of pulls and layers that are not to be kept and are either doomed or nobody touched for `age`; partial
   // downloads by age alone.
   Result<void> collect(const std::set<Digest>& configs, const std::set<Digest>& chains, const std::set<Digest>& doomed,
                        std::chrono::seconds age) const;
@@ -83,7 +86,7 @@ class Content {
  private:
   Content() = default;
   std::string path_;
-  Fd lock_, root_, configs_, layers_, partial_, staging_, snapshots_, empty_;
+  Fd lock_, root_, configs_, pulled_, layers_, partial_, staging_, snapshots_, empty_;
   uint64_t staged_ = 0;
 };
 

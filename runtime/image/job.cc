@@ -16,12 +16,13 @@ json::object credentials_json(const runtime::Credentials& from) {
   return {{"registry", from.registry},
           {"username", from.username},
           {"password", from.password},
-          {"identityToken", from.identity_token}};
+          {"identityToken", from.identity_token},
+          {"source", from.source}};
 }
 
 runtime::Credentials credentials_of(const json::value& from) {
   auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
-  return {text("registry"), text("username"), text("password"), text("identityToken")};
+  return {text("registry"), text("username"), text("password"), text("identityToken"), text("source")};
 }
 
 Result<std::vector<Digest>> digests_of(const json::value& from, std::string_view key) {
@@ -116,7 +117,11 @@ json::object pin_message(const Digest& id, const std::vector<Digest>& chain) {
   return {{"pin", id.text()}, {"layers", std::move(layers)}};
 }
 
-json::object add_message(const Record& image) { return {{"add", to_json(image)}}; }
+json::object add_message(const Record& image, std::optional<size_t> used) {
+  json::object message{{"add", to_json(image)}};
+  if (used) message["used"] = int64_t(*used);
+  return message;
+}
 
 json::object progress_message(const runtime::PullProgress& progress) {
   return {{"progress",
@@ -137,7 +142,8 @@ Result<std::optional<Result<void>>> hear(const json::value& message, const JobEv
     outcome = outcome_of(*said);
   } else if (const json::value* image = find(message, "add")) {
     Record record = TRY(record_from(*image));
-    TRY(events.add(record));
+    int64_t used = get_int(message, "used", -1);
+    TRY(events.add(record, used < 0 ? std::nullopt : std::optional(size_t(used))));
   } else if (find(message, "pin")) {
     Digest id = TRY(Digest::parse(get_string(message, "pin")));
     std::vector<Digest> chain = TRY(digests_of(message, "layers"));

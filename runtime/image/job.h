@@ -50,8 +50,8 @@ struct JobEvents {
   // Before it is looked what is there: nothing of this may be collected until the job is over.
   std::function<Result<void>(const Digest& id, const std::vector<Digest>& chain)> pin;
   // This image is complete and on the disk, its configuration too. Its names are those it came with or was asked for
-  // by.
-  std::function<Result<void>(const Record& image)> add;
+  // by. `used`: which of the job's credentials the registry took, if it asked for any.
+  std::function<Result<void>(const Record& image, std::optional<size_t> used)> add;
   std::function<void(const runtime::PullProgress& progress)> progress;  // may be null
 };
 
@@ -72,7 +72,7 @@ class Wire {  // one end
 
 // What goes over the wire beside the job itself.
 json::object pin_message(const Digest& id, const std::vector<Digest>& chain);
-json::object add_message(const Record& image);
+json::object add_message(const Record& image, std::optional<size_t> used);
 json::object progress_message(const runtime::PullProgress& progress);
 json::object outcome_message(const Result<void>& outcome);
 

@@ -13,6 +13,7 @@
 #include "runtime/image/claims.h"
 #include "runtime/image/content.h"
 #include "runtime/image/job.h"
+#include "runtime/image/pulled_record.h"
 #include "runtime/image/reference.h"
 #include "runtime/image/snapshot_dir.h"
 #include "runtime/image/users.h"
@@ -30,6 +31,7 @@ struct Known {  // one image in memory
   runtime::Image image;
   std::vector<Digest> chain;
   std::vector<std::string> lower;  // layer directories as the overlay wants them, topmost first
+  PulledRecord pulled;
 };
 
 struct State {
@@ -49,11 +51,27 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+// Of a name as records have it: with a tag or a digest at its end.
+std::string repository_of(const std::string& name) {
+  size_t at = name.find('@');
+  return name.substr(0, at == name.npos ? name.rfind(':') : at);
+}
+
+std::set<std::string> repositories_of(const Record& record) {
+  std::set<std::string> out;
+  for (const auto* names : {&record.references, &record.digests})
+    for (const std::string& name : *names) out.insert(repository_of(name));
+  return out;
+}
+
 // A reference or an id, as people may give it.
 struct Wanted {
   std::string id;         // "sha256:…"
   std::string reference;  // "docker.io/library/nginx:1.27"
   std::string digest;     // "docker.io/library/nginx@sha256:…"
+  std::string repository() const {  // "docker.io/library/nginx"; "" of an id
+    return id.empty() ? repository_of(digest.empty() ? reference : digest) : "";
+  }
   bool fits(const Record& record) const {
     if (!id.empty()) return record.id.text() == id;
     if (!digest.empty()) return contains(record.digests, digest);
@@ -83,6 +101,8 @@ class DirStore final : public Store {
 
   std::vector<runtime::Image> list() override;
   Result<runtime::Image> find(std::string_view reference) override;
+  runtime::ImageAccess access(const runtime::Image& image, std::string_view reference,
+                              const std::vector<runtime::Credentials>& credentials) override;
   Result<runtime::Image> pull(std::string_view reference, const std::vector<runtime::Credentials>& credentials,
                               const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) override;
   Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name) override;
@@ -102,9 +122,13 @@ class DirStore final : public Store {
   };
 
   Result<Known> know(const Record& record, std::string_view configuration) const;
+  PulledRecord pulled_of(const Digest& id) const;
   Result<std::vector<std::string>> lower_of(const std::string& image_id);
   Scope pin(const Digest& id, const std::vector<Digest>& chain);
-  Result<runtime::Image> add(const Record& image);
+  // Notes in a record of pulls how the image came.
+  using Note = std::function<void(PulledRecord& record, const std::string& repository)>;
+  Result<runtime::Image> add(const Record& image, const Note& note);
+  Result<void> note(const std::string& image_id, const Note& note, const std::string& repository);
   Result<std::vector<runtime::Image>> run(Job job, const Fd* archive,
                                           const std::function<void(const runtime::PullProgress&)>& progress,
                                           std::stop_token stop);
@@ -125,7 +149,7 @@ class DirStore final : public Store {
 
 Result<Known> DirStore::know(const Record& record, std::string_view text) const {
   Configuration configuration = TRY(parse_configuration(text));
-  Known known{record, {}, {}, {}};
+  Known known{record, {}, {}, {}, {}};
   known.image.id = record.id.text();
   known.image.references = record.references;
   known.image.digests = record.digests;
@@ -143,7 +167,22 @@ Result<Known> DirStore::know(const Record& record, std::string_view text) const 
     hidden = opaque && *opaque == "y";
   }
   if (known.lower.empty()) known.lower.push_back(content_.path() + "/empty");
+  known.pulled = pulled_of(record.id);
   return known;
+}
+
+// What cannot be read is as good as unproven: registries are asked again.
+PulledRecord DirStore::pulled_of(const Digest& id) const {
+  PulledRecord nothing, lost;
+  lost.noted = true;
+  auto text = content_.read_pulled(id);
+  if (!text && text.error().code() == Code::not_found) return nothing;
+  auto document = text ? parse_json(*text) : Result<json::value>(text.take_error());
+  auto record = document ? PulledRecord::from_json(*document) : Result<PulledRecord>(document.take_error());
+  if (record) return *std::move(record);
+  log_warning("image", "the record of an image's pulls is damaged: pods prove their right to it anew",
+              {{"image", id.text()}, {"error", record.error().text()}});
+  return lost;
 }
 
 Result<void> DirStore::load() {
@@ -188,6 +227,25 @@ Result<std::vector<std::string>> DirStore::lower_of(const std::string& image_id)
   });
 }
 
+runtime::ImageAccess DirStore::access(const runtime::Image& image, std::string_view text,
+                                      const std::vector<runtime::Credentials>& credentials) {
+  auto wanted = parse_wanted(text);
+  if (!wanted) return runtime::ImageAccess::unproven;
+  const std::string repository = wanted->repository();
+  std::optional<PulledWith> learned;
+  auto found = state_.with([&](const State& state) {
+    for (const Known& known : state.images)
+      if (known.image.id == image.id) return find_access(known.pulled, repository, credentials, learned);
+    return runtime::ImageAccess::unproven;
+  });
+  if (!learned) return found;
+  auto noted = note(
+      image.id, [&](PulledRecord& record, const std::string& from) { note_pull(record, from, &*learned); }, repository);
+  if (!noted)  // the answer is as good without it
+    log_warning("image", "cannot note who may use an image", {{"image", image.id}, {"error", noted.error().text()}});
+  return found;
+}
+
 // ---- changing it ----
 
 // Writes the index, then forgets and deletes what is no longer needed: `doomed` at once, other orphans when they are old.
@@ -221,7 +279,7 @@ Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
 }
 
 // The last step of a pull or an import: the image is there, under these names, which other images lose.
-Result<runtime::Image> DirStore::add(const Record& added) {
+Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
   return disk_.with([&](Written& written) -> Result<runtime::Image> {
     std::string configuration = TRY(content_.read_config(added.id));
     std::vector<Known> images = state_.with([](const State& state) { return state.images; });
@@ -234,11 +292,37 @@ Result<runtime::Image> DirStore::add(const Record& added) {
     for (const std::string& name : added.references) add_once(record.references, name);
     for (const std::string& digest : added.digests) add_once(record.digests, digest);
     Known known = TRY(know(record, configuration));
+    const std::set<std::string> came_from = repositories_of(added);
+    if (there != images.end() && !known.pulled.noted)  // here before such records: under its other names it stays everybody's
+      for (const std::string& name : repositories_of(there->record))
+        if (!came_from.contains(name)) note_import(known.pulled, name);
+    for (const std::string& name : came_from) note(known.pulled, name);
+    TRY(content_.write_pulled(added.id, to_text(known.pulled.to_json())).wrap("note how the image came"));
     runtime::Image image = known.image;
     if (there != images.end()) *there = std::move(known);
     else images.push_back(std::move(known));
     TRY(commit(written, std::move(images), {}));
     return image;
+  });
+}
+
+// Adds to the record of an image that is here.
+Result<void> DirStore::note(const std::string& image_id, const Note& note, const std::string& repository) {
+  return disk_.with([&](Written&) -> Result<void> {
+    std::optional<PulledRecord> record = state_.with([&](const State& state) -> std::optional<PulledRecord> {
+      for (const Known& known : state.images)
+        if (known.image.id == image_id) return known.pulled;
+      return std::nullopt;
+    });
+    if (!record) return {};  // gone meanwhile, and its record with it
+    note(*record, repository);
+    Digest id = TRY(Digest::parse(image_id));
+    TRY(content_.write_pulled(id, to_text(record->to_json())));
+    state_.with([&](State& state) {
+      for (Known& known : state.images)
+        if (known.image.id == image_id) known.pulled = *record;
+    });
+    return {};
   });
 }
 
@@ -258,8 +342,14 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
     pinned.push_back(pin(id, chain));
     return {};
   };
-  events.add = [&](const Record& image) -> Result<void> {
-    runtime::Image added = TRY(add(image));
+  events.add = [&](const Record& image, std::optional<size_t> used) -> Result<void> {
+    if (used && *used >= job.credentials.size()) return Error(Code::internal, "coracle-image used credentials that it was not given");
+    runtime::Image added = TRY(add(image, [&](PulledRecord& record, const std::string& repository) {
+      if (job.import) return note_import(record, repository);
+      std::optional<PulledWith> with;
+      if (used) with = pulled_with(job.credentials[*used]);
+      note_pull(record, repository, with ? &*with : nullptr);
+    }));
     images.push_back(std::move(added));
     return {};
   };
@@ -311,8 +401,13 @@ Result<void> DirStore::drop(Written& written, const Wanted& wanted, std::string_
   }
   found->image.references = record.references;
   found->image.digests = record.digests;
-  if (!record.references.empty() || (!wanted.digest.empty() && !record.digests.empty()))
+  if (!record.references.empty() || (!wanted.digest.empty() && !record.digests.empty())) {
+    // Whoever brings it under that name again shall not find the right that somebody had before.
+    auto names = repositories_of(record);
+    auto gone = std::erase_if(found->pulled.repositories, [&](const auto& from) { return !names.contains(from.first); });
+    if (gone > 0) TRY(content_.write_pulled(record.id, to_text(found->pulled.to_json())));
     return commit(written, std::move(images), {});
+  }
 
   // The last name: from here on nobody new may use it. create() looks for the image under the lock that erases it.
   std::string user = state_.with([&](State& state) {

@@ -10,6 +10,7 @@
 // On the disk, all of it private to root (0700):
 //   images.json          which images there are, their names and digests
 //   configs/<hex>        image configurations, content-addressed
+//   pulled/<hex>         by which right each image came (pulled_record.h); an image without one was there before such records
 //   layers/<chain id>/   unpacked layers: diff/ in the overlay's form, layer.json with the size
 //   partial/<hex>        compressed layers on their way here; a pull goes on where it stopped
 //   staging/             layers being unpacked; emptied when the store is opened

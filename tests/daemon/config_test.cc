@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 namespace coracle {
 namespace {
 
@@ -37,12 +40,34 @@ TEST(Config, names_the_field_that_is_wrong) {
         Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"},
         Row{"- a", "expected fields"}, Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"},
         Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"},
+        Row{"imagePullCredentialsVerificationPolicy: Never", "imagePullCredentialsVerificationPolicy: must be one of NeverVerify,"},
+        Row{"preloadedImagesVerificationAllowlist: [\"a/b:1\"]", "preloadedImagesVerificationAllowlist: \"a/b:1\" must be"},
+        Row{"preloadedImagesVerificationAllowlist: [\"a/*/b\"]", "preloadedImagesVerificationAllowlist: \"a/*/b\" must be"},
+        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"},
         Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;
     EXPECT_NE(applied.error().text().find(row.want), std::string::npos) << applied.error().text();
   }
+}
+
+TEST(Config, who_may_use_an_image_is_kubelet_s_setting) {
+  Config config;
+  EXPECT_EQ(config.image_verification, "NeverVerifyPreloadedImages");
+  ASSERT_TRUE(apply_config(config,
+                           "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+                           "preloadedImagesVerificationAllowlist: [\"reg:5000/team/*\", busybox]\n"));
+  EXPECT_EQ(config.image_verification, "NeverVerifyAllowlistedImages");
+  EXPECT_EQ(config.image_verification_allowlist, (std::vector<std::string>{"reg:5000/team/*", "busybox"}));
+
+  std::string file = testing::TempDir() + "verification.yaml";
+  std::ofstream(file) << "preloadedImagesVerificationAllowlist: [busybox]\n";
+  auto read = read_config(file, "/no/such/vendor");
+  std::remove(file.c_str());
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().text().find("preloadedImagesVerificationAllowlist: can be set only where"), std::string::npos)
+      << read.error().text();
 }
 
 TEST(Config, a_missing_file_is_the_defaults) {

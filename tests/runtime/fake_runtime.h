@@ -43,6 +43,11 @@ class FakeImageStore : public ImageStore {
     (present ? present_ : pullable_)[reference] = image;
     return image.id;
   }
+  // The image came for credentials that no pod of the test has: whoever wants it has to pull it once.
+  void protect(const std::string& id) {
+    std::lock_guard lock(mutex_);
+    pulled_for_[id];
+  }
   void fail_pull(Error error, int times = 1) {
     std::lock_guard lock(mutex_);
     for (int i = 0; i < times; ++i) pull_errors_.push_back(error);
@@ -87,10 +92,20 @@ class FakeImageStore : public ImageStore {
         if (progress) progress({.done = image.size, .total = image.size, .layers_done = 1, .layers_total = 1});
         Image found = image;
         present_[name] = found;
+        if (auto whose = pulled_for_.find(found.id); whose != pulled_for_.end())
+          for (const Credentials& each : credentials) whose->second.insert(each.source);
         return found;
       }
     }
     return Error(Code::not_found, "manifest for " + std::string(reference) + " not found");
+  }
+  ImageAccess access(const Image& image, std::string_view, const std::vector<Credentials>& credentials) override {
+    std::lock_guard lock(mutex_);
+    auto whose = pulled_for_.find(image.id);
+    if (whose == pulled_for_.end()) return ImageAccess::preloaded;
+    for (const Credentials& each : credentials)
+      if (whose->second.count(each.source)) return ImageAccess::proven;
+    return ImageAccess::unproven;
   }
   Result<std::vector<Image>> import(const Fd&, std::string_view name) override {
     return std::vector<Image>{*find(add(std::string(name)))};
@@ -151,6 +166,7 @@ class FakeImageStore : public ImageStore {
   mutable std::mutex mutex_;
   std::map<std::string, Image> present_, pullable_;
   std::vector<Error> pull_errors_;
+  std::map<std::string, std::set<std::string>> pulled_for_;  // by image id: the sources of credentials; others are preloaded
   std::map<std::string, uint32_t> users_;
   std::vector<Credentials> last_credentials_;
   int pulls_ = 0;

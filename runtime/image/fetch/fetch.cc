@@ -79,7 +79,7 @@ Result<void> pull(const Job& job, const Reference& reference, Content& content, 
   TRY(content.write_config(manifest.config.digest, config));
   Record image{manifest.config.digest, {}, {reference.name() + "@" + found.top.text()}};
   if (!reference.tag.empty() && !reference.digest) image.references.push_back(reference.tagged());
-  return events.add(image);
+  return events.add(image, registry.used_credentials());
 }
 
 Result<void> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names, Content& content,
@@ -111,7 +111,7 @@ Result<void> import_one(const Spool& spool, const ArchivedImage& image, const st
     if (!name.tag.empty()) known_as.references.push_back(name.tagged());
     if (image.manifest) known_as.digests.push_back(name.name() + "@" + image.manifest->text());
   }
-  return events.add(known_as);
+  return events.add(known_as, std::nullopt);
 }
 
 Result<void> import(const Job& job, const Fd& archive, Content& content, const JobEvents& events) {

@@ -28,7 +28,7 @@ Result<void> ask(Wire& wire, const json::object& message) {
 JobEvents events_over(Wire& wire) {
   JobEvents events;
   events.pin = [&wire](const Digest& id, const std::vector<Digest>& chain) { return ask(wire, pin_message(id, chain)); };
-  events.add = [&wire](const Record& image) { return ask(wire, add_message(image)); };
+  events.add = [&wire](const Record& image, std::optional<size_t> used) { return ask(wire, add_message(image, used)); };
   events.progress = [&wire](const runtime::PullProgress& at) {
     (void)wire.send(progress_message(at));  // a store that is gone is noticed by who waits for it
   };

@@ -389,6 +389,40 @@ TEST_F(AgentTest, pull_secrets_reach_the_registry) {
   EXPECT_EQ(credentials[0].password, "secret");
 }
 
+TEST_F(AgentTest, an_image_that_came_for_a_secret_is_not_everybody_s) {
+  runtime_.images_fake().protect(runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}));
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"r.example/far:2","imagePullPolicy":"Never"}])", "never");
+  EXPECT_EQ(state("a", "never"), "Waiting ErrImageNeverPull");
+  EXPECT_TRUE(events_.has("Container image \"r.example/far:2\" is not present with pull policy of Never"));
+  EXPECT_FALSE(pulls_.run_one());
+
+  put_pod(R"("containers":[{"name":"a","image":"r.example/far:2"}])", "stranger");
+  EXPECT_EQ(state("a", "stranger"), "Waiting ContainerCreating") << "its registry is asked";
+  runtime_.images_fake().fail_pull(Error(Code::unauthorized, "who are you?"));
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "stranger"), "Waiting ErrImagePull");
+
+  std::string config = base64_encode(R"({"auths":{"r.example":{"username":"me","password":"secret"}}})");
+  client_.put(
+      kSecret,
+      R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"key","uid":"u7"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":")" +
+          config + R"("}})");
+  client_.settle();
+  const std::string guest = R"("imagePullSecrets":[{"name":"key"}],"containers":[{"name":"a","image":"r.example/far:2"}])";
+  put_pod(guest, "first");
+  EXPECT_EQ(state("a", "first"), "Waiting ContainerCreating");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "first"), "Running");
+  EXPECT_EQ(runtime_.images_fake().last_credentials().at(0).source, "default/key/u7");
+  put_pod(guest, "second");
+  EXPECT_EQ(state("a", "second"), "Running") << "what its registry gave once for the secret is known";
+  EXPECT_FALSE(pulls_.run_one());
+  EXPECT_TRUE(events_.has("Container image \"r.example/far:2\" already present on machine and can be accessed by the pod"));
+}
+
 TEST_F(AgentTest, what_cannot_be_executed_is_told_and_tried_again) {
   runtime_.script("a", {.start_error = Error(Code::not_found, "exec /bin/web: no such file or directory")});
   boot();

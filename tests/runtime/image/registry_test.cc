@@ -325,6 +325,55 @@ TEST_F(Registries, basic_authentication) {
   EXPECT_TRUE(got.ok()) << "the second of two is tried: " << got.error().text();
 }
 
+TEST_F(Registries, an_image_is_for_whom_its_registry_gave_it) {
+  if (!have("htpasswd")) GTEST_SKIP() << "htpasswd (apache2-utils) is missing";
+  ASSERT_EQ(::system(("htpasswd -Bbn alice secret >" + dir_.path() + "/htpasswd").c_str()), 0);
+  DebianRegistry closed(dir_.path() + "/c", "auth: {htpasswd: {realm: here, path: " + dir_.path() + "/htpasswd}}\n");
+  DebianRegistry open_one(dir_.path() + "/o", "");
+  closed.push(sample(1000), "app:1", "--dest-creds alice:secret");
+  open_one.push(sample(1000), "app:1");
+  const std::string name = closed.host() + "/app:1", free_name = open_one.host() + "/app:1";
+  const runtime::Credentials alice{closed.host(), "alice", "secret", "", "a/key/1"};
+  const runtime::Credentials copied{closed.host(), "alice", "secret", "", "b/key/2"};
+  const runtime::Credentials rotated{closed.host(), "alice", "new", "", "b/key/2"};
+  const runtime::Credentials bob{closed.host(), "bob", "secret", "", "b/other/3"};
+  auto store = open("s");
+  auto got = pull(*store, name, {bob, alice});
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  auto access = [&](const std::string& reference, const std::vector<runtime::Credentials>& who) {
+    return store->access(*store->find(got->id), reference, who);
+  };
+  EXPECT_EQ(access(name, {alice}), runtime::ImageAccess::proven);
+  EXPECT_EQ(access(name, {bob}), runtime::ImageAccess::unproven) << "the registry did not take these";
+  EXPECT_EQ(access(name, {}), runtime::ImageAccess::unproven);
+  EXPECT_EQ(access(got->id, {}), runtime::ImageAccess::unproven) << "nor by its id";
+  EXPECT_EQ(access(got->digests[0], {}), runtime::ImageAccess::unproven);
+  EXPECT_EQ(access(name, {rotated}), runtime::ImageAccess::unproven);
+  EXPECT_EQ(access(name, {bob, copied}), runtime::ImageAccess::proven);
+  store.reset();
+  store = open("s");
+  EXPECT_EQ(access(name, {rotated}), runtime::ImageAccess::proven) << "the other secret was noted, and is there after a restart";
+  EXPECT_EQ(access(free_name, {}), runtime::ImageAccess::unproven) << "nobody has pulled it under this name";
+  ASSERT_TRUE(pull(*store, free_name).ok());
+  EXPECT_EQ(access(free_name, {}), runtime::ImageAccess::proven);
+  EXPECT_EQ(access(name, {}), runtime::ImageAccess::unproven) << "the other name is as it was";
+
+  write_text(dir_.path() + "/a.tar", archive_of(oci_layout(sample(1000), name)));
+  Fd fd = *sys::open(dir_.path() + "/a.tar", O_RDONLY);
+  ASSERT_TRUE(store->import(fd, "").ok());
+  EXPECT_EQ(access(name, {}), runtime::ImageAccess::preloaded) << "what the administrator imports is for all";
+  ASSERT_TRUE(store->remove(name).ok());
+  ASSERT_TRUE(pull(*store, name, {alice}).ok());
+  EXPECT_EQ(access(free_name, {}), runtime::ImageAccess::proven);
+
+  write_text(dir_.path() + "/s/pulled/" + got->id.substr(7), "{");
+  store.reset();
+  store = open("s");
+  EXPECT_EQ(access(free_name, {alice}), runtime::ImageAccess::unproven) << "a damaged record proves nothing";
+  ASSERT_TRUE(store->remove(got->id).ok());
+  EXPECT_TRUE(fs::is_empty(dir_.path() + "/s/pulled")) << "the record goes with its image";
+}
+
 // A token server: signs what docker-registry believes, for alice; anonymous clients get a token for "open" only.
 class TokenServer {
  public:

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 TEST(Job, survives_the_wire) {
   Job job;
   job.store = "/s", job.staging = "7", job.platform = {"arm", "linux", "v7"}, job.name = "a/b:c", job.import = true;
-  job.credentials = {{"r.example", "me", "p\"w", "t"}};
+  job.credentials = {{"r.example", "me", "p\"w", "t", "ns/key/u1"}};
   job.insecure_registries = {"x:5000"};
   job.mirrors = {{"docker.io", {"https://m"}}};
   job.retry_delay = std::chrono::milliseconds(7);
@@ -46,6 +46,15 @@ TEST(Job, survives_the_wire) {
     EXPECT_TRUE(is_error) << text;
   }
   EXPECT_FALSE(hear(*parse_json(R"({"pin":"../x","layers":[]})"), events).ok());
+
+  std::vector<std::optional<size_t>> used;
+  events.add = [&](const Record&, std::optional<size_t> which) -> Result<void> {
+    used.push_back(which);
+    return {};
+  };
+  for (std::optional<size_t> which : {std::optional<size_t>(), std::optional<size_t>(0), std::optional<size_t>(3)})
+    ASSERT_TRUE(hear(add_message({digest_of("x"), {"a/b:1"}, {}}, which), events).ok());
+  EXPECT_EQ(used, (std::vector<std::optional<size_t>>{std::nullopt, 0, 3}));
 }
 
 std::string field(const std::string& status, const std::string& name) {
