@@ -88,9 +88,9 @@ Result<void> read_mirrors(Config& config, const json::value& value) {
 Result<void> read_image_verification(Config& config, const json::value& value) {
   constexpr std::string_view kPolicies[] = {"NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages",
                                             "AlwaysVerify"};
-  bool known = value.is_string() && std::find(std::begin(kPolicies), std::end(kPolicies), value.get_string()) != std::end(kPolicies);
-  if (!known)
-    return wrong("one of NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages, AlwaysVerify", value);
+  bool known =
+      value.is_string() && std::find(std::begin(kPolicies), std::end(kPolicies), value.get_string()) != std::end(kPolicies);
+  if (!known) return wrong("one of NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages, AlwaysVerify", value);
   config.image_verification = value.get_string();
   return {};
 }
@@ -222,8 +222,9 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
     TRY(apply_config(config, *text).wrap(file));
   }
   if (!config.image_verification_allowlist.empty() && config.image_verification != "NeverVerifyAllowlistedImages")
-    return Error(Code::invalid, path + ": preloadedImagesVerificationAllowlist: can be set only where "
-                                       "imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages");
+    return Error(Code::invalid, path +
+                                    ": preloadedImagesVerificationAllowlist: can be set only where "
+                                    "imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages");
   return config;
 }
 

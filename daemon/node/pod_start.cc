@@ -75,7 +75,8 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
     if (found && may_use(seams_.config.image_verification, reference,
                          seams_.runtime.images().access(*found, reference, pull_credentials(pod(), lookup())))) {
       if (!pulled)
-        event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod", &container);
+        event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod",
+              &container);
       return *std::move(found);
     }
     if (!found && found.error().code() == Code::invalid) {

@@ -112,9 +112,8 @@ void note_pull(PulledRecord& record, const std::string& repository, const Pulled
     return;
   }
   // One entry for each source: a secret's new password takes the place of the old one.
-  std::erase_if(from.credentials, [&](const PulledWith& each) {
-    return each.source == with->source && each.registry == with->registry;
-  });
+  std::erase_if(from.credentials,
+                [&](const PulledWith& each) { return each.source == with->source && each.registry == with->registry; });
   if (from.credentials.size() >= kPulledCredentialsMax) from.credentials.erase(from.credentials.begin());
   from.credentials.push_back(*with);
 }

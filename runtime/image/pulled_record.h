@@ -28,8 +28,8 @@ struct PulledWith {
 };
 
 struct PulledFrom {
-  bool imported = false;   // the machine's administrator brought it: for everybody
-  bool anonymous = false;  // the registry gave it without credentials: for everybody
+  bool imported = false;                // the machine's administrator brought it: for everybody
+  bool anonymous = false;               // the registry gave it without credentials: for everybody
   std::vector<PulledWith> credentials;  // that the registry took, the newest last
   bool operator==(const PulledFrom&) const = default;
 };

@@ -66,9 +66,9 @@ std::set<std::string> repositories_of(const Record& record) {
 
 // A reference or an id, as people may give it.
 struct Wanted {
-  std::string id;         // "sha256:…"
-  std::string reference;  // "docker.io/library/nginx:1.27"
-  std::string digest;     // "docker.io/library/nginx@sha256:…"
+  std::string id;                   // "sha256:…"
+  std::string reference;            // "docker.io/library/nginx:1.27"
+  std::string digest;               // "docker.io/library/nginx@sha256:…"
   std::string repository() const {  // "docker.io/library/nginx"; "" of an id
     return id.empty() ? repository_of(digest.empty() ? reference : digest) : "";
   }
@@ -343,7 +343,8 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
     return {};
   };
   events.add = [&](const Record& image, std::optional<size_t> used) -> Result<void> {
-    if (used && *used >= job.credentials.size()) return Error(Code::internal, "coracle-image used credentials that it was not given");
+    if (used && *used >= job.credentials.size())
+      return Error(Code::internal, "coracle-image used credentials that it was not given");
     runtime::Image added = TRY(add(image, [&](PulledRecord& record, const std::string& repository) {
       if (job.import) return note_import(record, repository);
       std::optional<PulledWith> with;

@@ -40,11 +40,11 @@ TEST(Config, names_the_field_that_is_wrong) {
         Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"},
         Row{"- a", "expected fields"}, Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"},
         Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"},
-        Row{"imagePullCredentialsVerificationPolicy: Never", "imagePullCredentialsVerificationPolicy: must be one of NeverVerify,"},
+        Row{"imagePullCredentialsVerificationPolicy: Never",
+            "imagePullCredentialsVerificationPolicy: must be one of NeverVerify,"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/b:1\"]", "preloadedImagesVerificationAllowlist: \"a/b:1\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/*/b\"]", "preloadedImagesVerificationAllowlist: \"a/*/b\" must be"},
-        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"},
-        Row{"a: [", "line"}}) {
+        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"}, Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;

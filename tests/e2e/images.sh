@@ -50,6 +50,30 @@ Y
 check "a pod pulls with it" until_true 30 eval "[ \"\$(k logs private 2>/dev/null)\" = pulled ]"
 check "a pod without it says why" until_true 30 eval "k get pod refused | grep -qE 'ErrImagePull|ImagePullBackOff'"
 soon expect_match "… in an event" 'user name and a password|401' k describe pod refused
+k apply -f - >/dev/null <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: stranger}
+spec: {containers: [{name: main, image: "127.0.0.1:5998/private/app:1", imagePullPolicy: IfNotPresent}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: never}
+spec: {containers: [{name: main, image: "127.0.0.1:5998/private/app:1", imagePullPolicy: Never}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: friend}
+spec:
+  restartPolicy: Never
+  imagePullSecrets: [{name: creds}]
+  containers: [{name: main, image: "127.0.0.1:5998/private/app:1", imagePullPolicy: IfNotPresent, command: [echo, present]}]
+Y
+check "an image that came for a secret is not everybody's" until_true 30 eval "k get pod stranger | grep -qE 'ErrImagePull|ImagePullBackOff'"
+check "… nor where nothing may be pulled" until_true 30 eval "k get pod never | grep -q ErrImageNeverPull"
+check "… but for who has the secret" until_true 30 eval "[ \"\$(k logs friend 2>/dev/null)\" = present ]"
+soon expect_match "… without another pull" 'already present on machine and can be accessed by the pod' k describe pod friend
+k delete pod stranger never friend --wait=false >/dev/null
 check "import" c image import "$T/app.tar" --name localhost/imported:1
 expect_match "… is there" 'localhost/imported' c image list
 check "remove" c image remove localhost/imported:1

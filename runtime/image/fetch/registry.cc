@@ -214,7 +214,8 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
       }
       denied = refusal(*answer);
       // Some registries say to whom may not see a repository that there is none.
-      bool others_may = denied.code() == Code::unauthorized || denied.code() == Code::forbidden || denied.code() == Code::not_found;
+      bool others_may =
+          denied.code() == Code::unauthorized || denied.code() == Code::forbidden || denied.code() == Code::not_found;
       if (!others_may) break;
     }
     return denied;

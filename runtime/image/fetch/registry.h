@@ -76,7 +76,8 @@ class Registry {  // thread-safe; each thread brings its own Http
                         int64_t from);
   Result<std::string> authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
                                 const runtime::Credentials* who);
-  Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge, const runtime::Credentials* who);
+  Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
+                                  const runtime::Credentials* who);
   // Calls f with one endpoint after the other until one succeeds, and again after a pause where that may help.
   template <typename T>
   Result<T> at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f);

@@ -330,17 +330,15 @@ TEST(ImageVerification, by_policy_and_what_is_known) {
     runtime::ImageAccess access;
     bool want;
   };
-  for (const Row& row : {Row{VerificationPolicy::never, "web:1", unproven, true}, Row{never_preloaded, "web:1", preloaded, true},
-                         Row{never_preloaded, "web:1", unproven, false}, Row{never_preloaded, "web:1", proven, true},
-                         Row{never_allowlisted, "web:1", preloaded, true}, Row{never_allowlisted, "web", preloaded, true},
-                         Row{never_allowlisted, "web@sha256:1", preloaded, true},
-                         Row{never_allowlisted, "web:1", unproven, false}, Row{never_allowlisted, "web2:1", preloaded, false},
-                         Row{never_allowlisted, "r:5000/team/a/b:1", preloaded, true},
-                         Row{never_allowlisted, "r:5000/teams/a:1", preloaded, false},
-                         Row{never_allowlisted, "r:5000/team:1", preloaded, false},
-                         Row{never_allowlisted, "other:1", proven, true},
-                         Row{VerificationPolicy::always, "web:1", preloaded, false},
-                         Row{VerificationPolicy::always, "web:1", proven, true}})
+  for (const Row& row :
+       {Row{VerificationPolicy::never, "web:1", unproven, true}, Row{never_preloaded, "web:1", preloaded, true},
+        Row{never_preloaded, "web:1", unproven, false}, Row{never_preloaded, "web:1", proven, true},
+        Row{never_allowlisted, "web:1", preloaded, true}, Row{never_allowlisted, "web", preloaded, true},
+        Row{never_allowlisted, "web@sha256:1", preloaded, true}, Row{never_allowlisted, "web:1", unproven, false},
+        Row{never_allowlisted, "web2:1", preloaded, false}, Row{never_allowlisted, "r:5000/team/a/b:1", preloaded, true},
+        Row{never_allowlisted, "r:5000/teams/a:1", preloaded, false}, Row{never_allowlisted, "r:5000/team:1", preloaded, false},
+        Row{never_allowlisted, "other:1", proven, true}, Row{VerificationPolicy::always, "web:1", preloaded, false},
+        Row{VerificationPolicy::always, "web:1", proven, true}})
     EXPECT_EQ(may_use({row.policy, {"web", "r:5000/team/*"}}, row.image, row.access), row.want)
         << row.image << " " << int(row.policy) << " " << int(row.access);
 }

@@ -221,8 +221,8 @@ TEST_F(StoreTest, an_archive_holds_what_its_manifest_names) {
        "the blob " + digest_text(layer) + " has " + std::to_string(layer.size()) + " bytes; the manifest says 1"},
       {"a configuration of another size", altered(good, "\"size\":" + std::to_string(config.size()), "\"size\":1"),
        "the blob " + digest_text(config) + " has"},
-      {"a manifest of another size",
-       altered(good, "\"size\":" + std::to_string(good.at(manifest_file).size()), "\"size\":1"), "the blob " + manifest + " has"},
+      {"a manifest of another size", altered(good, "\"size\":" + std::to_string(good.at(manifest_file).size()), "\"size\":1"),
+       "the blob " + manifest + " has"},
       {"a spoilt layer", spoilt(blob(layer)), digest_text(layer)},
       {"a spoilt configuration", spoilt(blob(config)), digest_text(config)},
       {"a spoilt manifest", spoilt(manifest_file), manifest},
@@ -243,8 +243,8 @@ TEST_F(StoreTest, an_archive_holds_what_its_manifest_names) {
 
   // What docker writes nowadays: names that are digests.
   auto docker = docker_layout(image, "localhost/d:1");
-  docker["manifest.json"] = to_text(json::array{json::object{
-      {"Config", blob(config)}, {"RepoTags", {"localhost/d:1"}}, {"Layers", {blob("x"), blob("y")}}}});
+  docker["manifest.json"] = to_text(
+      json::array{json::object{{"Config", blob(config)}, {"RepoTags", {"localhost/d:1"}}, {"Layers", {blob("x"), blob("y")}}}});
   docker[blob(config)] = config;
   auto missing = import(archive_of(docker));
   ASSERT_FALSE(missing.ok());
