@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 
 #include "runtime/base/scope.h"
@@ -56,9 +57,13 @@ Result<std::string> read_up_to(const Fd& fd, size_t max, std::string_view what) 
   }
 }
 
+// Nobody's but this call's: a process id alone would not do, for two process namespaces count alike.
 std::string temporary_name(const std::string& name) {
   static std::atomic<uint64_t> counter{0};
-  return "." + name.substr(0, 200) + "." + std::to_string(::getpid()) + "." + std::to_string(++counter) + ".tmp";
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return "." + name.substr(0, 200) + "." + std::to_string(::getpid()) + "." + std::to_string(++counter) + "." +
+         std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) + ".tmp";
 }
 
 // Directories deeper than kTreeDepthMax are moved up to `top`, to be removed in another round: a container can make a tree

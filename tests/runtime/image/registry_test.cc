@@ -762,7 +762,9 @@ TEST_F(Registries, killed_at_any_moment_nothing_is_half_made) {
       if (!store) ::_exit(1);
       // Removed again when it is there, so that every round has something to do.
       if ((*store)->find(registry.host() + "/app:1")) (void)(*store)->remove(registry.host() + "/app:1");
-      ::_exit(pull(**store, registry.host() + "/app:1") ? 0 : 2);
+      auto got = pull(**store, registry.host() + "/app:1");
+      if (!got) std::fprintf(stderr, "%s\n", got.error().text().c_str());
+      ::_exit(got ? 0 : 2);
     }
     ::usleep(useconds_t(random() % 400'000));
     ::kill(child, SIGKILL);
